@@ -1,0 +1,45 @@
+"""The map of Sluice: every Lambda, its event source, and the one flow it calls. No logic lives here.
+
+HTTP    -> api        -> web       schedules, datasets, jobs and runs, over signed requests
+minute  -> tick       -> emit      prepare the schedule events of the next minute
+                      -> sweep     find whatever is overdue because a hint was lost
+S3      -> objects    -> match     an object becomes a partition, an event, and progress of triggers
+hints   -> check      -> check     decide a job; claim it; launch or deliver it
+EMR     -> run_state  -> complete  a run has moved on: give its slot back, announce its status
+"""
+
+from typing import Any
+
+from chalice.app import Chalice, CloudWatchEvent, Rate, SQSEvent
+
+from chalicelib import handlers
+from chalicelib.web import definitions, history, schedules
+
+app = Chalice(app_name="sluice")
+app.register_blueprint(definitions.routes)
+app.register_blueprint(schedules.routes)
+app.register_blueprint(history.routes)
+
+
+@app.schedule(Rate(1, unit=Rate.MINUTES))
+def tick(event: CloudWatchEvent) -> dict[str, int]:
+    """Every minute, by an EventBridge rule."""
+    return handlers.tick()
+
+
+@app.on_sqs_message(queue="objects", batch_size=10)
+def objects(event: SQSEvent) -> dict[str, Any]:
+    """S3 notifications of the lake, through SQS."""
+    return handlers.objects(event.to_dict())
+
+
+@app.on_sqs_message(queue="hints", batch_size=10)
+def check(event: SQSEvent) -> dict[str, Any]:
+    """Hints: something wants a look now."""
+    return handlers.hints(event.to_dict())
+
+
+@app.on_cw_event({"source": ["aws.emr-serverless"], "detail-type": ["EMR Serverless Job Run State Change"]})
+def run_state(event: CloudWatchEvent) -> str:
+    """A state change of an EMR Serverless job run, by an EventBridge rule (best effort)."""
+    return handlers.run_state(event.to_dict())

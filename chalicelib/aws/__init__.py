@@ -1,0 +1,1 @@
+"""The only importers of boto3: tables, queues, targets and payloads behind the Protocols of `ports`."""

@@ -1,0 +1,103 @@
+"""Definitions, the reverse index and the partition registry. Implements `ports.Catalog`."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from chalicelib.aws import items, keys
+from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
+from chalicelib.core.model import Dataset
+from chalicelib.core.rows import (
+    Definition,
+    Gate,
+    Listing,
+    Partition,
+    PrefixRow,
+    Subscription,
+    Timer,
+    Version,
+)
+from chalicelib.ports import Kind, Page
+
+
+class DynamoCatalog:
+    def __init__(self, dynamo: Dynamo) -> None:
+        self._dynamo = dynamo
+        # A version never changes once written, so what was read once holds for the life of the process.
+        self._version = lru_cache(maxsize=2048)(self._read_version)
+
+    def gate(self, schedule: str) -> Gate | None:
+        return self._dynamo.get(keys.gate(schedule), Gate)
+
+    def version(self, schedule: str, version: int) -> Version | None:
+        try:
+            return self._version(schedule, version)
+        except LookupError:
+            return None
+
+    def versions(self, schedule: str) -> tuple[Version, ...]:
+        condition = "pk = :pk AND begins_with(sk, :sk)"
+        values = {"pk": f"SCHEDULE#{schedule}", "sk": "VERSION#"}
+        found = self._dynamo.query_all("catalog", condition, values)
+        return tuple(items.from_item(Version, item) for item in found)
+
+    def definition(self, kind: Kind, name: str) -> Definition | None:
+        return self._dynamo.get(keys.definition(kind, name), Definition)
+
+    def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]:
+        pk, prefix = keys.definitions(kind, parent)
+        page = self._list(pk, prefix, limit, cursor)
+        return Page(tuple(items.from_item(Definition, item) for item in page.items), page.cursor)
+
+    def schedules(self, app: str, limit: int, cursor: str | None) -> Page[str]:
+        pk, prefix = keys.definitions("schedule", app)
+        page = self._list(pk, prefix, limit, cursor)
+        return Page(tuple(items.from_item(Listing, item).schedule for item in page.items), page.cursor)
+
+    def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
+        folders = [key[: index + 1] for index, letter in enumerate(key) if letter == "/"]
+        wanted = [keys.prefix(bucket, folder) for folder in folders[:50]]
+        found = self._dynamo.get_many(wanted) if wanted else {}
+        for place in reversed(wanted):
+            if place in found:
+                name = items.from_item(PrefixRow, found[place]).dataset
+                definition = self.definition("dataset", name)
+                return (name, Dataset.model_validate(definition.document)) if definition else None
+        return None
+
+    def dataset_at(self, bucket: str, prefix: str) -> str | None:
+        row = self._dynamo.get(keys.prefix(bucket, prefix), PrefixRow)
+        return row.dataset if row else None
+
+    def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
+        # '$' sorts right after '#': the page begins after all rows of the schedule that ended the last one.
+        values = {"pk": f"TRIGGER#{event_key}", "after": f"{cursor}$" if cursor else "!"}
+        found, more = self._dynamo.query("catalog", "pk = :pk AND sk > :after", values, limit=limit)
+        rows = [items.from_item(Subscription, item) for item in found]
+        if more and len({row.schedule for row in rows}) > 1:
+            rows = [row for row in rows if row.schedule != rows[-1].schedule]
+        return Page(tuple(rows), rows[-1].schedule if more and rows else None)
+
+    def timer(self, schedule: str) -> Timer | None:
+        return self._dynamo.get(keys.timer(schedule), Timer)
+
+    def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None:
+        return self._dynamo.get(keys.partition(dataset, values), Partition)
+
+    def partitions(self, dataset: str, limit: int, cursor: str | None) -> Page[Partition]:
+        page = self._list(f"DATASET#{dataset}", "PARTITION#", limit, cursor)
+        return Page(tuple(items.from_item(Partition, item) for item in page.items), page.cursor)
+
+    def _list(self, pk: str, prefix: str, limit: int, cursor: str | None) -> Page[items.Item]:
+        condition, values = "pk = :pk", {"pk": pk}
+        if prefix:
+            condition, values = "pk = :pk AND begins_with(sk, :sk)", {"pk": pk, "sk": prefix}
+        start = decode_cursor(cursor)
+        found, more = self._dynamo.query("catalog", condition, values, limit=limit, start=start)
+        return Page(tuple(found), encode_cursor(more))
+
+    def _read_version(self, schedule: str, version: int) -> Version:
+        found = self._dynamo.get(keys.version(schedule, version), Version)
+        if found is None:
+            raise LookupError(schedule)  # an error, so that the cache does not keep the absence
+        return found

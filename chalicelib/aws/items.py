@@ -1,0 +1,109 @@
+"""Rows as DynamoDB items and back. Free-form documents are stored as JSON text, everything else as plain attributes.
+
+``format`` counts the layouts that were ever released; a reader knows them all (O11).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from decimal import Decimal
+from typing import Any, TypeVar
+
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+
+from chalicelib.aws import keys
+from chalicelib.core import ids
+from chalicelib.core.calendar import Instant, iso, parse_instant
+from chalicelib.core.rows import Event, Record, Run, StartRequest
+from chalicelib.core.triggers import Progress
+from chalicelib.core.writes import Row
+
+R = TypeVar("R")
+Item = dict[str, Any]
+
+FORMAT = 1
+# Floats and deep structures of users survive as text, byte for byte; DynamoDB's numbers would not keep them.
+_JSON_FIELDS = {"definition", "document", "properties", "request", "event"}
+
+_serialize = TypeSerializer().serialize
+_deserialize = TypeDeserializer().deserialize
+
+
+def value(plain: Any) -> dict[str, Any]:
+    """One attribute value."""
+    result: dict[str, Any] = _serialize(plain)
+    return result
+
+
+def wake(at: Instant | None, pk: str, shards: int) -> dict[str, str]:
+    """The two attributes that put a row into the wake index, or none."""
+    return {} if at is None else {"wake_shard": ids.shard(pk, shards), "wake_at": iso(at)}
+
+
+def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
+    key = keys.key_of(row)
+    plain: dict[str, Any] = {"pk": key.pk, "sk": key.sk, "format": FORMAT}
+    for item in fields(row):
+        content = getattr(row, item.name)
+        if content is not None and item.name != "wake_at":
+            plain[item.name] = _encode(item.name, content)
+    plain |= wake(getattr(row, "wake_at", None), key.pk, wake_shards)
+    expires_at = getattr(row, "expires_at", None)
+    if expires_at is not None:
+        plain["ttl"] = expires_at // 1000
+    if isinstance(row, Run | Record):
+        plain |= _history(row, history_shards)
+    return {name: value(content) for name, content in plain.items()}
+
+
+def from_item(kind: type[R], item: Item) -> R:
+    known = {name.name for name in fields(kind)}  # type: ignore[arg-type]
+    plain = {name: _decode(name, _deserialize(content)) for name, content in item.items() if name in known}
+    return kind(**plain)
+
+
+def _history(row: Run | Record, shards: int) -> dict[str, str]:
+    """The keys of the history indexes. They never change once written, so later writes cost the indexes nothing."""
+    namespace = row.schedule.partition(".")[0]
+    if isinstance(row, Record):
+        at = f"{iso(row.at)}#{row.id}"
+        day = f"RECORD#{namespace}#{iso(row.at)[:10]}#{ids.shard(row.id, shards)}"
+        return {"schedule_key": f"RECORD#{row.schedule}", "day_key": day, "at": at}
+    part = ids.shard(row.run_id, shards)
+    return {
+        "wf_key": f"{row.workflow}#{part}",
+        "schedule_key": row.schedule,
+        "day_key": f"{namespace}#{iso(row.claimed_at)[:10]}#{part}",
+        "at": f"{iso(row.claimed_at)}#{row.run_id}#{row.attempt:03d}",
+    }
+
+
+def _encode(name: str, content: Any) -> Any:
+    if name in _JSON_FIELDS:
+        document = asdict(content) if isinstance(content, Event | StartRequest) else content
+        return json.dumps(document, separators=(",", ":"))
+    if name == "leaves":
+        return {leaf: [progress.count, progress.first_at, progress.last_at] for leaf, progress in content.items()}
+    return list(content) if isinstance(content, tuple) else content
+
+
+def _decode(name: str, content: Any) -> Any:
+    if name == "wake_at":
+        return parse_instant(content)
+    if name in _JSON_FIELDS:
+        document = json.loads(content)
+        return {"event": Event, "request": StartRequest}[name](**document) if name in ("event", "request") else document
+    if name == "leaves":
+        return {leaf: Progress(*(int(number) for number in numbers)) for leaf, numbers in content.items()}
+    return _plain(content)
+
+
+def _plain(content: Any) -> Any:
+    if isinstance(content, Decimal):
+        return int(content)
+    if isinstance(content, list):
+        return tuple(_plain(part) for part in content)
+    if isinstance(content, dict):
+        return {name: _plain(part) for name, part in content.items()}
+    return content

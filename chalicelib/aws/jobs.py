@@ -1,0 +1,58 @@
+"""Jobs, the markers of what was applied to them, and lines. Implements `ports.JobTable`."""
+
+from __future__ import annotations
+
+from chalicelib.aws import items, keys
+from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
+from chalicelib.core import ids
+from chalicelib.core.lines import LineState, Waiter
+from chalicelib.core.rows import GATHERING, Event, Job, Marker
+from chalicelib.ports import Page
+
+# Markers sort before every kind of job (EVT# < FIRE# < PENDING < RETRY# < RUNNOW#): a listing starts behind them.
+FIRST_JOB = "FIRE#"
+
+
+class DynamoJobs:
+    def __init__(self, dynamo: Dynamo) -> None:
+        self._dynamo = dynamo
+
+    def job(self, schedule: str, generation: int, place: str) -> Job | None:
+        return self._dynamo.get(keys.job(schedule, generation, place), Job)
+
+    def find(self, job_id: str) -> Job | None:
+        parsed = ids.parse_job_id(job_id)
+        if parsed is None:
+            return None
+        gathering = self.job(parsed.schedule, parsed.generation, GATHERING)
+        if gathering is not None and gathering.job_id == job_id:
+            return gathering
+        cursor: str | None = None
+        while True:
+            page = self.jobs(parsed.schedule, parsed.generation, 500, cursor)
+            for job in page.items:
+                if job.job_id == job_id:
+                    return job
+            if page.cursor is None:
+                return None
+            cursor = page.cursor
+
+    def jobs(self, schedule: str, generation: int, limit: int, cursor: str | None) -> Page[Job]:
+        values = {"pk": keys.jobs_of(schedule, generation), "first": FIRST_JOB}
+        start = decode_cursor(cursor)
+        found, more = self._dynamo.query("jobs", "pk = :pk AND sk >= :first", values, limit=limit, start=start)
+        return Page(tuple(items.from_item(Job, item) for item in found), encode_cursor(more))
+
+    def events_of(self, job: str, schedule: str, generation: int) -> tuple[Event, ...]:
+        values = {"pk": keys.jobs_of(schedule, generation), "job": job}
+        found = self._dynamo.query_all("jobs", "pk = :pk AND event_job = :job", values, index="events")
+        return tuple(items.from_item(Marker, item).event for item in found)
+
+    def line(self, line: str) -> LineState:
+        item = self._dynamo.get_many([keys.line(line)]).get(keys.line(line))
+        return items.from_item(LineState, {**item, "line": {"S": line}}) if item else LineState(line)
+
+    def head_of(self, line: str, count: int) -> tuple[Waiter, ...]:
+        values = {"pk": f"LINE#{line}", "sk": "WAIT#"}
+        found, _ = self._dynamo.query("jobs", "pk = :pk AND begins_with(sk, :sk)", values, limit=count)
+        return tuple(items.from_item(Waiter, item) for item in found)

@@ -1,0 +1,171 @@
+"""Every access pattern of the three tables, in one place.
+
+| table   | pk                      | sk                       | row             | read by                        |
+|---------|-------------------------|--------------------------|-----------------|--------------------------------|
+| catalog | NAMESPACES              | <ns>                     | Definition      | get, list                      |
+| catalog | NS#<ns>                 | APP#<app>, DATASET#<ds>  | Definition      | get, list by prefix of sk      |
+| catalog | APP#<ns.app>            | WORKFLOW#<name>          | Definition      | get, list                      |
+| catalog | APP#<ns.app>            | SCHEDULE#<name>          | Listing         | list schedules of an app       |
+| catalog | SCHEDULE#<full>         | GATE, TIMER, VERSION#<n> | as named        | get; a claim checks GATE alone |
+| catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>  | Subscription    | query: whom an event touches   |
+| catalog | BUCKET#<bucket>         | PREFIX#<prefix>          | PrefixRow       | batch get of a key's folders   |
+| catalog | DATASET#<ns.ds>         | PARTITION#<v>/<v>        | Partition       | get, list                      |
+| jobs    | <schedule>@<generation> | PENDING[#<v>/<v>]        | Job (gathering) | get                            |
+| jobs    | <schedule>@<generation> | FIRE# RETRY# RUNNOW#     | Job             | get; query to list and drain   |
+| jobs    | <schedule>@<generation> | EVT#<event id>           | Marker          | local index `events` by job id |
+| jobs    | LINE#<line>             | STATE                    | LineState       | get                            |
+| jobs    | LINE#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
+| runs    | RUN#<run id>            | A#<attempt>, RECORD      | Run, Record     | get, query                     |
+| runs    | TARGET#<target's id>    | POINTER                  | Pointer         | get                            |
+
+Indexes: `wake` (wake_shard, wake_at) on each table, sparse; on runs also by_workflow, by_schedule, by_day (.., at).
+A schedule's gate has a partition of its own, so that a thousand schedules of one app due together share no hot key.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from chalicelib.core import ids
+from chalicelib.core.lines import Waiter
+from chalicelib.core.rows import (
+    GATHERING,
+    Definition,
+    Gate,
+    Job,
+    Listing,
+    Marker,
+    Partition,
+    Pointer,
+    PrefixRow,
+    Record,
+    Run,
+    Subscription,
+    Timer,
+    Version,
+)
+from chalicelib.core.sweep import Ref
+from chalicelib.core.writes import Row
+
+TableName = Literal["catalog", "jobs", "runs"]
+
+
+class Key(NamedTuple):
+    table: TableName
+    pk: str
+    sk: str
+
+
+def key_of(row: Row) -> Key:
+    """Where a row lives."""
+    match row:
+        case Definition():
+            return definition(row.kind, row.name)
+        case Gate():
+            return gate(row.schedule)
+        case Version():
+            return version(row.schedule, row.version)
+        case Listing():
+            app, _, name = row.schedule.rpartition(".")
+            return Key("catalog", f"APP#{app}", f"SCHEDULE#{name}")
+        case PrefixRow():
+            return prefix(row.bucket, row.prefix)
+        case Subscription():
+            place = f"{row.schedule}#{row.leaf}#{ids.base36(row.generation)}"
+            return Key("catalog", f"TRIGGER#{row.event_key}", place)
+        case Timer():
+            return timer(row.schedule)
+        case Partition():
+            return partition(row.dataset, row.values)
+        case Marker():
+            return Key("jobs", jobs_of(row.schedule, row.generation), f"EVT#{row.event.id}")
+        case Job():
+            return job(row.schedule, row.generation, row.place)
+        case Waiter():
+            return Key("jobs", f"LINE#{row.line}", f"WAIT#{row.rank}")
+        case Run():
+            return run(row.run_id, row.attempt)
+        case Record():
+            return record(row.id)
+        case Pointer():
+            return pointer(row.target_id)
+
+
+def definition(kind: str, name: str) -> Key:
+    parent, _, short = name.rpartition(".")
+    if kind == "namespace":
+        return Key("catalog", "NAMESPACES", name)
+    group = f"APP#{parent}" if kind == "workflow" else f"NS#{parent}"
+    return Key("catalog", group, f"{kind.upper()}#{short}")
+
+
+def definitions(kind: str, parent: str) -> tuple[str, str]:
+    """The partition that lists a kind, and the prefix of its sort keys."""
+    if kind == "namespace":
+        return "NAMESPACES", ""
+    return (f"APP#{parent}" if kind in ("workflow", "schedule") else f"NS#{parent}"), f"{kind.upper()}#"
+
+
+def gate(schedule: str) -> Key:
+    return Key("catalog", f"SCHEDULE#{schedule}", "GATE")
+
+
+def version(schedule: str, number: int) -> Key:
+    return Key("catalog", f"SCHEDULE#{schedule}", f"VERSION#{number:010d}")
+
+
+def timer(schedule: str) -> Key:
+    return Key("catalog", f"SCHEDULE#{schedule}", "TIMER")
+
+
+def prefix(bucket: str, folder: str) -> Key:
+    return Key("catalog", f"BUCKET#{bucket}", f"PREFIX#{folder}")
+
+
+def partition(dataset: str, values: tuple[str, ...]) -> Key:
+    return Key("catalog", f"DATASET#{dataset}", f"PARTITION#{'/'.join(values)}")
+
+
+def jobs_of(schedule: str, generation: int) -> str:
+    return f"{schedule}@{ids.base36(generation)}"
+
+
+def job(schedule: str, generation: int, place: str) -> Key:
+    return Key("jobs", jobs_of(schedule, generation), place)
+
+
+def gathering(schedule: str, generation: int) -> Key:
+    return job(schedule, generation, GATHERING)
+
+
+def line(name: str) -> Key:
+    return Key("jobs", f"LINE#{name}", "STATE")
+
+
+def run(run_id: str, attempt: int) -> Key:
+    return Key("runs", f"RUN#{run_id}", f"A#{attempt:03d}")
+
+
+def record(job_id: str) -> Key:
+    return Key("runs", f"RUN#{job_id}", "RECORD")
+
+
+def pointer(target_id: str) -> Key:
+    return Key("runs", f"TARGET#{target_id}", "POINTER")
+
+
+def ref_of(key: Key) -> Ref | None:
+    """What a key out of a wake index names; None for a row that is not attended to by itself."""
+    head, _, name = key.pk.partition("#")
+    if key.table == "catalog" and key.sk == "TIMER":
+        return Ref("timer", (name,))
+    if key.table == "catalog" and key.sk.startswith("PARTITION#"):
+        return Ref("partition", (name, *key.sk.removeprefix("PARTITION#").split("/")))
+    if key.table == "runs" and key.sk.startswith("A#"):
+        return Ref("run", (name, key.sk.removeprefix("A#")))
+    if key.table == "jobs" and head == "LINE":
+        return Ref("line", (name,))
+    if key.table == "jobs" and "@" in key.pk:
+        schedule, _, generation = key.pk.partition("@")
+        return Ref("job", (schedule, generation, key.sk))
+    return None

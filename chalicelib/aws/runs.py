@@ -1,0 +1,90 @@
+"""Runs, records and pointers, history by workflow, schedule and day; the wake index.
+
+Implements `ports.RunTable` and `ports.Wakes`.
+"""
+
+from __future__ import annotations
+
+import heapq
+
+from chalicelib.aws import items, keys
+from chalicelib.aws.keys import Key, TableName
+from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
+from chalicelib.core.calendar import Instant, iso
+from chalicelib.core.rows import Pointer, Record, Run
+from chalicelib.core.sweep import Ref
+from chalicelib.ports import Page
+
+# scope -> index, its partition attribute, and whether the partition is spread over shards
+_SCOPES = {
+    "workflow": ("by_workflow", "wf_key", True),
+    "schedule": ("by_schedule", "schedule_key", False),
+    "day": ("by_day", "day_key", True),
+}
+
+
+class DynamoRuns:
+    def __init__(self, dynamo: Dynamo) -> None:
+        self._dynamo = dynamo
+
+    def run(self, run_id: str, attempt: int) -> Run | None:
+        return self._dynamo.get(keys.run(run_id, attempt), Run)
+
+    def attempts(self, run_id: str) -> tuple[Run, ...]:
+        values = {"pk": f"RUN#{run_id}", "sk": "A#"}
+        found = self._dynamo.query_all("runs", "pk = :pk AND begins_with(sk, :sk)", values)
+        return tuple(items.from_item(Run, item) for item in found)
+
+    def record(self, job_id: str) -> Record | None:
+        return self._dynamo.get(keys.record(job_id), Record)
+
+    def by_target_id(self, target_id: str) -> tuple[str, int] | None:
+        pointer = self._dynamo.get(keys.pointer(target_id), Pointer)
+        return (pointer.run_id, pointer.attempt) if pointer else None
+
+    def runs(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Run]:
+        page = self._history(scope, name, limit, cursor)
+        return Page(tuple(items.from_item(Run, item) for item in page.items), page.cursor)
+
+    def records(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Record]:
+        page = self._history(scope, f"RECORD#{name}", limit, cursor)
+        return Page(tuple(items.from_item(Record, item) for item in page.items), page.cursor)
+
+    def _history(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[items.Item]:
+        """Newest first. The shards of an index are read side by side and merged; the cursor is an instant in all."""
+        index, attribute, sharded = _SCOPES[scope]
+        parts = [f"{name}#{part}" for part in range(self._dynamo.shards.history)] if sharded else [name]
+        before = decode_cursor(cursor) or "~"
+        condition = "#part = :part AND #at < :before"
+        lists = [
+            self._dynamo.query(
+                "runs",
+                condition,
+                {"part": part, "before": before},
+                limit=limit + 1,
+                index=index,
+                forward=False,
+                names={"#part": attribute, "#at": "at"},
+            )[0]
+            for part in parts
+        ]
+        newest = list(heapq.merge(*lists, key=lambda item: str(item["at"]["S"]), reverse=True))
+        wanted = [Key("runs", item["pk"]["S"], item["sk"]["S"]) for item in newest[:limit]]
+        found = self._dynamo.get_many(wanted) if wanted else {}
+        more = newest[limit - 1]["at"]["S"] if len(newest) > limit else None
+        return Page(tuple(found[key] for key in wanted if key in found), encode_cursor(more))
+
+
+class DynamoWakes:
+    def __init__(self, dynamo: Dynamo) -> None:
+        self._dynamo = dynamo
+
+    def overdue(self, table: TableName, until: Instant, limit: int) -> tuple[Ref, ...]:
+        found: list[items.Item] = []
+        for shard in range(self._dynamo.shards.wake):
+            values = {"shard": str(shard), "until": iso(until)}
+            condition = "wake_shard = :shard AND wake_at <= :until"
+            found += self._dynamo.query(table, condition, values, limit=limit, index="wake")[0]
+        found.sort(key=lambda item: str(item["wake_at"]["S"]))
+        refs = (keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])) for item in found[:limit])
+        return tuple(ref for ref in refs if ref is not None)

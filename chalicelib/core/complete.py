@@ -1,0 +1,116 @@
+"""The decision of the step *complete*: what news about a run makes of it, and of the permits that it holds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+from chalicelib.core import launch, match, states
+from chalicelib.core.calendar import Instant, Millis, duration
+from chalicelib.core.lines import LineState
+from chalicelib.core.rows import Job, Run
+from chalicelib.core.states import RunState
+from chalicelib.core.writes import Create, Replace, Write
+
+
+@dataclass(frozen=True, slots=True)
+class News:
+    """What is known of a run: the state it reached, when the target says it did, and the reason of a failure."""
+
+    state: RunState
+    at: Instant
+    reason: str = ""
+    target_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Advance:
+    """The run after the news, and the job of its next attempt if there is to be one."""
+
+    run: Run
+    retry: Job | None = None
+
+    @property
+    def ended(self) -> bool:
+        return states.is_terminal(self.run.state)
+
+
+def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> Advance | None:
+    """The next state of a run, or None for old news. ``retry_delay`` None: no other attempt may follow."""
+    state = news.state
+    retry: Job | None = None
+    if state == "FAILED" and retry_delay is not None and run.attempt < run.attempts:
+        state, retry = "RETRYING", _retry(run, news.reason, now + retry_delay)
+    if not states.may_move(run.state, state):
+        return None
+    moved = replace(
+        run,
+        state=state,
+        rev=run.rev + 1,
+        target_id=run.target_id or news.target_id,
+        reason=news.reason,
+        lease_until=None,
+        leases=0,
+    )
+    if state == "RUNNING":
+        moved = replace(moved, started_at=news.at)
+    else:
+        moved = replace(moved, ended_at=news.at)
+        if state == "SUCCEEDED" and run.state == "STARTING":
+            # Its start was never told; whoever waits for STARTED still gets it, before COMPLETED.
+            moved = replace(moved, started_at=news.at, announce=(*run.announce, "STARTED"))
+    moved = replace(moved, announce=match.announced(moved))
+    return Advance(replace(moved, wake_at=_wake(moved, now)), retry)
+
+
+def plan(before: Run, step: Advance, lines: Mapping[str, LineState], now: Instant) -> list[Write]:
+    """One transaction: the run moves on, its permits come back when it ended, its next attempt is queued."""
+    writes: list[Write] = [Replace(step.run)]
+    if step.ended and not states.is_terminal(before.state):
+        writes += launch.give_back(before.permits, lines, now)
+    if step.retry is not None:
+        writes.append(Create(step.retry))
+    return writes
+
+
+def told(run: Run, cursor: str | None, now: Instant) -> Run:
+    """The run after its first announcement has reached every schedule, or (with a cursor) those of a page."""
+    if cursor is not None:
+        return replace(run, cursor=cursor, rev=run.rev + 1)
+    rest = replace(run, announce=run.announce[1:], cursor=None, rev=run.rev + 1, leases=0)
+    return replace(rest, wake_at=_wake(rest, now))
+
+
+def without_announcement(run: Run) -> Run:
+    """A target without a lifecycle has no status that others could wait for: its run is over and quiet at once."""
+    return replace(run, announce=(), wake_at=None)
+
+
+def retry_delay_of(delay: str) -> Millis:
+    return duration(delay)
+
+
+def _wake(run: Run, now: Instant) -> Instant | None:
+    if run.announce:
+        return now
+    return None if states.is_terminal(run.state) else now + launch.SILENT_LATER
+
+
+def _retry(run: Run, reason: str, due: Instant) -> Job:
+    return Job(
+        schedule=run.schedule,
+        generation=run.generation,
+        place=f"RETRY#{run.run_id}#{run.attempt + 1}",
+        job_id=run.run_id,
+        kind="retry",
+        state="PENDING_CONSTRAINTS",
+        created_at=due,
+        due_at=due,
+        accepted_at=run.accepted_at,
+        correlation=run.correlation,
+        properties=run.request.properties,
+        attempt=run.attempt + 1,
+        event=run.event,
+        reason=f"attempt {run.attempt} of {run.attempts} failed: {reason}",
+        wake_at=due,
+    )

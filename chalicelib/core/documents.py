@@ -1,0 +1,59 @@
+"""What every document that users write has in common: strict fields, names, durations, tagged unions."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
+
+from chalicelib.core.calendar import duration
+from chalicelib.core.errors import invalid
+
+_NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_REFERENCE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62}){0,2}")
+
+
+class Document(BaseModel):
+    """An immutable document; a field that it does not know is refused, for a typo must not pass in silence."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+def check_name(name: str, field: str | None = None) -> str:
+    if not _NAME.fullmatch(name):
+        hint = "lower-case letters, digits, '-' and '_', at most 63, beginning with a letter or digit"
+        raise invalid(field or "", "a name", name, hint)
+    return name
+
+
+def _check_reference(name: str) -> str:
+    if not _REFERENCE.fullmatch(name):
+        raise invalid("", "a name, or a full name with dots such as namespace.app.name", name)
+    return name
+
+
+def _check_duration(text: str) -> str:
+    duration(text, "")
+    return text
+
+
+Name = Annotated[str, AfterValidator(check_name)]
+Reference = Annotated[str, AfterValidator(_check_reference)]
+Duration = Annotated[str, AfterValidator(_check_duration)]
+Tags = Annotated[dict[str, str], Field(max_length=50)]
+Properties = dict[str, Any]
+
+
+def by_type(kinds: tuple[str, ...]) -> Discriminator:
+    """Tells the members of a union apart by their ``type``; tags begin with ``@`` so that error paths can drop them."""
+
+    def tag(value: Any) -> str | None:
+        kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
+        return f"@{kind}"
+
+    return Discriminator(
+        tag,
+        custom_error_type="unknown_type",
+        custom_error_message=f"expected an object whose type is one of {', '.join(kinds)}",
+    )

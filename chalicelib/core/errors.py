@@ -1,0 +1,104 @@
+"""Every error that a caller of Sluice can meet, with its stable code.
+
+The API answers with ``{"error": {"code", "message", "field", "hint"}}``; the CLI prints the same words. A message
+says what was expected and what came, the hint what to do.
+"""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pydantic import ValidationError
+
+# code -> HTTP status. The codes are public: they never change their meaning.
+STATUS = {
+    "invalid": 400,
+    "unknown_field": 400,
+    "unknown_reference": 400,
+    "cycle": 400,
+    "bad_cursor": 400,
+    "bad_json": 400,
+    "forbidden": 403,
+    "not_found": 404,
+    "conflict": 409,
+    "in_use": 409,
+    "changed_meanwhile": 412,
+    "too_large": 413,
+    "throttled": 429,
+    "unavailable": 503,
+}
+
+
+class SluiceError(ValueError):
+    """A refusal that the caller can understand and mend. Nothing was stored when it is raised."""
+
+    def __init__(self, code: str, message: str, field: str | None = None, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.code, self.message, self.field, self.hint = code, message, field, hint
+
+    @property
+    def status(self) -> int:
+        return STATUS[self.code]
+
+    def to_dict(self) -> dict[str, Any]:
+        error = {"code": self.code, "message": self.message, "field": self.field, "hint": self.hint}
+        return {"error": error}
+
+    def under(self, prefix: str) -> SluiceError:
+        """The same error, seen from the document that contains the refused part."""
+        field = f"{prefix}.{self.field}" if self.field else prefix
+        return SluiceError(self.code, self.message, field, self.hint)
+
+
+def invalid(field: str, expected: str, got: object, hint: str | None = None) -> SluiceError:
+    return SluiceError("invalid", f"expected {expected}, got {_short(got)}", field, hint)
+
+
+def not_found(kind: str, name: str, hint: str | None = None) -> SluiceError:
+    return SluiceError("not_found", f"no {kind} named {name!r}", None, hint)
+
+
+def unknown_reference(field: str, kind: str, name: str, known: Iterable[str] = ()) -> SluiceError:
+    near = get_close_matches(name, list(known), n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"create the {kind} first, or correct the name"
+    return SluiceError("unknown_reference", f"expected an existing {kind}, got {name!r}", field, hint)
+
+
+def changed_meanwhile(what: str) -> SluiceError:
+    hint = "read it again, look at what changed, and send the request with the new ETag"
+    return SluiceError("changed_meanwhile", f"{what} was changed by somebody else meanwhile", None, hint)
+
+
+def from_validation(error: ValidationError) -> SluiceError:
+    """Our shape for what pydantic found. The first fault is told in full, the number of others is told."""
+    faults = error.errors(include_url=False)
+    first = faults[0]
+    field = ".".join(str(part) for part in first["loc"] if not _is_tag(part))
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    carried = (first.get("ctx") or {}).get("error")
+    if isinstance(carried, SluiceError):
+        inner = carried.field or ""
+        path = ".".join(part for part in (field, inner) if part)
+        return SluiceError(carried.code, carried.message + more, path or None, carried.hint)
+    if first["type"] == "extra_forbidden":
+        name = str(first["loc"][-1])
+        return SluiceError("unknown_field", f"unknown field {name!r}{more}", field, "remove it, or check its spelling")
+    if first["type"] == "missing":
+        return SluiceError("invalid", f"expected a value, got nothing{more}", field, "add the field")
+    message = first["msg"].removeprefix("Value error, ")
+    message = message[:1].lower() + message[1:]
+    return SluiceError("invalid", f"{message}, got {_short(first.get('input'))}{more}", field or None)
+
+
+def _is_tag(part: object) -> bool:
+    """pydantic puts the tag of a discriminated union into the path; a user never wrote it there."""
+    return isinstance(part, str) and part.startswith("@")
+
+
+def _short(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:117]}..."

@@ -1,0 +1,66 @@
+"""Ids are computed, never drawn: whoever does the same thing again computes the same id, so twice is harmless.
+
+A job id tells where its job lives: ``<namespace>.<app>.<schedule>.<generation>.<digest>``. The run that a job becomes
+keeps the id (DESIGN: run id = job id), so one word follows a piece of work from its first event to its history.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import NamedTuple
+
+DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+
+
+def digest(*parts: object, length: int = 20) -> str:
+    """A hexadecimal digest (``length`` * 4 bits) of the parts, which may hold any character."""
+    text = "\x1f".join(str(part) for part in parts)
+    return hashlib.sha256(text.encode()).hexdigest()[:length]
+
+
+def base36(number: int) -> str:
+    if number < 0:
+        raise ValueError(f"expected a number that is not negative, got {number}")
+    digits = ""
+    while number:
+        number, last = divmod(number, 36)
+        digits = DIGITS[last] + digits
+    return digits or "0"
+
+
+class JobId(NamedTuple):
+    schedule: str
+    generation: int
+    digest: str
+
+    def __str__(self) -> str:
+        return f"{self.schedule}.{base36(self.generation)}.{self.digest}"
+
+
+def job_id(schedule: str, generation: int, first: str) -> str:
+    """The id of the job that ``first`` (an event id, or ``fire:<nominal>:<leaf>:<i>``) brings into being."""
+    return str(JobId(schedule, generation, digest(schedule, generation, first)))
+
+
+def parse_job_id(text: str) -> JobId | None:
+    """The parts of a job id, or None if the text is none."""
+    schedule, _, rest = text.rpartition(".")
+    schedule, _, generation = schedule.rpartition(".")
+    if schedule.count(".") != 2 or not rest or not generation or set(generation) - set(DIGITS):
+        return None
+    return JobId(schedule, int(generation, 36), rest)
+
+
+def event_id(kind: str, *source: object) -> str:
+    """The id of an event, from the identity of its source (never from when or how often it was told)."""
+    return f"{kind}-{digest(kind, *source)}"
+
+
+def client_token(run_id: str, attempt: int) -> str:
+    """EMR's idempotency token: one per attempt, for a token kept over attempts replays the failed run (64 at most)."""
+    return digest("start", run_id, attempt, length=40)
+
+
+def shard(key: str, shards: int) -> str:
+    """Which of ``shards`` parts of an index a key belongs to."""
+    return str(int(digest(key, length=8), 16) % shards)

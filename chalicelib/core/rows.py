@@ -1,0 +1,245 @@
+"""What is stored, as values. One class per kind of row; `aws/keys.py` says under which key each one lives.
+
+Instants are ints (ms). ``rev`` counts the writes of a row that is replaced whole: a write names the revision it read,
+and loses if another came first. ``wake_at`` puts a row into the sparse wake index: it wants attention from then on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from chalicelib.core.calendar import Instant
+from chalicelib.core.states import JobState, RunState
+from chalicelib.core.triggers import Progress
+
+Mode = Literal["enabled", "disabled", "deleted"]
+JobKind = Literal["gathering", "fire", "run_now", "retry"]
+EventKind = Literal["time", "partition", "program_status", "run_now"]
+RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED"]
+
+GATHERING = "PENDING"
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The small row that every claim checks: may this generation and version of a schedule be launched from?"""
+
+    schedule: str
+    generation: int
+    version: int
+    mode: Mode
+    updated_at: Instant
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """One version of a schedule's definition. Never changed once written, so it may be cached for ever."""
+
+    schedule: str
+    version: int
+    definition: Mapping[str, Any]
+    created_at: Instant
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A document that is not a schedule: namespace, app, workflow or dataset, by its full name."""
+
+    kind: Literal["namespace", "app", "workflow", "dataset"]
+    name: str
+    document: Mapping[str, Any]
+    version: int
+    updated_at: Instant
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Says that an app has a schedule of this name."""
+
+    schedule: str
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRow:
+    """Says which dataset a prefix of a bucket belongs to."""
+
+    bucket: str
+    prefix: str
+    dataset: str
+
+
+@dataclass(frozen=True, slots=True)
+class Subscription:
+    """A row of the reverse index: events of this key, accepted at ``since`` or later, touch this leaf."""
+
+    event_key: str
+    schedule: str
+    generation: int
+    version: int
+    leaf: str
+    since: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Timer:
+    """The next nominal instant of each time leaf, and the anchor that ``@every`` counts from."""
+
+    schedule: str
+    generation: int
+    version: int
+    anchor: Instant
+    next: Mapping[str, Instant]
+    rev: int = 1
+    wake_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A fact that may fire triggers. ``accepted_at`` is when it became ready; only later leaves count it."""
+
+    id: str
+    kind: EventKind
+    key: str
+    instant: Instant
+    accepted_at: Instant
+    partition: Mapping[str, str] | None = None
+    dataset: str | None = None
+    path: str | None = None
+    workflow: str | None = None
+    run_id: str | None = None
+    status: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The registry row of a partition and the outbox of its event: due until every schedule of its key has it."""
+
+    dataset: str
+    values: tuple[str, ...]
+    event: Event
+    object_key: str
+    cursor: str | None = None
+    leases: int = 0
+    wake_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Says that an event has been applied to a generation, and to which job. Lives longer than any message can."""
+
+    schedule: str
+    generation: int
+    event: Event
+    event_job: str
+    expires_at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues."""
+
+    schedule: str
+    generation: int
+    place: str
+    job_id: str
+    kind: JobKind
+    state: JobState
+    created_at: Instant
+    rev: int = 1
+    due_at: Instant | None = None
+    leaves: Mapping[str, Progress] = field(default_factory=dict)
+    met_at: Instant | None = None
+    accepted_at: Instant | None = None
+    correlation: Mapping[str, str] | None = None
+    properties: Mapping[str, Any] = field(default_factory=dict)
+    attempt: int = 1
+    leaf: str | None = None
+    event: Event | None = None
+    held: tuple[str, ...] = ()
+    waits_at: str | None = None
+    rank: str | None = None
+    reason: str = ""
+    closed: bool = False
+    leases: int = 0
+    wake_at: Instant | None = None
+    expires_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StartRequest:
+    """Exactly what the target is asked to start, fixed at the claim, so that a repeated call is the same call."""
+
+    target: Mapping[str, Any]
+    properties: Mapping[str, Any]
+    context_uri: str
+    client_token: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One attempt of a run: outbox while STARTING, then history. ``permits`` are given back when it ends."""
+
+    run_id: str
+    attempt: int
+    schedule: str
+    generation: int
+    workflow: str
+    state: RunState
+    request: StartRequest
+    permits: tuple[str, ...]
+    fired_by: str
+    claimed_at: Instant
+    created_at: Instant
+    priority: int
+    attempts: int
+    kind: JobKind
+    rev: int = 1
+    nominal_at: Instant | None = None
+    accepted_at: Instant | None = None
+    start_requested_at: Instant | None = None
+    started_at: Instant | None = None
+    ended_at: Instant | None = None
+    correlation: Mapping[str, str] | None = None
+    partition: Mapping[str, str] | None = None
+    event: Event | None = None
+    target_id: str | None = None
+    calls: int = 0
+    lease_until: Instant | None = None
+    unknown_answer: bool = False
+    reason: str = ""
+    announce: tuple[str, ...] = ()
+    cursor: str | None = None
+    leases: int = 0
+    wake_at: Instant | None = None
+    expires_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """What became of work that never became a run, and why."""
+
+    id: str
+    kind: RecordKind
+    schedule: str
+    generation: int
+    reason: str
+    at: Instant
+    created_at: Instant | None = None
+    count: int = 1
+    expires_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """From the target's id of a run to ours."""
+
+    target_id: str
+    run_id: str
+    attempt: int
+    expires_at: Instant

@@ -1,0 +1,63 @@
+"""The state machines of jobs and runs, whole, as tables. An illegal move raises and changes nothing.
+
+A **job** is a schedule whose trigger was touched by an event. It gathers (PENDING_TRIGGER), then waits for its
+constraints (PENDING_CONSTRAINTS), then for a permit of a line (PENDING_LAUNCH). Claimed, it leaves the queue and a
+run takes its place under the same id, in one transaction; refused for good, it leaves with a record that says why.
+
+A **run** is one execution. STARTING is the outbox: its start call may be repeated until an answer is known. RETRYING
+is a failed attempt that another will follow; it is announced to nobody.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+JobState = Literal["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"]
+RunState = Literal["STARTING", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CANCELLED", "ABORTED"]
+
+RUN_MOVES: dict[RunState, tuple[RunState, ...]] = {
+    "STARTING": ("RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CANCELLED", "ABORTED"),
+    "RUNNING": ("SUCCEEDED", "FAILED", "RETRYING", "CANCELLED"),
+    "SUCCEEDED": (),
+    "FAILED": (),
+    "RETRYING": ("FAILED",),  # when the job of the next attempt is dropped
+    "CANCELLED": (),
+    "ABORTED": (),
+}
+
+# What a run's state means to the triggers of other schedules (T10); the rest is announced to nobody.
+PROGRAM_STATUS: dict[RunState, Literal["STARTED", "COMPLETED", "FAILED", "KILLED"]] = {
+    "RUNNING": "STARTED",
+    "SUCCEEDED": "COMPLETED",
+    "FAILED": "FAILED",
+    "CANCELLED": "KILLED",
+}
+
+# https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/job-states.html
+EMR_STATE: dict[str, RunState] = {
+    "SUBMITTED": "STARTING",
+    "PENDING": "STARTING",
+    "SCHEDULED": "STARTING",
+    "QUEUED": "STARTING",
+    "RUNNING": "RUNNING",
+    "CANCELLING": "RUNNING",
+    "SUCCESS": "SUCCEEDED",
+    "FAILED": "FAILED",
+    "CANCELLED": "CANCELLED",
+}
+
+
+def is_terminal(state: RunState) -> bool:
+    """Whether the attempt is over (its permits have been given back)."""
+    return state not in ("STARTING", "RUNNING")
+
+
+def may_move(old: RunState, new: RunState) -> bool:
+    """States only move forward; the same state again, or an earlier one, is old news."""
+    return new in RUN_MOVES[old]
+
+
+def move(old: RunState, new: RunState) -> RunState:
+    if not may_move(old, new):
+        raise ValueError(f"a run cannot go from {old} to {new}; from {old} it may go to {RUN_MOVES[old] or 'nothing'}")
+    return new

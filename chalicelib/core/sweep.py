@@ -1,0 +1,43 @@
+"""The decision of the step *sweep*: which overdue rows are looked at, and for how long one is left alone afterwards."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from chalicelib.core.calendar import HOUR, SECOND, Instant, Millis
+from chalicelib.core.rows import Job, Partition, Run
+
+RefKind = Literal["job", "run", "line", "partition", "timer"]
+
+# A hint needs a moment to arrive: what became due within it is not lost yet.
+GRACE: Millis = 5 * SECOND
+# How many overdue rows of a table one tick looks at; the rest is older work for the next tick.
+MOST_ROWS = 500
+PARKED_AFTER = 12
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """Names a row that wants attention: what a hint carries and what the wake index yields. Always a rumour."""
+
+    kind: RefKind
+    parts: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """Leave the row alone until then: it has been hinted, and a backlog is hinted once, not every minute."""
+
+    until: Instant
+    parked: bool
+
+
+def overdue(wake_at: Instant | None, now: Instant) -> bool:
+    return wake_at is not None and wake_at <= now - GRACE
+
+
+def lease(row: Job | Run | Partition, now: Instant) -> Lease:
+    """Doubling from half a minute to an hour. A row that keeps failing is parked, and told, and blocks nobody."""
+    span = min(30 * SECOND * 2 ** min(row.leases, 8), HOUR)
+    return Lease(now + max(span, 30 * SECOND), parked=row.leases >= PARKED_AFTER)

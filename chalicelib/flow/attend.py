@@ -1,0 +1,59 @@
+"""Attend to whatever a hint or the sweep names. A ref is a rumour: each flow reads its row strongly before it acts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chalicelib.core.sweep import Ref
+from chalicelib.flow import complete, emit, launch, match
+from chalicelib.flow.check import check_job
+from chalicelib.flow.drain import drain
+from chalicelib.flow.serve import serve
+from chalicelib.ports import Ports
+
+
+def attend_all(ports: Ports, refs: Sequence[Ref]) -> None:
+    """Attend to each; what one of them raises is raised only after all had their turn, so none blocks the others."""
+    failed: list[Exception] = []
+    for ref in refs:
+        try:
+            attend(ports, ref)
+        except Exception as error:  # told below, with all others
+            failed.append(error)
+    if failed:
+        raise ExceptionGroup(f"{len(failed)} of {len(refs)} could not be attended to", failed)
+
+
+def attend(ports: Ports, ref: Ref) -> None:
+    match ref.kind:
+        case "job":
+            schedule, generation, place = ref.parts
+            _job(ports, schedule, int(generation, 36), place)
+        case "run":
+            _run(ports, ref.parts[0], int(ref.parts[1]))
+        case "line":
+            serve(ports, ref.parts[0])
+        case "partition":
+            match.resume(ports, ref.parts[0], ref.parts[1:])
+        case "timer":
+            emit.emit_soon(ports, ref.parts[0])
+
+
+def _job(ports: Ports, schedule: str, generation: int, place: str) -> None:
+    job = ports.jobs.job(schedule, generation, place)
+    if job is not None and job.closed:
+        drain(ports, schedule, generation)
+    elif job is not None:
+        check_job(ports, (schedule, generation, place))
+
+
+def _run(ports: Ports, run_id: str, attempt: int) -> None:
+    run = ports.runs.run(run_id, attempt)
+    if run is None:
+        return
+    if run.announce:
+        complete.announce(ports, run_id, attempt)
+    elif run.state == "STARTING" and run.target_id is None:
+        launch.start(ports, run_id, attempt)
+    elif run.state in ("STARTING", "RUNNING"):
+        complete.ask(ports, run)

@@ -1,0 +1,125 @@
+"""complete: news about a run moves it forward, gives its permits back and announces its status, each exactly once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from chalicelib.core import check, complete, launch, match, states
+from chalicelib.core.calendar import Instant
+from chalicelib.core.complete import Advance, News
+from chalicelib.core.rows import Run
+from chalicelib.core.states import EMR_STATE
+from chalicelib.core.sweep import Ref
+from chalicelib.core.writes import Replace
+from chalicelib.flow import facts
+from chalicelib.flow.apply import MOST_RACES, apply_to_all
+from chalicelib.log import logger
+from chalicelib.ports import Ports
+
+PAGE = 200  # index rows; the cursor on the run row is kept after each page
+
+
+@dataclass(frozen=True, slots=True)
+class StateChange:
+    """The EventBridge event of an EMR Serverless job run, as far as it matters."""
+
+    application_id: str
+    job_run_id: str
+    state: str
+    at: Instant
+
+
+def on_state_change(ports: Ports, change: StateChange) -> str:
+    """Take a state change in. Its order, its repetition and its absence change nothing but the moment (W7)."""
+    state = EMR_STATE.get(change.state)
+    if state is None or state == "STARTING":
+        return f"state {change.state} tells nothing new"
+    found = _whose(ports, change)
+    if found is None:
+        return f"job run {change.job_run_id} is not one of ours"
+    run_id, attempt = found
+    target_id = f"{change.application_id}/{change.job_run_id}"
+    news = News(state, change.at, target_id=target_id)
+    if state == "FAILED":
+        news = _with_details(ports, run_id, attempt, news)
+    moved = advance_run(ports, run_id, attempt, news)
+    return f"run {run_id} is {moved.run.state}" if moved else f"run {run_id} was past {state} already"
+
+
+def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: bool = True) -> Advance | None:
+    """Move a run forward, then announce it and wake who waited for its permits. None for old news."""
+    for _ in range(MOST_RACES):
+        now = ports.clock.now()
+        run = ports.runs.run(run_id, attempt)
+        if run is None:
+            return None
+        delay = _retry_delay(ports, run) if may_retry and news.state == "FAILED" else None
+        step = complete.advance(run, news, now, delay)
+        if step is None:
+            return None
+        if run.request.target["type"] != "emr_serverless":
+            step = Advance(complete.without_announcement(step.run))
+        lines = {line: ports.jobs.line(line) for line in run.permits} if step.ended else {}
+        if ports.ledger.commit(complete.plan(run, step, lines, now)) is None:
+            logger.info("run moved", extra={"run": run_id, "attempt": attempt, "state": step.run.state})
+            woken = [Ref("line", (line,)) for line, state in lines.items() if state.waiters]
+            if woken:
+                ports.hints.send(woken, now, now)
+            announce(ports, run_id, attempt)
+            return step
+    raise RuntimeError(f"run {run_id} lost {MOST_RACES} races; its news will be found again")
+
+
+def announce(ports: Ports, run_id: str, attempt: int) -> None:
+    """Apply the statuses that a run still owes to every schedule that waits for them, page by page (T10)."""
+    while True:
+        now = ports.clock.now()
+        run = ports.runs.run(run_id, attempt)
+        if run is None or not run.announce:
+            return
+        event = match.status_event(run, run.announce[0])
+        page = ports.catalog.subscriptions(event.key, PAGE, run.cursor)
+        refs = apply_to_all(ports, event, page.items, now)
+        if refs:
+            ports.hints.send(refs, now, now)
+        # A refusal means that the run moved on meanwhile, or another told the same: read it again.
+        ports.ledger.commit([Replace(complete.told(run, page.cursor, now))])
+
+
+def ask(ports: Ports, run: Run) -> None:
+    """Ask the target about a run that has been silent: EMR delivers its events as best it can, no better."""
+    now = ports.clock.now()
+    news = ports.targets.of(str(run.request.target["type"])).ask(run)
+    moved = advance_run(ports, run.run_id, run.attempt, news) if news else None
+    if moved is None:
+        later = replace(run, wake_at=now + launch.SILENT_LATER, leases=0, rev=run.rev + 1)
+        ports.ledger.commit([Replace(later)])
+
+
+def _whose(ports: Ports, change: StateChange) -> tuple[str, int] | None:
+    """Our run of an EMR job run: by the pointer, or by its name when the event was faster than our record of the id."""
+    found = ports.runs.by_target_id(f"{change.application_id}/{change.job_run_id}")
+    if found is not None:
+        return found
+    name = ports.targets.run_name(change.application_id, change.job_run_id)
+    run_id, _, attempt = (name or "").rpartition("-")
+    return (run_id, int(attempt)) if run_id and attempt.isdigit() else None
+
+
+def _with_details(ports: Ports, run_id: str, attempt: int, news: News) -> News:
+    """The reason of a failure stands in no event; the target is asked for it."""
+    run = ports.runs.run(run_id, attempt)
+    if run is None or states.is_terminal(run.state):
+        return news
+    known = replace(run, target_id=news.target_id)
+    told = ports.targets.of(str(run.request.target["type"])).ask(known)
+    return replace(news, reason=told.reason if told and told.reason else "the target gave no reason")
+
+
+def _retry_delay(ports: Ports, run: Run) -> int | None:
+    """How long to wait before the next attempt; None if the schedule does not allow one any more."""
+    gate = ports.catalog.gate(run.schedule)
+    if gate is None or gate.generation != run.generation or gate.mode not in check.CLAIMABLE["retry"]:
+        return None
+    workflow = facts.workflow_of(ports, run.workflow)
+    return complete.retry_delay_of(workflow.retries.delay) if workflow else None

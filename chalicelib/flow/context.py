@@ -1,0 +1,67 @@
+"""The run context: what fired a run, its properties, and the context of the run that fired it (T17)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chalicelib.core.rows import Event, Run
+from chalicelib.ports import Ports
+
+SCHEMA = 1
+
+
+def build(ports: Ports, run: Run) -> dict[str, Any]:
+    """The document that a run gets by reference. Exactly the events of its job; a long list goes into a manifest."""
+    events = events_of(ports, run)
+    inline = len(events) <= ports.settings.inline_events
+    told = [describe_event(event) for event in events]
+    return {
+        "schema": SCHEMA,
+        "run_id": run.run_id,
+        "attempt": run.attempt,
+        "schedule": run.schedule,
+        "workflow": run.workflow,
+        "logical_start_time": logical_start(run),
+        "properties": dict(run.request.properties),
+        "correlation": dict(run.correlation) if run.correlation else None,
+        "events": told if inline else [],
+        "manifest": None if inline else ports.payloads.put_manifest(run.run_id, told),
+        "upstream": _upstream(ports, events),
+    }
+
+
+def events_of(ports: Ports, run: Run) -> tuple[Event, ...]:
+    if run.event is not None:
+        return (run.event,)
+    found = ports.jobs.events_of(run.run_id, run.schedule, run.generation)
+    return tuple(sorted(found, key=lambda event: (event.accepted_at, event.id)))
+
+
+def partition_of(run: Run, events: Sequence[Event]) -> Mapping[str, str] | None:
+    """The one partition that a run is about, for those who correlate with it: its own keys, or those of its events."""
+    if run.correlation:
+        return run.correlation
+    known = {tuple(sorted(event.partition.items())) for event in events if event.partition}
+    return dict(next(iter(known))) if len(known) == 1 else None
+
+
+def logical_start(run: Run) -> int:
+    """``logicalStartTime`` in ms: the nominal time of a fire, else when the data that fired it was accepted."""
+    return run.nominal_at or run.accepted_at or run.created_at
+
+
+def describe_event(event: Event) -> dict[str, Any]:
+    told: dict[str, Any] = {"kind": event.kind, "id": event.id, "instant": event.instant}
+    if event.kind == "partition":
+        told |= {"dataset": event.dataset, "path": event.path, "partition": dict(event.partition or {})}
+    if event.kind == "program_status":
+        partition = dict(event.partition) if event.partition else None
+        told |= {"workflow": event.workflow, "run_id": event.run_id, "status": event.status, "partition": partition}
+    return told
+
+
+def _upstream(ports: Ports, events: Sequence[Event]) -> Mapping[str, Any] | None:
+    """The context of the run that completed the trigger. One level deep runs on by itself: it carries its own."""
+    statuses = [event for event in events if event.kind == "program_status" and event.run_id]
+    return ports.payloads.context(str(statuses[-1].run_id)) if statuses else None

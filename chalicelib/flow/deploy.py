@@ -1,0 +1,92 @@
+"""One-request deployment of an app: its datasets, workflows and schedules (L8). Each is changed atomically, the whole
+is not; repeating the request finishes a half-done one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core import errors
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.model import App
+from chalicelib.core.rows import Definition
+from chalicelib.flow import definitions, facts, schedules
+from chalicelib.ports import Kind, Ports
+
+Report = dict[str, list[str]]
+
+
+def deploy(ports: Ports, namespace: str, app: str, document: App, by: str, dry_run: bool = False) -> Report:
+    """Create or replace what the document names. Returns what was created, replaced and left unchanged, by name.
+
+    Everything is validated before anything is stored. With ``dry_run`` the report is all that happens.
+    """
+    name = f"{namespace}.{app}"
+    _check_names(namespace, app, document)
+    definitions.require(ports, "namespace", namespace)
+    _check(ports, name, document)
+    report: Report = {"created": [], "replaced": [], "unchanged": []}
+    for kind, full, body in _parts(name, document):
+        did = _foresee(ports, kind, full, body) if dry_run else definitions.put(ports, kind, full, body, by).did
+        report[did].append(f"{kind} {full}")
+    for short, schedule in document.schedules.items():
+        full = f"{name}.{short}"
+        before = ports.catalog.gate(full)
+        lives = before is not None and before.mode != "deleted"
+        if dry_run:
+            old = facts.definition_of(ports, before) if lives else None
+            same = old == schedule.definition().resolved(namespace, app)
+            report["unchanged" if same else "replaced" if lives else "created"].append(f"schedule {full}")
+            continue
+        after, new = schedules.put(ports, full, schedule, by)
+        report["created" if new else "unchanged" if after == before else "replaced"].append(f"schedule {full}")
+    return report
+
+
+def _parts(name: str, document: App) -> list[tuple[Kind, str, Mapping[str, Any]]]:
+    namespace = name.partition(".")[0]
+    shell = document.model_dump(mode="json", include={"description", "tags", "owner"})
+    parts: list[tuple[Kind, str, Mapping[str, Any]]] = [("app", name, shell)]
+    parts += [("dataset", f"{namespace}.{n}", d.model_dump(mode="json")) for n, d in document.datasets.items()]
+    return parts + [("workflow", f"{name}.{n}", w.model_dump(mode="json")) for n, w in document.workflows.items()]
+
+
+def _foresee(ports: Ports, kind: Kind, name: str, body: Mapping[str, Any]) -> str:
+    old = ports.catalog.definition(kind, name)
+    body = definitions.resolve_bucket(ports, body) if kind == "dataset" else body
+    return "created" if old is None else "unchanged" if dict(old.document) == dict(body) else "replaced"
+
+
+def _check_names(namespace: str, app: str, document: App) -> None:
+    """A document that says where it belongs must be sent there."""
+    for field, said, asked in (("namespace", document.namespace, namespace), ("app", document.app, app)):
+        if said is not None and said != asked:
+            raise errors.invalid(field, f"{asked!r}, as the path says", said, "correct the document or the path")
+
+
+def _check(ports: Ports, name: str, document: App) -> None:
+    """All references of all schedules, seen with the document's own parts as if they were stored."""
+    namespace, _, app = name.partition(".")
+    seen = replace(ports, catalog=Foreseen(ports, name, document))
+    for short, schedule in document.schedules.items():
+        try:
+            full = schedule.definition().resolved(namespace, app)
+            schedules.check_references(seen, f"{name}.{short}", full)
+        except SluiceError as error:
+            raise error.under(f"schedules.{short}") from None
+
+
+class Foreseen:
+    """The catalog as it will be once the document is stored: its own parts first, then what is there already."""
+
+    def __init__(self, ports: Ports, name: str, document: App) -> None:
+        self._catalog = ports.catalog
+        now = ports.clock.now()
+        self._rows = {(kind, full): Definition(kind, full, body, 0, now) for kind, full, body in _parts(name, document)}
+
+    def definition(self, kind: Kind, name: str) -> Definition | None:
+        return self._rows.get((kind, name)) or self._catalog.definition(kind, name)
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._catalog, attribute)

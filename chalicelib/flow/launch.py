@@ -1,0 +1,99 @@
+"""launch: carry out a run row that is STARTING. Record the call, make it, record the answer; any of it repeatably."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core import check, launch
+from chalicelib.core.calendar import Instant
+from chalicelib.core.complete import News
+from chalicelib.core.launch import Never, Started
+from chalicelib.core.rows import Gate, Pointer, Run
+from chalicelib.core.writes import Put, Replace, Write
+from chalicelib.flow import complete as completing
+from chalicelib.flow.apply import MOST_RACES
+from chalicelib.flow.context import build, events_of, partition_of
+from chalicelib.log import logger
+from chalicelib.ports import Ports, Target
+
+
+def start(ports: Ports, run_id: str, attempt: int) -> None:
+    """Start a run that has not started yet, if its schedule's gate is still open (C13). Safe to repeat at any point."""
+    now = ports.clock.now()
+    run = ports.runs.run(run_id, attempt)
+    if run is None or run.state != "STARTING" or run.target_id is not None:
+        return
+    if run.lease_until is not None and run.lease_until > now:
+        return  # a call is under way, or died within its lease
+    if not _is_open(ports.catalog.gate(run.schedule), run):
+        _withdraw(ports, run, now)
+        return
+    context = build(ports, run)
+    ports.payloads.put_context(run_id, context)
+    called = replace(launch.calling(run, now), partition=partition_of(run, events_of(ports, run)))
+    if ports.ledger.commit([Replace(called)]) is None:
+        _call(ports, called, context, now)
+
+
+def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> None:
+    answer = target_of(ports, run).start(run, context)
+    logger.info("start requested", extra={"run": run.run_id, "attempt": run.attempt, "answer": str(answer)})
+    if isinstance(answer, Never):
+        # It can never succeed, so no other attempt follows (C12).
+        completing.advance_run(ports, run.run_id, run.attempt, News("FAILED", now, answer.why), may_retry=False)
+    elif isinstance(answer, Started) and answer.done:
+        news = News("SUCCEEDED", now, target_id=answer.target_id)
+        completing.advance_run(ports, run.run_id, run.attempt, news, may_retry=False)
+    else:
+        _keep(ports, run, answer, now)
+
+
+def _keep(ports: Ports, run: Run, answer: launch.Answer, now: Instant) -> None:
+    """Record the answer. The run may have moved on already: its RUNNING event can come before we know its id."""
+    if isinstance(answer, Never):
+        raise TypeError("expected an answer that leaves the run STARTING")
+    for _ in range(MOST_RACES):
+        plan: list[Write] = [Replace(launch.answered(run, answer, now))]
+        if isinstance(answer, Started):
+            plan.append(Put(_pointer(run, answer.target_id)))
+        if ports.ledger.commit(plan) is None:
+            return
+        current = ports.runs.run(run.run_id, run.attempt)
+        if current is None or current.state != "STARTING" or current.target_id is not None:
+            return
+        run = current
+
+
+def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
+    """The gate closed after the claim: no further start. The slot is given back only if surely nothing runs."""
+    why = "the schedule was disabled, replaced or deleted before the run was started"
+    if not launch.surely_not_started(run):
+        found = target_of(ports, run).find(run)
+        if found is not None:
+            _cancel_found(ports, run, found, now)
+            return
+        why += "; no run of this name was found at the target"
+    completing.advance_run(ports, run.run_id, run.attempt, News("ABORTED", now, why), may_retry=False)
+
+
+def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
+    """It did start, unheard: record it and cancel it. Its slot comes back when the target says that it has ended."""
+    why = "the schedule was closed while its start call was unanswered; the run was found alive and is cancelled"
+    later = now + launch.SILENT_FIRST
+    found = replace(run, target_id=target_id, reason=why, lease_until=None, rev=run.rev + 1, wake_at=later)
+    if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id))]) is None:
+        target_of(ports, found).cancel(found)
+
+
+def target_of(ports: Ports, run: Run) -> Target:
+    return ports.targets.of(str(run.request.target["type"]))
+
+
+def _pointer(run: Run, target_id: str) -> Pointer:
+    return Pointer(target_id, run.run_id, run.attempt, run.expires_at or run.claimed_at + launch.HISTORY)
+
+
+def _is_open(gate: Gate | None, run: Run) -> bool:
+    return gate is not None and gate.generation == run.generation and gate.mode in check.CLAIMABLE[run.kind]

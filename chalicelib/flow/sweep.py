@@ -1,0 +1,59 @@
+"""sweep: find whatever is overdue because a hint was lost or a Lambda died, and hint it again (O3)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from chalicelib.core import sweep
+from chalicelib.core.calendar import Instant
+from chalicelib.core.rows import Job, Partition, Run
+from chalicelib.core.sweep import Ref
+from chalicelib.core.writes import Put, Replace
+from chalicelib.log import logger
+from chalicelib.ports import Ports
+
+TABLES: tuple[Literal["jobs", "runs", "catalog"], ...] = ("jobs", "runs", "catalog")
+
+
+def sweep_all(ports: Ports) -> int:
+    """Lease and hint every overdue row of a bounded number, oldest first. Returns how many were hinted."""
+    now = ports.clock.now()
+    hinted: list[Ref] = []
+    for table in TABLES:
+        for ref in ports.wakes.overdue(table, now - sweep.GRACE, sweep.MOST_ROWS):
+            if _confirm(ports, ref, now):
+                hinted.append(ref)
+    if hinted:
+        ports.hints.send(hinted, now, now)
+    return len(hinted)
+
+
+def _confirm(ports: Ports, ref: Ref, now: Instant) -> bool:
+    """Read the row strongly; if it is overdue indeed, lease it. A lost race means that somebody attends to it."""
+    if ref.kind == "line":
+        return sweep.overdue(ports.jobs.line(ref.parts[0]).wake_at, now)
+    row = _row(ports, ref)
+    if row is None or not sweep.overdue(row.wake_at, now):
+        return False
+    lease = sweep.lease(row, now)
+    if lease.parked:
+        logger.error("parked", extra={"ref": ref, "leases": row.leases, "hint": "it keeps failing; see its reason"})
+    if isinstance(row, Partition):
+        ports.ledger.put_all([Put(replace(row, wake_at=lease.until, leases=row.leases + 1))])
+        return True
+    leased = replace(row, wake_at=lease.until, leases=row.leases + 1, rev=row.rev + 1)
+    return ports.ledger.commit([Replace(leased)]) is None
+
+
+def _row(ports: Ports, ref: Ref) -> Job | Run | Partition | None:
+    match ref.kind:
+        case "job":
+            schedule, generation, place = ref.parts
+            return ports.jobs.job(schedule, int(generation, 36), place)
+        case "run":
+            return ports.runs.run(ref.parts[0], int(ref.parts[1]))
+        case "partition":
+            return ports.catalog.partition(ref.parts[0], ref.parts[1:])
+        case _:
+            return None

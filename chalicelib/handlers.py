@@ -1,0 +1,80 @@
+"""Between the Lambda runtime and the flows: unwrap the event, call the one flow, report failures message by message."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from chalicelib.core.calendar import SECOND, parse_instant
+from chalicelib.log import logger
+from chalicelib.wiring import ports
+
+# A hint that comes this much too early is waited for; one that comes earlier still is sent on its way again.
+MOST_WAIT = 3 * SECOND
+
+
+def tick() -> dict[str, int]:
+    """One tick: prepare the fires of the next minute, then find what is overdue."""
+    from chalicelib.flow.emit import emit_due
+    from chalicelib.flow.sweep import sweep_all
+
+    done = {"emitted": emit_due(ports()), "hinted": sweep_all(ports())}
+    logger.info("tick", extra=done)
+    return done
+
+
+def objects(event: dict[str, Any]) -> dict[str, Any]:
+    """S3 notifications out of SQS. A message that is none goes to the dead letters; its neighbours are not harmed."""
+    from chalicelib.aws.notifications import objects_of
+    from chalicelib.flow.match import match_object
+
+    def each(body: str) -> None:
+        for created in objects_of(body):
+            logger.info("object", extra={"key": created.key, "outcome": match_object(ports(), created)})
+
+    return _one_by_one(event, each)
+
+
+def hints(event: dict[str, Any]) -> dict[str, Any]:
+    """Hints out of SQS. Nothing is acted on before it is due: the last fraction is waited out here."""
+    from chalicelib.aws.queues import decode
+    from chalicelib.flow.attend import attend_all
+
+    def each(body: str) -> None:
+        refs, due = decode(body)
+        now = ports().clock.now()
+        if due - now > MOST_WAIT:
+            ports().hints.send(refs, due, now)
+            return
+        if due > now:
+            ports().clock.wait_until(due)
+        attend_all(ports(), refs)
+
+    return _one_by_one(event, each)
+
+
+def run_state(event: dict[str, Any]) -> str:
+    """One EMR Serverless state change. https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-eventbridge.html"""
+    from chalicelib.flow.complete import StateChange, on_state_change
+
+    detail = event["detail"]
+    at = parse_instant(event["time"])
+    change = StateChange(detail["applicationId"], detail["jobRunId"], detail["state"], at)
+    outcome = on_state_change(ports(), change)
+    logger.info("run state", extra={"job_run": change.job_run_id, "state": change.state, "outcome": outcome})
+    return outcome
+
+
+def _one_by_one(event: dict[str, Any], each: Callable[[str], None]) -> dict[str, Any]:
+    """Handle each message by itself and name those that failed: SQS brings back these alone.
+
+    https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting
+    """
+    failed: list[dict[str, str]] = []
+    for record in event["Records"]:
+        try:
+            each(record["body"])
+        except Exception:  # whatever it is, its neighbours go on and the queue brings it back
+            logger.exception("message failed", extra={"message_id": record["messageId"]})
+            failed.append({"itemIdentifier": record["messageId"]})
+    return {"batchItemFailures": failed}

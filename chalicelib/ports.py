@@ -1,0 +1,180 @@
+"""The seams between flows and the world, as Protocols: `aws/` implements them, tests wrap them to crash."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Literal, Protocol, TypeVar
+
+from chalicelib.core.calendar import Instant, Millis
+from chalicelib.core.complete import News
+from chalicelib.core.launch import Answer
+from chalicelib.core.lines import LineState, Waiter
+from chalicelib.core.model import Dataset
+from chalicelib.core.rows import (
+    Definition,
+    Event,
+    Gate,
+    Job,
+    Partition,
+    Record,
+    Run,
+    Subscription,
+    Timer,
+    Version,
+)
+from chalicelib.core.sweep import Ref
+from chalicelib.core.writes import Put, Refused, Write
+from chalicelib.settings import Settings
+
+T = TypeVar("T")
+Kind = Literal["namespace", "app", "workflow", "dataset"]
+
+
+@dataclass(frozen=True, slots=True)
+class Page(Generic[T]):
+    """A part of a list; ``cursor`` is opaque and None at the end."""
+
+    items: tuple[T, ...]
+    cursor: str | None = None
+
+
+class Clock(Protocol):
+    def now(self) -> Instant: ...
+
+    def wait_until(self, instant: Instant) -> None: ...
+
+
+class Ledger(Protocol):
+    """The one place where anything is written to the tables."""
+
+    def commit(self, writes: Sequence[Write]) -> Refused | None:
+        """Carry out a plan in one piece, or nothing of it. Conflicts are retried; a refusal is an answer."""
+
+    def put_all(self, writes: Sequence[Put]) -> None:
+        """Put rows that are harmless to repeat, in batches, in no order."""
+
+
+class Catalog(Protocol):
+    """Definitions and what is derived from them. Reads are strongly consistent unless they say otherwise."""
+
+    def gate(self, schedule: str) -> Gate | None: ...
+
+    def version(self, schedule: str, version: int) -> Version | None: ...
+
+    def versions(self, schedule: str) -> tuple[Version, ...]: ...
+
+    def definition(self, kind: Kind, name: str) -> Definition | None: ...
+
+    def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]: ...
+
+    def schedules(self, app: str, limit: int, cursor: str | None) -> Page[str]: ...
+
+    def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
+        """The dataset with the longest prefix of an object key, with its full name."""
+
+    def dataset_at(self, bucket: str, prefix: str) -> str | None: ...
+
+    def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
+        """Index rows of a key, ordered by schedule; a page never splits a schedule."""
+
+    def timer(self, schedule: str) -> Timer | None: ...
+
+    def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None: ...
+
+    def partitions(self, dataset: str, limit: int, cursor: str | None) -> Page[Partition]: ...
+
+
+class JobTable(Protocol):
+    def job(self, schedule: str, generation: int, place: str) -> Job | None: ...
+
+    def find(self, job_id: str) -> Job | None: ...
+
+    def jobs(self, schedule: str, generation: int, limit: int, cursor: str | None) -> Page[Job]: ...
+
+    def events_of(self, job: str, schedule: str, generation: int) -> tuple[Event, ...]:
+        """The events applied to a job, read strongly through the local index."""
+
+    def line(self, line: str) -> LineState: ...
+
+    def head_of(self, line: str, count: int) -> tuple[Waiter, ...]: ...
+
+
+class RunTable(Protocol):
+    def run(self, run_id: str, attempt: int) -> Run | None: ...
+
+    def attempts(self, run_id: str) -> tuple[Run, ...]: ...
+
+    def record(self, job_id: str) -> Record | None: ...
+
+    def by_target_id(self, target_id: str) -> tuple[str, int] | None: ...
+
+    def runs(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Run]:
+        """History, newest first: ``scope`` is ``workflow``, ``schedule`` or ``day`` (``<namespace>#<yyyy-mm-dd>``)."""
+
+    def records(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Record]:
+        """Records, newest first: ``scope`` is ``schedule`` or ``day``."""
+
+
+class Wakes(Protocol):
+    def overdue(self, table: Literal["catalog", "jobs", "runs"], until: Instant, limit: int) -> tuple[Ref, ...]:
+        """What the wake index of a table yields up to an instant, oldest first. Eventually consistent: rumours."""
+
+
+class Hints(Protocol):
+    """Prompts without a promise: a lost one is found by the sweep, a doubled one changes nothing."""
+
+    def send(self, refs: Sequence[Ref], due: Instant, now: Instant) -> None: ...
+
+
+class Target(Protocol):
+    def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        """Ask for a start, repeatably: the same attempt again is the same start. Never raises for a refusal."""
+
+    def ask(self, run: Run) -> News | None:
+        """The state of a run as the target tells it, or None if it knows no such run."""
+
+    def find(self, run: Run) -> str | None:
+        """The target's id of a run with this run's name, if there is one."""
+
+    def cancel(self, run: Run) -> None: ...
+
+
+class Targets(Protocol):
+    def of(self, kind: str) -> Target: ...
+
+    def run_name(self, application_id: str, job_run_id: str) -> str | None:
+        """The name of an EMR job run: our run id and attempt, if it is one of ours."""
+
+
+class Payloads(Protocol):
+    """Documents in the control bucket. Keys follow from ids and content from stored rows: harmless to repeat."""
+
+    def context_uri(self, run_id: str) -> str: ...
+
+    def put_context(self, run_id: str, context: Mapping[str, Any]) -> None: ...
+
+    def context(self, run_id: str) -> Mapping[str, Any] | None: ...
+
+    def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
+        """Write a list of events as JSON lines and return its URI."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Everything that a flow may reach for."""
+
+    clock: Clock
+    ledger: Ledger
+    catalog: Catalog
+    jobs: JobTable
+    runs: RunTable
+    wakes: Wakes
+    hints: Hints
+    targets: Targets
+    payloads: Payloads
+    settings: Settings
+
+
+# How long a hint may be held back in the queue (SQS: 900 s at most); one that is due later is sent again.
+LONGEST_DELAY: Millis = 900_000

@@ -1,0 +1,65 @@
+"""Every tunable in one record, with its reason. Read from the environment once, at the edge (`wiring`)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    catalog_table: str
+    jobs_table: str
+    runs_table: str
+    hints_queue_url: str
+    lake_bucket: str
+    control_bucket: str
+    emr_application_id: str
+    emr_job_role_arn: str
+    # Parts of each wake index. One takes about 1,000 writes a second; each costs the tick one query a table.
+    wake_shards: int = 4
+    # Parts of the history indexes, for the same reason.
+    history_shards: int = 4
+    # StartJobRun: 1 a second, burst 25 by default; adjustable in the account. Five are left to people and tools.
+    start_rate_per_second: float = 1.0
+    start_burst: int = 20
+    # Fires due within the next minute are prepared by this tick; the margin covers a tick that comes late.
+    horizon_seconds: int = 75
+    # A list of events longer than this goes into a manifest in S3 instead of into the context (T17).
+    inline_events: int = 200
+
+    @property
+    def start_spacing(self) -> int:
+        return round(1000 / self.start_rate_per_second)
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        env = os.environ if environment is None else environment
+        optional: dict[str, Callable[[str], Any]] = {
+            "wake_shards": int,
+            "history_shards": int,
+            "start_rate_per_second": float,
+            "start_burst": int,
+            "horizon_seconds": int,
+            "inline_events": int,
+        }
+        tuned: dict[str, Any] = {
+            name: cast(env[key]) for name, cast in optional.items() if (key := f"SLUICE_{name.upper()}") in env
+        }
+        required = ("catalog_table", "jobs_table", "runs_table", "hints_queue_url", "lake_bucket", "control_bucket")
+        missing = [f"SLUICE_{name.upper()}" for name in required if f"SLUICE_{name.upper()}" not in env]
+        if missing:
+            raise RuntimeError(f"expected {', '.join(missing)} in the environment; the template sets them")
+        return cls(
+            catalog_table=env["SLUICE_CATALOG_TABLE"],
+            jobs_table=env["SLUICE_JOBS_TABLE"],
+            runs_table=env["SLUICE_RUNS_TABLE"],
+            hints_queue_url=env["SLUICE_HINTS_QUEUE_URL"],
+            lake_bucket=env["SLUICE_LAKE_BUCKET"],
+            control_bucket=env["SLUICE_CONTROL_BUCKET"],
+            emr_application_id=env.get("SLUICE_EMR_APPLICATION_ID", ""),
+            emr_job_role_arn=env.get("SLUICE_EMR_JOB_ROLE_ARN", ""),
+            **tuned,
+        )

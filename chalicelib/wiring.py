@@ -1,0 +1,89 @@
+"""Build the ports out of AWS clients, once per process. Each client is made when it is first needed."""
+
+from __future__ import annotations
+
+import time
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Any
+
+from chalicelib.core.calendar import Instant
+from chalicelib.ports import Ports, Target
+from chalicelib.settings import Settings
+
+if TYPE_CHECKING:
+    from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
+    from chalicelib.aws.targets.sqs import SqsTarget
+
+
+class SystemClock:
+    def now(self) -> Instant:
+        return time.time_ns() // 1_000_000
+
+    def wait_until(self, instant: Instant) -> None:
+        time.sleep(max(0, instant - self.now()) / 1000)
+
+
+class AwsTargets:
+    """Targets by the type of a workflow's target; a Lambda that starts no EMR run never makes its client."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+
+    def of(self, kind: str) -> Target:
+        if kind == "emr_serverless":
+            return self._emr
+        if kind == "sqs":
+            return self._sqs
+        raise ValueError(f"expected a target of type emr_serverless or sqs, got {kind!r}")
+
+    def run_name(self, application_id: str, job_run_id: str) -> str | None:
+        return self._emr.run_name(application_id, job_run_id)
+
+    @cached_property
+    def _emr(self) -> EmrServerlessTarget:
+        from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
+
+        settings = self._settings
+        # A start call has its own retries, with the token, in the flow: here one attempt is one answer.
+        emr = client("emr-serverless", retries={"total_max_attempts": 1}, read_timeout=30)
+        return EmrServerlessTarget(emr, settings.emr_application_id, settings.emr_job_role_arn, settings.control_bucket)
+
+    @cached_property
+    def _sqs(self) -> SqsTarget:
+        from chalicelib.aws.targets.sqs import SqsTarget
+
+        return SqsTarget(client("sqs"))
+
+
+def client(service: str, **options: Any) -> Any:
+    import boto3
+    from botocore.config import Config
+
+    defaults: dict[str, Any] = {"connect_timeout": 3, "read_timeout": 20, "retries": {"mode": "standard"}}
+    return boto3.client(service, config=Config(**defaults | options))
+
+
+@cache
+def ports() -> Ports:
+    """The ports of this process, from its environment."""
+    from chalicelib.aws.catalog import DynamoCatalog
+    from chalicelib.aws.jobs import DynamoJobs
+    from chalicelib.aws.payloads import S3Payloads
+    from chalicelib.aws.queues import SqsHints
+    from chalicelib.aws.runs import DynamoRuns, DynamoWakes
+    from chalicelib.aws.table import Dynamo
+
+    settings = Settings.from_environment()
+    dynamo = Dynamo(client("dynamodb"), settings)
+    return Ports(
+        clock=SystemClock(),
+        ledger=dynamo,
+        catalog=DynamoCatalog(dynamo),
+        jobs=DynamoJobs(dynamo),
+        runs=DynamoRuns(dynamo),
+        wakes=DynamoWakes(dynamo),
+        hints=SqsHints(client("sqs"), settings.hints_queue_url),
+        targets=AwsTargets(settings),
+        payloads=S3Payloads(client("s3"), settings.control_bucket),
+        settings=settings,
+    )

@@ -1,0 +1,40 @@
+"""Fixtures that several folders share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from tests.support import tables
+from tests.support.world import World
+
+
+@pytest.fixture
+def make_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]]:
+    """Makes worlds, each on fresh tables of its own."""
+    for name, value in {
+        "AWS_ACCESS_KEY_ID": "x",
+        "AWS_SECRET_ACCESS_KEY": "x",
+        "AWS_DEFAULT_REGION": "us-east-1",
+    }.items():
+        monkeypatch.setenv(name, value)
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    made = 0
+    with mock_aws():
+        client = boto3.client("dynamodb", region_name="us-east-1")
+
+        def make(**tuned: Any) -> World:
+            nonlocal made
+            made += 1
+            return World(client, tables.create(client, f"w{made}"), **tuned)
+
+        yield make
+
+
+@pytest.fixture
+def world(make_world: Callable[..., World]) -> World:
+    return make_world()

@@ -1,0 +1,118 @@
+"""The first road: a partition becomes a run, a run's end becomes another, a clock makes a third."""
+
+from tests.support.world import World, day, flights
+
+CLEAN = {
+    "workflow": "clean",
+    "enabled": True,
+    "trigger": {"type": "partition", "dataset": "flights", "by": ["year", "month", "day"]},
+    "constraints": [{"type": "concurrency", "max": 2, "on_unmet": "wait"}],
+}
+JOIN = {
+    "workflow": "join",
+    "enabled": True,
+    "by": ["year", "month", "day"],
+    "trigger": {
+        "type": "all",
+        "triggers": [
+            {"type": "program_status", "workflow": "clean"},
+            {"type": "partition", "dataset": "weather"},
+        ],
+    },
+}
+
+
+def test_a_ready_partition_becomes_one_run(world: World) -> None:
+    world.deploy(flights({"clean": CLEAN}))
+
+    world.upload(day(1, name="part-0.csv"))
+    world.settle()
+    assert world.runs("clean") == []
+
+    world.upload(day(1))
+    world.settle()
+
+    [run] = world.runs("clean")
+    assert run.state == "STARTING"
+    assert run.correlation == {"year": "2013", "month": "1", "day": "1"}
+    assert len(world.targets.emr.runs) == 1
+    context = world.context(run)
+    assert context["events"][0]["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=1/"
+
+    world.finish()
+    [run] = world.runs("clean")
+    assert run.state == "SUCCEEDED"
+    assert world.line("workflow:demo.flights.clean").active == 0
+
+
+def test_the_join_of_a_day_waits_for_the_weather_of_that_day(world: World) -> None:
+    world.deploy(flights({"clean": CLEAN, "join": JOIN}))
+    for number in (1, 2):
+        world.upload(day(number))
+    world.settle()
+    assert world.finish() == 2
+    world.settle()
+    assert len(world.jobs("join")) == 2
+
+    world.upload(day(2, "weather", "part-0.csv"))
+    world.settle()
+
+    [run] = world.runs("join")
+    assert run.correlation == {"year": "2013", "month": "1", "day": "2"}
+    assert world.context(run)["upstream"]["schedule"] == "demo.flights.clean"
+    [waiting] = world.jobs("join")
+    assert waiting.correlation == {"year": "2013", "month": "1", "day": "1"}
+    assert "1 partition of demo.weather" in waiting.reason
+
+
+def test_slots_are_queued_for_and_given_back(world: World) -> None:
+    world.deploy(flights({"clean": CLEAN}))
+    for number in range(1, 6):
+        world.upload(day(number))
+    world.settle()
+    assert len(world.runs("clean")) == 2
+    line = world.line("workflow:demo.flights.clean")
+    assert (line.active, line.waiters) == (2, 3)
+
+    world.finish()
+    world.settle()
+    assert len(world.runs("clean")) == 4
+    world.finish()
+    world.settle()
+    world.finish()
+    world.settle()
+
+    assert [run.state for run in world.runs("clean")] == ["SUCCEEDED"] * 5
+    line = world.line("workflow:demo.flights.clean")
+    assert (line.active, line.waiters) == (0, 0)
+
+
+def test_a_clock_trigger_delivers_at_its_seconds(world: World) -> None:
+    tick = {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "expression": "@every 10s"}}
+    world.deploy(flights({"tick": tick}))
+
+    world.pass_by("1m")
+
+    assert len(world.targets.queue.messages) == 6
+    runs = world.runs("tick")
+    assert [run.state for run in runs] == ["SUCCEEDED"] * 6
+    assert all(run.start_requested_at == run.nominal_at for run in runs)
+
+
+def test_a_clock_trigger_starts_an_emr_run_and_coalesces_while_it_waits(world: World) -> None:
+    tick = {
+        "workflow": "clean",
+        "enabled": True,
+        "trigger": {"type": "time", "expression": "@every 10s"},
+        "constraints": [{"type": "concurrency", "max": 1, "on_unmet": "wait"}],
+    }
+    world.deploy(flights({"tick": tick}))
+
+    world.pass_by("40s")
+
+    assert len(world.runs("tick")) == 1
+    assert [job.state for job in world.jobs("tick") if job.place == "PENDING"] == ["PENDING_LAUNCH"]
+    assert [record.kind for record in world.records("tick")] == ["COALESCED", "COALESCED"]
+    world.finish()
+    world.settle()
+    assert len(world.runs("tick")) == 2

@@ -1,0 +1,145 @@
+"""Stand-ins for what is outside the tables: hints, targets, the control bucket. They keep the real promises."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from chalicelib.core.calendar import Instant
+from chalicelib.core.complete import News
+from chalicelib.core.launch import Answer, NotNow, Started
+from chalicelib.core.rows import Run
+from chalicelib.core.states import EMR_STATE
+from chalicelib.core.sweep import Ref
+
+APPLICATION = "00app"
+
+
+class MemoryHints:
+    """Hints in a list. ``lose`` makes it a queue that forgets everything, which a queue is allowed to be here."""
+
+    def __init__(self) -> None:
+        self.sent: list[tuple[Instant, Ref]] = []
+        self.lose = False
+
+    def send(self, refs: Sequence[Ref], due: Instant, now: Instant) -> None:
+        if not self.lose:
+            self.sent += [(due, ref) for ref in refs]
+
+    def due(self, now: Instant) -> list[Ref]:
+        """Take out what is due, each row once."""
+        ready = [ref for due, ref in sorted(self.sent, key=lambda hint: hint[0]) if due <= now]
+        self.sent = [(due, ref) for due, ref in self.sent if due > now]
+        return list(dict.fromkeys(ready))
+
+
+@dataclass
+class EmrRun:
+    id: str
+    name: str
+    token: str
+    state: str = "SUBMITTED"
+    details: str = ""
+    request: Mapping[str, Any] = field(default_factory=dict)
+
+
+class FakeEmr:
+    """EMR Serverless as it promises to be: a token starts one run, whoever repeats it."""
+
+    def __init__(self, clock: Any) -> None:
+        self._clock = clock
+        self.runs: dict[str, EmrRun] = {}
+        self.answers: list[Answer] = []  # answers to give instead of starting, the first one first
+        self.lose_answers = 0  # how many starts succeed without the caller hearing of it
+        self.calls: list[str] = []
+
+    def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        from chalicelib.core.launch import NoAnswer
+
+        self.calls.append(run.request.name)
+        if self.answers:
+            return self.answers.pop(0)
+        token = run.request.client_token
+        known = next((made for made in self.runs.values() if made.token == token), None)
+        if known is None:
+            known = EmrRun(f"jr{len(self.runs) + 1:05d}", run.request.name, token, request=context)
+            self.runs[known.id] = known
+        if self.lose_answers:
+            self.lose_answers -= 1
+            return NoAnswer("the connection broke")
+        return Started(f"{APPLICATION}/{known.id}")
+
+    def ask(self, run: Run) -> News | None:
+        found = self.runs.get((run.target_id or "").partition("/")[2])
+        state = EMR_STATE[found.state] if found else "STARTING"
+        if found is None or state == "STARTING":
+            return None
+        return News(state, self._clock.now(), found.details, run.target_id)
+
+    def find(self, run: Run) -> str | None:
+        return next((f"{APPLICATION}/{made.id}" for made in self.runs.values() if made.name == run.request.name), None)
+
+    def cancel(self, run: Run) -> None:
+        self.runs[(run.target_id or "").partition("/")[2]].state = "CANCELLED"
+
+    def run_name(self, application_id: str, job_run_id: str) -> str | None:
+        found = self.runs.get(job_run_id)
+        return found.name if found else None
+
+
+class FakeQueue:
+    """An SQS target: everything that was sent, repeats included."""
+
+    def __init__(self) -> None:
+        self.messages: list[tuple[str, Mapping[str, Any]]] = []
+        self.refuse = 0
+
+    def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        if self.refuse:
+            self.refuse -= 1
+            return NotNow("the queue is throttled")
+        self.messages.append((run.run_id, context))
+        return Started(f"m{len(self.messages)}", done=True)
+
+    def ask(self, run: Run) -> News | None:
+        return None
+
+    def find(self, run: Run) -> str | None:
+        return None
+
+    def cancel(self, run: Run) -> None:
+        return None
+
+
+class FakeTargets:
+    def __init__(self, clock: Any) -> None:
+        self.emr = FakeEmr(clock)
+        self.queue = FakeQueue()
+
+    def of(self, kind: str) -> Any:
+        return {"emr_serverless": self.emr, "sqs": self.queue}[kind]
+
+    def run_name(self, application_id: str, job_run_id: str) -> str | None:
+        return self.emr.run_name(application_id, job_run_id)
+
+
+class MemoryPayloads:
+    def __init__(self) -> None:
+        self.contexts: dict[str, str] = {}
+        self.manifests: dict[str, list[Mapping[str, Any]]] = {}
+
+    def context_uri(self, run_id: str) -> str:
+        return f"s3://control/context/{run_id}.json"
+
+    def put_context(self, run_id: str, context: Mapping[str, Any]) -> None:
+        self.contexts[run_id] = json.dumps(context)
+
+    def context(self, run_id: str) -> Mapping[str, Any] | None:
+        text = self.contexts.get(run_id)
+        return json.loads(text) if text else None
+
+    def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
+        self.manifests[run_id] = list(events)
+        return f"s3://control/manifests/{run_id}.jsonl"

@@ -1,0 +1,177 @@
+"""The whole system under a hand-turned clock: real flows on real tables (moto), with the outside played by fakes.
+
+The test is the event loop: it uploads, lets hints arrive, turns the clock, and ticks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.aws.catalog import DynamoCatalog
+from chalicelib.aws.jobs import DynamoJobs
+from chalicelib.aws.runs import DynamoRuns, DynamoWakes
+from chalicelib.aws.table import Dynamo
+from chalicelib.core.model import App, NewSchedule
+from chalicelib.core.rows import Job, Record, Run
+from chalicelib.flow import attend, complete, definitions, deploy, emit, match, schedules, sweep
+from chalicelib.ports import Ports
+from chalicelib.settings import Settings
+from tests.support.clock import HandClock
+from tests.support.fakes import APPLICATION, FakeTargets, MemoryHints, MemoryPayloads
+
+MOST_ROUNDS = 200
+EMR = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
+SQS = {"type": "sqs", "queue_url": "https://sqs.example/sluice-target"}
+
+
+def settings(names: dict[str, str], **tuned: Any) -> Settings:
+    return Settings(
+        **names,
+        hints_queue_url="",
+        lake_bucket="lake-bucket",
+        control_bucket="control",
+        emr_application_id=APPLICATION,
+        emr_job_role_arn="arn:aws:iam::000000000000:role/job",
+        **tuned,
+    )
+
+
+class World:
+    def __init__(self, client: Any, names: dict[str, str], **tuned: Any) -> None:
+        self.clock = HandClock()
+        self.hints = MemoryHints()
+        self.targets = FakeTargets(self.clock)
+        self.payloads = MemoryPayloads()
+        made = settings(names, **tuned)
+        dynamo = Dynamo(client, made)
+        self.ports = Ports(
+            clock=self.clock,
+            ledger=dynamo,
+            catalog=DynamoCatalog(dynamo),
+            jobs=DynamoJobs(dynamo),
+            runs=DynamoRuns(dynamo),
+            wakes=DynamoWakes(dynamo),
+            hints=self.hints,
+            targets=self.targets,
+            payloads=self.payloads,
+            settings=made,
+        )
+
+    # -- what people do ------------------------------------------------------------------------------------------
+
+    def deploy(self, document: dict[str, Any], namespace: str = "demo", app: str = "flights") -> deploy.Report:
+        definitions.put(self.ports, "namespace", namespace, {}, "tester")
+        return deploy.deploy(self.ports, namespace, app, App.model_validate(document), "tester")
+
+    def put(self, name: str, document: dict[str, Any]) -> None:
+        schedules.put(self.ports, full(name), NewSchedule.model_validate(document), "tester")
+
+    def enable(self, name: str) -> None:
+        schedules.enable(self.ports, full(name), "tester")
+
+    def disable(self, name: str) -> None:
+        schedules.disable(self.ports, full(name), "tester")
+
+    def delete(self, name: str) -> None:
+        schedules.delete(self.ports, full(name), "tester")
+
+    def run_now(self, name: str, request: str = "r1", **properties: Any) -> str:
+        return schedules.run_now(self.ports, full(name), properties, request)
+
+    # -- what the outside does -----------------------------------------------------------------------------------
+
+    def upload(self, key: str, bucket: str = "lake-bucket") -> str:
+        return match.match_object(self.ports, match.ObjectCreated(bucket, key, self.clock.now()))
+
+    def emr_says(self, job_run_id: str, state: str, details: str = "") -> str:
+        """EMR's run reaches a state, and its event arrives."""
+        run = self.targets.emr.runs[job_run_id]
+        run.state, run.details = state, details
+        change = complete.StateChange(APPLICATION, job_run_id, state, self.clock.now())
+        return complete.on_state_change(self.ports, change)
+
+    def finish(self, state: str = "SUCCESS", details: str = "") -> int:
+        """Every EMR run that has not ended ends in this state. Returns how many did."""
+        live = [run.id for run in self.targets.emr.runs.values() if run.state in ("SUBMITTED", "RUNNING")]
+        for run_id in live:
+            self.emr_says(run_id, "RUNNING")
+            self.emr_says(run_id, state, details)
+        return len(live)
+
+    # -- what time does ------------------------------------------------------------------------------------------
+
+    def settle(self) -> None:
+        """Let every hint that is due arrive, and those that these bring about."""
+        for _ in range(MOST_ROUNDS):
+            due = self.hints.due(self.clock.now())
+            if not due:
+                return
+            attend.attend_all(self.ports, due)
+        raise AssertionError(f"expected quiet within {MOST_ROUNDS} rounds of hints")
+
+    def tick(self) -> None:
+        emit.emit_due(self.ports)
+        sweep.sweep_all(self.ports)
+        self.settle()
+
+    def pass_by(self, span: str) -> None:
+        """Turn the clock by a span, second-true: hints arrive in order at their instants, a tick comes every minute."""
+        from chalicelib.core.calendar import MINUTE, duration
+
+        end = self.clock.now() + duration(span)
+        while True:
+            now = self.clock.now()
+            next_tick = (now // MINUTE + 1) * MINUTE
+            next_hint = min((due for due, _ in self.hints.sent if due > now), default=end)
+            step = min(end, next_tick, next_hint)
+            self.clock.wait_until(step)
+            self.settle()
+            if step == next_tick:
+                self.tick()
+            if step == end:
+                return
+
+    # -- what there is -------------------------------------------------------------------------------------------
+
+    def runs(self, name: str) -> list[Run]:
+        """Runs of a schedule, oldest first."""
+        return list(reversed(self.ports.runs.runs("schedule", full(name), 500, None).items))
+
+    def jobs(self, name: str) -> list[Job]:
+        gate = self.ports.catalog.gate(full(name))
+        found = self.ports.jobs.jobs(full(name), gate.generation, 500, None).items if gate else ()
+        return [job for job in found if not job.closed]
+
+    def records(self, name: str) -> list[Record]:
+        return list(reversed(self.ports.runs.records("schedule", full(name), 500, None).items))
+
+    def line(self, name: str) -> Any:
+        return self.ports.jobs.line(name)
+
+    def context(self, run: Run) -> Any:
+        return self.payloads.context(run.run_id)
+
+    def with_ports(self, **changed: Any) -> Ports:
+        return replace(self.ports, **changed)
+
+
+def full(name: str) -> str:
+    return name if name.count(".") == 2 else f"demo.flights.{name}"
+
+
+def flights(schedules: dict[str, Any], **workflows: Any) -> dict[str, Any]:
+    """An app over two datasets of days: flights (ready at its flag) and weather (ready at its first object)."""
+    keys = ["year", "month", "day"]
+    return {
+        "datasets": {
+            "flights": {"bucket": "lake", "prefix": "raw/flights/", "keys": keys, "ready": {"done_flag": "_SUCCESS"}},
+            "weather": {"bucket": "lake", "prefix": "raw/weather/", "keys": keys},
+        },
+        "workflows": {"clean": {"target": EMR}, "join": {"target": EMR}, "notify": {"target": SQS}} | workflows,
+        "schedules": schedules,
+    }
+
+
+def day(number: int, dataset: str = "flights", name: str = "_SUCCESS") -> str:
+    return f"raw/{dataset}/year=2013/month=1/day={number}/{name}"
