@@ -183,7 +183,10 @@ class StartRequest:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One attempt of a run: outbox while STARTING, then history. ``permits`` are given back when it ends."""
+    """One attempt of a run: outbox while STARTING, then history. ``permits`` are given back when it ends.
+
+    ``cancel`` says that its end is wanted: whoever attends to it asks the target for that, until it has ended.
+    """
 
     run_id: str
     attempt: int
@@ -212,6 +215,7 @@ class Run:
     calls: int = 0
     lease_until: Instant | None = None
     unknown_answer: bool = False
+    cancel: bool = False
     reason: str = ""
     announce: tuple[str, ...] = ()
     cursor: str | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from chalicelib.core import states
 from chalicelib.core.sweep import Ref
 from chalicelib.flow import complete, emit, launch, match
 from chalicelib.flow.check import check_job
@@ -53,7 +54,11 @@ def _run(ports: Ports, run_id: str, attempt: int) -> None:
         return
     if run.announce:
         complete.announce(ports, run_id, attempt)
-    elif run.state == "STARTING" and run.target_id is None:
+    elif states.is_terminal(run.state):
+        return
+    elif run.target_id is None:
         launch.start(ports, run_id, attempt)
-    elif run.state in ("STARTING", "RUNNING"):
+    elif run.cancel:
+        complete.cancel(ports, run)
+    else:
         complete.ask(ports, run)

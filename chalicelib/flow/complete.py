@@ -96,6 +96,12 @@ def ask(ports: Ports, run: Run) -> None:
         ports.ledger.commit([Replace(later)])
 
 
+def cancel(ports: Ports, run: Run) -> None:
+    """Ask the target to end a run whose end is wanted, and then what became of it. Repeated until it has ended."""
+    ports.targets.of(str(run.request.target["type"])).cancel(run)
+    ask(ports, run)
+
+
 def _whose(ports: Ports, change: StateChange) -> tuple[str, int] | None:
     """Our run of an EMR job run: by the pointer, or by its name when the event was faster than our record of the id."""
     found = ports.runs.by_target_id(f"{change.application_id}/{change.job_run_id}")

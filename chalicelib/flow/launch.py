@@ -79,12 +79,13 @@ def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
 
 
 def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
-    """It did start, unheard: record it and cancel it. Its slot comes back when the target says that it has ended."""
+    """It did start, unheard: record it and that it is to end. Its slot comes back when the target says that it has."""
     why = "the schedule was closed while its start call was unanswered; the run was found alive and is cancelled"
-    later = now + launch.SILENT_FIRST
-    found = replace(run, target_id=target_id, reason=why, lease_until=None, rev=run.rev + 1, wake_at=later)
+    found = replace(
+        run, target_id=target_id, cancel=True, reason=why, lease_until=None, leases=0, rev=run.rev + 1, wake_at=now
+    )
     if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id))]) is None:
-        target_of(ports, found).cancel(found)
+        completing.cancel(ports, found)
 
 
 def target_of(ports: Ports, run: Run) -> Target:

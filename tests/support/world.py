@@ -5,6 +5,7 @@ The test is the event loop: it uploads, lets hints arrive, turns the clock, and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -101,13 +102,14 @@ class World:
 
     # -- what time does ------------------------------------------------------------------------------------------
 
-    def settle(self) -> None:
-        """Let every hint that is due arrive, and those that these bring about."""
+    def settle(self, invoke: Callable[[Callable[[], Any]], Any] = lambda act: act()) -> None:
+        """Let every hint that is due arrive, and those that these bring about. ``invoke`` plays the Lambda runtime."""
         for _ in range(MOST_ROUNDS):
             due = self.hints.due(self.clock.now())
             if not due:
                 return
-            attend.attend_all(self.ports, due)
+            for ref in due:
+                invoke(lambda ref=ref: attend.attend(self.ports, ref))
         raise AssertionError(f"expected quiet within {MOST_ROUNDS} rounds of hints")
 
     def tick(self) -> None:

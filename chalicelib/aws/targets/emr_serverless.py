@@ -83,7 +83,10 @@ class EmrServerlessTarget:
 
     def cancel(self, run: Run) -> None:
         application_id, _, job_run_id = (run.target_id or "").partition("/")
-        self._client.cancel_job_run(applicationId=application_id, jobRunId=job_run_id)
+        try:
+            self._client.cancel_job_run(applicationId=application_id, jobRunId=job_run_id)
+        except (self._client.exceptions.ResourceNotFoundException, self._client.exceptions.ValidationException):
+            return  # it has ended already: the question that follows tells how
 
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         try:

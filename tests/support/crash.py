@@ -1,0 +1,119 @@
+"""A Lambda that dies right after its n-th effect on the world: every port that writes is wrapped, none is patched.
+
+What a crash loses is what AWS would lose: the invocation. An S3 notification comes again (SQS), a hint and an EMR
+event do not (they promise nothing), so recovery is the work of the sweep alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from chalicelib.core.writes import Put, Refused, Write
+from tests.support.world import World
+
+
+class Crash(BaseException):
+    """The process is gone. Not an Exception, so that no handler can take it for one."""
+
+
+class CrashPoints:
+    """Counts effects, dies after the one it is armed for, and remembers what kinds of effects it saw."""
+
+    def __init__(self) -> None:
+        self.armed = False
+        self.count = 0
+        self.die_after: int | None = None
+        self.names: list[str] = []
+        self.seen: set[type] = set()
+
+    def effect(self, name: str) -> None:
+        if not self.armed:
+            return
+        self.count += 1
+        self.names.append(name)
+        if self.count == self.die_after:
+            raise Crash(name)
+
+
+class CrashingLedger:
+    def __init__(self, inner: Any, points: CrashPoints) -> None:
+        self._inner, self._points = inner, points
+
+    def commit(self, writes: Sequence[Write]) -> Refused | None:
+        refused: Refused | None = self._inner.commit(writes)
+        if refused is None:
+            self._points.seen |= {type(write) for write in writes} if self._points.armed else set()
+            self._points.effect(f"commit({', '.join(_name(write) for write in writes)})")
+        return refused
+
+    def put_all(self, writes: Sequence[Put]) -> None:
+        self._inner.put_all(writes)
+        self._points.seen |= {Put} if self._points.armed else set()
+        self._points.effect(f"put_all({len(writes)} of {_name(writes[0]) if writes else 'nothing'})")
+
+
+class Crashing:
+    """Any other port: the named methods are effects, the rest passes through."""
+
+    def __init__(self, inner: Any, points: CrashPoints, effects: tuple[str, ...]) -> None:
+        self._inner, self._points, self._effects = inner, points, effects
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self._inner, name)
+        if name not in self._effects:
+            return method
+
+        def call(*args: Any) -> Any:
+            result = method(*args)
+            self._points.effect(name)
+            return result
+
+        return call
+
+
+class CrashingTargets:
+    def __init__(self, inner: Any, points: CrashPoints) -> None:
+        self._inner, self._points = inner, points
+
+    def of(self, kind: str) -> Any:
+        return Crashing(self._inner.of(kind), self._points, ("start", "cancel"))
+
+    def run_name(self, application_id: str, job_run_id: str) -> str | None:
+        name: str | None = self._inner.run_name(application_id, job_run_id)
+        return name
+
+
+EFFECTS = {"commit", "put_all", "send", "put_context", "put_manifest", "start", "cancel"}
+
+
+def wrap(world: World) -> CrashPoints:
+    """Make a world in which a Lambda can die. Its fakes stay reachable as they were."""
+    points = CrashPoints()
+    world.ports = world.with_ports(
+        ledger=CrashingLedger(world.ports.ledger, points),
+        hints=Crashing(world.hints, points, ("send",)),
+        targets=CrashingTargets(world.targets, points),
+        payloads=Crashing(world.payloads, points, ("put_context", "put_manifest")),
+    )
+    return points
+
+
+def lost(act: Callable[[], Any]) -> bool:
+    """An invocation that nobody repeats. True if it died."""
+    try:
+        act()
+    except Crash:
+        return True
+    return False
+
+
+def redelivered(act: Callable[[], Any]) -> None:
+    """An invocation that its queue repeats until it comes through."""
+    while lost(act):
+        pass
+
+
+def _name(write: Any) -> str:
+    row = getattr(write, "row", None)
+    return f"{type(write).__name__}{f' {type(row).__name__}' if row is not None else ''}"
