@@ -1,0 +1,175 @@
+"""Clean one day of raw flights: typed columns, instants in UTC, one row per flight, rejects kept with a reason.
+
+Properties: ``output``; ``flights`` unless the run has a partition event; ``rejected``. See ``jobs/README.md``.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import reduce
+from typing import Any
+
+from pyspark.sql import Column, DataFrame, Observation, SparkSession, Window
+from pyspark.sql import functions as F
+from run_context import Day, RunContext, run_job
+
+# The local clock of all three origins (EWR, JFK, LGA), in which hhmm fields are written.
+ZONE = "America/New_York"
+
+TEXTS = ("carrier", "tailnum", "origin", "dest")
+CLOCKS = ("dep_time", "sched_dep_time", "arr_time", "sched_arr_time")
+INTEGERS = ("year", "month", "day", "dep_delay", "arr_delay", "flight", "air_time", "distance", "hour", "minute")
+# The source's first line; the reader checks the files against it, so that a moved column cannot slip through.
+HEADER = (
+    "year,month,day,dep_time,sched_dep_time,dep_delay,arr_time,sched_arr_time,arr_delay,"
+    "carrier,flight,tailnum,origin,dest,air_time,distance,hour,minute,time_hour"
+)
+SOURCE = HEADER.split(",")
+
+REQUIRED = ("year", "month", "day", "carrier", "flight", "origin", "sched_dep_time")
+KEY = ("carrier", "flight", "origin", "scheduled_departure")
+DUPLICATE = "duplicate"
+
+# How far before its schedule a departure may be when only its hhmm is known. In 2013 the earliest left 43 min before
+# and the latest 1301 min after schedule; both are told apart by any margin from 43 to 138.
+EARLIEST_MINUTES = 120
+
+CLEAN = (
+    "carrier", "flight", "tailnum", "origin", "dest", "scheduled_departure", "time_hour", "departure", "cancelled",
+    "dep_delay", "arr_delay", "air_time", "distance", "sched_dep_time", "dep_time", "sched_arr_time", "arr_time",
+)  # fmt: skip
+
+
+def transform(raw: DataFrame, day: Day) -> DataFrame:
+    """Judge every row of one day's raw flights (all columns text, named as in ``SOURCE``).
+
+    Adds to the columns ``CLEAN`` (and the day) ``source`` (the row as it came) and ``reason`` (null: the row is good).
+    Instants are UTC timestamps; delays and air time are minutes, distance is miles; ``arr_time`` and
+    ``sched_arr_time`` stay hhmm on the destination's clock, whose zone this job does not know.
+    """
+    return _deduplicated(_timed(_typed(raw), day))
+
+
+def clean(judged: DataFrame) -> DataFrame:
+    """The good rows of what ``transform`` gave."""
+    return judged.where(F.col("reason").isNull()).select(*CLEAN)
+
+
+def rejected(judged: DataFrame) -> DataFrame:
+    """The other rows as they came, with the reason."""
+    return judged.where(F.col("reason").isNotNull()).select("reason", "source.*")
+
+
+def _typed(raw: DataFrame) -> DataFrame:
+    # SQL text rather than column objects where columns are many: each object is some calls into the JVM.
+    integer = "try_cast(regexp_replace(trim({0}), '[.]0+$', '') as int)"  # some tools write 517 as 517.0
+    typed = raw.selectExpr(
+        f"struct({', '.join(SOURCE)}) as source",
+        *(f"{_text(name)} as {name}" for name in TEXTS),
+        *(f"{integer.format(name)} as {name}" for name in INTEGERS + CLOCKS),
+        "try_cast(trim(time_hour) as timestamp) as time_hour",
+    )
+    clock = "if({0} between 0 and 2400 and {0} % 100 < 60, {0}, null)"
+    typed = typed.withColumns({name: F.expr(clock.format(name)) for name in CLOCKS})
+    missing = _listed({name: f"{_text(f'source.{name}')} is null" for name in REQUIRED})
+    # Without this a garbled dep_time would read as null, and so as a cancelled flight.
+    parsed = (*INTEGERS, *CLOCKS, "time_hour")
+    malformed = _listed({name: f"{name} is null and {_text(f'source.{name}')} is not null" for name in parsed})
+    reason = f"coalesce('missing: ' || {missing}, 'malformed: ' || {malformed})"
+    return typed.withColumn("reason", F.expr(reason))
+
+
+def _timed(typed: DataFrame, day: Day) -> DataFrame:
+    """Add the instants. Seconds since 1970 throughout, so that the session's time zone has no say."""
+    # The wall clock as if it were UTC. 2400 is midnight at the end of the day, so it comes out as the next day.
+    local_day = F.make_date("year", "month", "day")
+    midnight = F.unix_date(local_day) * 86_400
+    wall = F.timestamp_seconds(midnight + _minutes("sched_dep_time") * 60)
+    # time_hour is the scheduled hour in UTC. It is preferred, since 01:30 happens twice on the last day of summer time.
+    stated = F.timestamp_seconds(F.unix_seconds("time_hour") + F.col("sched_dep_time") % 100 * 60)
+    scheduled = F.coalesce(stated, F.to_utc_timestamp(wall, ZONE))
+    timed = typed.withColumn("scheduled_departure", scheduled)
+
+    # hhmm alone does not say which day a flight left: take the first such time not much earlier than the schedule.
+    ahead = F.pmod(_minutes("dep_time") - _minutes("sched_dep_time") + EARLIEST_MINUTES, F.lit(1440)) - EARLIEST_MINUTES
+    by_clock = F.to_utc_timestamp(F.timestamp_seconds(F.unix_seconds(wall) + ahead * 60), ZONE)
+    at = F.unix_seconds("scheduled_departure")
+    by_delay = F.timestamp_seconds(at + F.col("dep_delay") * 60)
+    cancelled = F.col("dep_time").isNull()
+    departure = F.when(~cancelled, F.coalesce(by_delay, by_clock))
+    delay = ((F.unix_seconds(departure) - at) / 60).cast("int")
+
+    # Times inside the hour that spring skips come back shifted, and a time_hour of another flight comes back different.
+    impossible = F.from_utc_timestamp("scheduled_departure", ZONE) != wall
+    reason = F.coalesce(
+        F.col("reason"),
+        F.when(local_day.isNull(), F.lit("malformed: year, month, day")),
+        F.when(local_day != F.make_date(*(F.lit(part) for part in day)), F.lit("other day than the partition's")),
+        F.when(impossible, F.lit(f"sched_dep_time is not that time_hour in {ZONE}")),
+    )
+    return (
+        timed.withColumn("reason", reason)
+        .withColumns({"cancelled": cancelled, "departure": departure, "dep_delay": delay})
+        .withColumn("time_hour", F.timestamp_seconds(at - at % 3600))
+    )
+
+
+def _deduplicated(timed: DataFrame) -> DataFrame:
+    """Mark all but one row of a key: a departure beats a cancellation, then the fuller row, then any fixed order."""
+    filled = reduce(Column.__add__, (F.col(name).isNotNull().cast("int") for name in CLEAN))
+    order = (F.col("cancelled"), F.desc(filled), F.to_json("source"))
+    same = Window.partitionBy(F.col("reason").isNull(), *KEY).orderBy(*order)
+    later = F.col("reason").isNull() & (F.row_number().over(same) > 1)
+    return timed.withColumn("reason", F.when(later, F.lit(DUPLICATE)).otherwise(F.col("reason")))
+
+
+def _text(name: str) -> str:
+    return f"nullif(nullif(trim({name}), ''), 'NA')"
+
+
+def _minutes(name: str) -> Column:
+    return F.floor(F.col(name) / 100) * 60 + F.col(name) % 100
+
+
+def _listed(conditions: dict[str, str]) -> str:
+    """SQL for the names whose condition holds, null if there are none."""
+    names = ", ".join(f"if({condition}, '{name}', null)" for name, condition in conditions.items())
+    return f"nullif(concat_ws(', ', {names}), '')"
+
+
+def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
+    """Clean the run's day; overwrites that day's two partitions and nothing else."""
+    day = context.day()
+    source = day.under(context.root("flights")) if "flights" in context.properties else context.path()
+    output = context.root("output")
+    parent, _, name = output.rstrip("/").rpartition("/")
+    # Beside the output, not below it: the output's root holds partitions only, for readers and for Sluice's dataset.
+    refused = context.root("rejected", default=f"{parent}/rejected/{name}/")
+
+    schema = ", ".join(f"{column} string" for column in SOURCE)
+    raw = spark.read.csv(source, schema=schema, header=True, enforceSchema=False)
+    # A day is under a megabyte: one partition from the start spares the shuffle that the window would need.
+    counts = Observation("rows")
+    reason = F.col("reason")
+    judged = transform(raw.coalesce(1), day).observe(
+        counts,
+        F.count(F.lit(1)).alias("rows_in"),
+        F.count_if(reason.isNull()).alias("rows_out"),
+        F.count_if(reason.isNotNull() & (reason != DUPLICATE)).alias("rejected"),
+        F.count_if(reason == DUPLICATE).alias("duplicates"),
+        F.count_if(reason.isNull() & F.col("cancelled")).alias("cancelled"),
+    )
+    judged = judged.cache()  # read once, written twice
+    rejected(judged).write.mode("overwrite").json(day.under(refused))
+    # Last, so that its _SUCCESS, which downstream schedules wait for, means that both are there.
+    clean(judged).write.mode("overwrite").parquet(day.under(output))
+    return {"day": str(day), **counts.get, "output": day.under(output)}
+
+
+def main(argv: list[str]) -> int:
+    """Entry point; returns the exit code."""
+    return run_job("clean_flights", argv, work)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
