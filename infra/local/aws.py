@@ -1,0 +1,67 @@
+"""AWS on a laptop: ministack in this process, with the four things it lacks for us.
+
+    python -m infra.local.aws        settings come from the environment, see `cloud.py`
+
+- Its scheduler looks at rules every 10 s, so `rate(1 minute)` fires every 60 to 70 s. Here it looks every second.
+- It looks for delayed messages once a second. Here ten times, so that a hint arrives when its delay ends, as in AWS.
+- It asks a policy for `sqs:SendMessageBatch`, which is no IAM action: in AWS `sqs:SendMessage` allows the batch too.
+- It writes its state when it stops, and only then. Here SIGUSR1 writes it too, so that a fresh deployment survives
+  a machine that is switched off; `down` and `up` need nothing of this.
+"""
+
+import logging
+import signal
+import threading
+import time
+from collections.abc import Callable
+from types import FrameType
+from typing import Any
+
+_LOG = logging.getLogger("sluice.local")
+_RULES_EVERY_SECONDS = 1.0
+_QUEUES_EVERY_SECONDS = 0.1
+
+
+def main() -> None:
+    """Run until SIGTERM."""
+    # Imported late: ministack reads its settings at import, and prints a banner.
+    from ministack import app
+    from ministack.core import iam_actions, persistence
+    from ministack.services import eventbridge, lambda_svc
+
+    eventbridge._SCHEDULER_TICK_INTERVAL = _RULES_EVERY_SECONDS
+    iam_actions.extract_iam_action = _single(iam_actions.extract_iam_action)
+
+    def save() -> None:
+        persistence.save_all(app._build_persistence_save_dict())
+        _LOG.info("state written")
+
+    def on_signal(number: int, frame: FrameType | None) -> None:
+        # Not here: a signal handler runs inside the event loop, which must not stand still while files are written.
+        threading.Thread(target=save, name="save-state", daemon=True).start()
+
+    def look_at_queues() -> None:
+        while True:
+            time.sleep(_QUEUES_EVERY_SECONDS)
+            lambda_svc._esm_wake.set()
+
+    threading.Thread(target=look_at_queues, name="look-at-queues", daemon=True).start()
+    signal.signal(signal.SIGUSR1, on_signal)
+    app.main()
+
+
+def _single(action_of: Callable[..., str | None]) -> Callable[..., str | None]:
+    """Names the action that a policy has to allow: that of the single call, for a batch call of SQS.
+
+    https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-api-permissions-reference.html
+    """
+
+    def action(*args: Any, **kwargs: Any) -> str | None:
+        name = action_of(*args, **kwargs)
+        return name.removesuffix("Batch") if name and name.startswith("sqs:") else name
+
+    return action
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,63 @@
+"""Clients for the S3 and Lambda of the local cloud. The only module that knows boto3."""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any
+
+import boto3  # type: ignore[import-untyped, unused-ignore]
+from boto3.exceptions import Boto3Error  # type: ignore[import-untyped, unused-ignore]
+from botocore.config import Config  # type: ignore[import-untyped, unused-ignore]
+from botocore.exceptions import BotoCoreError, ClientError  # type: ignore[import-untyped, unused-ignore]
+
+from .events import Undelivered
+from .settings import Settings
+
+# Whatever a call may fail with: the answer, the way to it, a transfer.
+FAILURES: tuple[type[Exception], ...] = (ClientError, BotoCoreError, Boto3Error, OSError)
+
+_TEST_CREDENTIAL = "test"
+
+
+def credentials() -> dict[str, str]:
+    """Those of the environment, else the local cloud's; never a lookup of profiles or instance roles."""
+    return {
+        "AWS_ACCESS_KEY_ID": os.environ.get("AWS_ACCESS_KEY_ID") or _TEST_CREDENTIAL,
+        "AWS_SECRET_ACCESS_KEY": os.environ.get("AWS_SECRET_ACCESS_KEY") or _TEST_CREDENTIAL,
+    }
+
+
+def client(service: str, settings: Settings, **config: Any) -> Any:
+    """A client at `settings.endpoint_url`. Raises ValueError without one: the emulator never calls AWS itself."""
+    if not settings.endpoint_url:
+        raise ValueError(
+            f"expected the local cloud's address to reach {service}, got none: start the emulator with "
+            "--endpoint-url or AWS_ENDPOINT_URL"
+        )
+    given = credentials()
+    return boto3.client(
+        service,
+        endpoint_url=settings.endpoint_url,
+        region_name=settings.region,
+        aws_access_key_id=given["AWS_ACCESS_KEY_ID"],
+        aws_secret_access_key=given["AWS_SECRET_ACCESS_KEY"],
+        config=Config(**config),
+    )
+
+
+class LambdaInvoker:
+    """Hands an event to a function asynchronously, as an EventBridge rule would. Called from one thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        # Short timeouts and one attempt: an event is best effort, and the ones behind it wait.
+        self._client = client("lambda", settings, connect_timeout=2, read_timeout=5, retries={"total_max_attempts": 1})
+        self._function = settings.run_state_function
+
+    def __call__(self, event: dict[str, Any]) -> None:
+        """Raises Undelivered when the function cannot be invoked."""
+        payload = json.dumps(event).encode()
+        try:
+            self._client.invoke(FunctionName=self._function, InvocationType="Event", Payload=payload)
+        except FAILURES as error:
+            raise Undelivered(f"function {self._function}: {error}") from error

@@ -1,0 +1,42 @@
+"""Refusals of the emulated API, as values that the wire module turns into AWS's error answers."""
+
+from __future__ import annotations
+
+
+class ApiError(Exception):
+    """An answer other than success: AWS's error code, its HTTP status, and a sentence for the caller."""
+
+    def __init__(self, code: str, status: int, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.message = message
+
+
+def validation(message: str) -> ApiError:
+    """The request is malformed, or not allowed in the present state."""
+    return ApiError("ValidationException", 400, message)
+
+
+def not_found(kind: str, identifier: str) -> ApiError:
+    return ApiError("ResourceNotFoundException", 404, f"{kind} {identifier} does not exist")
+
+
+def token_conflict(kind: str, token: str, identifier: str) -> ApiError:
+    """A client token came again with other parameters."""
+    message = (
+        f"clientToken {token} already made {kind} {identifier} with other parameters: send those, or another token"
+    )
+    return ApiError("ConflictException", 409, message)
+
+
+def access_denied(message: str) -> ApiError:
+    return ApiError("AccessDeniedException", 403, message)
+
+
+def throttled(operation: str, rate: float, burst: int) -> ApiError:
+    return ApiError(
+        "ThrottlingException",
+        429,
+        f"Rate exceeded: {operation} allows {rate:g} per second with a burst of {burst}; back off and try again",
+    )

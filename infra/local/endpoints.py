@@ -1,0 +1,71 @@
+"""Where the local cloud is reached, as a value, as environment variables, and as a file for shells."""
+
+import shlex
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.config import Config
+
+REGION = "us-east-1"
+# ministack's root caller, for the servers among themselves. Users get keys of their own, see `developer.py`.
+ROOT_KEY = "test"
+
+
+class LocalSession(boto3.Session):  # type: ignore[misc]  # boto3 has no types
+    """A session whose clients talk to the local cloud, whatever the environment says."""
+
+    def __init__(self, url: str, access_key: str = ROOT_KEY, secret_key: str = ROOT_KEY) -> None:
+        super().__init__(access_key, secret_key, region_name=REGION)
+        self._url = url
+
+    def client(self, service_name: str, *args: Any, **kwargs: Any) -> Any:
+        """As `boto3.Session.client`, with the local endpoint unless another is given."""
+        kwargs.setdefault("endpoint_url", self._url)
+        # Bucket names in the path: `<bucket>.127.0.0.1` resolves nowhere.
+        kwargs.setdefault("config", Config(s3={"addressing_style": "path"}))
+        return super().client(service_name, *args, **kwargs)
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """The running local cloud. `outputs` are the stack's outputs by key (`LakeBucket`, `RunsTable`, ...)."""
+
+    aws_url: str
+    emr_url: str
+    access_key: str
+    secret_key: str = field(repr=False)
+    outputs: dict[str, str]
+    region: str = REGION
+
+    @property
+    def api_url(self) -> str:
+        """Base of the API, to which `/v1/...` is added."""
+        return self.outputs["ApiUrl"]
+
+    def environment(self) -> dict[str, str]:
+        """What AWS's tools and Sluice's client read, by variable name."""
+        return {
+            "AWS_ENDPOINT_URL": self.aws_url,
+            "AWS_ENDPOINT_URL_EMR_SERVERLESS": self.emr_url,
+            "AWS_DEFAULT_REGION": self.region,
+            "AWS_REGION": self.region,
+            "AWS_ACCESS_KEY_ID": self.access_key,
+            "AWS_SECRET_ACCESS_KEY": self.secret_key,
+            "SLUICE_API_URL": self.api_url,
+        }
+
+    def session(self) -> "LocalSession":
+        """A boto3 session whose clients talk to the local AWS with the local user's keys."""
+        return LocalSession(self.aws_url, self.access_key, self.secret_key)
+
+    def client(self, service: str) -> Any:
+        """A boto3 client for one service of the local cloud, EMR Serverless included."""
+        url = self.emr_url if service == "emr-serverless" else self.aws_url
+        return self.session().client(service, endpoint_url=url)
+
+    def write(self, path: Path) -> None:
+        """Write a file that a shell can `source`."""
+        lines = [f"export {name}={shlex.quote(value)}" for name, value in self.environment().items()]
+        path.write_text("\n".join([*lines, ""]))

@@ -1,0 +1,155 @@
+"""The two servers of the local cloud: ministack for AWS, and the EMR Serverless emulator."""
+
+import json
+import os
+import shutil
+import signal
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Mapping
+
+from infra.local import endpoints, ports, processes
+from infra.local.layout import Layout
+
+AWS_PORT, EMR_PORT = 4566, 4570
+RUN_STATE_FUNCTION = "sluice-local-run-state"
+# What a server may see of the caller's environment. Lambdas inherit ministack's, and an AWS_PROFILE or
+# AWS_ENDPOINT_URL of this shell would lead them elsewhere.
+_INHERITED = ("HOME", "JAVA_HOME", "LANG", "LC_ALL", "PATH", "SPARK_HOME", "USER")
+# Writing the state of a large test may take a while, and killing ministack in the middle would lose it.
+_STOP_SECONDS = 60.0
+_START_SECONDS = 60.0
+_LOG_BYTES = 20_000_000
+
+
+class CloudError(Exception):
+    """The local cloud is not as asked. The message says why and what to do."""
+
+
+def start_aws(layout: Layout, environment: Mapping[str, str]) -> processes.Running:
+    """Start ministack, or find it running. Raises `PortTaken`."""
+    if running := processes.find(layout.aws_process):
+        _refuse_other_port("SLUICE_PORT", environment, running)
+        return running
+    port = ports.choose("SLUICE_PORT", AWS_PORT, environment, layout.remembered("aws-port"))
+    layout.remember("aws-port", port)
+    # Code of Lambdas, unpacked for processes that are gone.
+    shutil.rmtree(layout.home / "tmp", ignore_errors=True)
+    for folder in ("aws", "s3", "tmp"):
+        (layout.home / folder).mkdir(parents=True, exist_ok=True)
+    settings = _base_environment(environment) | {
+        "BIND_HOST": ports.HOST,
+        "GATEWAY_PORT": str(port),
+        "PERSIST_STATE": "1",
+        "STATE_DIR": str(layout.home / "aws"),
+        "S3_PERSIST": "1",
+        "S3_DATA_DIR": str(layout.home / "s3"),
+        # Signatures are verified and policies enforced, so that a missing permission shows here, not in production.
+        "AUTH": "true",
+        # Processes, not containers: no Docker is needed, and a cold start takes a second.
+        "LAMBDA_EXECUTOR": "local",
+        "DOCKER_HOST": "unix:///nonexistent",
+        # Listeners on fixed ports, of services that Sluice does not use.
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        "TMPDIR": str(layout.home / "tmp"),
+        "TZ": "UTC",
+    }
+    _rotate(layout.aws_log)
+    command = [sys.executable, "-m", "infra.local.aws"]
+    return processes.start(layout.aws_process, command, port, settings, layout.aws_log, layout.root)
+
+
+def start_emr(layout: Layout, environment: Mapping[str, str], aws_port: int) -> processes.Running | None:
+    """Start the EMR Serverless emulator, or find it running. None when this checkout has no emulator."""
+    if running := processes.find(layout.emr_process):
+        _refuse_other_port("SLUICE_EMR_PORT", environment, running)
+        return running
+    if not (layout.root / "infra/local/emr_serverless/__main__.py").exists():
+        return None
+    port = ports.choose("SLUICE_EMR_PORT", EMR_PORT, environment, layout.remembered("emr-port"))
+    layout.remember("emr-port", port)
+    settings = _base_environment(environment) | {
+        # The emulator's own settings, such as SLUICE_EMR_DRIVER=instant for tests without Spark.
+        **{name: value for name, value in environment.items() if name.startswith("SLUICE_EMR_")},
+        "AWS_ENDPOINT_URL": f"http://{ports.HOST}:{aws_port}",
+        "SLUICE_RUN_STATE_FUNCTION": RUN_STATE_FUNCTION,
+    }
+    command = [
+        *(sys.executable, "-m", "infra.local.emr_serverless", "--host", ports.HOST, "--port", str(port)),
+        *("--state-dir", str(layout.home / "emr")),
+    ]
+    _rotate(layout.emr_log)
+    return processes.start(layout.emr_process, command, port, settings, layout.emr_log, layout.root)
+
+
+def wait_for_aws(layout: Layout, port: int) -> None:
+    """Return when ministack answers. Raises `CloudError` with the end of its log when it ends or stays silent."""
+    url = f"http://{ports.HOST}:{port}/_ministack/ready"
+    _wait(lambda: _answers(url, "completed"), lambda: processes.find(layout.aws_process) is not None, layout, "aws")
+
+
+def wait_for_emr(layout: Layout, port: int) -> None:
+    """Return when the emulator answers. Raises `CloudError` likewise."""
+    url = f"http://{ports.HOST}:{port}/health"
+    _wait(lambda: _answers(url), lambda: processes.find(layout.emr_process) is not None, layout, "emr")
+
+
+def stop(layout: Layout) -> list[str]:
+    """Stop both servers; return the names of those that ran. The emulator first: it still calls ministack."""
+    pairs = (("EMR Serverless", layout.emr_process), ("AWS", layout.aws_process))
+    return [name for name, file in pairs if processes.stop(file, _STOP_SECONDS)]
+
+
+def save_aws_state(layout: Layout) -> None:
+    """Have ministack write its state now. It does so by itself only when it is stopped."""
+    if running := processes.find(layout.aws_process):
+        os.kill(running.pid, signal.SIGUSR1)
+
+
+def _base_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    return {name: environment[name] for name in _INHERITED if name in environment} | {
+        "AWS_ACCESS_KEY_ID": endpoints.ROOT_KEY,
+        "AWS_SECRET_ACCESS_KEY": endpoints.ROOT_KEY,
+        "AWS_DEFAULT_REGION": endpoints.REGION,
+        # No profile of this machine, and no instance role to be asked for.
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "PYTHONUNBUFFERED": "1",
+    }
+
+
+def _refuse_other_port(name: str, environment: Mapping[str, str], running: processes.Running) -> None:
+    asked = environment.get(name, "").strip()
+    if asked and asked != str(running.port):
+        raise CloudError(
+            f"{name} asks for port {asked}, but this checkout's local cloud is up on port {running.port}. "
+            f"Run `make down` first to move it, or unset {name}."
+        )
+
+
+def _rotate(log: os.PathLike[str]) -> None:
+    if os.path.exists(log) and os.path.getsize(log) > _LOG_BYTES:
+        os.replace(log, f"{os.fspath(log)}.1")
+
+
+def _answers(url: str, status: str | None = None) -> bool:
+    try:
+        with urllib.request.urlopen(url, timeout=2) as answer:
+            return status is None or json.load(answer).get("status") == status
+    except (urllib.error.URLError, OSError, ValueError):
+        return False
+
+
+def _wait(ready: Callable[[], bool], alive: Callable[[], bool], layout: Layout, name: str) -> None:
+    log = layout.aws_log if name == "aws" else layout.emr_log
+    deadline = time.monotonic() + _START_SECONDS
+    while not ready():
+        if not alive() or time.monotonic() > deadline:
+            what = "did not answer in time" if alive() else "ended at once"
+            tail = "\n".join(log.read_text(errors="replace").splitlines()[-15:])
+            raise CloudError(f"The local {name} server {what}. The end of {log}:\n{tail}")
+        time.sleep(0.05)

@@ -1,0 +1,110 @@
+"""`make package`: Chalice's package and our resources become one template with its code beside it.
+
+    python -m infra.package OUT [--without-dependencies]
+
+Chalice works on a copy of what belongs into the package, never in the checkout: what it packs is then exactly
+`app.py`, `chalicelib/` and the pinned runtime requirements, and two runs at once do not disturb each other.
+"""
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+from infra import template, yaml_tags
+
+ROOT = Path(__file__).resolve().parent.parent
+CODE = "deployment.zip"
+TEMPLATE = "template.yaml"
+_PACKED = ("app.py", "chalicelib", ".chalice/config.json", "requirements.txt", "requirements.lock")
+_LINES_OF_ERROR = 3
+_NOT_PACKED = shutil.ignore_patterns("__pycache__", "*.pyc", "*.md", ".DS_Store")
+
+
+class PackageError(Exception):
+    """Packaging failed. The message carries what Chalice said."""
+
+
+def package(out: Path, *, with_dependencies: bool = True, root: Path = ROOT) -> Path:
+    """Write `template.yaml` and `deployment.zip` into `out`; return the template's path.
+
+    Without dependencies the zip holds our own code only. That is for the local cloud, whose Lambdas run in this
+    Python environment: it needs no download, starts faster, and works on machines that are not Linux on x86-64.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="sluice-package-") as scratch:
+        project = Path(scratch) / "project"
+        _copy_sources(root, project)
+        if not with_dependencies:
+            (project / "requirements.txt").write_text("")
+        built = Path(scratch) / "built"
+        _run_chalice(project, built)
+        merged = merged_template((built / "sam.yaml").read_text(), root)
+        shutil.copyfile(built / CODE, out / CODE)
+    target = out / TEMPLATE
+    target.write_text(yaml_tags.dump(merged))
+    return target
+
+
+def merged_template(chalice_template: str, root: Path = ROOT) -> template.Template:
+    """Chalice's template text with the fragments and policies of `infra/`."""
+    fragments = [yaml_tags.load(p.read_text()) for p in sorted((root / "infra/resources").glob("*.yaml"))]
+    policies = {p.stem: yaml_tags.load(p.read_text()) for p in sorted((root / "infra/policies").glob("*.yaml"))}
+    return template.assemble(yaml_tags.load(chalice_template), fragments, policies)
+
+
+def _copy_sources(root: Path, project: Path) -> None:
+    for name in _PACKED:
+        source, target = root / name, project / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.is_dir():
+            shutil.copytree(source, target, ignore=_NOT_PACKED)
+        else:
+            shutil.copyfile(source, target)
+
+
+def _run_chalice(project: Path, built: Path) -> None:
+    # Chalice imports app.py to learn its routes. It needs a region for that, and no credentials.
+    environment = {"AWS_DEFAULT_REGION": "us-east-1", **os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [
+        *(
+            sys.executable,
+            "-c",
+            "import sys; from chalice.cli import main; sys.exit(main())",
+            "--project-dir",
+            str(project),
+        ),
+        *("package", "--stage", "sluice", "--template-format", "yaml", str(built)),
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, env=environment, cwd=project)
+    said = f"{done.stdout}{done.stderr}".strip()
+    if done.returncode != 0:
+        # The end names the error; what comes before are Chalice's own frames.
+        end = "\n".join(said.splitlines()[-_LINES_OF_ERROR:]).replace(f"{project}/", "")
+        raise PackageError(f"`chalice package` failed, most often because app.py does not import. It said:\n{end}")
+    # Chalice only warns when a requirement has no wheel for Lambda; the package would then fail at its first import.
+    if "Could not install dependencies" in said:
+        raise PackageError(f"A runtime requirement has no wheel for Lambda (Linux, x86-64). Chalice said:\n{said}")
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line of `make package`. Exit code 1 with one message when packaging fails."""
+    parser = argparse.ArgumentParser(prog="python -m infra.package", description="Package Sluice for deployment.")
+    parser.add_argument("out", type=Path, help="folder for template.yaml and deployment.zip")
+    parser.add_argument("--without-dependencies", action="store_true", help="own code only, for the local cloud")
+    options = parser.parse_args(argv)
+    try:
+        written = package(options.out, with_dependencies=not options.without_dependencies)
+    except (PackageError, template.TemplateError, ValueError) as error:
+        print(f"package: {error}", file=sys.stderr)
+        return 1
+    size = (options.out / CODE).stat().st_size / 1e6
+    print(f"{written} and {options.out / CODE} ({size:.1f} MB)")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

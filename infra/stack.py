@@ -1,0 +1,149 @@
+"""Create or update one CloudFormation stack through a change set, the same way in AWS and on a laptop."""
+
+import time
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import ClientError, WaiterError
+
+# A stack in one of these states can neither be created nor updated; only deleting it helps.
+_STUCK = {"ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED"}
+_DONE = {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
+
+
+class DeployError(Exception):
+    """The stack is not as asked. The message says what happened and what to do."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One line of progress: a resource has reached a status."""
+
+    resource: str
+    status: str
+    reason: str
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a deployment has done: `created`, `updated` or `unchanged`, and the stack's outputs by key."""
+
+    action: str
+    outputs: dict[str, str]
+
+
+def apply(
+    cloudformation: Any,
+    stack: str,
+    template_url: str,
+    parameters: Mapping[str, str],
+    *,
+    report: Callable[[Step], None] = lambda step: None,
+    poll_seconds: float = 3.0,
+) -> Outcome:
+    """Bring `stack` to the template at `template_url`; return when it is there.
+
+    A parameter that is not given keeps the stack's present value, or takes the template's default in a new stack.
+    Raises `DeployError` with the reason of the first resource that failed.
+    """
+    before = _describe(cloudformation, stack)
+    status = before["StackStatus"] if before else "REVIEW_IN_PROGRESS"
+    if status in _STUCK:
+        raise DeployError(
+            f"Stack {stack} is in {status} and cannot be updated. Delete it "
+            f"(aws cloudformation delete-stack --stack-name {stack}), then deploy again."
+        )
+    if status.endswith("_IN_PROGRESS") and status != "REVIEW_IN_PROGRESS":
+        raise DeployError(f"Stack {stack} is in {status}: somebody else is deploying. Wait for it, then deploy again.")
+    creating = status == "REVIEW_IN_PROGRESS"
+    change_set = f"sluice-{uuid.uuid4().hex[:12]}"
+    cloudformation.create_change_set(
+        StackName=stack,
+        ChangeSetName=change_set,
+        ChangeSetType="CREATE" if creating else "UPDATE",
+        TemplateURL=template_url,
+        Parameters=_parameters(parameters, before),
+        Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
+    )
+    if not _has_changes(cloudformation, stack, change_set, poll_seconds):
+        return Outcome("unchanged", outputs(cloudformation, stack))
+    seen = {e["EventId"] for e in _events(cloudformation, stack)} if not creating else set()
+    cloudformation.execute_change_set(StackName=stack, ChangeSetName=change_set)
+    _follow(cloudformation, stack, seen, report, poll_seconds)
+    return Outcome("created" if creating else "updated", outputs(cloudformation, stack))
+
+
+def outputs(cloudformation: Any, stack: str) -> dict[str, str]:
+    """The stack's outputs by key; empty when there is no such stack."""
+    found = _describe(cloudformation, stack)
+    return {o["OutputKey"]: o["OutputValue"] for o in (found or {}).get("Outputs", [])}
+
+
+def _describe(cloudformation: Any, stack: str) -> dict[str, Any] | None:
+    try:
+        found: dict[str, Any] = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]
+    except ClientError as error:
+        if "does not exist" in str(error):
+            return None
+        raise
+    return found
+
+
+def _parameters(given: Mapping[str, str], before: dict[str, Any] | None) -> list[dict[str, Any]]:
+    kept = [p["ParameterKey"] for p in (before or {}).get("Parameters", []) if p["ParameterKey"] not in given]
+    return [
+        *({"ParameterKey": key, "ParameterValue": value} for key, value in sorted(given.items())),
+        *({"ParameterKey": key, "UsePreviousValue": True} for key in kept),
+    ]
+
+
+def _has_changes(cloudformation: Any, stack: str, change_set: str, poll_seconds: float) -> bool:
+    """Wait until the change set is ready. False when the stack is already as asked."""
+    waiter = cloudformation.get_waiter("change_set_create_complete")
+    try:
+        waiter.wait(
+            StackName=stack,
+            ChangeSetName=change_set,
+            WaiterConfig={"Delay": poll_seconds, "MaxAttempts": int(600 / poll_seconds)},
+        )
+    except WaiterError:
+        state = cloudformation.describe_change_set(StackName=stack, ChangeSetName=change_set)
+        reason = state.get("StatusReason", "no reason given")
+        cloudformation.delete_change_set(StackName=stack, ChangeSetName=change_set)
+        if "didn't contain changes" in reason or "No updates" in reason:
+            return False
+        raise DeployError(f"CloudFormation refused the change set of {stack}: {reason}") from None
+    return True
+
+
+def _follow(
+    cloudformation: Any, stack: str, seen: set[str], report: Callable[[Step], None], poll_seconds: float
+) -> None:
+    """Report every new event until the stack rests. Raises `DeployError` unless it rests where it should."""
+    failures: list[Step] = []
+    while True:
+        for event in _events(cloudformation, stack):
+            if event["EventId"] in seen:
+                continue
+            seen.add(event["EventId"])
+            step = Step(event["LogicalResourceId"], event["ResourceStatus"], event.get("ResourceStatusReason", ""))
+            report(step)
+            if step.status.endswith("_FAILED"):
+                failures.append(step)
+        found = _describe(cloudformation, stack)
+        status = found["StackStatus"] if found else "DELETE_COMPLETE"
+        if status in _DONE:
+            return
+        if not status.endswith("_IN_PROGRESS"):
+            # What failed after the first was only cancelled because of it.
+            why = f"{failures[0].resource}: {failures[0].reason}" if failures else "CloudFormation gave no reason"
+            raise DeployError(f"Stack {stack} ended in {status}. First failure: {why}")
+        time.sleep(poll_seconds)
+
+
+def _events(cloudformation: Any, stack: str) -> Iterator[dict[str, Any]]:
+    """All events of the stack, oldest first."""
+    pages = cloudformation.get_paginator("describe_stack_events").paginate(StackName=stack)
+    yield from reversed([event for page in pages for event in page["StackEvents"]])

@@ -1,0 +1,130 @@
+"""Merge Chalice's template with ours. Pure: mappings in, one mapping out.
+
+Chalice writes the Lambdas, their events and the REST API from `app.py`. The fragments in `infra/resources/` add
+tables, queues, buckets and what Chalice cannot say about its own Lambdas; `infra/policies/` gives each Lambda a role.
+"""
+
+from collections.abc import Mapping, Sequence
+from copy import deepcopy
+from typing import Any
+
+Template = dict[str, Any]
+
+_FUNCTION = "AWS::Serverless::Function"
+
+
+class TemplateError(Exception):
+    """The parts do not fit together. The message says which, and what to do."""
+
+
+def handler_of(logical_id: str) -> str:
+    """The handler's name in `app.py`, from Chalice's logical id: `RunState` -> `run_state`, `APIHandler` -> `api`."""
+    if logical_id == "APIHandler":
+        return "api"
+    return "".join(f"_{c.lower()}" if c.isupper() else c for c in logical_id).lstrip("_")
+
+
+def assemble(chalice: Template, fragments: Sequence[Template], policies: Mapping[str, Template]) -> Template:
+    """The template that is deployed.
+
+    `policies` maps a handler's name to its `{"Statement": [...]}`. Raises `TemplateError` when a Lambda has no
+    policy, or a policy no Lambda: either would otherwise show only as a denied call in production.
+    """
+    merged = deepcopy(chalice)
+    # Chalice's outputs are named for Chalice; the fragments name what INTERFACES promise.
+    merged["Outputs"] = {}
+    for fragment in fragments:
+        merged = merge(merged, fragment)
+    functions = {lid: r for lid, r in merged["Resources"].items() if r.get("Type") == _FUNCTION}
+    untyped = sorted(lid for lid, r in merged["Resources"].items() if "Type" not in r)
+    if untyped:
+        raise TemplateError(
+            f"infra/resources/ refers to {', '.join(untyped)}, which app.py does not define. "
+            f"Lambdas in app.py: {', '.join(sorted(functions))}. Rename the one or the other."
+        )
+    _expect_same(set(policies), {handler_of(lid) for lid in functions})
+    for logical_id, function in functions.items():
+        handler = handler_of(logical_id)
+        merged["Resources"] |= _role_and_log(logical_id, handler, policies[handler])
+        function["Properties"] |= {
+            # Named, so that operators find it and the local EMR emulator knows whom to tell before the stack exists.
+            "FunctionName": {"Fn::Sub": f"${{AWS::StackName}}-{_dashed(handler)}"},
+            "Role": {"Fn::GetAtt": [f"{logical_id}Role", "Arn"]},
+            "LoggingConfig": {"LogGroup": {"Ref": f"{logical_id}Log"}},
+            "Tags": {"sluice:stage": {"Ref": "Stage"}, "sluice:handler": handler},
+        }
+    return merged
+
+
+def merge(base: Any, over: Any) -> Any:
+    """`over` laid over `base`: mappings key by key, everything else replaced.
+
+    An intrinsic such as `{"Fn::GetAtt": [...]}` is one value, not a mapping: merged with `{"Fn::Sub": ...}` it would
+    become a mapping of two functions, which means nothing.
+    """
+    if not (isinstance(base, dict) and isinstance(over, dict)) or _is_intrinsic(base) or _is_intrinsic(over):
+        return deepcopy(over)
+    return {key: merge(base[key], over[key]) if key in base and key in over else deepcopy(base.get(key, over.get(key)))
+            for key in [*base, *(k for k in over if k not in base)]}  # fmt: skip
+
+
+def with_code_at(template: Template, bucket: str, key: str) -> Template:
+    """The same template with every Lambda's code in S3, as CloudFormation needs it."""
+    moved = deepcopy(template)
+    for resource in moved["Resources"].values():
+        if resource.get("Type") == _FUNCTION:
+            resource["Properties"]["CodeUri"] = {"Bucket": bucket, "Key": key}
+    return moved
+
+
+def _dashed(handler: str) -> str:
+    return handler.replace("_", "-")
+
+
+def _is_intrinsic(value: dict[str, Any]) -> bool:
+    return len(value) == 1 and next(iter(value)).startswith(("Fn::", "Ref"))
+
+
+def _expect_same(with_policy: set[str], in_app: set[str]) -> None:
+    if missing := sorted(in_app - with_policy):
+        raise TemplateError(
+            f"app.py has {', '.join(missing)} without a policy. Write infra/policies/{missing[0]}.yaml "
+            f"with a Statement list that names just what the handler calls."
+        )
+    if surplus := sorted(with_policy - in_app):
+        raise TemplateError(
+            f"infra/policies/ has {', '.join(surplus)}, but app.py has no such handler. "
+            f"Handlers: {', '.join(sorted(in_app))}."
+        )
+
+
+def _role_and_log(logical_id: str, handler: str, policy: Template) -> Template:
+    """A role that may do what the policy says and write its own log, and that log."""
+    write_log = {
+        "Sid": "WriteOwnLog",
+        "Effect": "Allow",
+        "Action": ["logs:CreateLogStream", "logs:PutLogEvents"],
+        "Resource": {"Fn::GetAtt": [f"{logical_id}Log", "Arn"]},
+    }
+    assume = {"Effect": "Allow", "Principal": {"Service": "lambda.amazonaws.com"}, "Action": "sts:AssumeRole"}
+    return {
+        f"{logical_id}Log": {
+            "Type": "AWS::Logs::LogGroup",
+            "Properties": {
+                "LogGroupName": {"Fn::Sub": f"/aws/lambda/${{AWS::StackName}}-{_dashed(handler)}"},
+                "RetentionInDays": {"Ref": "LogRetentionDays"},
+            },
+        },
+        f"{logical_id}Role": {
+            "Type": "AWS::IAM::Role",
+            "Properties": {
+                "AssumeRolePolicyDocument": {"Version": "2012-10-17", "Statement": [assume]},
+                "Policies": [
+                    {
+                        "PolicyName": _dashed(handler),
+                        "PolicyDocument": {"Version": "2012-10-17", "Statement": [write_log, *policy["Statement"]]},
+                    }
+                ],
+            },
+        },
+    }

@@ -1,0 +1,129 @@
+"""Deploying by change set, against a CloudFormation that plays a script."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from botocore.exceptions import ClientError, WaiterError
+
+from infra import deploy, stack
+
+URL = "https://bucket/key.yaml"
+
+
+class ScriptedCloudFormation:
+    """Answers as the script says: the stack before and after, its events, and why a change set is refused."""
+
+    def __init__(
+        self, before: str | None, after: str = "", events: list[dict[str, str]] | None = None, refusal: str = ""
+    ) -> None:
+        self.status, self.after, self.refusal = before, after, refusal
+        self.events: list[dict[str, str]] = []
+        self.script = events or []
+        self.requests: list[dict[str, Any]] = []
+
+    def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803 - AWS's names
+        if self.status is None:
+            raise ClientError({"Error": {"Message": f"Stack with id {StackName} does not exist"}}, "DescribeStacks")
+        outputs = [{"OutputKey": "ApiUrl", "OutputValue": "https://api"}]
+        kept = [{"ParameterKey": "Stage", "ParameterValue": "dev"}, {"ParameterKey": "AlarmTopicArn"}]
+        return {"Stacks": [{"StackStatus": self.status, "Outputs": outputs, "Parameters": kept}]}
+
+    def create_change_set(self, **request: Any) -> None:
+        self.requests.append(request)
+
+    def get_waiter(self, name: str) -> Any:
+        return self
+
+    def wait(self, **request: Any) -> None:
+        if self.refusal:
+            raise WaiterError("change_set_create_complete", "failed", {})
+
+    def describe_change_set(self, **request: Any) -> dict[str, str]:
+        return {"StatusReason": self.refusal}
+
+    def delete_change_set(self, **request: Any) -> None:
+        pass
+
+    def execute_change_set(self, **request: Any) -> None:
+        self.status, self.events = self.after, self.script
+
+    def get_paginator(self, name: str) -> Any:
+        return self
+
+    def paginate(self, **request: Any) -> Iterator[dict[str, Any]]:
+        numbered = [{"EventId": str(number), **event} for number, event in enumerate(self.events)]
+        yield {"StackEvents": numbered[::-1]}
+
+
+def apply(cloudformation: ScriptedCloudFormation, **parameters: str) -> stack.Outcome:
+    return stack.apply(cloudformation, "sluice-dev", URL, parameters, poll_seconds=0.001)
+
+
+def test_a_new_stack_is_created() -> None:
+    cloudformation = ScriptedCloudFormation(None, "CREATE_COMPLETE")
+    assert apply(cloudformation, Stage="dev") == stack.Outcome("created", {"ApiUrl": "https://api"})
+    (request,) = cloudformation.requests
+    assert (request["ChangeSetType"], request["TemplateURL"]) == ("CREATE", URL)
+    assert request["Parameters"] == [{"ParameterKey": "Stage", "ParameterValue": "dev"}]
+
+
+def test_an_update_keeps_parameters_that_are_not_given() -> None:
+    cloudformation = ScriptedCloudFormation("CREATE_COMPLETE", "UPDATE_COMPLETE")
+    assert apply(cloudformation, Stage="dev").action == "updated"
+    assert cloudformation.requests[0]["Parameters"] == [
+        {"ParameterKey": "Stage", "ParameterValue": "dev"},
+        {"ParameterKey": "AlarmTopicArn", "UsePreviousValue": True},
+    ]
+
+
+def test_a_stack_that_is_as_asked_is_left_alone() -> None:
+    refusal = "The submitted information didn't contain changes. Submit different information to create a change set."
+    assert apply(ScriptedCloudFormation("UPDATE_COMPLETE", refusal=refusal)).action == "unchanged"
+
+
+def test_a_refused_change_set_says_why() -> None:
+    with pytest.raises(
+        stack.DeployError, match="refused the change set of sluice-dev: Parameters: .* must have values"
+    ):
+        apply(ScriptedCloudFormation(None, refusal="Parameters: [X] must have values"))
+
+
+def test_the_first_failure_is_named_not_the_ones_it_caused() -> None:
+    events = [
+        {"LogicalResourceId": "LakeBucket", "ResourceStatus": "CREATE_FAILED", "ResourceStatusReason": "name is taken"},
+        {"LogicalResourceId": "Tick", "ResourceStatus": "CREATE_FAILED", "ResourceStatusReason": "cancelled"},
+    ]
+    with pytest.raises(stack.DeployError, match="ended in ROLLBACK_COMPLETE. First failure: LakeBucket: name is taken"):
+        apply(ScriptedCloudFormation(None, "ROLLBACK_COMPLETE", events))
+
+
+def test_a_stack_that_cannot_be_updated_says_what_to_do() -> None:
+    with pytest.raises(stack.DeployError, match="is in ROLLBACK_COMPLETE and cannot be updated. Delete it"):
+        apply(ScriptedCloudFormation("ROLLBACK_COMPLETE"))
+
+
+def test_two_deployments_at_once_do_not_meet() -> None:
+    with pytest.raises(stack.DeployError, match="is in UPDATE_IN_PROGRESS: somebody else is deploying"):
+        apply(ScriptedCloudFormation("UPDATE_IN_PROGRESS"))
+
+
+def test_parameters_on_the_command_line() -> None:
+    assert deploy.parse_parameters(["A=1", "B=x=y", "C="]) == {"A": "1", "B": "x=y", "C": ""}
+    with pytest.raises(ValueError, match="expected Parameter=value, got 'A'"):
+        deploy.parse_parameters(["A"])
+
+
+def test_without_credentials_the_answer_says_what_to_set(
+    packaged: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name in ("AWS_PROFILE", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, "/dev/null")
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    assert deploy.main(["dev", str(packaged)]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert said.startswith("deploy: No AWS credentials")
+    assert "Set AWS_PROFILE" in said

@@ -1,0 +1,32 @@
+"""The commands a checkout promises: they exist, they explain themselves, and CI runs the same gate as a person."""
+
+import os
+import subprocess
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TARGETS = "help venv demo test test-long lint up down reset package deploy bench example".split()
+
+
+def make(*arguments: str) -> str:
+    """What `make` prints. An inner make must not take the outer one's flags."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("MAKE")}
+    done = subprocess.run(["make", *arguments], cwd=ROOT, capture_output=True, text=True, env=environment, check=True)
+    return done.stdout
+
+
+def test_help_lists_every_target() -> None:
+    listed = [line.split()[1] for line in make("help").splitlines()]
+    assert set(TARGETS) <= set(listed)
+
+
+def test_the_gate_is_lint_types_and_tests() -> None:
+    commands = make("--dry-run", "test")
+    order = [commands.index(part) for part in ("ruff check", "ruff format --check", "mypy --strict", "pytest -m")]
+    assert order == sorted(order)
+
+
+def test_ci_runs_the_gate_and_nothing_else() -> None:
+    commands = [line for line in (ROOT / ".ci/run").read_text().splitlines() if line and not line.startswith("#")]
+    assert commands == ["set -eu", 'cd "$(dirname "$0")/.."', "exec make test"]
+    assert os.access(ROOT / ".ci/run", os.X_OK)

@@ -1,0 +1,89 @@
+"""What goes into the package: our code, Chalice's runtime, the pinned requirements, and nothing else."""
+
+import ast
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from infra import package
+
+ROOT = Path(__file__).parents[2]
+# Distribution to import name where they differ; boto3 is part of Lambda's runtime, Chalice packs itself.
+IMPORT_NAMES = {"aws-lambda-powertools": "aws_lambda_powertools"}
+PROVIDED = {"boto3", "botocore", "chalice", "chalicelib"}
+
+
+def test_without_dependencies_there_is_only_our_code(packaged: Path) -> None:
+    names = zipfile.ZipFile(packaged / "deployment.zip").namelist()
+    assert {"app.py", "chalicelib/__init__.py", "chalice/app.py"} <= set(names)
+    assert {name.split("/")[0] for name in names} == {"app.py", "chalicelib", "chalice"}
+    assert not [name for name in names if name.endswith(".pyc")]
+
+
+def test_the_deployed_code_imports_only_what_is_packed() -> None:
+    required = {line.split("==")[0] for line in _requirements()}
+    packed = {IMPORT_NAMES.get(name, name) for name in required} | PROVIDED
+    used = {
+        (name, file.relative_to(ROOT))
+        for file in [ROOT / "app.py", *(ROOT / "chalicelib").rglob("*.py")]
+        for name in _imports(file)
+        if name not in sys.stdlib_module_names
+    }
+    assert not {(name, str(file)) for name, file in used if name not in packed}
+
+
+def test_runtime_requirements_are_pinned_exactly() -> None:
+    assert all("==" in line for line in _requirements())
+
+
+def test_a_checkout_that_does_not_import_says_why(tmp_path: Path) -> None:
+    for name in ("requirements.txt", "requirements.lock", ".chalice/config.json"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text((ROOT / name).read_text())
+    (tmp_path / "chalicelib").mkdir()
+    (tmp_path / "app.py").write_text("import nonesuch\n")
+    with pytest.raises(package.PackageError, match="app.py does not import") as caught:
+        package.package(tmp_path / "out", with_dependencies=False, root=tmp_path)
+    _, where, line, what = str(caught.value).splitlines()
+    assert where.strip().startswith('File "app.py", line 1')
+    assert (line.strip(), what) == ("import nonesuch", "ModuleNotFoundError: No module named 'nonesuch'")
+
+
+@pytest.mark.long
+def test_the_whole_package_imports_by_itself(tmp_path: Path) -> None:
+    """Downloads wheels, hence long. What Lambda provides is put in a folder of its own; nothing else is seen."""
+    package.package(tmp_path)
+    assert (tmp_path / "deployment.zip").stat().st_size < 10_000_000, "a large package starts slowly"
+    code = tmp_path / "code"
+    zipfile.ZipFile(tmp_path / "deployment.zip").extractall(code)
+    provided = tmp_path / "provided"
+    provided.mkdir()
+    site = Path(next(p for p in sys.path if p.endswith("site-packages")))
+    for name in ("boto3", "botocore", "s3transfer", "urllib3", "jmespath", "dateutil", "six.py"):
+        (provided / name).symlink_to(site / name)
+    script = f"import sys; sys.path[:0] = [{str(code)!r}, {str(provided)!r}]; import app; print(app.app.app_name)"
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", script],
+        capture_output=True,
+        text=True,
+        env={"AWS_DEFAULT_REGION": "us-east-1", "PATH": "/usr/bin:/bin"},
+    )
+    assert (done.stdout.strip(), done.stderr) == ("sluice", "")
+
+
+def _requirements() -> list[str]:
+    lines = (ROOT / "requirements.txt").read_text().splitlines()
+    return [line for line in lines if line and not line.startswith(("#", "-c"))]
+
+
+def _imports(file: Path) -> set[str]:
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and node.level == 0:
+            found.add(node.module.split(".")[0])
+    return found

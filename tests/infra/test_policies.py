@@ -1,0 +1,103 @@
+"""Each Lambda may do what it does, and no more."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from .conftest import of_type
+
+LAMBDAS = ["APIHandler", "Tick", "Objects", "Check", "RunState"]
+# Actions for which IAM knows no resource type, so that a policy can only say "*".
+# https://docs.aws.amazon.com/service-authorization/latest/reference/
+NO_RESOURCE_TYPE = {"cloudwatch:GetMetricData", "ec2:DescribeSubnets"}
+
+
+def statements(resources: dict[str, Any], role: str) -> Iterator[dict[str, Any]]:
+    """The statements of a role's inline policies."""
+    for policy in resources[role]["Properties"]["Policies"]:
+        yield from policy["PolicyDocument"]["Statement"]
+
+
+def actions(statement: dict[str, Any]) -> set[str]:
+    """The actions of a statement, as a set."""
+    value = statement["Action"]
+    return {value} if isinstance(value, str) else set(value)
+
+
+def allowed(resources: dict[str, Any], function: str) -> set[str]:
+    """Every action that a Lambda may do to something."""
+    return {a for s in statements(resources, f"{function}Role") for a in actions(s)}
+
+
+def roles(resources: dict[str, Any]) -> list[str]:
+    """All roles of the template."""
+    return [name for name, _ in of_type(resources, "AWS::IAM::Role")]
+
+
+def test_no_action_is_a_wildcard(resources: dict[str, Any]) -> None:
+    for role in roles(resources):
+        assert not [a for s in statements(resources, role) for a in actions(s) if "*" in a]
+
+
+def test_a_resource_is_a_wildcard_only_where_iam_knows_no_other(resources: dict[str, Any]) -> None:
+    for role in roles(resources):
+        for statement in statements(resources, role):
+            if statement["Resource"] in ("*", ["*"]):
+                assert actions(statement) <= NO_RESOURCE_TYPE, f"{role}: {statement}"
+
+
+def test_no_policy_of_aws_is_attached(resources: dict[str, Any]) -> None:
+    assert not [r for r in roles(resources) if "ManagedPolicyArns" in resources[r]["Properties"]]
+
+
+def test_each_lambda_writes_only_its_own_log(resources: dict[str, Any]) -> None:
+    for function in LAMBDAS:
+        logs = [s for s in statements(resources, f"{function}Role") if "logs:PutLogEvents" in actions(s)]
+        assert [s["Resource"] for s in logs] == [{"Fn::GetAtt": [f"{function}Log", "Arn"]}]
+
+
+def test_only_check_starts_anything(resources: dict[str, Any]) -> None:
+    starting = {
+        "emr-serverless:StartJobRun",
+        "iam:PassRole",
+        "sns:Publish",
+        "lambda:InvokeFunction",
+        "events:PutEvents",
+    }
+    assert starting < allowed(resources, "Check")
+    for function in set(LAMBDAS) - {"Check"}:
+        assert not starting & allowed(resources, function)
+
+
+def test_a_role_is_passed_to_emr_serverless_only(resources: dict[str, Any]) -> None:
+    (passing,) = (s for s in statements(resources, "CheckRole") if "iam:PassRole" in actions(s))
+    assert passing["Condition"] == {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
+    assert passing["Resource"]["Fn::If"] == [
+        "CreateEmr",
+        {"Fn::GetAtt": ["EmrJobRole", "Arn"]},
+        {"Ref": "EmrJobRoleArn"},
+    ]
+
+
+def test_only_the_api_may_scan(resources: dict[str, Any]) -> None:
+    assert [f for f in LAMBDAS if "dynamodb:Scan" in allowed(resources, f)] == ["APIHandler"]
+
+
+@pytest.mark.parametrize(("function", "queue"), [("Objects", "ObjectsQueue"), ("Check", "HintsQueue")])
+def test_a_queue_is_read_by_its_lambda_alone(resources: dict[str, Any], function: str, queue: str) -> None:
+    readers = [f for f in LAMBDAS for s in statements(resources, f"{f}Role") if _reads(s, queue)]
+    assert readers == [function]
+
+
+def test_jobs_write_the_lake_but_no_contexts(resources: dict[str, Any]) -> None:
+    writes = [s for s in statements(resources, "EmrJobRole") if "s3:PutObject" in actions(s)]
+    assert [s["Resource"] for s in writes] == [
+        {"Fn::Sub": "${LakeBucket.Arn}/*"},
+        {"Fn::Sub": "${ControlBucket.Arn}/logs/*"},
+    ]
+
+
+def _reads(statement: dict[str, Any], queue: str) -> bool:
+    return "sqs:ReceiveMessage" in actions(statement) and queue in json.dumps(statement["Resource"])

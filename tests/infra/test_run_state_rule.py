@@ -1,0 +1,80 @@
+"""The rule for EMR's state changes, against envelopes as AWS documents them.
+
+https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-eventbridge.html
+The emulator delivers events itself, because nobody can put events of `aws.*` sources; so the pattern is tested here.
+"""
+
+from copy import deepcopy
+from typing import Any
+
+import pytest
+from moto.events.models import EventPattern
+
+APPLICATION = "00f1982r1uukb925"
+RUNNING: dict[str, Any] = {
+    "version": "0",
+    "id": "00df3ec6-5da1-36e6-ab71-20f0de68f8a0",
+    "detail-type": "EMR Serverless Job Run State Change",
+    "source": "aws.emr-serverless",
+    "account": "123456789012",
+    "time": "2022-05-31T21:07:42Z",
+    "region": "us-east-1",
+    "resources": [],
+    "detail": {
+        "jobRunId": "00f1cbn5g4bb0c01",
+        "applicationId": APPLICATION,
+        "arn": f"arn:aws:emr-serverless:us-east-1:123456789012:/applications/{APPLICATION}/jobruns/00f1cbn5g4bb0c01",
+        "releaseLabel": "emr-7.9.0",
+        "state": "RUNNING",
+        "previousState": "SCHEDULED",
+        "createdBy": "arn:aws:sts::123456789012:assumed-role/sluice/check",
+        "updatedAt": "2022-05-31T21:07:42.299487Z",
+        "createdAt": "2022-05-31T21:07:25.325900Z",
+    },
+}
+
+
+@pytest.fixture
+def pattern(resources: dict[str, Any]) -> EventPattern:
+    """The rule's pattern with the application's id filled in, as CloudFormation does."""
+    (event,) = resources["RunState"]["Properties"]["Events"].values()
+    filled = deepcopy(event["Properties"]["Pattern"])
+    (application,) = filled["detail"]["applicationId"]
+    assert application["Fn::If"] == [
+        "CreateEmr",
+        {"Fn::GetAtt": ["EmrApplication", "ApplicationId"]},
+        {"Ref": "EmrApplicationId"},
+    ]
+    filled["detail"]["applicationId"] = [APPLICATION]
+    return EventPattern(None, filled)
+
+
+def envelope(**detail: str) -> dict[str, Any]:
+    """The sample with other details."""
+    return {**RUNNING, "detail": {**RUNNING["detail"], **detail}}
+
+
+@pytest.mark.parametrize("state", ["RUNNING", "SUCCESS", "FAILED", "CANCELLED"])
+def test_states_that_mean_something_to_a_run_match(pattern: EventPattern, state: str) -> None:
+    assert pattern.matches_event(envelope(state=state))
+
+
+@pytest.mark.parametrize("state", ["SUBMITTED", "QUEUED", "PENDING", "SCHEDULED", "CANCELLING"])
+def test_states_on_the_way_do_not(pattern: EventPattern, state: str) -> None:
+    assert not pattern.matches_event(envelope(state=state))
+
+
+def test_other_applications_do_not(pattern: EventPattern) -> None:
+    assert not pattern.matches_event(envelope(applicationId="00somebodyelses"))
+
+
+@pytest.mark.parametrize(
+    "detail_type",
+    [
+        "EMR Serverless Application State Change",
+        "EMR Serverless Job Run Retry",
+        "EMR Serverless Job Resource Utilization Update",
+    ],
+)
+def test_other_events_of_the_service_do_not(pattern: EventPattern, detail_type: str) -> None:
+    assert not pattern.matches_event({**RUNNING, "detail-type": detail_type})

@@ -1,0 +1,220 @@
+"""Facts of the template that is deployed: what a reviewer would otherwise look up by hand."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from .conftest import of_type
+
+KEYS_ONLY = {"ProjectionType": "KEYS_ONLY"}
+TLS_ONLY = {"Bool": {"aws:SecureTransport": "false"}}
+
+
+def test_cfn_lint_has_nothing_to_say(packaged: Path) -> None:
+    # Its exit code counts warnings as well.
+    cfn_lint = Path(sys.executable).with_name("cfn-lint")
+    done = subprocess.run([cfn_lint, packaged / "template.yaml"], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "")
+
+
+def test_it_fits_cloudformation(packaged: Path, template: dict[str, Any]) -> None:
+    # Limits of a template that is read from S3: 1 MB, 500 resources; SAM adds a permission per event.
+    assert (packaged / "template.yaml").stat().st_size < 1_000_000
+    assert len(template["Resources"]) < 300
+
+
+@pytest.mark.parametrize(
+    ("table", "indexes"),
+    [
+        ("CatalogTable", {"wake": ("wake_shard", "wake_at")}),
+        ("JobsTable", {"wake": ("wake_shard", "wake_at")}),
+        (
+            "RunsTable",
+            {
+                "wake": ("wake_shard", "wake_at"),
+                "by_workflow": ("wf_key", "at"),
+                "by_schedule": ("schedule_key", "at"),
+                "by_day": ("day_key", "at"),
+            },
+        ),
+    ],
+)
+def test_tables(resources: dict[str, Any], table: str, indexes: dict[str, tuple[str, str]]) -> None:
+    properties = resources[table]["Properties"]
+    assert _keys(properties) == ("pk", "sk")
+    assert {i["IndexName"]: _keys(i) for i in properties["GlobalSecondaryIndexes"]} == indexes
+    assert all(i["Projection"] == KEYS_ONLY for i in properties["GlobalSecondaryIndexes"])
+    assert {a["AttributeType"] for a in properties["AttributeDefinitions"]} == {"S"}
+    assert properties["BillingMode"] == "PAY_PER_REQUEST"
+    assert properties["PointInTimeRecoverySpecification"] == {"PointInTimeRecoveryEnabled": True}
+    assert properties["SSESpecification"] == {"SSEEnabled": True}
+    assert properties["TimeToLiveSpecification"] == {"AttributeName": "ttl", "Enabled": True}
+
+
+def test_events_of_a_job_are_readable_strongly(resources: dict[str, Any]) -> None:
+    (index,) = resources["JobsTable"]["Properties"]["LocalSecondaryIndexes"]
+    assert (index["IndexName"], *_keys(index)) == ("events", "pk", "event_job")
+    assert index["Projection"] == {"ProjectionType": "ALL"}
+
+
+def test_data_is_kept_unless_the_stage_is_thrown_away(template: dict[str, Any], resources: dict[str, Any]) -> None:
+    assert template["Parameters"]["DataRetention"]["Default"] == "Retain"
+    for name in ("CatalogTable", "JobsTable", "RunsTable", "LakeBucket", "ControlBucket"):
+        assert resources[name]["DeletionPolicy"] == resources[name]["UpdateReplacePolicy"] == {"Ref": "DataRetention"}
+
+
+@pytest.mark.parametrize(
+    ("queue", "dead_letters", "tries", "handler"),
+    [("ObjectsQueue", "ObjectsDeadLetters", 5, "Objects"), ("HintsQueue", "HintsDeadLetters", 10, "Check")],
+)
+def test_queues(resources: dict[str, Any], queue: str, dead_letters: str, tries: int, handler: str) -> None:
+    properties = resources[queue]["Properties"]
+    target = {"Fn::GetAtt": [dead_letters, "Arn"]}
+    assert properties["RedrivePolicy"] == {"deadLetterTargetArn": target, "maxReceiveCount": tries}
+    assert properties["VisibilityTimeout"] >= 6 * resources[handler]["Properties"]["Timeout"]
+    (event,) = resources[handler]["Properties"]["Events"].values()
+    assert event["Properties"]["Queue"] == {"Fn::GetAtt": [queue, "Arn"]}
+    assert event["Properties"]["FunctionResponseTypes"] == ["ReportBatchItemFailures"]
+    assert (event["Properties"]["BatchSize"], event["Properties"]["MaximumBatchingWindowInSeconds"]) == (10, 0)
+
+
+def test_every_queue_is_encrypted_has_an_alarm_if_dead_and_takes_tls_only(resources: dict[str, Any]) -> None:
+    queues = dict(of_type(resources, "AWS::SQS::Queue"))
+    assert all(q["SqsManagedSseEnabled"] is True for q in queues.values())
+    guarded = {p["Queues"][0]["Ref"]: json.dumps(p) for _, p in of_type(resources, "AWS::SQS::QueuePolicy")}
+    assert set(guarded) == set(queues)
+    assert all(json.dumps(TLS_ONLY) in policy for policy in guarded.values())
+    watched = {json.dumps(p["Dimensions"]) for _, p in of_type(resources, "AWS::CloudWatch::Alarm")}
+    for dead in (name for name in queues if name.endswith("DeadLetters")):
+        assert any(f'"{dead}"' in dimension for dimension in watched)
+
+
+def test_only_the_lake_of_this_account_may_send_objects(resources: dict[str, Any]) -> None:
+    statement = resources["ObjectsQueuePolicy"]["Properties"]["PolicyDocument"]["Statement"][0]
+    assert (statement["Principal"], statement["Action"]) == ({"Service": "s3.amazonaws.com"}, "sqs:SendMessage")
+    assert statement["Condition"]["StringEquals"] == {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}
+    # The same expression as the bucket's name; a name read from the bucket would be a circle.
+    bucket = resources["LakeBucket"]["Properties"]["BucketName"]["Fn::If"]
+    allowed = statement["Condition"]["ArnEquals"]["aws:SourceArn"]["Fn::If"]
+    assert allowed[1]["Fn::Sub"] == "arn:${AWS::Partition}:s3:::" + bucket[1]["Fn::Sub"]
+    assert allowed[2]["Fn::Sub"] == "arn:${AWS::Partition}:s3:::${LakeBucketName}"
+    assert resources["LakeBucket"]["DependsOn"] == "ObjectsQueuePolicy"
+
+
+def test_buckets_are_private_encrypted_and_take_tls_only(resources: dict[str, Any]) -> None:
+    buckets = dict(of_type(resources, "AWS::S3::Bucket"))
+    policies = {p["Bucket"]["Ref"]: json.dumps(p) for _, p in of_type(resources, "AWS::S3::BucketPolicy")}
+    assert set(buckets) == set(policies) == {"LakeBucket", "ControlBucket"}
+    for name, properties in buckets.items():
+        assert set(properties["PublicAccessBlockConfiguration"].values()) == {True}
+        assert properties["OwnershipControls"] == {"Rules": [{"ObjectOwnership": "BucketOwnerEnforced"}]}
+        assert "ServerSideEncryptionConfiguration" in properties["BucketEncryption"]
+        assert json.dumps(TLS_ONLY) in policies[name]
+
+
+def test_new_objects_of_the_lake_go_to_the_objects_queue(resources: dict[str, Any]) -> None:
+    assert resources["LakeBucket"]["Properties"]["NotificationConfiguration"] == {
+        "QueueConfigurations": [{"Event": "s3:ObjectCreated:*", "Queue": {"Fn::GetAtt": ["ObjectsQueue", "Arn"]}}]
+    }
+
+
+def test_what_runs_point_to_outlives_their_rows(resources: dict[str, Any]) -> None:
+    rules = resources["ControlBucket"]["Properties"]["LifecycleConfiguration"]["Rules"]
+    assert {r["Prefix"]: r["ExpirationInDays"] for r in rules if "Prefix" in r} == {
+        "context/": 200,
+        "manifests/": 200,
+        "logs/": 200,
+    }
+
+
+def test_tls_is_asked_for_unless_the_api_is_an_emulator(template: dict[str, Any]) -> None:
+    assert template["Conditions"]["TransportIsTls"] == {"Fn::Equals": [{"Ref": "ApiBaseUrl"}, ""]}
+    assert template["Parameters"]["ApiBaseUrl"]["Default"] == ""
+
+
+@pytest.mark.parametrize(
+    ("function", "memory", "timeout"),
+    [("APIHandler", 512, 29), ("Tick", 1024, 60), ("Objects", 512, 60), ("Check", 1024, 120), ("RunState", 512, 60)],
+)
+def test_lambdas(resources: dict[str, Any], function: str, memory: int, timeout: int) -> None:
+    properties = resources[function]["Properties"]
+    assert (properties["MemorySize"], properties["Timeout"]) == (memory, timeout)
+    assert (properties["Runtime"], properties["Tracing"]) == ("python3.11", "PassThrough")
+    assert properties["Role"] == {"Fn::GetAtt": [f"{function}Role", "Arn"]}
+    assert "Environment" not in properties, "the environment is set for all Lambdas at once, in Globals"
+
+
+def test_every_lambda_knows_its_surroundings(template: dict[str, Any]) -> None:
+    assert set(template["Globals"]["Function"]["Environment"]["Variables"]) == {
+        "SLUICE_STAGE",
+        "SLUICE_CATALOG_TABLE",
+        "SLUICE_JOBS_TABLE",
+        "SLUICE_RUNS_TABLE",
+        "SLUICE_HINTS_QUEUE_URL",
+        "SLUICE_LAKE_BUCKET",
+        "SLUICE_CONTROL_BUCKET",
+        "SLUICE_EMR_APPLICATION_ID",
+        "SLUICE_EMR_JOB_ROLE_ARN",
+        "POWERTOOLS_SERVICE_NAME",
+        "AWS_ENDPOINT_URL",
+        "AWS_ENDPOINT_URL_EMR_SERVERLESS",
+    }
+
+
+@pytest.mark.parametrize(
+    ("variable", "condition", "parameter"),
+    [
+        ("AWS_ENDPOINT_URL", "ApiIsEmulated", "ApiBaseUrl"),
+        ("AWS_ENDPOINT_URL_EMR_SERVERLESS", "EmrIsEmulated", "EmrEndpointUrl"),
+    ],
+)
+def test_emulators_endpoints_are_unset_in_production(
+    template: dict[str, Any], variable: str, condition: str, parameter: str
+) -> None:
+    value = template["Globals"]["Function"]["Environment"]["Variables"][variable]
+    assert value == {"Fn::If": [condition, {"Ref": parameter}, {"Ref": "AWS::NoValue"}]}
+    assert template["Conditions"][condition] == {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, ""]}]}
+    assert template["Parameters"][parameter]["Default"] == ""
+
+
+def test_emr_is_created_unless_an_application_is_given(template: dict[str, Any], resources: dict[str, Any]) -> None:
+    assert template["Conditions"]["CreateEmr"] == {"Fn::Equals": [{"Ref": "EmrApplicationId"}, ""]}
+    assert resources["EmrApplication"]["Condition"] == resources["EmrJobRole"]["Condition"] == "CreateEmr"
+    properties = resources["EmrApplication"]["Properties"]
+    assert properties["AutoStopConfiguration"] == {"Enabled": True, "IdleTimeoutMinutes": 15}
+    assert properties["MaximumCapacity"]["Cpu"] == {"Ref": "EmrMaximumVcpu"}
+
+
+def test_the_minute_tick(resources: dict[str, Any]) -> None:
+    (event,) = resources["Tick"]["Properties"]["Events"].values()
+    assert (event["Type"], event["Properties"]["Schedule"]) == ("Schedule", "rate(1 minute)")
+
+
+def test_a_state_change_that_cannot_be_applied_is_kept(resources: dict[str, Any]) -> None:
+    properties = resources["RunState"]["Properties"]
+    kept = {"Fn::GetAtt": ["RunStateDeadLetters", "Arn"]}
+    assert properties["EventInvokeConfig"]["DestinationConfig"]["OnFailure"] == {"Type": "SQS", "Destination": kept}
+    (event,) = properties["Events"].values()
+    assert event["Properties"]["DeadLetterConfig"] == {"Arn": kept}
+
+
+def test_outputs(template: dict[str, Any]) -> None:
+    assert {"ApiUrl", "LakeBucket", "ControlBucket", "CatalogTable", "JobsTable", "RunsTable"} < set(
+        template["Outputs"]
+    )
+
+
+def test_chalices_authorizers_survive_the_merge(resources: dict[str, Any]) -> None:
+    definition = resources["RestAPI"]["Properties"]["DefinitionBody"]
+    secured = [m for path in definition["paths"].values() for m in path.values() if "security" in m]
+    assert bool(secured) == ("securityDefinitions" in definition)
+    assert resources["RestAPI"]["Properties"]["StageName"] == "api"
+
+
+def _keys(properties: dict[str, Any]) -> tuple[str, str]:
+    by_type = {k["KeyType"]: k["AttributeName"] for k in properties["KeySchema"]}
+    return by_type["HASH"], by_type["RANGE"]
