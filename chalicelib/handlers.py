@@ -15,10 +15,15 @@ MOST_WAIT = 3 * SECOND
 
 def tick() -> dict[str, int]:
     """One tick: prepare the fires of the next minute, then find what is overdue."""
+    from chalicelib.flow.alone import each_alone
     from chalicelib.flow.emit import emit_due
     from chalicelib.flow.sweep import sweep_all
 
-    done = {"emitted": emit_due(ports()), "hinted": sweep_all(ports())}
+    done: dict[str, int] = {}
+    each_alone(
+        (("emitted", emit_due), ("hinted", sweep_all)),
+        lambda step: done.update({step[0]: step[1](ports())}),
+    )
     logger.info("tick", extra=done)
     return done
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from chalicelib.core import states
 from chalicelib.core.sweep import Ref
 from chalicelib.flow import complete, emit, launch, match
+from chalicelib.flow.alone import each_alone
 from chalicelib.flow.check import check_job
 from chalicelib.flow.drain import drain
 from chalicelib.flow.serve import serve
@@ -15,14 +16,7 @@ from chalicelib.ports import Ports
 
 def attend_all(ports: Ports, refs: Sequence[Ref]) -> None:
     """Attend to each; what one of them raises is raised only after all had their turn, so none blocks the others."""
-    failed: list[Exception] = []
-    for ref in refs:
-        try:
-            attend(ports, ref)
-        except Exception as error:  # told below, with all others
-            failed.append(error)
-    if failed:
-        raise ExceptionGroup(f"{len(failed)} of {len(refs)} could not be attended to", failed)
+    each_alone(refs, lambda ref: attend(ports, ref))
 
 
 def attend(ports: Ports, ref: Ref) -> None:

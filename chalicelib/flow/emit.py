@@ -9,6 +9,7 @@ from chalicelib.core.calendar import SECOND, Instant
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Job
 from chalicelib.core.writes import Put, Replace
+from chalicelib.flow.alone import each_alone
 from chalicelib.flow.apply import ref_of
 from chalicelib.ports import Ports
 
@@ -16,11 +17,14 @@ MOST_TIMERS = 1_000
 
 
 def emit_due(ports: Ports) -> int:
-    """Prepare the fires of all timers due before the horizon. Several emitters at once are harmless (E1)."""
+    """Prepare the fires of all timers due before the horizon. Several emitters at once are harmless (E1).
+
+    Returns how many timers were looked at; one that fails keeps no other from its fires.
+    """
     now = ports.clock.now()
     horizon = now + ports.settings.horizon_seconds * SECOND
-    refs = ports.wakes.overdue("catalog", horizon, MOST_TIMERS)
-    return sum(emit_timer(ports, ref.parts[0], now, horizon) for ref in refs if ref.kind == "timer")
+    timers = [ref for ref in ports.wakes.overdue("catalog", horizon, MOST_TIMERS) if ref.kind == "timer"]
+    return each_alone(timers, lambda timer: emit_timer(ports, timer.parts[0], now, horizon))
 
 
 def emit_soon(ports: Ports, schedule: str) -> int:

@@ -10,6 +10,7 @@ from chalicelib.core.calendar import Instant
 from chalicelib.core.rows import Job, Partition, Run
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put, Replace
+from chalicelib.flow.alone import each_alone
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -20,12 +21,17 @@ def sweep_all(ports: Ports) -> int:
     """Lease and hint every overdue row of a bounded number, oldest first. Returns how many were hinted."""
     now = ports.clock.now()
     hinted: list[Ref] = []
-    for table in TABLES:
-        for ref in ports.wakes.overdue(table, now - sweep.GRACE, sweep.MOST_ROWS):
-            if _confirm(ports, ref, now):
-                hinted.append(ref)
-    if hinted:
-        ports.hints.send(hinted, now, now)
+
+    def look(ref: Ref) -> None:
+        if _confirm(ports, ref, now):
+            hinted.append(ref)
+
+    rumours = [ref for table in TABLES for ref in ports.wakes.overdue(table, now - sweep.GRACE, sweep.MOST_ROWS)]
+    try:
+        each_alone(rumours, look)
+    finally:
+        if hinted:
+            ports.hints.send(hinted, now, now)
     return len(hinted)
 
 

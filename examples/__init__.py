@@ -1,0 +1,1 @@
+"""Examples that run on the local cloud, each ending in a readable result."""

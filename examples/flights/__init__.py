@@ -1,0 +1,1 @@
+"""Real flights: partitions land, runs follow, one starts the next, and a clock starts another."""

@@ -1,0 +1,184 @@
+"""`make demo`: partitions of real flights land in S3, workflows follow, one starts the next, a clock starts another.
+
+Everything runs on the local cloud, which runs the template that is deployed. Each time in a namespace and under a
+prefix of its own, so that it works twice. The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import sys
+import time
+from collections import Counter
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from examples.flights import data, watch
+from infra.local import cloud
+from sluice import documents
+from sluice.client import Client
+
+HERE = Path(__file__).parent
+JOBS = HERE.parents[1] / "jobs"
+COMPLETE = (date(2013, 1, 1), date(2013, 1, 2), date(2013, 2, 8))  # the last one in a snow storm
+WITHOUT_WEATHER = date(2013, 2, 9)
+LOOK_EVERY = 1.0  # seconds
+PATIENCE = 280.0  # seconds until the demo gives up and says what it was waiting for
+
+
+class Demo:
+    """One demonstration, in a namespace of its own."""
+
+    def __init__(self, endpoints: Any, console: Console) -> None:
+        self.console = console
+        self.name = f"demo-{datetime.now(UTC):%m%d-%H%M%S}"
+        self.prefix = f"{self.name}/"
+        os.environ.update(endpoints.environment())
+        self.client = Client.from_environment()
+        self.s3 = endpoints.session().client("s3")
+        self.lake = endpoints.outputs["LakeBucket"]
+        self.control = endpoints.outputs["ControlBucket"]
+
+    def deploy(self) -> None:
+        """The jobs into the control bucket, the app into Sluice."""
+        code = f"code/{self.name}/"
+        for job in sorted(JOBS.glob("*.py")):
+            self.s3.put_object(Bucket=self.control, Key=code + job.name, Body=job.read_bytes())
+        values = {
+            "namespace": self.name,
+            "prefix": self.prefix,
+            "lake": self.lake,
+            "code": f"s3://{self.control}/{code}",
+        }
+        app = documents.load(str(HERE / "app.yaml"), values)
+        self.client.put(f"/v1/namespaces/{self.name}", {"description": "make demo"})
+        report = self.client.put(f"/v1/namespaces/{self.name}/apps/flights", app)
+        self.console.print(f"[bold]deployed[/] {', '.join(report['created'])}", highlight=False, soft_wrap=True)
+
+    def upload(self) -> None:
+        for day in COMPLETE:
+            data.upload_day(self.s3, self.lake, f"{self.prefix}raw/", day)
+            self.console.print(f"[bold]uploaded[/] {day} flights and weather", highlight=False)
+        data.upload_day(self.s3, self.lake, f"{self.prefix}raw/", WITHOUT_WEATHER, kinds=("flights",))
+        self.console.print(f"[bold]uploaded[/] {WITHOUT_WEATHER} flights, but no weather", highlight=False)
+
+    def watch(self) -> list[dict[str, Any]]:
+        """Look on until every complete day is joined and a report has been made after the last of them."""
+        deadline = time.monotonic() + PATIENCE
+        with watch.Watch(self.console).open() as window:
+            while True:
+                runs = self.runs()
+                waiting = self.client.get(f"/v1/namespaces/{self.name}/jobs")["items"]
+                missing = unmet(runs)
+                window.show(runs, waiting, f"waiting for {missing}" if missing else "done")
+                if missing is None:
+                    return runs
+                if time.monotonic() > deadline:
+                    raise SystemExit(f"demo: expected {missing} within {PATIENCE:.0f} s; see `sluice runs list`")
+                time.sleep(LOOK_EVERY)
+
+    def runs(self) -> list[dict[str, Any]]:
+        return list(self.client.listing(f"/v1/namespaces/{self.name}/runs")["items"])
+
+    def stop(self) -> None:
+        """The clock would go on for ever; and what it has started may end."""
+        self.client.post(f"/v1/namespaces/{self.name}/apps/flights/schedules/report/disable")
+        deadline = time.monotonic() + 60
+        while any(run["state"] in watch.ACTIVE for run in self.runs()) and time.monotonic() < deadline:
+            time.sleep(LOOK_EVERY)
+
+    def fired(self, run: dict[str, Any]) -> str:
+        """What fired a run, in a few words, from the events that it was given."""
+        told = []
+        for event in self.client.get(f"/v1/runs/{run['run_id']}")["events"]:
+            if event["kind"] == "partition":
+                told.append(f"{watch.short(event['dataset'])} {watch.day_of({'correlation': event['partition']})}")
+            elif event["kind"] == "program_status":
+                told.append(f"{watch.short(event['workflow'])} {event['status']}")
+            else:
+                told.append(f"clock {datetime.fromtimestamp(event['instant'] / 1000, UTC):%H:%M:%S}")
+        return " + ".join(told)
+
+    def why_waiting(self) -> list[dict[str, Any]]:
+        why = self.client.get(f"/v1/namespaces/{self.name}/apps/flights/schedules/join/why")
+        return list(why["jobs"])
+
+    def result(self) -> tuple[list[str], list[list[str]]]:
+        """Header and rows of the newest report."""
+        root = f"{self.prefix}report/csv/"
+        keys = [row["Key"] for row in self.s3.list_objects_v2(Bucket=self.lake, Prefix=root)["Contents"]]
+        newest = max(key for key in keys if key.endswith(".csv"))
+        text = self.s3.get_object(Bucket=self.lake, Key=newest)["Body"].read().decode()
+        header, *rows = list(csv.reader(io.StringIO(text)))
+        return header, rows
+
+
+def unmet(runs: list[dict[str, Any]]) -> str | None:
+    """What is still to come, in words; None when the demonstration is complete."""
+    ended = {name: [r for r in runs if watch.short(r["schedule"]) == name and r["state"] == "SUCCEEDED"]
+             for name in ("clean", "join", "report")}  # fmt: skip
+    days = len(COMPLETE)
+    if len(ended["clean"]) < days + 1:
+        return f"{days + 1 - len(ended['clean'])} days to be cleaned"
+    if len(ended["join"]) < days:
+        return f"{days - len(ended['join'])} days to be joined with their weather"
+    last = max(str(run["ended_at"]) for run in ended["join"])
+    if not any(str(run["claimed_at"]) > last for run in ended["report"]):
+        return "a report over all days, by the clock"
+    return None
+
+
+def report_table(header: list[str], rows: list[list[str]]) -> Table:
+    table = Table(title="The newest report", title_justify="left", show_edge=False, pad_edge=False)
+    for name in header:
+        table.add_column(name, justify="left" if name in ("day", "origin", "worst_weather") else "right")
+    for row in rows[:12]:
+        table.add_row(*row)
+    return table
+
+
+def main() -> int:
+    began = time.monotonic()
+    console = Console()
+    console.rule("Sluice: flights and their weather")
+    with console.status("starting the local cloud, or using the one that is up"):
+        endpoints = cloud.ensure_up()
+    demo = Demo(endpoints, console)
+    console.print(f"[bold]namespace[/] {demo.name}  [bold]api[/] {endpoints.api_url}", highlight=False)
+    demo.deploy()
+    demo.upload()
+    demo.watch()
+    demo.stop()
+    runs = demo.runs()
+    console.print()
+    console.print(watch.summary(runs, {run["run_id"]: demo.fired(run) for run in runs}))
+    console.print()
+    console.print(report_table(*demo.result()))
+    console.print()
+    waiting = demo.why_waiting()
+    for job in waiting:
+        console.print(
+            f"[bold]why[/] {watch.short(job['schedule'])} of {watch.day_of(job)}: {job['why']}", highlight=False
+        )
+        console.print(f"    what would make it run: {job['wakes']}", highlight=False)
+    states = Counter(run["state"] for run in runs)
+    told = {
+        "demo": "ok",
+        "runs": dict(sorted(states.items())),
+        "waiting": [f"{job['schedule']} {watch.day_of(job)}: {job['why']}" for job in waiting],
+        "seconds": round(time.monotonic() - began, 1),
+    }
+    sys.stdout.flush()
+    print(json.dumps(told))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

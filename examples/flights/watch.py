@@ -1,0 +1,117 @@
+"""Show what runs, while it runs: a live table on a terminal, a line per change elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+
+Document = dict[str, Any]
+COLOURS = {
+    "STARTING": "yellow",
+    "RUNNING": "cyan",
+    "SUCCEEDED": "green",
+    "FAILED": "red",
+    "RETRYING": "magenta",
+    "CANCELLED": "red",
+    "ABORTED": "red",
+}
+ACTIVE = ("STARTING", "RUNNING")
+
+
+class Watch:
+    """What is shown of the runs of a namespace, from one look to the next."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._live: Live | None = None
+        self._told: dict[str, str] = {}
+
+    @contextmanager
+    def open(self) -> Iterator[Watch]:
+        if not self._console.is_terminal:
+            yield self
+            return
+        with Live(console=self._console, refresh_per_second=4, transient=True) as live:
+            self._live = live
+            yield self
+        self._live = None
+
+    def show(self, runs: Sequence[Document], waiting: Sequence[Document], goal: str) -> None:
+        """The runs and waiting jobs as they are now, and what is still to come."""
+        if self._live is not None:
+            self._live.update(runs_table(runs, waiting, goal))
+            return
+        for run in sorted(runs, key=lambda run: str(run["claimed_at"])):
+            if self._told.get(run["run_id"]) != run["state"]:
+                self._told[run["run_id"]] = run["state"]
+                self._console.print(f"  {run['state']:<9} {label(run)}", highlight=False)
+
+
+def runs_table(runs: Sequence[Document], waiting: Sequence[Document], goal: str) -> Table:
+    table = Table(title=goal, title_justify="left", show_edge=False, pad_edge=False)
+    for name, style in (("schedule", "bold"), ("day", ""), ("state", ""), ("for", "dim")):
+        table.add_column(name, style=style)
+    now = datetime.now(UTC)
+    for run in sorted(runs, key=lambda run: str(run["claimed_at"])):
+        colour = COLOURS.get(run["state"], "")
+        table.add_row(short(run["schedule"]), day_of(run), f"[{colour}]{run['state']}[/]", _since(run, now))
+    for job in waiting:
+        table.add_row(short(job["schedule"]), day_of(job), "[dim]waiting[/]", f"[dim]{job['reason'][:60]}[/]")
+    return table
+
+
+def summary(runs: Sequence[Document], fired: dict[str, str]) -> Table:
+    """The closing table; spans in seconds."""
+    table = Table(title="Runs", title_justify="left", show_edge=False, pad_edge=False)
+    for name in ("run", "schedule", "what fired it"):
+        table.add_column(name, overflow="fold")
+    for name in ("waited s", "started s", "took s"):
+        table.add_column(name, justify="right")
+    table.add_column("state")
+    for run in sorted(runs, key=lambda run: str(run["claimed_at"])):
+        met = run["accepted_at"] or run["created_at"]
+        table.add_row(
+            run["run_id"].rpartition(".")[2][:8],
+            short(run["schedule"]),
+            fired.get(run["run_id"], run["fired_by"]),
+            span(met, run["start_requested_at"]),
+            span(run["start_requested_at"], run["started_at"]),
+            span(run["started_at"], run["ended_at"]),
+            f"[{COLOURS.get(run['state'], '')}]{run['state']}[/]",
+        )
+    return table
+
+
+def label(run: Document) -> str:
+    return f"{short(run['schedule'])} {day_of(run)}".strip()
+
+
+def short(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def day_of(document: Document) -> str:
+    keys = document.get("correlation") or {}
+    return "-".join(str(value).zfill(2) for value in keys.values())
+
+
+def span(begin: str | None, end: str | None) -> str:
+    if begin is None or end is None:
+        return "-"
+    return f"{(instant(end) - instant(begin)).total_seconds():.1f}"
+
+
+def instant(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _since(run: Document, now: datetime) -> str:
+    begin = run["started_at"] or run["claimed_at"]
+    end = instant(run["ended_at"]) if run["ended_at"] else now
+    return f"{(end - instant(begin)).total_seconds():.0f} s"
