@@ -49,6 +49,7 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         rev=run.rev + 1,
         target_id=run.target_id or news.target_id,
         reason=news.reason,
+        moved_at=now,
         lease_until=None,
         leases=0,
     )

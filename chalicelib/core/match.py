@@ -72,7 +72,8 @@ def status_event(run: Run, status: str) -> Event:
         kind="program_status",
         key=triggers.status_key(run.workflow, status),
         instant=at,
-        accepted_at=at,
+        # Our own clock, as for every other event: the target's may tell whole seconds, or be ahead of an enable.
+        accepted_at=run.moved_at or at,
         partition=run.partition,
         workflow=run.workflow,
         run_id=run.run_id,

@@ -135,12 +135,25 @@ def unmet(runs: list[dict[str, Any]]) -> str | None:
     return None
 
 
+# What is shown of the report: its column, the heading, and how a value is written.
+SHOWN = (
+    ("day", "day", str),
+    ("origin", "from", str),
+    ("flights", "flights", str),
+    ("cancelled_share", "cancelled", lambda value: f"{float(value):.0%}"),
+    ("mean_dep_delay", "mean delay, min", lambda value: f"{float(value):.1f}"),
+    ("late_share", "late > 15 min", lambda value: f"{float(value):.0%}"),
+    ("worst_weather_class", "worst weather", str),
+)
+
+
 def report_table(header: list[str], rows: list[list[str]]) -> Table:
     table = Table(title="The newest report", title_justify="left", show_edge=False, pad_edge=False)
-    for name in header:
-        table.add_column(name, justify="left" if name in ("day", "origin", "worst_weather") else "right")
+    for name, heading, _ in SHOWN:
+        table.add_column(heading, justify="right" if name in header and "_" in name and "class" not in name else "left")
     for row in rows[:12]:
-        table.add_row(*row)
+        told = dict(zip(header, row, strict=True))
+        table.add_row(*(write(told[name]) if told[name] else "-" for name, _, write in SHOWN))
     return table
 
 

@@ -68,10 +68,10 @@ def runs_table(runs: Sequence[Document], waiting: Sequence[Document], goal: str)
 
 def summary(runs: Sequence[Document], fired: dict[str, str]) -> Table:
     """The closing table; spans in seconds."""
-    table = Table(title="Runs", title_justify="left", show_edge=False, pad_edge=False)
+    table = Table(title="Runs (spans in seconds)", title_justify="left", show_edge=False, pad_edge=False)
     for name in ("run", "schedule", "what fired it"):
         table.add_column(name, overflow="fold")
-    for name in ("waited s", "started s", "took s"):
+    for name in ("waited", "started", "took"):
         table.add_column(name, justify="right")
     table.add_column("state")
     for run in sorted(runs, key=lambda run: str(run["claimed_at"])):

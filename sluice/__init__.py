@@ -1,0 +1,8 @@
+"""Sluice for its users: a client of the HTTP API and the command line on top of it. Never imports the service."""
+
+from __future__ import annotations
+
+from sluice.client import Client
+from sluice.errors import ApiRefused, Failure, NotReachable, WrongUsage
+
+__all__ = ["ApiRefused", "Client", "Failure", "NotReachable", "WrongUsage"]

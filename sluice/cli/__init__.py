@@ -1,0 +1,66 @@
+"""The command line ``sluice``: one module per group of commands, all of them on the same client."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+from typing import Annotated
+
+import typer
+
+from sluice.cli import apply, datasets, describe, get, jobs, runs, schedules, why
+from sluice.cli.frame import Commands
+
+HELP = """Schedules for data workflows on AWS: deploy them, run them, and ask why they did or did not run.
+
+The API is the one that [bold]SLUICE_API_URL[/bold] names; requests are signed with your AWS credentials."""
+
+EPILOG = """[bold]Examples[/bold]
+  [cyan]source .local/endpoints.env[/cyan]                  [dim]# where the API is, and who you are[/dim]
+  [cyan]sluice apply app.yaml --set bucket=lake[/cyan]      [dim]# deploy an app[/dim]
+  [cyan]sluice run demo.flights.clean --wait[/cyan]         [dim]# run it now, and follow it[/dim]
+  [cyan]sluice why schedule demo.flights.clean[/cyan]       [dim]# what is it waiting for?[/dim]
+
+[bold]Exit codes[/bold]
+  0 done, 1 refused by the server, 2 wrong usage, 3 not reachable"""
+
+app = typer.Typer(
+    name="sluice",
+    cls=Commands,
+    help=HELP,
+    epilog=EPILOG,
+    no_args_is_help=True,
+    rich_markup_mode="rich",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        try:
+            print(f"sluice {version('sluice')}")
+        except PackageNotFoundError:
+            print("sluice, from a source tree that is not installed")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    _: Annotated[
+        bool, typer.Option("--version", metavar="", callback=_version, is_eager=True, help="Print the version.")
+    ] = False,
+) -> None:
+    pass
+
+
+# The order here is the order of the help.
+DEFINE, ACT, LOOK = "Define", "Act", "Look"
+app.command(rich_help_panel=DEFINE)(apply.apply)
+app.command(rich_help_panel=DEFINE)(get.get)
+app.command(rich_help_panel=DEFINE)(describe.describe)
+app.command(rich_help_panel=ACT)(schedules.enable)
+app.command(rich_help_panel=ACT)(schedules.disable)
+app.command(rich_help_panel=ACT)(schedules.run)
+app.add_typer(why.app, name="why", rich_help_panel=LOOK)
+app.command(rich_help_panel=LOOK)(jobs.jobs)
+app.add_typer(runs.app, name="runs", rich_help_panel=LOOK)
+app.command(rich_help_panel=LOOK)(datasets.datasets)

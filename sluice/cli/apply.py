@@ -1,0 +1,82 @@
+"""``sluice apply``: deploy the apps that files describe."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sluice import render, spell
+from sluice.cli.frame import Json, connect, pairs_of
+from sluice.client import Client, Document
+from sluice.errors import ApiRefused, WrongUsage
+from sluice.names import APP, NAMESPACE, path_of
+
+CHANGES = ("created", "replaced", "unchanged")
+
+
+def apply(
+    files: Annotated[list[str], typer.Argument(metavar="FILE", help="App documents, YAML or JSON; - for stdin.")],
+    settings: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="KEY=VALUE", help="Fill the placeholder ${KEY} in the files."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Check and report; store nothing.")] = False,
+    as_json: Json = False,
+) -> None:
+    """Deploy apps: create or replace what the files name."""
+    # Imported here because a YAML parser is slow to load, and only this command reads files.
+    from sluice import documents
+
+    values = pairs_of("--set", settings or [])
+    apps = [(file, documents.load(file, values)) for file in files]
+    names = [_name_of(file, document) for file, document in apps]  # all are read before the first is sent
+    client = connect()
+    for name, (_, document) in zip(names, apps, strict=True):
+        new = not _ensure_namespace(client, name.partition(".")[0], dry_run)
+        report = client.put(path_of(APP, name), document, {"dry_run": True if dry_run else None})
+        if as_json:
+            render.machine(report)
+        else:
+            _show(name, report, dry_run, name.partition(".")[0] if new else None)
+
+
+def _name_of(file: str, document: Document) -> str:
+    for field in ("namespace", "app"):
+        value = document.get(field)
+        if not isinstance(value, str) or not value or "." in value:
+            hint = f"add `{field}: name` at the top of the document"
+            raise WrongUsage(f"expected the name of its {field}, got {value!r}", f"{file}: {field}", hint)
+    return f"{document['namespace']}.{document['app']}"
+
+
+def _ensure_namespace(client: Client, namespace: str, dry_run: bool) -> bool:
+    """Whether it was there; created if not. Never put when it is there, for that would replace its description."""
+    path = path_of(NAMESPACE, namespace)
+    try:
+        client.get(path)
+    except ApiRefused as refused:
+        if refused.status != 404 or refused.code != "not_found":
+            raise
+        if dry_run:
+            hint = "without --dry-run it is created; a dry run needs it there: the document is checked against it"
+            raise ApiRefused(404, refused.code, refused.message, "namespace", hint) from None
+        client.put(path, {})
+        return False
+    return True
+
+
+def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None) -> None:
+    rows = [("created", "namespace", new_namespace)] if new_namespace else []
+    for change in CHANGES:
+        for item in report.get(change, ()):
+            kind, _, full = str(item).partition(" ")
+            rows.append((change, kind, full))
+    console = render.stdout()
+    render.table(
+        console, ("CHANGE", "KIND", "NAME"), [(render.state(change), kind, full) for change, kind, full in rows]
+    )
+    counts = [f"{count} {change}" for change in CHANGES if (count := sum(row[0] == change for row in rows))]
+    end = "  (dry run: nothing was stored)" if dry_run else ""
+    console.print()
+    console.print(f"{name}: {', '.join(counts) or spell.NOTHING}{end}", soft_wrap=True)

@@ -1,0 +1,158 @@
+"""``sluice describe``: one definition as a page, with what has come of it lately."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from sluice import names, render, spell
+from sluice.cli import frame, tables
+from sluice.cli.get import KindArgument
+from sluice.client import Client, Document
+from sluice.names import APP, DATASET, NAMESPACE, SCHEDULE, WORKFLOW
+
+LAST = 5
+Parts = dict[str, Document]
+Pairs = list[tuple[str, render.Cell]]
+
+
+def describe(
+    kind: KindArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Such as demo.flights.clean.")],
+    namespace: frame.Namespace = None,
+    app: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Show one definition as a page, with its recent runs."""
+    wanted = names.kind_of(kind)
+    full = names.full_name(wanted, name, namespace, app)
+    client = frame.connect()
+    path = names.path_of(wanted, full)
+    parts: Parts = {wanted.name: client.get(path)}
+    parts |= {part: _part(client, f"{path}/{part}") for part in _PARTS[wanted]}
+    if as_json:
+        render.machine(parts)
+        return
+    view = parts[wanted.name]
+    console = render.stdout()
+    state = render.state(view["state"]) if "state" in view else None
+    render.title(console, wanted.name, full, state, f"version {view['version']}" if "version" in view else None)
+    render.fields(console, [*_PAGES[wanted](view, parts), *_ownership(view)])
+    for part in _PARTS[wanted]:
+        _BELOW[part](console, parts[part])
+
+
+# What is asked for besides the definition itself, and shown below it.
+_PARTS = {
+    NAMESPACE: ("apps", "datasets"),
+    APP: ("workflows", "schedules"),
+    WORKFLOW: (),
+    SCHEDULE: ("why", "runs"),
+    DATASET: ("partitions",),
+}
+
+
+def _part(client: Client, path: str) -> Document:
+    return client.get(path) if path.endswith("/why") else client.listing(path, most=LAST if _is_history(path) else None)
+
+
+def _is_history(path: str) -> bool:
+    return path.endswith(("/runs", "/partitions"))
+
+
+def _schedule(view: Document, parts: Parts) -> Pairs:
+    why = parts["why"]
+    constraints = [
+        f"at most {spell.count(c.get('max', 0), 'run')} of the workflow at a time, else {c.get('on_unmet')}"
+        if c.get("type") == "concurrency"
+        else spell.pairs(c, " ")
+        for c in view.get("constraints", ())
+    ]
+    timeout = view.get("timeout")
+    after = f"{timeout.get('after')}, then {timeout.get('then')}" if isinstance(timeout, dict) else timeout
+    by = f", one job per {'/'.join(view['by'])}" if view.get("by") else ""
+    return [
+        ("triggered by", f"{view.get('triggered_by')}{by}"),
+        ("runs", view.get("workflow")),
+        ("now", why.get("why")),
+        ("next fire", spell.both(why.get("next_fire"), frame.now())),
+        ("constraints", "\n".join(constraints)),
+        ("timeout", after),
+        ("priority", None if view.get("priority") is None else str(view["priority"])),
+        ("properties", spell.pairs(view.get("properties"), "\n")),
+    ]
+
+
+def _workflow(view: Document, _: Parts) -> Pairs:
+    target, retries = view.get("target") or {}, view.get("retries") or {}
+    attempts = retries.get("attempts", 1)
+    tries = f"{attempts}, {retries.get('delay')} after a failure" if attempts > 1 else str(attempts)
+    rest = {key: value for key, value in target.items() if value and key not in ("type", "entry_point", "queue_url")}
+    return [
+        ("target", str(target.get("type"))),
+        ("runs", target.get("entry_point") or target.get("queue_url")),
+        *((key.replace("_", " "), _listed(value)) for key, value in rest.items()),
+        ("priority", f"{view.get('priority')} (9 is most urgent)"),
+        ("attempts", tries),
+        ("properties", spell.pairs(view.get("properties"), "\n")),
+    ]
+
+
+def _dataset(view: Document, _: Parts) -> Pairs:
+    keys = "/".join(f"{key}=…" for key in view.get("keys", ()))
+    return [("location", tables.location(view) + keys), ("ready at", tables.ready(view))]
+
+
+def _group(view: Document, _: Parts) -> Pairs:
+    return []
+
+
+_PAGES: dict[names.Kind, Callable[[Document, Parts], Pairs]] = {
+    NAMESPACE: _group,
+    APP: _group,
+    WORKFLOW: _workflow,
+    SCHEDULE: _schedule,
+    DATASET: _dataset,
+}
+
+
+def _ownership(view: Document) -> Pairs:
+    by = f" by {view['updated_by']}" if view.get("updated_by") else ""
+    return [
+        ("about", view.get("description")),
+        ("owner", view.get("owner")),
+        ("tags", spell.pairs(view.get("tags"), " ")),
+        ("changed", f"{spell.both(view.get('updated_at'), frame.now())}{by}"),
+    ]
+
+
+def _below(heading: str, draw: Callable[..., None], *front: Any) -> Callable[[Console, Document], None]:
+    """A table under its heading; no heading without a table."""
+
+    def show(console: Console, answer: Document) -> None:
+        items = answer.get("items", answer.get("jobs", ()))
+        if items:
+            render.heading(console, heading)
+            draw(console, *front, items, frame.now())
+
+    return show
+
+
+_BELOW = {
+    "why": _below("Waiting jobs", tables.jobs),
+    "runs": _below("Last runs", tables.runs),
+    "partitions": _below("Partitions", tables.partitions),
+    "apps": _below("Apps", tables.definitions, APP),
+    "datasets": _below("Datasets", tables.definitions, DATASET),
+    "workflows": _below("Workflows", tables.definitions, WORKFLOW),
+    "schedules": _below("Schedules", tables.definitions, SCHEDULE),
+}
+
+
+def _listed(value: Any) -> str:
+    if isinstance(value, dict):
+        return spell.pairs(value, "\n")
+    return "\n".join(str(item) for item in value) if isinstance(value, list) else str(value)

@@ -1,0 +1,87 @@
+"""Following a piece of work from its job to the end of its run. They share one id, so it is asked for as both."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+
+from rich.text import Text
+
+from sluice import render, spell
+from sluice.cli import frame
+from sluice.client import Client, Document, segment
+from sluice.errors import ApiRefused
+
+# RETRYING is not among them: another attempt follows it.
+OVER = ("SUCCEEDED", "FAILED", "CANCELLED", "ABORTED")
+FIRST_PAUSE, LONGEST_PAUSE = 0.25, 3.0  # seconds between two looks; grows, for what takes long is not in a hurry
+# Looks that find neither job nor run before we believe that it is gone. A job that has just been made, or is just
+# becoming a run, may be missing from a lookup for a moment; if the API tells what became of it, two are enough.
+MISSES, MISSES_WITH_WORD = 8, 2
+
+
+def until_over(
+    client: Client, job_id: str, quiet: bool = False, pause: Callable[[float], None] = time.sleep
+) -> Document:
+    """The run's view once it is over. Raises the API's refusal when the job ended without ever becoming a run."""
+    console = render.stderr()
+    live = not quiet and console.is_terminal
+    began, told, misses, span = time.monotonic(), "", 0, FIRST_PAUSE
+    with console.status(_Elapsed(began), spinner="dots") if live else nullcontext():
+        while True:
+            view, refusal = look(client, job_id)
+            misses = 0 if refusal is None else misses + 1
+            if refusal is not None and misses >= (MISSES_WITH_WORD if refusal.hint else MISSES):
+                raise refusal
+            if view is not None:
+                line = _line(view)
+                if line.plain != told and not quiet:
+                    elapsed = spell.duration(time.monotonic() - began)
+                    console.print(Text.assemble((f"{elapsed:>8}  ", "dim"), line), soft_wrap=True)
+                    told = line.plain
+                if view.get("state") in OVER:
+                    return view
+            pause(span)
+            span = min(LONGEST_PAUSE, span * 1.3)
+
+
+def look(client: Client, job_id: str) -> tuple[Document | None, ApiRefused | None]:
+    """The run, else what the job waits for, else the refusal that says where neither is."""
+    run, _ = _found(client, f"/v1/runs/{segment(job_id)}")
+    if run is not None:
+        return run, None
+    return _found(client, f"/v1/jobs/{segment(job_id)}/why")
+
+
+class _Elapsed:
+    """The time since the beginning, asked anew at each frame of the spinner."""
+
+    def __init__(self, began: float) -> None:
+        self._began = began
+
+    def __rich__(self) -> Text:
+        return Text(f"{int(time.monotonic() - self._began)} s  (ctrl-c stops following)", "dim")
+
+
+def show_end(run: Document) -> None:
+    line = Text.assemble(render.state(run.get("state")), "  ")
+    line.append(f"waited {spell.duration(spell.waited(run))}, took {spell.duration(spell.took(run, frame.now()))}")
+    render.stdout().print(line, soft_wrap=True)
+
+
+def _found(client: Client, path: str) -> tuple[Document | None, ApiRefused | None]:
+    try:
+        return client.get(path), None
+    except ApiRefused as refusal:
+        if refusal.code != "not_found":
+            raise
+        return None, refusal
+
+
+def _line(view: Document) -> Text:
+    """One look as a line: the state, and the reason if there is one."""
+    why = str(view.get("why") or view.get("reason") or "")
+    attempt = f"attempt {view['attempt']} of {view['attempts']}" if view.get("attempts", 1) > 1 else ""
+    words = "  ".join(part for part in (attempt, why) if part)
+    return Text.assemble(render.state(view.get("state")), f"  {words}" if words else "")

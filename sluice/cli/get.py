@@ -1,0 +1,64 @@
+"""``sluice get``: definitions as they are stored."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sluice import names, render
+from sluice.cli import frame, tables
+from sluice.client import Client, Document
+from sluice.names import APP, DATASET, NAMESPACE, Kind
+
+KindArgument = Annotated[
+    str, typer.Argument(metavar="KIND", help="namespaces, apps, workflows, schedules or datasets.")
+]
+
+
+def get(
+    kind: KindArgument,
+    name: Annotated[str | None, typer.Argument(metavar="NAME", help="One of them, such as demo.flights.clean.")] = None,
+    namespace: frame.Namespace = None,
+    app: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """List definitions, or print one as YAML."""
+    wanted = names.kind_of(kind)
+    if name is not None:
+        path = names.path_of(wanted, names.full_name(wanted, name, namespace, app))
+        _show_one(frame.connect().get(path), as_json)
+        return
+    answer = _listing(wanted, namespace, app)
+    if as_json:
+        render.machine(answer)
+    elif answer["items"]:
+        tables.definitions(render.stdout(), wanted, answer["items"], frame.now())
+    else:
+        render.note(f"no {wanted.collection} here")
+
+
+def _listing(kind: Kind, namespace: str | None, app: str | None) -> Document:
+    """Everything of a kind in its namespace or app. What lives in apps is gathered from all, unless one is named."""
+    if kind is NAMESPACE:
+        return frame.connect().listing(names.collection_path(kind, []))
+    space = frame.needed_namespace(namespace)
+    if kind in (APP, DATASET):
+        return frame.connect().listing(names.collection_path(kind, [space]))
+    client = frame.connect()
+    apps = [app] if app else [full.rpartition(".")[2] for full in _names(client, space)]
+    answers = [client.listing(names.collection_path(kind, [space, each])) for each in apps]
+    return {"items": [item for answer in answers for item in answer["items"]], "next_cursor": None}
+
+
+def _names(client: Client, namespace: str) -> list[str]:
+    return [str(view["name"]) for view in client.listing(names.collection_path(APP, [namespace]))["items"]]
+
+
+def _show_one(view: Document, as_json: bool) -> None:
+    if as_json:
+        render.machine(view)
+        return
+    import yaml
+
+    print(yaml.safe_dump(view, sort_keys=False, allow_unicode=True, width=100), end="")

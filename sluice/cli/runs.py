@@ -1,0 +1,169 @@
+"""``sluice runs``: what has run, what runs, and each attempt of it."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from sluice import names, render, spell
+from sluice.cli import frame, tables
+from sluice.client import Client, Document, segment
+from sluice.errors import WrongUsage
+from sluice.names import SCHEDULE
+
+app = typer.Typer(no_args_is_help=True, help="List runs, or show one with its attempts.")
+
+INSTANTS = (
+    ("nominal_at", "nominal"),
+    ("created_at", "job created"),
+    ("accepted_at", "trigger met"),
+    ("claimed_at", "claimed"),
+    ("start_requested_at", "start requested"),
+    ("started_at", "started"),
+    ("ended_at", "ended"),
+)
+
+
+@app.command("list")
+def list_runs(
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
+    schedule: frame.OfSchedule = None,
+    state: Annotated[str | None, typer.Option("--state", metavar="STATE", help="Only these, such as FAILED.")] = None,
+    day: Annotated[str | None, typer.Option("--day", metavar="DAY", help="Only this day (UTC): 2026-11-20.")] = None,
+    limit: Annotated[int, frame.Limit] = 20,
+    as_json: frame.Json = False,
+) -> None:
+    """List runs, the newest first."""
+    if day is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
+        raise WrongUsage(f"expected a day such as 2026-11-20, got {day!r}", "--day")
+    if schedule is not None:
+        path = f"{names.path_of(SCHEDULE, names.full_name(SCHEDULE, schedule, namespace, app_name))}/runs"
+    else:
+        path = f"/v1/namespaces/{segment(frame.needed_namespace(namespace))}/runs"
+    most = limit or None
+    if state or day:
+        answer = _search(frame.connect(), path, state.upper() if state else None, day, most)
+    else:
+        answer = frame.connect().listing(path, most=most)
+    if as_json:
+        render.machine(answer)
+        return
+    items = answer["items"][:most]
+    if not items:
+        render.note("no runs like that" if state or day else "no runs yet")
+        return
+    tables.runs(render.stdout(), items, frame.now())
+    tables.rest(answer, len(items), "sluice runs list ...")
+
+
+def _search(client: Client, path: str, state: str | None, day: str | None, most: int | None) -> Document:
+    """The runs that match, in whole pages until ``most`` of them came, so that the cursor leads on from there.
+
+    What the API does not filter itself (the list of a schedule) is filtered here. A run belongs to the day of its
+    claim; lists begin with the newest, so an older one ends the search.
+    """
+    found: list[Document] = []
+    for page in client.pages(path, {"state": state, "day": day}):
+        runs = page["items"]
+        found += [run for run in runs if state in (None, run["state"]) and (day is None or _day(run) == day)]
+        if day is not None and any(_day(run) < day for run in runs):
+            break
+        if most is not None and len(found) >= most:
+            return {"items": found, "next_cursor": page.get("next_cursor")}
+    return {"items": found, "next_cursor": None}
+
+
+def _day(run: Document) -> str:
+    return str(run["claimed_at"])[:10]
+
+
+@app.command()
+def show(
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="A run's id, which was its job's.")],
+    as_json: frame.Json = False,
+) -> None:
+    """One run: its attempts, instants, and what fired it."""
+    run = frame.connect().get(f"/v1/runs/{segment(run_id)}")
+    if as_json:
+        render.machine(run)
+        return
+    console = render.stdout()
+    render.title(console, "run", run["run_id"], render.state(run.get("state")))
+    _show_facts(console, run)
+    _show_instants(console, run)
+    history = run.get("history") or [run]
+    if len(history) > 1:
+        _show_attempts(console, history)
+    if run.get("events"):
+        _show_events(console, run["events"])
+
+
+def _show_facts(console: Console, run: Document) -> None:
+    target = run.get("target") or {}
+    now = frame.now()
+    render.fields(
+        console,
+        [
+            ("reason", run.get("reason")),
+            ("fired by", run.get("fired_by")),
+            ("partition", spell.pairs(run.get("partition") or run.get("correlation"))),
+            ("attempt", tables.attempt(run)),
+            ("waited", spell.duration(spell.waited(run))),
+            ("took", spell.duration(spell.took(run, now))),
+            ("workflow", run.get("workflow")),
+            ("properties", spell.pairs(run.get("properties"), " ")),
+            ("target", target.get("entry_point") or target.get("queue_url")),
+            ("target's id", run.get("target_id")),
+            ("priority", None if run.get("priority") is None else str(run["priority"])),
+            ("context", run.get("context")),
+        ],
+    )
+
+
+def _show_instants(console: Console, run: Document) -> None:
+    """When each step was, and how long after the one before it."""
+    known = sorted(((run[key], word) for key, word in INSTANTS if run.get(key)), key=lambda step: str(step[0]))
+    rows: list[tuple[render.Cell, ...]] = []
+    for at, (instant, word) in enumerate(known):
+        step = spell.between(known[at - 1][0], instant) if at else None
+        after = None if step is None else f"+ {spell.duration(step)}"
+        rows.append((word, spell.exact(instant), spell.ago(instant, frame.now()), after))
+    render.heading(console, "Instants")
+    render.table(console, ("STEP", "AT", "", "AFTER"), rows, indent=2)
+
+
+def _show_attempts(console: Console, history: list[Document]) -> None:
+    now = frame.now()
+    rows: list[tuple[render.Cell, ...]] = [
+        (
+            str(run.get("attempt")),
+            render.state(run.get("state")),
+            spell.ago(run.get("started_at") or run.get("start_requested_at"), now),
+            spell.duration(spell.waited(run)),
+            spell.duration(spell.took(run, now)),
+            run.get("target_id"),
+            run.get("reason"),
+        )
+        for run in history
+    ]
+    render.heading(console, "Attempts")
+    render.table(console, ("#", "STATE", "STARTED", "WAITED", "TOOK", "TARGET'S ID", "REASON…"), rows, indent=2)
+
+
+def _show_events(console: Console, events: list[Document]) -> None:
+    rows: list[tuple[render.Cell, ...]] = [
+        (
+            event.get("kind"),
+            event.get("dataset") or event.get("workflow"),
+            spell.pairs(event.get("partition")),
+            event.get("status"),
+            event.get("path") or event.get("run_id"),
+        )
+        for event in events
+    ]
+    render.heading(console, f"Events ({len(events)})")
+    render.table(console, ("KIND", "OF", "PARTITION", "STATUS", "SOURCE…"), rows, indent=2)

@@ -1,0 +1,158 @@
+"""The columns in which each kind of thing is listed. Rows are the API's views."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from sluice import render, spell
+from sluice.names import APP, DATASET, NAMESPACE, SCHEDULE, WORKFLOW, Kind
+
+View = Mapping[str, Any]
+Columns = tuple[str, ...]
+Rows = list[tuple[render.Cell, ...]]
+
+
+def definitions(console: Console, kind: Kind, items: Sequence[Any], now: datetime) -> None:
+    views: list[View] = [item if isinstance(item, dict) else {"name": str(item)} for item in items]
+    columns, rows = _DEFINITIONS[kind](views, now)
+    render.table(console, columns, rows)
+
+
+def _described(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
+    rows: Rows = [(v["name"], v.get("owner"), _changed(v, now), v.get("description")) for v in views]
+    return ("NAME", "OWNER", "CHANGED", "DESCRIPTION…"), rows
+
+
+def _workflows(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
+    rows: Rows = [
+        (v["name"], _target_type(v), _number(v.get("priority")), _attempts(v), _changed(v, now), _entry(v))
+        for v in views
+    ]
+    return ("NAME", "TARGET", "PRIORITY", "ATTEMPTS", "CHANGED", "RUNS…"), rows
+
+
+def _datasets(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
+    rows: Rows = [
+        (v["name"], "/".join(v.get("keys", ())), ready(v), _changed(v, now), location(v) or spell.NOTHING)
+        for v in views
+    ]
+    return ("NAME", "KEYS", "READY AT", "CHANGED", "LOCATION…"), rows
+
+
+def _schedules(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
+    rows: Rows = [(v["name"], render.state(v.get("state")), _changed(v, now), v.get("triggered_by")) for v in views]
+    return ("NAME", "STATE", "CHANGED", "TRIGGERED BY…"), rows
+
+
+_DEFINITIONS = {
+    NAMESPACE: _described,
+    APP: _described,
+    WORKFLOW: _workflows,
+    DATASET: _datasets,
+    SCHEDULE: _schedules,
+}
+
+
+def jobs(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
+    """Jobs, or what ``why`` says of them. An id begins with the name of its schedule, so that has no column."""
+    rows: Rows = [
+        (
+            job["job_id"],
+            render.state(job.get("state")),
+            _since(job.get("created_at") or job.get("since"), now),
+            _values(job.get("correlation")),
+            job.get("why") or job.get("reason"),
+        )
+        for job in items
+    ]
+    render.table(console, ("JOB", "STATE", "FOR", "PARTITION", "WHY…"), rows, indent)
+
+
+def runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
+    rows: Rows = [
+        (
+            run["run_id"],
+            _state_of(run),
+            spell.ago(run.get("started_at") or run.get("start_requested_at") or run.get("claimed_at"), now),
+            spell.duration(spell.waited(run)),
+            spell.duration(spell.took(run, now)),
+            _values(run.get("partition") or run.get("correlation")),
+            run.get("reason"),
+        )
+        for run in items
+    ]
+    render.table(console, ("RUN", "STATE", "STARTED", "WAITED", "TOOK", "PARTITION", "REASON…"), rows, indent)
+
+
+def partitions(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
+    rows: Rows = [
+        (
+            spell.pairs(item.get("partition")),
+            spell.ago(item.get("ready_at"), now),
+            item.get("path"),
+        )
+        for item in items
+    ]
+    render.table(console, ("PARTITION", "READY", "PATH…"), rows, indent)
+
+
+def attempt(run: View) -> str:
+    return f"{run.get('attempt', 1)} of {run.get('attempts', 1)}"
+
+
+def location(dataset: View) -> str:
+    return f"s3://{dataset['bucket']}/{dataset.get('prefix', '')}" if dataset.get("bucket") else ""
+
+
+def ready(dataset: View) -> str:
+    """When a partition counts as ready (T8)."""
+    return str((dataset.get("ready") or {}).get("done_flag") or "first object")
+
+
+def rest(answer: View, shown: int, command: str) -> None:
+    """An aside when a list was cut, with the way to see the rest."""
+    if answer.get("next_cursor"):
+        render.note(f"these are {shown}; {command} --limit 0 shows all")
+
+
+def _state_of(run: View) -> Text:
+    """With the attempt that the row is about, where that matters: a first attempt that does well is nothing special."""
+    state = render.state(run.get("state"))
+    if run.get("attempts", 1) > 1 and (run.get("attempt", 1) > 1 or run.get("state") in ("FAILED", "RETRYING")):
+        return Text.assemble(state, (f" {run.get('attempt')}/{run['attempts']}", "dim"))
+    return state
+
+
+def _values(partition: View | None) -> str:
+    """``2013/1/1``: without its keys, which are the same all down the column."""
+    return "/".join(str(value) for value in partition.values()) if partition else spell.NOTHING
+
+
+def _changed(view: View, now: datetime) -> str:
+    return spell.ago(view.get("updated_at"), now)
+
+
+def _since(text: str | None, now: datetime) -> str:
+    return spell.duration(spell.between(text, now.isoformat()))
+
+
+def _target_type(view: View) -> str:
+    return str((view.get("target") or {}).get("type") or spell.NOTHING)
+
+
+def _entry(view: View) -> str:
+    target = view.get("target") or {}
+    return str(target.get("entry_point") or target.get("queue_url") or spell.NOTHING)
+
+
+def _attempts(view: View) -> str:
+    return _number((view.get("retries") or {}).get("attempts"))
+
+
+def _number(value: Any) -> str:
+    return spell.NOTHING if value is None else str(value)

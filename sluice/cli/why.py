@@ -1,0 +1,102 @@
+"""``sluice why``: what a job, run or schedule waits for, in the words of the decision itself."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from sluice import names, render, spell
+from sluice.cli import frame, tables
+from sluice.client import Document, segment
+from sluice.names import SCHEDULE
+
+IN_FULL = 3  # jobs of a schedule that are told in full; of the rest a line each
+
+app = typer.Typer(no_args_is_help=True, help="Why a job, run or schedule did or did not start.")
+
+
+@app.command()
+def job(
+    job_id: Annotated[str, typer.Argument(metavar="ID", help="A job's id, as jobs and run print it.")],
+    as_json: frame.Json = False,
+) -> None:
+    """What came, what is missing, and what will wake it."""
+    answer = frame.connect().get(f"/v1/jobs/{segment(job_id)}/why")
+    if as_json:
+        render.machine(answer)
+        return
+    console = render.stdout()
+    render.title(console, "job", answer["job_id"], render.state(answer.get("state")))
+    show_job(console, answer)
+
+
+@app.command()
+def run(
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="A run's id, which was its job's.")],
+    as_json: frame.Json = False,
+) -> None:
+    """What fired it, and why it is where it is."""
+    answer = frame.connect().get(f"/v1/runs/{segment(run_id)}/why")
+    if as_json:
+        render.machine(answer)
+        return
+    console = render.stdout()
+    render.title(console, "run", answer["run_id"], render.state(answer.get("state")))
+    waited = answer.get("waited_ms")
+    render.fields(
+        console,
+        [
+            ("why", answer.get("why")),
+            ("fired by", answer.get("fired_by")),
+            ("waited", None if waited is None else spell.duration(waited / 1000)),
+        ],
+    )
+
+
+@app.command()
+def schedule(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A schedule, such as demo.flights.clean.")],
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """What it waits for, its next fire, and the jobs that wait."""
+    full = names.full_name(SCHEDULE, name, namespace, app_name)
+    answer = frame.connect().get(f"{names.path_of(SCHEDULE, full)}/why")
+    if as_json:
+        render.machine(answer)
+        return
+    console = render.stdout()
+    render.title(console, "schedule", answer["schedule"], render.state(answer.get("state")))
+    next_fire = spell.both(answer.get("next_fire"), frame.now())
+    render.fields(console, [("why", answer.get("why")), ("next fire", next_fire)])
+    jobs = answer.get("jobs") or []
+    for waiting in jobs[:IN_FULL]:
+        console.print()
+        render.title(console, "job", waiting["job_id"], render.state(waiting.get("state")))
+        show_job(console, waiting)
+    if len(jobs) > IN_FULL:
+        render.heading(console, f"and {spell.count(len(jobs) - IN_FULL, 'more job')}")
+        tables.jobs(console, jobs[IN_FULL:], frame.now(), indent=2)
+
+
+def show_job(console: Console, answer: Document) -> None:
+    render.fields(
+        console,
+        [
+            ("decision", answer.get("decision")),
+            ("why", answer.get("why")),
+            ("came", _lines(answer.get("came"))),
+            ("missing", _lines(answer.get("missing"), "yellow")),
+            ("wakes by", answer.get("wakes")),
+            ("partition", spell.pairs(answer.get("correlation"))),
+            ("since", spell.both(answer.get("since"), frame.now())),
+        ],
+    )
+
+
+def _lines(sentences: list[str] | None, style: str = "") -> Text | None:
+    return Text("\n".join(sentences), style=style) if sentences else None

@@ -1,0 +1,198 @@
+"""The client of Sluice's HTTP API: paths in, documents out, refusals as exceptions.
+
+client = Client.from_environment()
+client.put("/v1/namespaces/demo", {})
+for page in client.pages("/v1/namespaces/demo/runs", {"state": "FAILED"}):
+    ...
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+from sluice.errors import ApiRefused, NotReachable, WrongUsage
+from sluice.signing import Broken, Reply, SignedHttp
+
+__all__ = ["Answer", "ApiRefused", "Client", "Document", "NotReachable"]
+
+Document = dict[str, Any]
+Query = Mapping[str, str | int | bool | None]
+
+# Asking these twice is asking once, so they may be repeated when an answer says "later".
+IDEMPOTENT = ("GET", "PUT", "DELETE")
+LATER = (429, 500, 502, 503, 504)
+ATTEMPTS = 4
+FIRST_PAUSE = 0.2  # seconds; doubled after each attempt
+LONGEST_PAUSE = 10.0  # seconds; a server that asks for more waits in vain, people do not
+PAGE = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the API answered. ``etag`` is the version of a single document, to be sent back as ``if_match``."""
+
+    body: Document
+    etag: str | None
+
+
+class Client:
+    """Speaks to one API. ``url`` ends before ``/v1``. Methods raise `ApiRefused`, `NotReachable` and `WrongUsage`."""
+
+    def __init__(self, url: str, http: SignedHttp | None = None, pause: Callable[[float], None] = time.sleep) -> None:
+        self.url = _checked(url)
+        self._http = http or SignedHttp(self.url)
+        self._pause = pause
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str] | None = None) -> Client:
+        """The API that ``SLUICE_API_URL`` names."""
+        url = (os.environ if environment is None else environment).get("SLUICE_API_URL")
+        if not url:
+            hint = "source .local/endpoints.env, or set it to the ApiUrl output of the stack"
+            raise WrongUsage("expected SLUICE_API_URL in the environment, got nothing", "SLUICE_API_URL", hint)
+        return cls(url)
+
+    def get(self, path: str, query: Query | None = None) -> Document:
+        return self.request("GET", path, query=query).body
+
+    def put(self, path: str, body: Document, query: Query | None = None, if_match: str | None = None) -> Document:
+        return self.request("PUT", path, body, query, if_match).body
+
+    def post(self, path: str, body: Document | None = None, key: str | None = None) -> Document:
+        """``key`` makes the wish one wish, however often it is sent (where the API honours ``Idempotency-Key``)."""
+        return self.request("POST", path, {} if body is None else body, key=key).body
+
+    def delete(self, path: str, if_match: str | None = None) -> Document:
+        return self.request("DELETE", path, if_match=if_match).body
+
+    def pages(self, path: str, query: Query | None = None, most: int | None = None) -> Iterator[Document]:
+        """The pages of a list as the API answers them, until ``most`` items came or the list ends (None: all of it)."""
+        cursor: str | None = None
+        left = most
+        while left is None or left > 0:
+            size = PAGE if left is None else min(PAGE, left)
+            page = self.get(path, {**(query or {}), "limit": size, "cursor": cursor})
+            yield page
+            cursor = page.get("next_cursor")
+            if cursor is None:
+                return
+            left = None if left is None else left - len(page.get("items", ()))
+
+    def listing(self, path: str, query: Query | None = None, most: int | None = None) -> Document:
+        """All those pages as one: ``{"items": [...], "next_cursor": where the rest begins, or None}``."""
+        items: list[Any] = []
+        cursor: str | None = None
+        for page in self.pages(path, query, most):
+            items += page.get("items", ())
+            cursor = page.get("next_cursor")
+        return {"items": items, "next_cursor": cursor}
+
+    def request(
+        self,
+        method: str,
+        path: str,
+        body: Document | None = None,
+        query: Query | None = None,
+        if_match: str | None = None,
+        key: str | None = None,
+    ) -> Answer:
+        """Any request, with the version that stands now. Repeated while the API says "later", unless that could harm:
+        a POST without a key would act twice, and a second conditional request be refused for what the first one did."""
+        url = self.url + path + _query(query)
+        headers = {"Accept": "application/json"}
+        if body is not None:
+            headers["Content-Type"] = "application/json"
+        if if_match is not None:
+            headers["If-Match"] = if_match
+        if key is not None:
+            headers["Idempotency-Key"] = key
+        content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
+        repeatable = (method in IDEMPOTENT or key is not None) and if_match is None
+        reply = self._send(method, url, headers, content, ATTEMPTS if repeatable else 1)
+        return _answer(reply, method, path)
+
+    def _send(self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, attempts: int) -> Reply:
+        for attempt in range(1, attempts + 1):
+            last = attempt == attempts
+            try:
+                reply = self._http.send(method, url, headers, content)
+            except Broken:
+                if last:
+                    raise
+                self._pause(_backoff(attempt, None))
+                continue
+            if last or reply.status not in LATER:
+                return reply
+            self._pause(_backoff(attempt, reply.headers.get("retry-after")))
+        raise AssertionError("the last attempt returns or raises")
+
+
+def segment(name: str) -> str:
+    """A name as one segment of a path."""
+    return quote(name, safe="")
+
+
+def _checked(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.netloc:
+        hint = "such as https://a1b2c3.execute-api.us-east-1.amazonaws.com/api"
+        raise WrongUsage(
+            f"expected an address that begins with http:// or https://, got {url!r}", "SLUICE_API_URL", hint
+        )
+    return url.rstrip("/").removesuffix("/v1")
+
+
+def _query(query: Query | None) -> str:
+    """``?a=b``, without what is None. Spaces as %20: a ``+`` would be signed as one thing and read as another."""
+    given = {key: value for key, value in (query or {}).items() if value is not None}
+    texts = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
+    return f"?{urlencode(texts, quote_via=quote)}" if texts else ""
+
+
+def _backoff(attempt: int, retry_after: str | None) -> float:
+    """Seconds to wait after an attempt: what the server asks for, else doubling, scattered so that many clients do
+    not come back together."""
+    if retry_after is not None and retry_after.isdigit():
+        return min(float(retry_after), LONGEST_PAUSE)
+    return float(FIRST_PAUSE * 2 ** (attempt - 1) * random.uniform(0.75, 1.25))
+
+
+def _answer(reply: Reply, method: str, path: str) -> Answer:
+    try:
+        body = json.loads(reply.content) if reply.content else {}
+    except ValueError:
+        body = None
+    if reply.status >= 300:
+        raise _refusal(reply, body, method, path)
+    if not isinstance(body, dict):
+        came = reply.headers.get("content-type", "something else")
+        hint = "check SLUICE_API_URL: it ends before /v1, and something else seems to live there"
+        raise NotReachable(f"expected a JSON object from {method} {path}, got {came}", hint=hint)
+    return Answer(body, reply.headers.get("etag"))
+
+
+def _refusal(reply: Reply, body: Any, method: str, path: str) -> ApiRefused:
+    """In the API's own words; what comes from in front of it (API Gateway, a proxy) is put into the same shape, under
+    codes of its own: that a thing does not exist is for the API alone to say."""
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, dict):
+        message = str(error.get("message") or f"{method} {path} was refused")
+        return ApiRefused(
+            reply.status, str(error.get("code") or "unknown"), message, error.get("field"), error.get("hint")
+        )
+    said = body.get("message") or body.get("Message") if isinstance(body, dict) else None
+    message = str(said or f"{method} {path} was answered with HTTP {reply.status}")
+    if reply.status == 403:
+        hint = "check the AWS credentials and the region; a path that does not exist is refused in the same way"
+        return ApiRefused(403, "forbidden", f"the signature was refused: {message}", None, hint)
+    if reply.status == 404:
+        return ApiRefused(404, "http_404", message, None, "check SLUICE_API_URL: no Sluice API answers there")
+    hint_later = "try again; if it stays, look at the logs of the API" if reply.status in LATER else None
+    return ApiRefused(reply.status, f"http_{reply.status}", message, None, hint_later)

@@ -1,0 +1,68 @@
+"""Kinds of documents, their full names, and where the API keeps them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from sluice.client import segment
+from sluice.errors import WrongUsage
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """``parts`` are the words of a full name: ``namespace.app.schedule`` has three."""
+
+    name: str
+    collection: str
+    parts: tuple[str, ...]
+
+    @property
+    def pattern(self) -> str:
+        return ".".join(self.parts)
+
+
+NAMESPACE = Kind("namespace", "namespaces", ("namespace",))
+APP = Kind("app", "apps", ("namespace", "app"))
+DATASET = Kind("dataset", "datasets", ("namespace", "dataset"))
+WORKFLOW = Kind("workflow", "workflows", ("namespace", "app", "workflow"))
+SCHEDULE = Kind("schedule", "schedules", ("namespace", "app", "schedule"))
+KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET)
+
+
+def kind_of(word: str) -> Kind:
+    """``schedule`` and ``schedules`` alike."""
+    for kind in KINDS:
+        if word.lower() in (kind.name, kind.collection):
+            return kind
+    near = get_close_matches(word.lower(), [kind.collection for kind in KINDS], n=1)
+    hint = f"did you mean {near[0]}?" if near else None
+    raise WrongUsage(f"expected one of {', '.join(kind.collection for kind in KINDS)}, got {word!r}", "KIND", hint)
+
+
+def full_name(kind: Kind, name: str, namespace: str | None = None, app: str | None = None) -> str:
+    """``clean``, ``flights.clean`` or ``demo.flights.clean`` as the last of these; what is missing comes from the
+    options ``-n`` and ``-a``."""
+    parts = name.split(".")
+    missing = kind.parts[: -len(parts)] if len(parts) < len(kind.parts) else ()
+    given = {"namespace": namespace, "app": app}
+    front = [given[part] for part in missing]
+    if len(parts) > len(kind.parts) or not all(parts) or not all(front):
+        flags = " ".join(f"--{part} ..." for part in missing if not given[part])
+        hint = f"write the full name, or add {flags}" if flags and all(parts) else "write the full name"
+        raise WrongUsage(f"expected a {kind.name} as {kind.pattern}, got {name!r}", "NAME", hint)
+    return ".".join([*(str(part) for part in front), *parts])
+
+
+def path_of(kind: Kind, full: str) -> str:
+    """``demo.flights.clean`` as ``/v1/namespaces/demo/apps/flights/schedules/clean``."""
+    parts = full.split(".")
+    return f"{collection_path(kind, parts[:-1])}/{segment(parts[-1])}"
+
+
+def collection_path(kind: Kind, parents: list[str]) -> str:
+    """Where the documents of a kind are listed; ``parents`` are the namespace, and for some kinds the app."""
+    between = "".join(
+        f"/{collection}/{segment(parent)}" for collection, parent in zip(("namespaces", "apps"), parents, strict=False)
+    )
+    return f"/v1{between}/{kind.collection}"

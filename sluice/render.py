@@ -1,0 +1,163 @@
+"""What the terminal shows: tables, pages of fields, states in colour, and JSON for machines.
+
+Texts of the API are never read as markup. Colours are rich's to decide: none unless it is a terminal, none with
+``NO_COLOR``. What a person would copy (names, ids) is never cut, however narrow the terminal; the reasons wrap.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
+
+from sluice.spell import NOTHING
+
+# In a pipe there is no edge to wrap at: one row is one line, for grep.
+PIPE_WIDTH = 4_000
+GAP = 2  # columns between two cells
+LEAST_REASON = 32  # columns; in less room than this a sentence is a tower of words
+
+STATE_STYLES = {
+    "enabled": "green",
+    "disabled": "yellow",
+    "deleted": "dim",
+    "SUCCEEDED": "green",
+    "RUNNING": "cyan",
+    "STARTING": "blue",
+    "FAILED": "bold red",
+    "RETRYING": "magenta",
+    "CANCELLED": "yellow",
+    "ABORTED": "yellow",
+    "created": "green",
+    "replaced": "cyan",
+    "unchanged": "dim",
+}
+
+Cell = str | Text | None
+
+
+def stdout() -> Console:
+    return _console(stderr=False)
+
+
+def stderr() -> Console:
+    return _console(stderr=True)
+
+
+def _console(stderr: bool) -> Console:
+    console = Console(stderr=stderr, markup=False, highlight=False, emoji=False, soft_wrap=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console.width = PIPE_WIDTH
+    return console
+
+
+def machine(answer: Any) -> None:
+    """The API's JSON as it came: indented for eyes, one document per line in a pipe."""
+    indent = 2 if sys.stdout.isatty() else None
+    print(json.dumps(answer, indent=indent, ensure_ascii=False))
+
+
+def state(word: str | None) -> Text:
+    word = word or NOTHING
+    return Text(word, style=STATE_STYLES.get(word, "yellow" if word.startswith("PENDING") else ""))
+
+
+def dim(text: str) -> Text:
+    return Text(text, style="dim")
+
+
+def table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Cell]], indent: int = 0) -> None:
+    """A table without lines. Columns are as wide as their cells; those with nothing to say in any row are left out.
+
+    The last column may be long: its name ends in ``…``. It wraps in the room that is left, and where that is too
+    little it goes below its row.
+    """
+    filled = [[_text(cell) for cell in row] for row in rows]
+    shown = [at for at in range(len(columns)) if at == 0 or any(row[at].plain != NOTHING for row in filled)]
+    fixed = [at for at in shown if not columns[at].endswith("…")]
+    long = next((at for at in shown if at not in fixed), None)
+    widths = {at: max([cell_len(columns[at]), *(row[at].cell_len for row in filled)]) for at in fixed}
+    start = indent + sum(widths.values()) + GAP * len(fixed)
+    texts = [row[long] for row in filled] if long is not None else []
+    longest = max((text.cell_len for text in texts), default=0)
+    beside = console.width - start >= max([min(longest, LEAST_REASON), *(_longest_word(text) for text in texts)])
+    head = [*fixed, *([long] if long is not None and beside else [])]
+    _print_row(console, [(Text(columns[at].rstrip("…"), "bold"), widths.get(at, 0)) for at in head], indent)
+    for row in filled:
+        cells = [(row[at], widths[at]) for at in fixed]
+        if long is None or (not beside and row[long].plain == NOTHING):
+            _print_row(console, cells, indent)
+        elif beside:
+            _print_row(console, cells, indent, _wrapped(console, row[long], console.width - start), start)
+        else:
+            _print_row(console, cells, indent)
+            _print_row(console, [], 0, _wrapped(console, row[long], console.width - indent - 4), indent + 4)
+
+
+def fields(console: Console, pairs: Iterable[tuple[str, Cell]], indent: int = 2) -> None:
+    """Labels and values, one below the other. What has no value is left out."""
+    known = [(label, value) for label, cell in pairs if (value := _text(cell)).plain != NOTHING]
+    width = max((cell_len(label) for label, _ in known), default=0)
+    start = indent + width + GAP
+    for label, value in known:
+        lines = _wrapped(console, value, console.width - start)
+        _print_row(console, [(dim(label), width)], indent, lines, start)
+
+
+def title(console: Console, kind: str, name: str, *notes: Cell) -> None:
+    """The head of a page: what it is about, and in which state that is."""
+    line = Text.assemble((kind, "dim"), " ", (name, "bold"))
+    for note in notes:
+        if note:
+            line.append("  ").append_text(_text(note))
+    console.print(line, soft_wrap=True)
+
+
+def heading(console: Console, text: str) -> None:
+    console.print()
+    console.print(Text(text, style="bold"))
+
+
+def note(text: str) -> None:
+    """An aside for people; it goes to stderr, so that what is piped stays clean."""
+    stderr().print(dim(text), soft_wrap=True)
+
+
+def _text(cell: Cell) -> Text:
+    if isinstance(cell, Text):
+        return cell
+    return Text(cell) if cell else dim(NOTHING)
+
+
+def _wrapped(console: Console, text: Text, width: int) -> list[Text]:
+    """In lines of that width; an address or a path that is longer is left whole."""
+    return list(text.wrap(console, max(LEAST_REASON, width, _longest_word(text))))
+
+
+def _longest_word(text: Text) -> int:
+    return max((cell_len(word) for word in text.plain.split()), default=0)
+
+
+def _print_row(
+    console: Console, cells: list[tuple[Text, int]], indent: int, below: Sequence[Text] = (), start: int = 0
+) -> None:
+    """Cells side by side, then ``below``: lines that begin at column ``start``, the first one on the cells' own line.
+
+    Wider than the terminal rather than cut: the terminal breaks the line, and a copied id is still whole.
+    """
+    line = Text(" " * indent)
+    for text, width in cells:
+        line.append_text(text).append(" " * (width - text.cell_len + GAP))
+    lines = [line, *(Text(" " * start) for _ in below[1:])]
+    if below:
+        lines[0] = Text.assemble(line, " " * (start - line.cell_len))
+        lines = [Text.assemble(front, text) for front, text in zip(lines, below, strict=True)]
+    for each in lines:
+        each.rstrip()
+        console.print(each, soft_wrap=True)

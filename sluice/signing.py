@@ -1,0 +1,123 @@
+"""Signed requests over HTTP (SigV4, service ``execute-api``), with what the environment says about credentials.
+
+botocore is imported when the first request is made, not before: it takes longer than all of ``sluice --help``.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+from urllib.parse import urlsplit
+
+from sluice.errors import NotReachable, WrongUsage
+
+CONNECT_SECONDS = 5.0
+# API Gateway gives up on a function after 29 s and says so; with one more second we hear it.
+READ_SECONDS = 30.0
+_REGION_IN_HOST = re.compile(r"\.execute-api\.([a-z0-9-]+)\.amazonaws\.com")
+
+
+class Broken(NotReachable):
+    """The connection was made and broke off before an answer: whether the request was carried out is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An HTTP answer as it came. Header names are in lower case."""
+
+    status: int
+    headers: Mapping[str, str]
+    content: bytes
+
+
+class SignedHttp:
+    """Sends requests to one host, signed with the environment's AWS credentials. Connections are kept and reused.
+
+    ``environment`` holds the region (``AWS_REGION`` or ``AWS_DEFAULT_REGION``); a host of API Gateway names its own.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        environment: Mapping[str, str] | None = None,
+        connect_seconds: float = CONNECT_SECONDS,
+        read_seconds: float = READ_SECONDS,
+    ) -> None:
+        import botocore.httpsession
+        import botocore.session
+        from botocore.utils import get_environ_proxies
+
+        session = botocore.session.Session()
+        self._credentials: Any = _credentials(session)
+        self.region = _region(url, os.environ if environment is None else environment, session)
+        self._http: Any = botocore.httpsession.URLLib3Session(
+            timeout=(connect_seconds, read_seconds),
+            verify=session.get_config_variable("ca_bundle") or True,
+            proxies=get_environ_proxies(url),
+        )
+
+    def send(self, method: str, url: str, headers: Mapping[str, str], content: bytes | None) -> Reply:
+        """One request, one answer whatever its status. `NotReachable` when none came."""
+        from botocore import exceptions
+        from botocore.auth import SigV4Auth
+        from botocore.awsrequest import AWSRequest
+
+        request = AWSRequest(method=method, url=url, headers=dict(headers), data=content)
+        # Frozen at each request: credentials of a role are renewed by botocore while a long `run --wait` goes on.
+        SigV4Auth(self._credentials.get_frozen_credentials(), "execute-api", self.region).add_auth(request)
+        try:
+            answer = self._http.send(request.prepare())
+        except exceptions.EndpointConnectionError:
+            raise NotReachable(f"nothing answers at {_origin(url)}", hint=_START_HINT) from None
+        except exceptions.ConnectTimeoutError:
+            raise NotReachable(f"no connection to {_origin(url)} within its time", hint=_ADDRESS_HINT) from None
+        except exceptions.ReadTimeoutError:
+            raise NotReachable(f"no answer from {_origin(url)} within its time", hint=_UNKNOWN_HINT) from None
+        except exceptions.SSLError as error:
+            raise NotReachable(f"no trusted connection to {_origin(url)}: {error}", hint=_ADDRESS_HINT) from None
+        except exceptions.ConnectionClosedError:
+            raise Broken(f"{_origin(url)} broke off before it answered", hint=_UNKNOWN_HINT) from None
+        except (exceptions.HTTPClientError, exceptions.ProxyConnectionError) as error:
+            raise NotReachable(f"no answer from {_origin(url)}: {error}", hint=_ADDRESS_HINT) from None
+        return Reply(answer.status_code, {k.lower(): v for k, v in answer.headers.items()}, answer.content)
+
+
+_START_HINT = "start it (make up), or correct SLUICE_API_URL"
+_ADDRESS_HINT = "check SLUICE_API_URL and the network"
+_UNKNOWN_HINT = "whether the request was carried out is not known: look before you repeat it"
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}"
+
+
+def _credentials(session: Any) -> Any:
+    from botocore.exceptions import BotoCoreError
+
+    try:
+        found = session.get_credentials()
+    except BotoCoreError as error:  # such as a profile that does not exist
+        raise WrongUsage(f"expected AWS credentials to sign requests with, got: {error}", None, _KEYS_HINT) from None
+    if found is None:
+        raise WrongUsage("expected AWS credentials to sign requests with, got none", "AWS_ACCESS_KEY_ID", _KEYS_HINT)
+    return found
+
+
+_KEYS_HINT = "set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY (local: source .local/endpoints.env)"
+
+
+def _region(url: str, environment: Mapping[str, str], session: Any) -> str:
+    """The API's own region. A signature for another one is refused, so the host, where it tells, is believed first."""
+    named = _REGION_IN_HOST.search(urlsplit(url).netloc)
+    if named:
+        return named.group(1)
+    region = environment.get("AWS_REGION") or environment.get("AWS_DEFAULT_REGION")
+    region = region or session.get_config_variable("region")
+    if not region:
+        hint = "set AWS_REGION to the region of the API, such as us-east-1"
+        raise WrongUsage("expected the AWS region of the API, got none", "AWS_REGION", hint)
+    return str(region)

@@ -1,0 +1,90 @@
+"""Instants, durations and partitions in the words that people read. Nothing here reads a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+NOTHING = "-"
+
+
+def instant(text: str | None) -> datetime | None:
+    """An RFC 3339 instant of the API; None for none, or for what is no instant."""
+    try:
+        moment = datetime.fromisoformat(text) if text else None
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC) if moment is not None and moment.tzinfo is None else moment
+
+
+def duration(seconds: float | None) -> str:
+    """``820 ms``, ``2.1 s``, ``42 s``, ``3 m 20 s``, ``1 h 5 m``, ``2 d 4 h``: two units at most."""
+    if seconds is None:
+        return NOTHING
+    seconds = max(0.0, seconds)
+    if seconds < 0.9995:
+        return f"{round(seconds * 1000)} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    for size, unit, smaller, letter in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "m"), (60, "m", 1, "s")):
+        if whole >= size:
+            rest = whole % size // smaller
+            return f"{whole // size} {unit}" + (f" {rest} {letter}" if rest else "")
+    return f"{whole} s"
+
+
+def ago(text: str | None, now: datetime) -> str:
+    """``3 m ago``, ``in 5 h``: one unit, for columns that are glanced at."""
+    moment = instant(text)
+    if moment is None:
+        return NOTHING
+    seconds = (now - moment).total_seconds()
+    size = abs(seconds)
+    if size < 1:
+        return "now"
+    count, unit = next(
+        (int(size // span), unit) for span, unit in ((86_400, "d"), (3_600, "h"), (60, "m"), (1, "s")) if size >= span
+    )
+    return f"{count} {unit} ago" if seconds > 0 else f"in {count} {unit}"
+
+
+def exact(text: str | None) -> str:
+    """``2026-11-20 12:00:00.123 UTC``."""
+    moment = instant(text)
+    if moment is None:
+        return NOTHING
+    moment = moment.astimezone(UTC)
+    return f"{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03d} UTC"
+
+
+def both(text: str | None, now: datetime) -> str:
+    """``2026-11-20 12:00:00.123 UTC (3 m ago)``."""
+    return f"{exact(text)} ({ago(text, now)})" if instant(text) else NOTHING
+
+
+def between(start: str | None, end: str | None) -> float | None:
+    """Seconds from one instant to the other, None unless both are known."""
+    first, last = instant(start), instant(end)
+    return None if first is None or last is None else (last - first).total_seconds()
+
+
+def pairs(values: Mapping[str, Any] | None, separator: str = "/") -> str:
+    """``year=2013/month=1/day=1``: a partition as its path has it."""
+    return separator.join(f"{key}={value}" for key, value in values.items()) if values else NOTHING
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def waited(run: Mapping[str, Any]) -> float | None:
+    """Seconds from the job's creation until its start was requested at the target (or its claim, if it never was)."""
+    return between(run.get("created_at"), run.get("start_requested_at") or run.get("claimed_at"))
+
+
+def took(run: Mapping[str, Any], now: datetime) -> float | None:
+    """Seconds that the program ran, so far if it still does. A target that reports no start counts from the request."""
+    start = run.get("started_at") or (run.get("start_requested_at") if run.get("ended_at") else None)
+    return between(start, run.get("ended_at") or now.isoformat())

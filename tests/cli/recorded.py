@@ -1,0 +1,189 @@
+"""Views as the API answers with them. `test_shapes` compares their fields with those that the service makes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+View = dict[str, Any]
+
+CLEAN = "demo.flights.clean"
+SCHEDULES = "/v1/namespaces/demo/apps/flights/schedules"
+JOB = f"{CLEAN}.m3k2j9x1.0123456789abcdef0123"
+ARN = "arn:aws:iam::123456789012:user/ada"
+
+
+def past(**ago: float) -> str:
+    """An instant that long ago, as the API writes it."""
+    moment = datetime.now(UTC) - timedelta(**ago)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+
+
+def stamp(kind: str, name: str) -> View:
+    return {
+        "name": name,
+        "kind": kind,
+        "description": "",
+        "tags": {},
+        "owner": "",
+        "version": 3,
+        "updated_at": past(minutes=3.5),
+        "updated_by": ARN,
+    }
+
+
+def namespace(name: str = "demo") -> View:
+    return {**stamp("namespace", name), "description": "Flights out of New York", "owner": "data team"}
+
+
+def app(name: str = "demo.flights") -> View:
+    return {**stamp("app", name), "tags": {"stage": "dev"}}
+
+
+def workflow(name: str = "demo.flights.clean_flights") -> View:
+    target = {
+        "type": "emr_serverless",
+        "entry_point": "s3://lake/code/clean_flights.py",
+        "arguments": ["--strict"],
+        "py_files": [],
+        "spark": {"spark.executor.cores": "2"},
+        "application_id": None,
+        "execution_role_arn": None,
+    }
+    retries = {"attempts": 2, "delay": "30s"}
+    return {**stamp("workflow", name), "target": target, "properties": {}, "priority": 5, "retries": retries}
+
+
+def dataset(name: str = "demo.flights") -> View:
+    return {
+        **stamp("dataset", name),
+        "bucket": "lake",
+        "prefix": "raw/flights/",
+        "keys": ["year", "month", "day"],
+        "ready": {"done_flag": "_SUCCESS"},
+    }
+
+
+def schedule(name: str = CLEAN, state: str = "enabled") -> View:
+    return {
+        **stamp("schedule", name),
+        "description": "Cleans each day of flights",
+        "workflow": "demo.flights.clean_flights",
+        "trigger": {"type": "partition", "dataset": "demo.flights", "count": 1},
+        "by": ["year", "month", "day"],
+        "constraints": [{"type": "concurrency", "max": 2, "on_unmet": "wait"}],
+        "properties": {"threshold": "0.5"},
+        "priority": None,
+        "timeout": {"after": "1d", "then": "abort"},
+        "state": state,
+        "enabled": state == "enabled",
+        "triggered_by": "1 partition of demo.flights",
+        "generation": 1763673000000,
+    }
+
+
+def job(job_id: str = JOB, state: str = "PENDING_LAUNCH") -> View:
+    return {
+        "job_id": job_id,
+        "schedule": CLEAN,
+        "kind": "gathering",
+        "state": state,
+        "reason": "waits for a slot of workflow demo.flights.clean_flights: 2 of 2 in use, 4 waiting",
+        "created_at": past(minutes=2.2),
+        "due_at": None,
+        "met_at": past(minutes=2),
+        "wake_at": None,
+        "waits_at": "workflow:demo.flights.clean_flights",
+        "holds": [],
+        "correlation": {"year": "2013", "month": "1", "day": "1"},
+        "attempt": 1,
+        "progress": {"0": 1},
+    }
+
+
+def job_why(job_id: str = JOB, state: str = "PENDING_TRIGGER") -> View:
+    return {
+        "job_id": job_id,
+        "schedule": CLEAN,
+        "state": state,
+        "decision": "wait",
+        "why": "waits for 1 partition of demo.weather (1 partition of demo.flights came at 2026-11-20T11:00:00.000Z)",
+        "came": ["1 partition of demo.flights came at 2026-11-20T11:00:00.000Z"],
+        "missing": ["1 partition of demo.weather"],
+        "since": past(minutes=2.2),
+        "correlation": {"year": "2013", "month": "1", "day": "1"},
+        "wakes": "the next event that its trigger waits for, or its timeout at 2026-11-21T11:00:00.000Z",
+    }
+
+
+def schedule_why(state: str = "enabled") -> View:
+    return {
+        "schedule": CLEAN,
+        "state": state,
+        "why": job_why()["why"],
+        "next_fire": past(minutes=-4.5),
+        "jobs": [job_why()],
+    }
+
+
+def run(run_id: str = JOB, state: str = "SUCCEEDED", **more: Any) -> View:
+    ended = state in ("SUCCEEDED", "FAILED", "RETRYING", "CANCELLED")
+    return {
+        "run_id": run_id,
+        "attempt": 1,
+        "attempts": 1,
+        "schedule": CLEAN,
+        "workflow": "demo.flights.clean_flights",
+        "state": state,
+        "reason": "exit code 1: the file is empty" if state in ("FAILED", "RETRYING") else "",
+        "fired_by": "trigger met: 1 partition of demo.flights came at 2026-11-20T11:00:00.000Z",
+        "kind": "gathering",
+        "priority": 5,
+        "correlation": None,
+        "partition": {"year": "2013", "month": "1", "day": "1"},
+        "properties": {"threshold": "0.5"},
+        "target": {"type": "emr_serverless", "entry_point": "s3://lake/code/clean_flights.py"},
+        "target_id": "00f1a2b3c4d5e6f7",
+        "context": f"s3://control/context/{run_id}.json",
+        "created_at": past(seconds=302),
+        "nominal_at": None,
+        "accepted_at": past(seconds=302),
+        "claimed_at": past(seconds=300.4),
+        "start_requested_at": past(seconds=300),
+        "started_at": past(seconds=290),
+        "ended_at": past(seconds=248) if ended else None,
+        "start_calls": 1,
+    } | more
+
+
+def run_page(*history: View) -> View:
+    event = {
+        "kind": "partition",
+        "id": "partition-0123456789abcdef0123",
+        "instant": 1763636400000,
+        "dataset": "demo.flights",
+        "path": "s3://lake/raw/flights/year=2013/month=1/day=1/",
+        "partition": {"year": "2013", "month": "1", "day": "1"},
+    }
+    return {**history[-1], "history": list(history), "events": [event]}
+
+
+def run_why(run_id: str = JOB) -> View:
+    return {
+        "run_id": run_id,
+        "state": "RUNNING",
+        "why": "the target is running it",
+        "fired_by": run()["fired_by"],
+        "waited_ms": 2000,
+    }
+
+
+def partition(day: int) -> View:
+    return {
+        "dataset": "demo.flights",
+        "partition": {"year": "2013", "month": "1", "day": str(day)},
+        "path": f"s3://lake/raw/flights/year=2013/month=1/day={day}/",
+        "ready_at": past(minutes=3.5),
+        "put_at": past(minutes=3.5),
+        "object": f"raw/flights/year=2013/month=1/day={day}/_SUCCESS",
+    }

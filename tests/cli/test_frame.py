@@ -1,0 +1,172 @@
+"""The frame of all commands: help, colours, wrong usage, and exit codes."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import sluice as package
+from tests.cli.conftest import Sluice
+from tests.cli.played_api import Played, PlayedApi
+from tests.cli.recorded import CLEAN, SCHEDULES, run, schedule
+
+COMMANDS = ["apply", "get", "describe", "enable", "disable", "run", "why", "jobs", "runs", "datasets"]
+
+
+def test_help_names_every_command_in_its_panel_and_ends_with_examples(sluice: Sluice) -> None:
+    text = sluice("--help").stdout
+    places = [text.index(f"│ {command} ") for command in COMMANDS]
+    assert places == sorted(places)
+    assert text.index(" Define ") < text.index(" Act ") < text.index(" Look ") < text.index("Examples")
+    assert "sluice run demo.flights.clean --wait" in text
+    assert "0 done, 1 refused by the server, 2 wrong usage, 3 not reachable" in text
+    assert "completion" not in text
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, "runs list", "runs show", "why job", "why run", "why schedule"])
+def test_every_command_has_help_and_json(sluice: Sluice, command: str) -> None:
+    shown = sluice(*command.split(), "-h")
+    assert shown.exit_code == 0
+    assert "--json" in shown.stdout or command in ("runs", "why")
+
+
+def test_version(sluice: Sluice) -> None:
+    assert sluice("--version").stdout.startswith("sluice")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("aply", "x"), "did you mean 'apply'?"),
+        (("run", CLEAN, "--fast"), "no such option: --fast"),
+        (("run",), "missing argument"),
+        (("get", "shedules"), "expected one of namespaces, apps"),
+        (("get", "shedules"), "hint: did you mean schedules?"),
+        (("get", "schedule", "clean"), "expected a schedule as namespace.app.schedule, got 'clean'"),
+        (("get", "schedule", "clean"), "add --namespace ... --app ..."),
+        (("get", "dataset", "a.b.c"), "expected a dataset as namespace.dataset, got 'a.b.c'"),
+        (("get", "schedule", "demo..clean"), "got 'demo..clean'"),
+        (("get", "apps"), "expected a namespace, got none"),
+        (("jobs",), "expected a namespace, got none"),
+        (("run", CLEAN, "-p", "day"), "expected key=value, got 'day'"),
+        (("runs", "list", "-n", "demo", "--day", "yesterday"), "expected a day such as"),
+        (("apply", "missing.yaml"), "expected a file that can be read, got missing.yaml"),
+        (("runs", "list", "-n", "demo", "--limit", "-1"), "--limit"),
+    ],
+)
+def test_wrong_usage_is_exit_code_2_and_sends_nothing(
+    api: PlayedApi, sluice: Sluice, args: tuple[str, ...], words: str
+) -> None:
+    done = sluice(*args)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert words.lower() in done.stderr.lower()
+    assert not api.requests
+
+
+def test_a_group_without_a_command_shows_its_help(sluice: Sluice) -> None:
+    for args in ([], ["why"], ["runs"]):
+        shown = sluice(*args)
+        assert shown.exit_code == 2
+        assert "Usage: sluice" in shown.stdout
+        assert "error" not in shown.stderr
+
+
+def test_without_an_address_it_says_where_to_get_one(sluice: Sluice) -> None:
+    done = sluice("get", "namespaces")
+    assert done.exit_code == 2
+    assert "expected SLUICE_API_URL in the environment, got nothing" in done.stderr
+    assert "hint: source .local/endpoints.env" in done.stderr
+
+
+def test_a_refusal_is_exit_code_1(api: PlayedApi, sluice: Sluice) -> None:
+    api.refuse("GET", f"{SCHEDULES}/clean", 404, "not_found", f"no schedule named '{CLEAN}'")
+    done = sluice("get", "schedule", CLEAN)
+    assert (done.exit_code, done.stdout) == (1, "")
+    assert done.stderr == f"error: no schedule named '{CLEAN}'\n"
+
+
+def test_a_wrong_signature_is_exit_code_1(api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_REGION", "us-west-2")
+    done = sluice("get", "namespaces")
+    assert done.exit_code == 1
+    assert "the signature was refused" in done.stderr
+    assert "check the AWS credentials and the region" in done.stderr
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:9", "http://sluice.invalid"])
+def test_nobody_there_is_exit_code_3(sluice: Sluice, monkeypatch: pytest.MonkeyPatch, url: str) -> None:
+    monkeypatch.setenv("SLUICE_API_URL", url)
+    monkeypatch.setenv("NO_PROXY", "*")
+    done = sluice("get", "namespaces")
+    assert done.exit_code == 3
+    assert f"error: nothing answers at {url}" in done.stderr
+
+
+def test_a_fault_of_our_own_is_told_without_a_traceback(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", "/v1/namespaces", {"items": [{"no": "name"}], "next_cursor": None})
+    done = sluice("get", "namespaces")
+    assert done.exit_code == 1
+    assert "Traceback" not in done.stderr
+    assert "SLUICE_TRACEBACK=1" in done.stderr
+
+
+def test_errors_leave_stdout_clean_for_machines(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", "/v1/namespaces", Played(400, {"error": {"code": "bad_cursor", "message": "expected a cursor"}}))
+    done = sluice("get", "namespaces", "--json")
+    assert (done.exit_code, done.stdout) == (1, "")
+
+
+def test_states_have_colours_on_a_terminal_only(
+    api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    api.lists["/v1/namespaces/demo/runs"] = [run(state="FAILED")]
+    assert "\x1b[" not in sluice("runs", "list", "-n", "demo").stdout
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    assert "\x1b[1;31mFAILED\x1b[0m" in sluice("runs", "list", "-n", "demo").stdout
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "31m" not in sluice("runs", "list", "-n", "demo").stdout
+
+
+def test_texts_of_the_api_are_not_markup(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists["/v1/namespaces/demo/runs"] = [run(state="FAILED", reason="[bold]index[0] :boom: [/x]")]
+    assert "[bold]index[0] :boom: [/x]" in sluice("runs", "list", "-n", "demo").stdout
+
+
+def test_in_a_pipe_a_row_is_a_line(api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS")
+    long = "at '0 5 * * *' in America/New_York and " * 20
+    api.lists[SCHEDULES] = [schedule() | {"triggered_by": long.strip()}]
+    lines = sluice("get", "schedules", "-n", "demo", "-a", "flights").stdout.splitlines()
+    assert len(lines) == 2
+    assert lines[1].endswith(long.strip())
+
+
+def test_on_a_narrow_terminal_nothing_that_one_would_copy_is_cut(
+    api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    name = "demo.flights." + "a" * 60
+    api.lists["/v1/namespaces/demo/runs"] = [run(f"{name}.m3k2j9x1.0123456789abcdef0123", state="FAILED")]
+    assert f"{name}.m3k2j9x1.0123456789abcdef0123" in sluice("runs", "list", "-n", "demo").stdout
+
+
+def test_help_is_quick_because_slow_things_are_imported_late() -> None:
+    code = "import sys, sluice.cli; print([m for m in ('botocore', 'yaml', 'urllib3') if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_the_package_never_imports_the_service() -> None:
+    """It is installed where the service is not, so it must live from its own dependencies."""
+    root = Path(str(package.__file__)).parent
+    allowed = {"botocore", "yaml", "rich", "typer", "sluice"} | set(sys.stdlib_module_names)
+    for file in root.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text())):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+            assert {name.partition(".")[0] for name in names} <= allowed, file

@@ -1,0 +1,198 @@
+"""`why`, `jobs`, `runs` and `datasets`: what waits, what ran, and the reasons."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.cli.conftest import Sluice
+from tests.cli.played_api import PlayedApi
+from tests.cli.recorded import (
+    CLEAN,
+    JOB,
+    SCHEDULES,
+    View,
+    dataset,
+    job,
+    job_why,
+    partition,
+    run,
+    run_page,
+    run_why,
+    schedule_why,
+)
+
+NS = "/v1/namespaces/demo"
+
+
+def test_why_job_tells_the_decision_what_came_and_what_is_missing(api: PlayedApi, sluice: Sluice) -> None:
+    view = job_why()
+    api.play("GET", f"/v1/jobs/{JOB}/why", view)
+    page = sluice("why", "job", JOB)
+    assert page.exit_code == 0
+    lines = [line.split(maxsplit=1) for line in page.stdout.splitlines()]
+    assert lines[0][1] == f"{JOB}  PENDING_TRIGGER"
+    assert ["decision", "wait"] in lines
+    assert ["came", "1 partition of demo.flights came at 2026-11-20T11:00:00.000Z"] in lines
+    assert ["missing", "1 partition of demo.weather"] in lines
+    assert "wakes by   the next event that its trigger waits for" in page.stdout
+    assert "(2 m ago)" in page.stdout
+    assert json.loads(sluice("why", "job", JOB, "--json").stdout) == view
+
+
+def test_why_run(api: PlayedApi, sluice: Sluice) -> None:
+    view = run_why()
+    api.play("GET", f"/v1/runs/{JOB}/why", view)
+    page = sluice("why", "run", JOB).stdout
+    assert "the target is running it" in page
+    assert "trigger met: 1 partition of demo.flights" in page
+    assert "2.0 s" in page
+    assert json.loads(sluice("why", "run", JOB, "--json").stdout) == view
+
+
+def test_why_schedule_tells_its_jobs_and_its_next_fire(api: PlayedApi, sluice: Sluice) -> None:
+    view = schedule_why()
+    api.play("GET", f"{SCHEDULES}/clean/why", view)
+    page = sluice("why", "schedule", "clean", "-n", "demo", "-a", "flights").stdout
+    assert f"schedule {CLEAN}  enabled" in page
+    assert "(in 4 m)" in page
+    assert f"job {JOB}  PENDING_TRIGGER" in page
+    assert json.loads(sluice("why", "schedule", CLEAN, "--json").stdout) == view
+
+
+def test_why_schedule_with_many_jobs_tells_the_rest_in_a_line_each(api: PlayedApi, sluice: Sluice) -> None:
+    jobs = [job_why(f"{JOB[:-1]}{number}") for number in range(8)]
+    api.play("GET", f"{SCHEDULES}/clean/why", {**schedule_why(), "jobs": jobs})
+    page = sluice("why", "schedule", CLEAN).stdout
+    assert page.count("decision") == 3
+    assert "and 5 more jobs" in page
+    assert all(each["job_id"] in page for each in jobs)
+
+
+def test_a_job_that_has_become_a_run_is_told_with_the_hint(api: PlayedApi, sluice: Sluice) -> None:
+    hint = "it has become a run: ask for the run of the same id"
+    api.refuse("GET", f"/v1/jobs/{JOB}/why", 404, "not_found", f"no job named '{JOB}'", hint=hint)
+    done = sluice("why", "job", JOB)
+    assert done.exit_code == 1
+    assert done.stderr.splitlines() == [f"error: no job named '{JOB}'", f"  hint: {hint}"]
+
+
+@pytest.mark.parametrize(
+    ("args", "path"),
+    [(("-n", "demo"), f"{NS}/jobs"), (("-s", CLEAN), f"{SCHEDULES}/clean/jobs")],
+)
+def test_jobs_are_listed_with_what_they_wait_for(
+    api: PlayedApi, sluice: Sluice, args: tuple[str, ...], path: str
+) -> None:
+    views = [job()]
+    api.lists[path] = views
+    table = sluice("jobs", *args).stdout
+    for words in (JOB, "PENDING_LAUNCH", "2013/1/1", "waits for a slot of workflow demo.flights.clean_flights"):
+        assert words in table
+    assert json.loads(sluice("jobs", *args, "--json").stdout) == {"items": views, "next_cursor": None}
+
+
+def test_a_list_that_is_cut_says_so_and_how_to_see_the_rest(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[f"{NS}/jobs"] = [job(f"{JOB[:-3]}{number:03d}") for number in range(130)]
+    some = sluice("jobs", "-n", "demo")
+    assert some.stdout.count(CLEAN + ".m3k") == 100
+    assert "these are 100; sluice jobs ... --limit 0 shows all" in some.stderr
+    every = sluice("jobs", "-n", "demo", "--limit", "0")
+    assert every.stdout.count(CLEAN + ".m3k") == 130
+    assert every.stderr == ""
+
+
+def test_runs_are_listed_with_their_durations(api: PlayedApi, sluice: Sluice) -> None:
+    views = [run(state="RUNNING"), run(f"{JOB}b", state="FAILED", attempt=2, attempts=2)]
+    api.lists[f"{NS}/runs"] = views
+    lines = sluice("runs", "list", "-n", "demo").stdout.splitlines()
+    assert lines[0].split() == ["RUN", "STATE", "STARTED", "WAITED", "TOOK", "PARTITION"]
+    assert lines[1].startswith(f"{JOB} ")
+    assert "RUNNING" in lines[1]
+    assert "FAILED 2/2" in lines[2]
+    assert "2.0 s   42 s" in lines[2]
+    assert lines[3].strip() == "exit code 1: the file is empty"
+    answer = json.loads(sluice("runs", "list", "-n", "demo", "--json").stdout)
+    assert answer == {"items": views, "next_cursor": None}
+
+
+def test_an_attempt_is_told_only_where_it_matters(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[f"{NS}/runs"] = [run(attempts=3), run(state="RETRYING", attempts=3), run(attempt=2, attempts=3)]
+    rows = sluice("runs", "list", "-n", "demo").stdout.splitlines()[1:]
+    first, failed, second = (row for row in rows if row.startswith(JOB))
+    assert "SUCCEEDED  " in first
+    assert "RETRYING 1/3" in failed
+    assert "SUCCEEDED 2/3" in second
+
+
+def test_runs_are_filtered_by_the_api_and_once_more_here(api: PlayedApi, sluice: Sluice) -> None:
+    today = f"{datetime.now(UTC):%Y-%m-%d}"
+    api.lists[f"{SCHEDULES}/clean/runs"] = [
+        run(f"{JOB}a", claimed_at=f"{today}T00:00:01.000Z"),
+        run(f"{JOB}b", state="FAILED", claimed_at=f"{today}T00:00:00.000Z"),
+        run(f"{JOB}c", state="FAILED", claimed_at="2013-01-01T00:00:00.000Z"),
+    ]
+    table = sluice("runs", "list", "-s", CLEAN, "--state", "failed", "--day", today).stdout
+    assert f"{JOB}b" in table
+    assert f"{JOB}a" not in table
+    assert f"{JOB}c" not in table
+    assert api.requests[0].query | {"limit": ""} == {"state": "FAILED", "day": today, "limit": ""}
+
+
+def test_a_search_goes_on_over_pages_until_enough_is_found(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[f"{NS}/runs"] = [
+        run(f"{JOB[:-3]}{number:03d}", state="FAILED" if number % 50 == 0 else "SUCCEEDED") for number in range(400)
+    ]
+    some = sluice("runs", "list", "-n", "demo", "--state", "FAILED", "--limit", "3")
+    assert some.stdout.count("FAILED") == 3
+    assert len(api.requests) == 2
+    assert "--limit 0 shows all" in some.stderr
+    every = sluice("runs", "list", "-n", "demo", "--state", "FAILED", "--limit", "0")
+    assert every.stdout.count("FAILED") == 8
+
+
+def test_show_a_run_with_its_attempts_instants_and_events(api: PlayedApi, sluice: Sluice) -> None:
+    view = run_page(run(state="RETRYING", attempts=2), run(state="SUCCEEDED", attempt=2, attempts=2))
+    api.play("GET", f"/v1/runs/{JOB}", view)
+    page = sluice("runs", "show", JOB).stdout
+    for words in (
+        f"run {JOB}  SUCCEEDED",
+        "trigger met: 1 partition of demo.flights",
+        "2 of 2",
+        "start requested",
+        "+ 400 ms",
+        "+ 10 s",
+        "Attempts",
+        "exit code 1: the file is empty",
+        "Events (1)",
+        "s3://lake/raw/flights/year=2013/month=1/day=1/",
+    ):
+        assert words in page
+    assert json.loads(sluice("runs", "show", JOB, "--json").stdout) == view
+
+
+def test_a_run_of_one_attempt_has_no_table_of_attempts(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", f"/v1/runs/{JOB}", run_page(run()))
+    assert "Attempts" not in sluice("runs", "show", JOB).stdout
+
+
+@pytest.mark.parametrize("args", [("demo.flights",), ("flights", "-n", "demo")])
+def test_datasets_and_their_partitions(api: PlayedApi, sluice: Sluice, args: tuple[str, ...]) -> None:
+    sets, parts = [dataset()], [partition(1), partition(2)]
+    api.lists |= {f"{NS}/datasets": sets, f"{NS}/datasets/flights/partitions": parts}
+    assert "s3://lake/raw/flights/" in sluice("datasets", "-n", "demo").stdout
+    table = sluice("datasets", *args).stdout
+    assert "year=2013/month=1/day=2  3 m ago" in table
+    assert json.loads(sluice("datasets", *args, "--json").stdout) == {"items": parts, "next_cursor": None}
+
+
+@pytest.mark.parametrize("command", [("jobs",), ("runs", "list"), ("datasets",)])
+def test_an_empty_list_is_said_aside(api: PlayedApi, sluice: Sluice, command: tuple[str, ...]) -> None:
+    empty: list[View] = []
+    api.lists |= {f"{NS}/jobs": empty, f"{NS}/runs": empty, f"{NS}/datasets": empty}
+    done = sluice(*command, "-n", "demo")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert "no " in done.stderr
+    assert json.loads(sluice(*command, "-n", "demo", "--json").stdout) == {"items": [], "next_cursor": None}

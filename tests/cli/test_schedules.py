@@ -1,0 +1,105 @@
+"""`enable`, `disable`, `run`, and following a run to its end."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from sluice.cli import follow
+from sluice.client import Client
+from sluice.errors import ApiRefused
+from tests.cli.conftest import Sluice
+from tests.cli.played_api import Played, PlayedApi
+from tests.cli.recorded import CLEAN, JOB, SCHEDULES, job_why, run, run_page, schedule
+
+NONE = Played(404, {"error": {"code": "not_found", "message": f"no run named '{JOB}'", "field": None, "hint": None}})
+
+
+def gone(hint: str | None) -> Played:
+    error = {"code": "not_found", "message": f"no job named '{JOB}'", "field": None, "hint": hint}
+    return Played(404, {"error": error})
+
+
+@pytest.mark.parametrize(("action", "state"), [("enable", "enabled"), ("disable", "disabled")])
+def test_switching_a_schedule(api: PlayedApi, sluice: Sluice, action: str, state: str) -> None:
+    view = schedule(state=state)
+    api.play("POST", f"{SCHEDULES}/clean/{action}", view)
+    assert sluice(action, CLEAN).stdout.startswith(f"{CLEAN} is {state}")
+    assert json.loads(sluice(action, "clean", "-n", "demo", "-a", "flights", "--json").stdout) == view
+
+
+def test_the_others_are_switched_also_when_one_is_refused(api: PlayedApi, sluice: Sluice) -> None:
+    api.refuse("POST", f"{SCHEDULES}/nope/enable", 404, "not_found", "no schedule named 'demo.flights.nope'")
+    api.play("POST", f"{SCHEDULES}/clean/enable", schedule())
+    done = sluice("enable", "demo.flights.nope", CLEAN)
+    assert done.exit_code == 1
+    assert f"{CLEAN} is enabled" in done.stdout
+    assert "error: no schedule named 'demo.flights.nope'" in done.stderr
+
+
+def test_run_prints_the_job_id_and_nothing_else(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"{SCHEDULES}/clean/run", {"job_id": JOB})
+    done = sluice("run", CLEAN, "-p", "day=2013-01-01", "-p", "where=a=b")
+    assert (done.exit_code, done.stdout) == (0, f"{JOB}\n")
+    [request] = api.sent("POST", f"{SCHEDULES}/clean/run")
+    assert request.body == {"properties": {"day": "2013-01-01", "where": "a=b"}}
+    assert json.loads(sluice("run", CLEAN, "--json").stdout) == {"job_id": JOB}
+
+
+def test_each_run_is_a_wish_of_its_own(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"{SCHEDULES}/clean/run", {"job_id": JOB})
+    sluice("run", CLEAN)
+    sluice("run", CLEAN)
+    first, second = (request.headers["idempotency-key"] for request in api.requests)
+    assert first != second
+
+
+def test_run_and_wait_follows_to_the_end(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"{SCHEDULES}/clean/run", {"job_id": JOB})
+    failed, done = run(state="RETRYING", attempts=2), run(state="SUCCEEDED", attempt=2, attempts=2)
+    api.play("GET", f"/v1/runs/{JOB}", NONE, run_page(run(state="RUNNING")), run_page(failed), run_page(failed, done))
+    api.play("GET", f"/v1/jobs/{JOB}/why", job_why(state="PENDING_LAUNCH"))
+    followed = sluice("run", CLEAN, "--wait")
+    assert followed.exit_code == 0
+    assert followed.stdout.splitlines() == [JOB, "SUCCEEDED  waited 2.0 s, took 42 s"]
+    states = [line.split()[2] for line in followed.stderr.splitlines()]
+    assert states == ["PENDING_LAUNCH", "RUNNING", "RETRYING", "SUCCEEDED"]
+
+
+def test_run_and_wait_exits_with_1_when_the_run_failed(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"{SCHEDULES}/clean/run", {"job_id": JOB})
+    page = run_page(run(state="FAILED"))
+    api.play("GET", f"/v1/runs/{JOB}", page)
+    followed = sluice("run", CLEAN, "--wait")
+    assert followed.exit_code == 1
+    assert "exit code 1: the file is empty" in followed.stderr
+    as_json = sluice("run", CLEAN, "--wait", "--json")
+    assert (as_json.exit_code, json.loads(as_json.stdout), as_json.stderr) == (1, page, "")
+
+
+def test_a_job_that_never_became_a_run_is_told_in_the_words_of_its_record(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"{SCHEDULES}/clean/run", {"job_id": JOB})
+    api.play("GET", f"/v1/runs/{JOB}", NONE)
+    api.play("GET", f"/v1/jobs/{JOB}/why", gone("it was aborted at 2026-11-20T11:00:00.000Z: concurrency is not met"))
+    followed = sluice("run", CLEAN, "--wait")
+    assert followed.exit_code == 1
+    assert "hint: it was aborted at 2026-11-20T11:00:00.000Z: concurrency is not met" in followed.stderr
+
+
+def test_a_job_that_is_not_seen_at_once_is_waited_for(api: PlayedApi) -> None:
+    api.play("GET", f"/v1/runs/{JOB}", NONE, NONE, NONE, run_page(run()))
+    api.play("GET", f"/v1/jobs/{JOB}/why", gone(None))
+    pauses: list[float] = []
+    view = follow.until_over(Client(api.url), JOB, quiet=True, pause=pauses.append)
+    assert view["state"] == "SUCCEEDED"
+    assert pauses == sorted(pauses)
+
+
+def test_a_job_that_is_never_seen_is_given_up(api: PlayedApi) -> None:
+    api.play("GET", f"/v1/runs/{JOB}", NONE)
+    api.play("GET", f"/v1/jobs/{JOB}/why", gone(None))
+    pauses: list[float] = []
+    with pytest.raises(ApiRefused, match="no job named"):
+        follow.until_over(Client(api.url), JOB, quiet=True, pause=pauses.append)
+    assert len(pauses) == follow.MISSES - 1
