@@ -12,6 +12,8 @@ from moto import mock_aws
 from tests.support import tables
 from tests.support.world import World
 
+pytest_plugins = ["tests.support.cloud"]
+
 
 @pytest.fixture
 def make_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]]:

@@ -67,8 +67,8 @@ def _history(row: Run | Record, shards: int) -> dict[str, str]:
     """The keys of the history indexes. They never change once written, so later writes cost the indexes nothing."""
     namespace = row.schedule.partition(".")[0]
     if isinstance(row, Record):
-        at = f"{iso(row.at)}#{row.id}"
-        day = f"RECORD#{namespace}#{iso(row.at)[:10]}#{ids.shard(row.id, shards)}"
+        at = f"{iso(row.recorded_at)}#{row.id}"
+        day = f"RECORD#{namespace}#{iso(row.recorded_at)[:10]}#{ids.shard(row.id, shards)}"
         return {"schedule_key": f"RECORD#{row.schedule}", "day_key": day, "at": at}
     part = ids.shard(row.run_id, shards)
     return {

@@ -236,7 +236,7 @@ class Record:
     schedule: str
     generation: int
     reason: str
-    at: Instant
+    recorded_at: Instant
     created_at: Instant | None = None
     count: int = 1
     expires_at: Instant | None = None

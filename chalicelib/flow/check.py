@@ -156,7 +156,7 @@ def _record(job: Job, kind: RecordKind, why: str, now: Instant) -> Record:
         schedule=job.schedule,
         generation=job.generation,
         reason=why,
-        at=now,
+        recorded_at=now,
         created_at=job.created_at,
         expires_at=now + launch.HISTORY,
     )

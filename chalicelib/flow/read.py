@@ -96,7 +96,7 @@ def record_view(record: Record) -> View:
         "kind": record.kind,
         "schedule": record.schedule,
         "reason": record.reason,
-        "at": iso(record.at),
+        "at": iso(record.recorded_at),
         "count": record.count,
     }
 
@@ -178,7 +178,7 @@ def find_job(ports: Ports, job_id: str) -> Job:
         record = None if run else ports.runs.record(job_id)
         hint = "it has become a run: ask for the run of the same id" if run else None
         if record is not None:
-            hint = f"it was {record.kind.lower()} at {iso(record.at)}: {record.reason}"
+            hint = f"it was {record.kind.lower()} at {iso(record.recorded_at)}: {record.reason}"
         raise errors.not_found("job", job_id, hint)
     return job
 
