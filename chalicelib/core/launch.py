@@ -79,7 +79,7 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
     return [*plan, *_permits(route.take, job, facts.lines, now), *_leave(job, taken=route.take)]
 
 
-def queue(job: Job, facts: Facts, route: Route, asks: tuple[Ask, ...], now: Instant) -> list[Write]:
+def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
     """One transaction: the permits before the line that blocks are held, the job queues there, counted as a waiter."""
     gate, schedule, workflow = _complete(facts)
     blocked = route.blocked

@@ -18,6 +18,7 @@ from chalicelib.core.check import (
     Wait,
 )
 from chalicelib.core.complete import News
+from chalicelib.core.lines import Pace, Route
 from chalicelib.core.rows import GATHERING, Job, Record, RecordKind, Subscription
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put, Replace, TakeOut, Write
@@ -104,7 +105,7 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
         why = lines.why(route.blocked, facts.line(route.blocked.line))
         if route.blocked.line == job.waits_at:
             return Outcome("waiting", why)
-        return _settled(ports, launch.queue(job, facts, route, decision.asks, now), "queued", why)
+        return _queue(ports, job, facts, route, now, why)
     permits = (*job.held, *(ask.line for ask in route.take))
     ready = replace(job, reason=decision.why, event=emit.fire_event(job) if job.kind == "fire" else job.event)
     run = launch.build_run(ready, facts, permits, ports.payloads.context_uri(job.job_id), now)
@@ -112,6 +113,15 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
         return None
     launching.start(ports, run.run_id, run.attempt)
     return Outcome("launched", decision.why)
+
+
+def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: str) -> Outcome | None:
+    """Into the queue of the line that blocks. A slot's end wakes it; a pace, the instant of its next permit."""
+    outcome = _settled(ports, launch.queue(job, facts, route, now), "queued", why)
+    if outcome is not None and isinstance(route.blocked, Pace):
+        look = lines.next_look(route.blocked, facts.line(route.blocked.line), now)
+        ports.hints.send([Ref("line", (route.blocked.line,))], look, now)
+    return outcome
 
 
 def _wait(ports: Ports, job: Job, decision: Wait) -> Outcome | None:

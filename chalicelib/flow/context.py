@@ -35,7 +35,7 @@ def events_of(ports: Ports, run: Run) -> tuple[Event, ...]:
     if run.event is not None:
         return (run.event,)
     found = ports.jobs.events_of(run.run_id, run.schedule, run.generation)
-    return tuple(sorted(found, key=lambda event: (event.accepted_at, event.id)))
+    return tuple(sorted(found, key=lambda event: (event.accepted_at, event.path or "", event.id)))
 
 
 def partition_of(run: Run, events: Sequence[Event]) -> Mapping[str, str] | None:

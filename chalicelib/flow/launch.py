@@ -11,6 +11,7 @@ from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Never, Started
 from chalicelib.core.rows import Gate, Pointer, Run
+from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put, Replace, Write
 from chalicelib.flow import complete as completing
 from chalicelib.flow.apply import MOST_RACES
@@ -25,9 +26,12 @@ def start(ports: Ports, run_id: str, attempt: int) -> None:
     run = ports.runs.run(run_id, attempt)
     if run is None or run.state != "STARTING" or run.target_id is not None:
         return
-    if run.lease_until is not None and run.lease_until > now:
+    leased = run.lease_until is not None and run.lease_until > now
+    if leased and not run.unknown_answer:
         return  # a call is under way, or died within its lease
     if not _is_open(ports.catalog.gate(run.schedule), run):
+        if leased:
+            return  # an unanswered call may still arrive: whether it did is asked when it no longer can
         _withdraw(ports, run, now)
         return
     context = build(ports, run)
@@ -55,10 +59,13 @@ def _keep(ports: Ports, run: Run, answer: launch.Answer, now: Instant) -> None:
     if isinstance(answer, Never):
         raise TypeError("expected an answer that leaves the run STARTING")
     for _ in range(MOST_RACES):
-        plan: list[Write] = [Replace(launch.answered(run, answer, now))]
+        after = launch.answered(run, answer, now)
+        plan: list[Write] = [Replace(after)]
         if isinstance(answer, Started):
             plan.append(Put(_pointer(run, answer.target_id)))
         if ports.ledger.commit(plan) is None:
+            if not isinstance(answer, Started) and after.wake_at is not None:
+                ports.hints.send([Ref("run", (run.run_id, f"{run.attempt:03d}"))], after.wake_at, now)
             return
         current = ports.runs.run(run.run_id, run.attempt)
         if current is None or current.state != "STARTING" or current.target_id is not None:

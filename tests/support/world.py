@@ -112,6 +112,14 @@ class World:
                 invoke(lambda ref=ref: attend.attend(self.ports, ref))
         raise AssertionError(f"expected quiet within {MOST_ROUNDS} rounds of hints")
 
+    def settle_only(self, name: str) -> None:
+        """Let the hints about one schedule arrive; those about others stay in the queue."""
+        mine = [hint for hint in self.hints.sent if hint[1].parts[0] == full(name)]
+        others = [hint for hint in self.hints.sent if hint not in mine]
+        self.hints.sent = mine
+        self.settle()
+        self.hints.sent += others
+
     def tick(self) -> None:
         emit.emit_due(self.ports)
         sweep.sweep_all(self.ports)

@@ -1,0 +1,246 @@
+"""Orders of events that a careless design gets wrong; the numbers are those of docs/interleavings.md."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core.calendar import DAY, MINUTE, SECOND
+from chalicelib.core.match import partition_event
+from chalicelib.core.rows import Event, Job
+from chalicelib.core.writes import Put, Refused
+from chalicelib.flow import apply, emit, match, sweep
+from tests.support.schedules import after, at, partitions
+from tests.support.world import World, day, flights
+
+MakeWorld = Callable[..., World]
+
+
+def test_interleaving_02_six_fires_are_six_runs_each_at_its_second(world: World) -> None:
+    world.deploy(flights({"tick": at("@every 10s", "notify")}))
+    start = world.clock.now()
+    world.pass_by("1m")
+
+    assert [run.nominal_at for run in world.runs("tick")] == [start + step * 10 * SECOND for step in range(1, 7)]
+    assert all(run.start_requested_at == run.nominal_at for run in world.runs("tick"))
+
+
+def test_interleaving_02_a_prepared_fire_has_not_come_before_its_second(world: World) -> None:
+    either = {
+        "workflow": "clean",
+        "enabled": True,
+        "trigger": {
+            "type": "all",
+            "triggers": [
+                {"type": "time", "expression": "@every 50s"},
+                {"type": "partition", "dataset": "flights"},
+            ],
+        },
+    }
+    world.deploy(flights({"both": either}))
+    assert [job.place[:5] for job in world.jobs("both")] == ["FIRE#"]
+    world.clock.pass_by("20s")
+    world.upload(day(1))
+    world.settle()
+    assert world.runs("both") == []
+
+    world.pass_by("30s")
+    assert len(world.runs("both")) == 1
+
+
+def test_interleaving_03_match_that_slept_over_a_disable_and_an_enable_launches_nothing(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    [read_before] = world.ports.catalog.subscriptions("partition:demo.flights", 10, None).items
+    event = _partition_event(world, "1")
+
+    world.disable("daily")
+    apply.apply_event(world.ports, event, [read_before], world.clock.now())
+    world.clock.pass_by("1s")
+    world.enable("daily")
+    apply.apply_event(world.ports, event, [read_before], world.clock.now())
+    world.pass_by("5m")
+
+    assert world.runs("daily") == []
+    assert world.jobs("daily") == []
+
+
+def test_interleaving_04_a_duplicate_after_an_update_counts_for_nothing(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2)}))
+    world.upload(day(1))
+    world.clock.pass_by("1s")
+    world.put("daily", partitions(2, properties={"new": True}))
+    world.upload(day(1))
+    world.settle()
+    assert world.jobs("daily") == []
+
+
+def test_interleaving_05_a_run_lists_exactly_the_events_of_its_job(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2)}))
+    inner, late = world.ports.ledger, day(3)
+
+    class HearsAfterTheClaim:
+        """The third partition arrives between the claim of the first job and the start of its run."""
+
+        def commit(self, writes: Any) -> Refused | None:
+            refused = inner.commit(writes)
+            if any(type(write).__name__ == "TakeOut" for write in writes) and refused is None:
+                world.ports = replace(world.ports, ledger=inner)
+                world.upload(late)
+            return refused  # type: ignore[no-any-return]
+
+        def put_all(self, writes: Any) -> None:
+            inner.put_all(writes)
+
+    world.ports = replace(world.ports, ledger=HearsAfterTheClaim())
+    for number in (1, 2):
+        world.upload(day(number))
+    world.settle()
+    world.upload(day(4))
+    world.settle()
+
+    first, second = (world.context(run)["events"] for run in world.runs("daily"))
+    assert [event["partition"]["day"] for event in first] == ["1", "2"]
+    assert [event["partition"]["day"] for event in second] == ["3", "4"]
+
+
+def test_interleaving_06_match_dies_halfway_and_the_rest_gets_the_event_once(
+    make_world: MakeWorld, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr(match, "PAGE", 10)
+    world = make_world()
+    names = [f"s{number:02d}" for number in range(40)]
+    world.deploy(flights({name: partitions(2) for name in names}))
+    inner, budget = world.ports.ledger, 25
+
+    class Dying:
+        def commit(self, writes: Any) -> Refused | None:
+            nonlocal budget
+            budget -= 1
+            if budget < 0:
+                raise ConnectionError("the Lambda is gone")
+            return inner.commit(writes)  # type: ignore[no-any-return]
+
+        def put_all(self, writes: Any) -> None:
+            inner.put_all(writes)
+
+    world.ports = replace(world.ports, ledger=Dying())
+    with suppress(ConnectionError):
+        world.upload(day(1))
+    world.ports = replace(world.ports, ledger=inner)
+    world.upload(day(1))
+    world.upload(day(1))
+    world.settle()
+
+    counts = [[job.leaves["0"].count for job in world.jobs(name)] for name in names]
+    assert counts == [[1]] * 40
+
+
+def test_interleaving_07_one_event_touches_two_leaves_once_each(world: World) -> None:
+    leaf = {"type": "partition", "dataset": "flights"}
+    twice = {"type": "all", "triggers": [{**leaf, "count": 2}, {**leaf, "count": 3}]}
+    world.deploy(flights({"twice": {"workflow": "clean", "enabled": True, "trigger": twice}}))
+    for _ in range(2):
+        world.upload(day(1))
+    world.settle()
+    [job] = world.jobs("twice")
+    assert {leaf: progress.count for leaf, progress in job.leaves.items()} == {"0": 1, "1": 1}
+
+
+def test_interleaving_18_a_row_that_always_fails_is_leased_and_blocks_nobody(world: World) -> None:
+    world.deploy(flights({"tick": at("@every 1m", "notify")}))
+    gate = world.ports.catalog.gate("demo.flights.tick")
+    assert gate is not None
+    world.hints.lose = True
+    emit.emit_due(world.ports)
+    # A fire of a schedule whose definition cannot be read: every look at it fails.
+    bad = replace(
+        world.jobs("tick")[0], place="FIRE#0#bad", job_id="demo.flights.tick.1.bad", leaf=None, schedule="bad"
+    )
+    world.ports.ledger.put_all([Put(bad)])
+    world.clock.pass_by("2m")
+    world.hints.lose = False
+
+    hinted = sweep.sweep_all(world.ports)
+    assert hinted >= 2
+    assert sweep.sweep_all(world.ports) == 0, "leased: a backlog is hinted once, not every minute"
+    world.settle()
+    assert len(world.runs("tick")) == 1
+
+
+def test_interleaving_25_a_stalled_emitter_brings_back_a_fire_that_is_done(world: World) -> None:
+    world.deploy(flights({"tick": at("@every 1m", "notify"), "emr": at("@every 1m", "clean")}))
+    stalled: list[Job] = [*world.jobs("tick"), *world.jobs("emr")]
+    assert len(stalled) == 2
+    world.pass_by("61s")
+    world.finish()
+    sent, calls = len(world.targets.queue.messages), len(world.targets.emr.calls)
+
+    world.ports.ledger.put_all([Put(fire) for fire in stalled])
+    world.clock.pass_by("30s")
+    sweep.sweep_all(world.ports)
+    world.settle()
+
+    assert (len(world.targets.queue.messages), len(world.targets.emr.calls)) == (sent, calls)
+    places = [job.place for job in (*world.jobs("tick"), *world.jobs("emr"))]
+    assert not {fire.place for fire in stalled} & set(places), "the ghosts are gone, and nothing hints them for ever"
+
+
+def test_interleaving_20_an_event_from_before_the_markers_life_is_refused(world: World) -> None:
+    """A message that comes back from the dead letters after three weeks: its partition stands in the registry."""
+    world.deploy(flights({"daily": partitions()}))
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+    world.clock.wait_until(world.clock.now() + 21 * DAY)
+    world.upload(day(1))
+    world.settle()
+    assert len(world.runs("daily")) == 1
+
+
+def test_interleaving_28_a_steady_stream_does_not_keep_a_met_trigger_from_its_claim(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    inner, stream = world.ports.ledger, iter(range(2, 12))
+
+    class BusyLedger:
+        """Before each claim, yet another event arrives at the very job."""
+
+        def commit(self, writes: Any) -> Refused | None:
+            if any(type(write).__name__ == "TakeOut" for write in writes):
+                number = next(stream, None)
+                if number is not None:
+                    match.match_object(
+                        replace(world.ports, ledger=inner),
+                        match.ObjectCreated("lake-bucket", day(number), world.clock.now()),
+                    )
+            return inner.commit(writes)  # type: ignore[no-any-return]
+
+        def put_all(self, writes: Any) -> None:
+            inner.put_all(writes)
+
+    world.ports = replace(world.ports, ledger=BusyLedger())
+    world.upload(day(1))
+    world.settle()
+
+    events = [len(world.context(run)["events"]) for run in world.runs("daily")]
+    assert events[0] == 2, "the event that came during the claim went with it"
+    assert sum(events) >= 2
+
+
+def test_a_status_counts_only_for_schedules_that_waited_when_it_was_taken_in(world: World) -> None:
+    world.deploy(flights({"a": partitions(), "b": after("clean", "join", enabled=False)}))
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+    world.clock.wait_until(world.clock.now() + MINUTE)
+    world.enable("b")
+    world.settle()
+    assert world.runs("b") == []
+
+
+def _partition_event(world: World, number: str) -> Event:
+    known = world.ports.catalog.dataset_of("lake-bucket", day(1))
+    assert known is not None
+    name, dataset = known
+    return partition_event(name, dataset, ("2013", "1", number), world.clock.now(), world.clock.now())

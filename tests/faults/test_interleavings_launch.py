@@ -1,0 +1,241 @@
+"""Orders of claims, starts, completions and closings; the numbers are those of docs/interleavings.md."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core.launch import NotNow
+from chalicelib.core.writes import Refused
+from chalicelib.flow.check import check_job
+from chalicelib.flow.serve import serve
+from tests.support.schedules import after, at_most, partitions
+from tests.support.world import APPLICATION, World, day, flights
+
+LINE = "workflow:demo.flights.clean"
+
+
+class Before:
+    """A ledger before whose first commit of some kind something else happens, as on another machine."""
+
+    def __init__(self, world: World, kind: str, act: Any) -> None:
+        self._inner, self._kind, self._act = world.ports.ledger, kind, act
+        world.ports = replace(world.ports, ledger=self)  # type: ignore[arg-type]
+
+    def commit(self, writes: Any) -> Refused | None:
+        if self._act is not None and any(type(write).__name__ == self._kind for write in writes):
+            act, self._act = self._act, None
+            act()
+        return self._inner.commit(writes)  # type: ignore[no-any-return]
+
+    def put_all(self, writes: Any) -> None:
+        self._inner.put_all(writes)
+
+
+def test_interleaving_09_the_last_run_ends_between_a_look_and_the_queue(world: World) -> None:
+    world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}))
+    world.upload(day(1))
+    world.settle()
+    world.upload(day(2))
+
+    # The checker has seen the limit reached; before it has queued its job the slot is given back to nobody.
+    Before(world, "JoinLine", world.finish)
+    world.settle()
+
+    assert len(world.runs("daily")) == 2
+    line = world.line(LINE)
+    assert (line.active, line.waiters) == (1, 0)
+
+
+def test_interleaving_10_a_freed_slot_goes_to_who_waits_not_to_a_newcomer(world: World) -> None:
+    low = partitions(dataset="weather", by=["day"], priority=1, **at_most(1))
+    world.deploy(flights({"urgent": partitions(by=["day"], priority=9, **at_most(1)), "low": low}))
+    for number in (1, 2):
+        world.upload(day(number))
+    world.settle()
+
+    world.hints.lose = True  # the queue is not served at once
+    world.finish()
+    world.hints.lose = False
+    world.upload(day(1, "weather", "x.csv"))
+    world.settle()
+    assert world.runs("low") == [], "there is a free slot, but somebody waits for it"
+
+    serve(world.ports, LINE)
+    assert len(world.runs("urgent")) == 2
+    assert world.runs("low") == []
+
+
+def test_interleaving_13_a_slow_decision_about_one_job_does_not_hit_the_next(world: World) -> None:
+    aborting = partitions(constraints=[{"type": "concurrency", "max": 1, "on_unmet": "abort"}])
+    world.deploy(flights({"daily": aborting, "other": partitions(dataset="weather", by=["day"])}))
+    world.upload(day(1, "weather", "x.csv"))
+    world.upload(day(1))
+
+    def claimed_by_another() -> None:
+        """Meanwhile the slot is freed, J1 is claimed elsewhere, its run ends, and J2 comes into being."""
+        world.finish()
+        gate = world.ports.catalog.gate("demo.flights.daily")
+        assert gate is not None
+        check_job(world.ports, ("demo.flights.daily", gate.generation, "PENDING"))
+        world.upload(day(2))
+
+    [first] = world.jobs("daily")
+    world.settle_only("other")
+    Before(world, "TakeOut", claimed_by_another)
+    world.settle()
+
+    assert first.job_id in [run.run_id for run in world.runs("daily")]
+    assert first.job_id not in [record.id for record in world.records("daily")]
+
+
+def test_interleaving_14_a_retry_waits_where_others_are_aborted(world: World) -> None:
+    retried = {"target": {"type": "emr_serverless", "entry_point": "s3://code/a.py"}, "retries": {"attempts": 2}}
+    abort = {"constraints": [{"type": "concurrency", "max": 1, "on_unmet": "abort"}]}
+    schedules = {
+        "a": partitions(workflow="fragile", by=["day"], **abort),
+        "told": after("fragile", "join", "FAILED"),
+    }
+    world.deploy(flights(schedules, fragile=retried))
+    world.upload(day(1))
+    world.settle()
+    world.finish("FAILED", "broken")
+    world.upload(day(2))
+    world.settle()
+
+    world.pass_by("1m")
+    [retry] = [job for job in world.jobs("a") if job.kind == "retry"]
+    assert retry.state == "PENDING_LAUNCH"
+    assert world.runs("told") == []
+
+    world.finish()
+    world.settle()
+    world.finish("FAILED", "broken again")
+    world.settle()
+    assert [run.attempt for run in world.runs("a") if run.state == "FAILED"] == [2]
+    assert len(world.runs("told")) == 1
+
+
+def test_interleaving_19_one_of_many_is_disabled_and_all_others_start(world: World) -> None:
+    names = [f"s{number}" for number in range(8)]
+    world.deploy(flights({name: partitions() for name in names}))
+    world.upload(day(1))
+    world.disable("s3")
+    world.settle()
+
+    started = {name: len(world.runs(name)) for name in names}
+    assert started == {name: int(name != "s3") for name in names}
+
+
+def test_interleaving_20_the_event_comes_before_the_id_is_recorded(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    told: list[str] = []
+    Before(world, "Put", lambda: told.append(world.emr_says("jr00001", "RUNNING")))
+    world.upload(day(1))
+    world.settle()
+
+    [run] = world.runs("daily")
+    assert told == [f"run {run.run_id} is RUNNING"]
+    assert run.target_id == f"{APPLICATION}/jr00001"
+    world.emr_says("jr00001", "SUCCESS")
+    assert [run.state for run in world.runs("daily")] == ["SUCCEEDED"]
+
+
+def test_interleaving_20_a_lost_answer_starts_one_run(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    world.targets.emr.lose_answers = 1
+    world.upload(day(1))
+    world.settle()
+    world.pass_by("5m")
+
+    assert len(world.targets.emr.calls) == 2
+    assert len(world.targets.emr.runs) == 1
+    [run] = world.runs("daily")
+    assert run.target_id == f"{APPLICATION}/jr00001"
+
+
+def test_interleaving_20_events_in_any_order_and_number_move_a_run_forward_only(world: World) -> None:
+    world.deploy(flights({"daily": partitions(), "next": after("clean", "join")}))
+    world.upload(day(1))
+    world.settle()
+    for state in ("SUCCESS", "RUNNING", "SUCCESS", "FAILED", "CANCELLED"):
+        world.emr_says("jr00001", state)
+    world.settle()
+
+    assert [run.state for run in world.runs("daily")] == ["SUCCEEDED"]
+    assert len(world.runs("next")) == 1
+    assert world.line(LINE).active == 0
+
+
+def test_interleaving_21_a_completion_that_wakes_nobody_is_found_within_a_tick(world: World) -> None:
+    world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}))
+    for number in (1, 2):
+        world.upload(day(number))
+    world.settle()
+    world.hints.lose = True
+    world.finish()
+    world.hints.lose = False
+    assert len(world.runs("daily")) == 1
+
+    world.pass_by("1m6s")
+    assert len(world.runs("daily")) == 2
+
+
+def test_interleaving_23_the_slot_is_kept_while_an_unheard_run_lives(world: World) -> None:
+    """A start call gets no answer (it did start), the next is throttled, the schedule is disabled."""
+    world.deploy(flights({"daily": partitions(**at_most(1)), "other": partitions(dataset="weather", **at_most(1))}))
+    emr = world.targets.emr
+    emr.lose_answers = 1
+    world.upload(day(1))
+    world.settle()
+    emr.answers = [NotNow("throttled")]
+    world.pass_by("3s")
+    [run] = world.runs("daily")
+    assert (run.calls, run.unknown_answer) == (2, True)
+
+    world.disable("daily")
+    world.upload(day(1, "weather", "x.csv"))
+    world.settle()
+    assert world.runs("other") == [], "that run is alive: its slot is not given away"
+
+    world.pass_by("10m")
+    assert emr.runs["jr00001"].state == "CANCELLED"
+    assert [run.state for run in world.runs("daily")] == ["CANCELLED"]
+    assert len(world.runs("other")) == 1
+
+
+def test_interleaving_27_a_limit_below_what_is_running_lets_no_fourth_start(world: World) -> None:
+    world.deploy(flights({"daily": partitions(by=["day"])}))
+    for number in (1, 2, 3):
+        world.upload(day(number))
+    world.settle()
+    world.clock.pass_by("1s")
+    world.put("daily", partitions(by=["day"], **at_most(1)))
+    world.upload(day(4))
+    world.settle()
+    assert len(world.runs("daily")) == 3
+
+    for left in (2, 1):
+        world.emr_says(f"jr0000{3 - left}", "SUCCESS")
+        world.settle()
+        assert (len(world.runs("daily")), world.line(LINE).active) == (3, left)
+    world.emr_says("jr00003", "SUCCESS")
+    world.settle()
+    assert (len(world.runs("daily")), world.line(LINE).active) == (4, 1)
+
+
+def test_e8_starts_keep_the_pace_of_the_application_by_priority(make_world: Any) -> None:
+    world: World = make_world(start_burst=2)
+    low = partitions(dataset="weather", by=["day"], priority=1)
+    world.deploy(flights({"low": low, "high": partitions(workflow="join", by=["day"], priority=9)}))
+    for number in range(1, 5):
+        world.upload(day(number, "weather", "x.csv"))
+    world.settle()
+    for number in range(1, 3):
+        world.upload(day(number))
+    world.settle()
+    assert len(world.targets.emr.calls) == 2
+
+    world.pass_by("10s")
+    order = [name.split(".")[2] for name in world.targets.emr.calls]
+    assert order == ["low", "low", "high", "high", "low", "low"]

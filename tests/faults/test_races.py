@@ -1,0 +1,130 @@
+"""Real threads on the local cloud's DynamoDB, whose transactions are atomic: what one process cannot show."""
+
+from __future__ import annotations
+
+import threading
+import uuid
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+
+import pytest
+
+from chalicelib.core.match import partition_event
+from chalicelib.flow.apply import apply_event
+from chalicelib.flow.check import check_job
+from chalicelib.flow.emit import emit_due
+from infra.local.endpoints import Endpoints
+from tests.support import tables
+from tests.support.schedules import at, at_most, partitions
+from tests.support.world import World, day, flights
+
+pytestmark = pytest.mark.cloud
+
+LINE = "workflow:demo.flights.clean"
+
+
+@pytest.fixture
+def world(cloud: Endpoints) -> Iterator[World]:
+    client = cloud.client("dynamodb")
+    names = tables.create(client, f"race-{uuid.uuid4().hex[:8]}")
+    # Starts are not what races here: the pace lets all of them through.
+    yield World(client, names, start_burst=1000)
+    for name in names.values():
+        client.delete_table(TableName=name)
+
+
+def together(*acts: Callable[[], object]) -> list[object]:
+    """Run all at the same instant, each in its own thread; what one raises is raised here."""
+    barrier = threading.Barrier(len(acts))
+
+    def run(act: Callable[[], object]) -> object:
+        barrier.wait()
+        return act()
+
+    with ThreadPoolExecutor(len(acts)) as pool:
+        return [future.result() for future in [pool.submit(run, act) for act in acts]]
+
+
+def test_c9_two_schedules_racing_for_one_slot_never_exceed_it(world: World) -> None:
+    schedules = {"a": partitions(by=["day"], **at_most(1)), "b": partitions(by=["day"], **at_most(1))}
+    world.deploy(flights(schedules))
+    for number in range(1, 9):
+        world.upload(day(number))
+        jobs = {name: [job for job in world.jobs(name) if not job.waits_at] for name in schedules}
+        places = [(job.schedule, job.generation, job.place) for found in jobs.values() for job in found]
+
+        together(*(lambda place=place: check_job(world.ports, place) for place in places))
+
+        line = world.line(LINE)
+        running = [run for name in schedules for run in world.runs(name) if run.state == "STARTING"]
+        assert (line.active, len(running)) == (1, 1)
+        waiting = [job for name in schedules for job in world.jobs(name) if job.waits_at]
+        assert len(waiting) == line.waiters
+
+    for _ in range(16):
+        world.finish()
+        world.settle()
+    assert sorted(len(world.runs(name)) for name in schedules) == [8, 8]
+    assert (world.line(LINE).active, world.line(LINE).waiters) == (0, 0)
+
+
+def test_w10_many_checkers_of_one_job_make_one_run_and_one_start(world: World) -> None:
+    world.deploy(flights({"a": partitions()}))
+    world.upload(day(1))
+    [job] = world.jobs("a")
+    place = (job.schedule, job.generation, job.place)
+
+    together(*([lambda: check_job(world.ports, place)] * 8))
+
+    assert len(world.runs("a")) == 1
+    assert len(world.targets.emr.calls) == 1
+
+
+def test_t16_events_applied_side_by_side_all_count_once(world: World) -> None:
+    world.deploy(flights({"a": partitions(1000)}))
+    known = world.ports.catalog.dataset_of("lake-bucket", day(1))
+    assert known is not None
+    name, dataset = known
+    now = world.clock.now()
+    events = [partition_event(name, dataset, ("2013", "1", str(number)), now, now) for number in range(1, 13)]
+    rows = world.ports.catalog.subscriptions("partition:demo.flights", 10, None).items
+
+    # Each event three times, by three threads.
+    together(*(lambda event=event: apply_event(world.ports, event, rows, now) for event in events * 3))
+
+    [job] = world.jobs("a")
+    assert job.leaves["0"].count == 12
+    assert len(world.ports.jobs.events_of(job.job_id, job.schedule, job.generation)) == 12
+
+
+def test_e1_several_emitters_at_once_prepare_every_fire_once(world: World) -> None:
+    world.deploy(flights({"a": at("@every 5s", "notify")}))
+    world.clock.pass_by("1m")
+
+    together(*([lambda: emit_due(world.ports)] * 6))
+    world.pass_by("60s")
+
+    nominal = [run.nominal_at for run in world.runs("a")]
+    assert len(nominal) == len(set(nominal)) == 24
+    assert len(world.targets.queue.messages) == 24
+
+
+def test_c13_a_disable_racing_with_claims_leaves_no_job_and_no_permit_behind(world: World) -> None:
+    for number in range(1, 7):
+        name = f"s{number}"
+        world.deploy(flights({name: partitions(by=["day"], **at_most(2))}))
+        for each in range(1, 5):
+            world.upload(f"raw/flights/year=2013/month={number}/day={each}/_SUCCESS")
+        places = [(job.schedule, job.generation, job.place) for job in world.jobs(name)]
+        acts = [lambda place=place: check_job(world.ports, place) for place in places]
+        together(lambda name=name: world.disable(name), *acts)
+
+        started = [run for run in world.runs(name) if run.target_id]
+        world.pass_by("3m")
+        assert world.jobs(name) == []
+        assert len([run for run in world.runs(name) if run.target_id]) == len(started)
+        live = [run for run in world.runs(name) if run.state == "STARTING"]
+        assert (world.line(LINE).active, world.line(LINE).waiters) == (len(live), 0)
+        world.finish()
+        assert replace(world.line(LINE), wake_at=None).active == 0
