@@ -37,8 +37,13 @@ def start(ports: Ports, run_id: str, attempt: int) -> None:
     context = build(ports, run)
     ports.payloads.put_context(run_id, context)
     called = replace(launch.calling(run, now), partition=partition_of(run, events_of(ports, run)))
-    if ports.ledger.commit([Replace(called)]) is None:
+    if ports.ledger.commit([Replace(called)]) is not None:
+        return
+    # Read once more, now that the call is on record: so whoever closes the gate finds every call that may still pass.
+    if _is_open(ports.catalog.gate(run.schedule), run):
         _call(ports, called, context, now)
+    else:
+        _take_back(ports, run, called, now)
 
 
 def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> None:
@@ -71,6 +76,13 @@ def _keep(ports: Ports, run: Run, answer: launch.Answer, now: Instant) -> None:
         if current is None or current.state != "STARTING" or current.target_id is not None:
             return
         run = current
+
+
+def _take_back(ports: Ports, before: Run, called: Run, now: Instant) -> None:
+    """The gate closed between the record of a call and the call: it is not made, and surely so."""
+    uncalled = replace(before, partition=called.partition, rev=called.rev + 1)
+    if ports.ledger.commit([Replace(uncalled)]) is None:
+        _withdraw(ports, uncalled, now)
 
 
 def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
