@@ -69,7 +69,7 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
         case Ghost():
             return _settled(ports, [TakeOut(job)], "gone", decision.why)
         case Coalesce():
-            record = _record(job, "COALESCED", decision.why, now)
+            record = record_of(job, "COALESCED", decision.why, now)
             return _settled(ports, [TakeOut(job), Put(record)], "coalesced", decision.why)
         case Abort():
             return take_off(ports, job, "ABORTED", decision.why, now)
@@ -80,7 +80,7 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
 def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant) -> Outcome | None:
     """Out with a job, on record, giving back what it holds. A retry that goes leaves its run FAILED, and announced."""
     held = {line: ports.jobs.line(line) for line in job.held}
-    plan: list[Write] = launch.drop(job, _record(job, kind, why, now), held, now)
+    plan: list[Write] = launch.drop(job, record_of(job, kind, why, now), held, now)
     if job.kind == "retry":
         run = ports.runs.run(job.job_id, job.attempt - 1)
         news = News("FAILED", now, f"{run.reason if run else ''}; not attempted again: {why}")
@@ -159,7 +159,8 @@ def _apply_fire(ports: Ports, job: Job, facts: Facts, now: Instant) -> Outcome:
     return Outcome("applied", f"fire of {event.instant} counted")
 
 
-def _record(job: Job, kind: RecordKind, why: str, now: Instant) -> Record:
+def record_of(job: Job, kind: RecordKind, why: str, now: Instant) -> Record:
+    """What is kept of a job that becomes no run."""
     return Record(
         id=job.job_id,
         kind=kind,

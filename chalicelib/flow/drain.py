@@ -5,69 +5,58 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chalicelib.core import check, launch
-from chalicelib.core.calendar import Instant
-from chalicelib.core.rows import GATHERING, Job, Record
-from chalicelib.core.writes import Put, Replace, TakeOut, Write
-from chalicelib.flow.check import take_off
+from chalicelib.core.rows import Job
+from chalicelib.core.sweep import Ref
+from chalicelib.core.writes import Replace, TakeOut, Write
+from chalicelib.flow.check import record_of, take_off
 from chalicelib.ports import Ports
 
 AT_ONCE = 100
+REPLACED = "the schedule was replaced or enabled anew"
 
 
 def drain(ports: Ports, schedule: str, generation: int) -> int:
-    """Drop whatever of this generation may not be claimed any more, then settle its tombstone. Repeatable."""
+    """Drop whatever of this generation may not be claimed any more, then settle its tombstone. Repeatable.
+
+    The tombstone comes last: until it is settled it keeps its place in the wake index, and a death on the way is found.
+    """
     gate = ports.catalog.gate(schedule)
-    why = _why(gate.mode if gate else "deleted", gate is not None and gate.generation == generation)
-    dropped, cursor = 0, None
+    same = gate is not None and gate.generation == generation
+    allowed = [kind for kind, modes in check.CLAIMABLE.items() if same and gate is not None and gate.mode in modes]
+    why = f"the schedule was {gate.mode if gate else 'deleted'}" if same or gate is None else REPLACED
+    dropped, left = 0, False
+    tombstone: Job | None = None
+    cursor: str | None = None
     while True:
         page = ports.jobs.jobs(schedule, generation, AT_ONCE, cursor)
         for job in page.items:
-            same = gate is not None and gate.generation == generation
-            if same and gate is not None and gate.mode in check.CLAIMABLE[job.kind]:
-                continue
-            dropped += _drop(ports, job, why)
+            if job.closed:
+                tombstone = job
+            elif job.kind not in allowed:
+                gone = take_off(ports, job, "DROPPED", why, ports.clock.now()) is not None
+                dropped, left = dropped + gone, left or not gone
         if page.cursor is None:
-            return dropped
+            break
         cursor = page.cursor
+    # A lost race leaves a job behind: the tombstone stays awake, and whoever finds it comes here again.
+    return dropped if tombstone is None or left else dropped + _settle(ports, tombstone, why)
 
 
-def _drop(ports: Ports, job: Job, why: str) -> int:
-    now = ports.clock.now()
-    if job.closed:
-        return _settle(ports, job, why, now)
-    if job.place == GATHERING:
-        return 0  # written after the gate was read: of an open generation
-    return 1 if take_off(ports, job, "DROPPED", why, now) else 0
-
-
-def _settle(ports: Ports, job: Job, why: str, now: Instant) -> int:
+def _settle(ports: Ports, job: Job, why: str) -> int:
     """The tombstone stays, so that nothing joins it; the job under it goes on record and gives back what it held."""
     if job.wake_at is None:
         return 0
-    tombstone = replace(
-        job, job_id=job.job_id, waits_at=None, rank=None, held=(), wake_at=None, reason=why, rev=job.rev + 1
-    )
-    plan: list[Write] = [Replace(tombstone)]
+    now = ports.clock.now()
+    plan: list[Write] = [
+        Replace(replace(job, waits_at=None, rank=None, held=(), wake_at=None, reason=why, rev=job.rev + 1))
+    ]
+    held = {line: ports.jobs.line(line) for line in job.held}
     if job.job_id:
-        held = {line: ports.jobs.line(line) for line in job.held}
-        record = Record(
-            job.job_id,
-            "DROPPED",
-            job.schedule,
-            job.generation,
-            why,
-            now,
-            job.created_at,
-            expires_at=now + launch.HISTORY,
-        )
-        leaving = [write for write in launch.drop(job, record, held, now) if not isinstance(write, TakeOut | Put)]
-        plan += [Put(record), *leaving]
-    return 1 if ports.ledger.commit(plan) is None and job.job_id else 0
-
-
-def _why(mode: str, same_generation: bool) -> str:
-    return (
-        f"the schedule was {mode}"
-        if same_generation and mode != "enabled"
-        else "the schedule was replaced or enabled anew"
-    )
+        left = launch.drop(job, record_of(job, "DROPPED", why, now), held, now)
+        plan += [write for write in left if not isinstance(write, TakeOut)]
+    if ports.ledger.commit(plan) is not None:
+        return 0
+    woken = [Ref("line", (line,)) for line, state in held.items() if state.waiters]
+    if woken:
+        ports.hints.send(woken, now, now)
+    return 1 if job.job_id else 0

@@ -2,162 +2,160 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib.web.http import SIGNED, answers, body, caller, document, flag, gone, if_match, listing, paging, parse
+from chalicelib.web.http import caller, document, flag, gone, if_match, parse
+from chalicelib.web.paging import PAGING, listing
+from chalicelib.web.routing import IF_MATCH, own_shape, route
 from chalicelib.wiring import ports
 
 routes = Blueprint(__name__)
+routes.middleware("http")(own_shape)
 
 NS = "/v1/namespaces/{ns}"
 APP = NS + "/apps/{app}"
 
 
-@routes.route("/v1/namespaces", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", "/v1/namespaces", query=PAGING)
 def list_namespaces() -> dict[str, Any]:
+    """List namespaces."""
     return _list("namespace", "")
 
 
-@routes.route(NS, methods=["PUT"], authorizer=SIGNED)
-@answers
+@route(routes, "PUT", NS, body="Namespace", headers=(IF_MATCH,), status=(200, 201))
 def put_namespace(ns: str) -> Response:
-    from chalicelib.core.model import Namespace
+    """Create or replace a namespace."""
+    from chalicelib.web.bodies import Namespace
 
-    return _put("namespace", ns, ns, Namespace)
+    return _put("namespace", ns, Namespace)
 
 
-@routes.route(NS, methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", NS)
 def get_namespace(ns: str) -> Response:
+    """Read a namespace."""
     return _get("namespace", ns)
 
 
-@routes.route(NS, methods=["DELETE"], authorizer=SIGNED)
-@answers
+@route(routes, "DELETE", NS, headers=(IF_MATCH,), status=(204,))
 def delete_namespace(ns: str) -> Response:
+    """Delete a namespace that holds nothing."""
     return _delete("namespace", ns)
 
 
-@routes.route(NS + "/apps", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", NS + "/apps", query=PAGING)
 def list_apps(ns: str) -> dict[str, Any]:
+    """List the apps of a namespace."""
     return _list("app", ns)
 
 
-@routes.route(APP, methods=["PUT"], authorizer=SIGNED)
-@answers
+@route(routes, "PUT", APP, query=("dry_run",), body="App")
 def deploy_app(ns: str, app: str) -> Response:
-    from chalicelib.core.documents import check_name
-    from chalicelib.core.model import App
+    """Deploy an app: its workflows and schedules, and datasets of its namespace, in one request."""
     from chalicelib.flow.deploy import deploy
+    from chalicelib.web.bodies import App
 
     request = routes.current_request
-    check_name(ns, "namespace")
-    check_name(app, "app")
     report = deploy(ports(), ns, app, parse(App, request), caller(request), flag(request, "dry_run"))
     return document({"name": f"{ns}.{app}", **report})
 
 
-@routes.route(APP, methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", APP)
 def get_app(ns: str, app: str) -> Response:
+    """Read an app."""
     return _get("app", f"{ns}.{app}")
 
 
-@routes.route(APP, methods=["DELETE"], authorizer=SIGNED)
-@answers
+@route(routes, "DELETE", APP, headers=(IF_MATCH,), status=(204,))
 def delete_app(ns: str, app: str) -> Response:
+    """Delete an app that holds nothing."""
     return _delete("app", f"{ns}.{app}")
 
 
-@routes.route(APP + "/workflows", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", APP + "/workflows", query=PAGING)
 def list_workflows(ns: str, app: str) -> dict[str, Any]:
+    """List the workflows of an app."""
     return _list("workflow", f"{ns}.{app}")
 
 
-@routes.route(APP + "/workflows/{name}", methods=["PUT"], authorizer=SIGNED)
-@answers
+@route(routes, "PUT", APP + "/workflows/{name}", body="Workflow", headers=(IF_MATCH,), status=(200, 201))
 def put_workflow(ns: str, app: str, name: str) -> Response:
-    from chalicelib.core.model import Workflow
-    from chalicelib.flow.definitions import require
+    """Create or replace a workflow."""
+    from chalicelib.web.bodies import Workflow
 
-    require(ports(), "app", f"{ns}.{app}")
-    return _put("workflow", f"{ns}.{app}.{name}", name, Workflow)
+    return _put("workflow", f"{ns}.{app}.{name}", Workflow)
 
 
-@routes.route(APP + "/workflows/{name}", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", APP + "/workflows/{name}")
 def get_workflow(ns: str, app: str, name: str) -> Response:
+    """Read a workflow."""
     return _get("workflow", f"{ns}.{app}.{name}")
 
 
-@routes.route(APP + "/workflows/{name}", methods=["DELETE"], authorizer=SIGNED)
-@answers
+@route(routes, "DELETE", APP + "/workflows/{name}", headers=(IF_MATCH,), status=(204,))
 def delete_workflow(ns: str, app: str, name: str) -> Response:
+    """Delete a workflow that no schedule refers to."""
     return _delete("workflow", f"{ns}.{app}.{name}")
 
 
-@routes.route(NS + "/datasets", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", NS + "/datasets", query=PAGING)
 def list_datasets(ns: str) -> dict[str, Any]:
+    """List the datasets of a namespace."""
     return _list("dataset", ns)
 
 
-@routes.route(NS + "/datasets/{name}", methods=["PUT"], authorizer=SIGNED)
-@answers
+@route(routes, "PUT", NS + "/datasets/{name}", body="Dataset", headers=(IF_MATCH,), status=(200, 201))
 def put_dataset(ns: str, name: str) -> Response:
-    from chalicelib.core.model import Dataset
-    from chalicelib.flow.definitions import require
+    """Create or replace a dataset."""
+    from chalicelib.web.bodies import Dataset
 
-    require(ports(), "namespace", ns)
-    return _put("dataset", f"{ns}.{name}", name, Dataset)
+    return _put("dataset", f"{ns}.{name}", Dataset)
 
 
-@routes.route(NS + "/datasets/{name}", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", NS + "/datasets/{name}")
 def get_dataset(ns: str, name: str) -> Response:
+    """Read a dataset."""
     return _get("dataset", f"{ns}.{name}")
 
 
-@routes.route(NS + "/datasets/{name}", methods=["DELETE"], authorizer=SIGNED)
-@answers
+@route(routes, "DELETE", NS + "/datasets/{name}", headers=(IF_MATCH,), status=(204,))
 def delete_dataset(ns: str, name: str) -> Response:
+    """Delete a dataset that no schedule refers to."""
     return _delete("dataset", f"{ns}.{name}")
 
 
-@routes.route(NS + "/datasets/{name}/partitions", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", NS + "/datasets/{name}/partitions", query=PAGING)
 def list_partitions(ns: str, name: str) -> dict[str, Any]:
+    """List the partitions of a dataset that are ready."""
     from chalicelib.flow.definitions import get
     from chalicelib.flow.read import partition_view
 
-    get(ports(), "dataset", f"{ns}.{name}")
-    return listing(ports().catalog.partitions(f"{ns}.{name}", *paging(routes.current_request)), partition_view)
+    full = f"{ns}.{name}"
+    get(ports(), "dataset", full)
+    return listing(routes.current_request, partial(ports().catalog.partitions, full), partition_view)
 
 
-@routes.route(NS + "/datasets/{name}/partitions", methods=["POST"], authorizer=SIGNED)
-@answers
+@route(routes, "POST", NS + "/datasets/{name}/partitions", body="NewPartition", status=(201,))
 def register_partition(ns: str, name: str) -> Response:
-    from chalicelib.core.model import Dataset
+    """Say that a partition is ready. Once is enough: one that is known is not told again."""
     from chalicelib.flow.definitions import get
     from chalicelib.flow.partitions import register_values
     from chalicelib.flow.read import partition_view
+    from chalicelib.web.bodies import Dataset, NewPartition
 
-    dataset = Dataset.model_validate(get(ports(), "dataset", f"{ns}.{name}").document)
-    request = routes.current_request
-    return document(partition_view(register_values(ports(), f"{ns}.{name}", dataset, body(request))), 201)
+    full = f"{ns}.{name}"
+    dataset = Dataset.model_validate(get(ports(), "dataset", full).document)
+    content = parse(NewPartition, routes.current_request).model_dump()
+    return document(partition_view(register_values(ports(), full, dataset, content)), 201)
 
 
-def _put(kind: Any, full: str, name: str, model: Any) -> Response:
-    from chalicelib.core.documents import check_name
+def _put(kind: Any, full: str, model: Any) -> Response:
     from chalicelib.flow.definitions import put
 
     request = routes.current_request
-    check_name(name, "name")
+    _require_parent(kind, full.rpartition(".")[0])
     content = parse(model, request).model_dump(mode="json")
     change = put(ports(), kind, full, content, caller(request), if_match(request))
     view = {"name": full, "kind": kind, "did": change.did, "version": change.version}
@@ -181,4 +179,13 @@ def _delete(kind: Any, full: str) -> Response:
 def _list(kind: Any, parent: str) -> dict[str, Any]:
     from chalicelib.flow.read import definition_view
 
-    return listing(ports().catalog.definitions(kind, parent, *paging(routes.current_request)), definition_view)
+    _require_parent(kind, parent)
+    return listing(routes.current_request, partial(ports().catalog.definitions, kind, parent), definition_view)
+
+
+def _require_parent(kind: str, parent: str) -> None:
+    """What lives in a namespace or app that does not exist is neither stored nor listed."""
+    from chalicelib.flow.definitions import require
+
+    if kind != "namespace":
+        require(ports(), "app" if kind == "workflow" else "namespace", parent)

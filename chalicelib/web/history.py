@@ -2,82 +2,80 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
-from chalice.app import Blueprint
+from chalice.app import Blueprint, Request
 
 from chalicelib.web.definitions import NS
-from chalicelib.web.http import SIGNED, answers, listing, paging, query
+from chalicelib.web.http import day, query
+from chalicelib.web.paging import PAGING, Read, listing
+from chalicelib.web.routing import route
 from chalicelib.wiring import ports
 
 routes = Blueprint(__name__)
 
 
-@routes.route("/v1/health", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", "/v1/health")
 def health() -> dict[str, Any]:
-    """Answers when the tables can be read; ``lake`` is the bucket that datasets call ``lake``."""
+    """Answer when the tables can be read; ``lake`` is the bucket that datasets call ``lake``."""
     ports().catalog.definitions("namespace", "", 1, None)
     settings = ports().settings
     return {"status": "ok", "lake": settings.lake_bucket, "control": settings.control_bucket}
 
 
-@routes.route(NS + "/jobs", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", NS + "/jobs", query=PAGING)
 def list_jobs(ns: str) -> dict[str, Any]:
+    """List the jobs of a namespace that wait."""
     from chalicelib.flow.lists import jobs_of_namespace
     from chalicelib.flow.read import job_view
 
-    return listing(jobs_of_namespace(ports(), ns, *paging(routes.current_request)), job_view)
+    _require_namespace(ns)
+    return listing(routes.current_request, partial(jobs_of_namespace, ports(), ns), job_view)
 
 
-@routes.route(NS + "/runs", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", NS + "/runs", query=("state", "day", *PAGING))
 def list_runs(ns: str) -> dict[str, Any]:
-    from chalicelib.core.errors import invalid
-    from chalicelib.core.states import RUN_MOVES
+    """List the runs of a namespace, newest first; without a day, those of the last two weeks."""
     from chalicelib.flow.lists import runs_of_namespace
     from chalicelib.flow.read import run_view
-    from chalicelib.ports import Page
 
     request = routes.current_request
-    state = query(request, "state")
-    if state is not None and state not in RUN_MOVES:
-        raise invalid("state", f"one of {', '.join(RUN_MOVES)}", state)
-    page = runs_of_namespace(ports(), ns, query(request, "day"), *paging(request))
-    kept = tuple(run for run in page.items if state in (None, run.state))
-    return listing(Page(kept, page.cursor), run_view)
+    _require_namespace(ns)
+    read = partial(runs_of_namespace, ports(), ns, day(request))
+    return listing(request, in_state(request, read), run_view)
 
 
-@routes.route(NS + "/records", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", NS + "/records", query=("day", *PAGING))
 def list_records(ns: str) -> dict[str, Any]:
+    """List what was aborted, dropped, coalesced or skipped in a namespace, newest first."""
     from chalicelib.flow.lists import records_of_namespace
     from chalicelib.flow.read import record_view
 
     request = routes.current_request
-    return listing(records_of_namespace(ports(), ns, query(request, "day"), *paging(request)), record_view)
+    _require_namespace(ns)
+    return listing(request, partial(records_of_namespace, ports(), ns, day(request)), record_view)
 
 
-@routes.route("/v1/jobs/{job_id}", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", "/v1/jobs/{job_id}")
 def get_job(job_id: str) -> dict[str, Any]:
+    """Read a job that waits."""
     from chalicelib.flow.read import find_job, job_view
 
     return job_view(find_job(ports(), job_id))
 
 
-@routes.route("/v1/jobs/{job_id}/why", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", "/v1/jobs/{job_id}/why")
 def why_job(job_id: str) -> dict[str, Any]:
+    """Tell what a job waits for, and what will wake it."""
     from chalicelib.flow import read
 
     return read.why_job(ports(), read.find_job(ports(), job_id))
 
 
-@routes.route("/v1/runs/{run_id}", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", "/v1/runs/{run_id}")
 def get_run(run_id: str) -> dict[str, Any]:
+    """Read a run with its attempts and the events that fired it."""
     from chalicelib.flow import read
 
     attempts = read.find_run(ports(), run_id)
@@ -88,9 +86,34 @@ def get_run(run_id: str) -> dict[str, Any]:
     }
 
 
-@routes.route("/v1/runs/{run_id}/why", methods=["GET"], authorizer=SIGNED)
-@answers
+@route(routes, "GET", "/v1/runs/{run_id}/why")
 def why_run(run_id: str) -> dict[str, Any]:
+    """Tell what fired a run, and why it is where it is."""
     from chalicelib.flow import read
 
     return read.why_run(read.find_run(ports(), run_id)[-1])
+
+
+def in_state(request: Request, read: Read) -> Read:
+    """``?state=FAILED`` of a list of runs. Pages are cut before it, so that one may hold less than ``limit``."""
+    from chalicelib.core.errors import invalid
+    from chalicelib.core.states import RUN_MOVES
+    from chalicelib.ports import Page
+
+    state = query(request, "state")
+    if state is None:
+        return read
+    if state not in RUN_MOVES:
+        raise invalid("state", f"one of {', '.join(RUN_MOVES)}", state)
+
+    def kept(limit: int, cursor: str | None) -> Page[Any]:
+        page = read(limit, cursor)
+        return Page(tuple(run for run in page.items if run.state == state), page.cursor)
+
+    return kept
+
+
+def _require_namespace(ns: str) -> None:
+    from chalicelib.flow.definitions import require
+
+    require(ports(), "namespace", ns)

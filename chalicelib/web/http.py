@@ -1,82 +1,91 @@
-"""What all routes share: signed requests only, JSON in and out, one error shape, ETags, pages."""
+"""Requests in, responses out: strict JSON bodies, flags, ETags, and the one shape of an error."""
 
 from __future__ import annotations
 
-import base64
-import functools
 import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeVar
+import math
+import re
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from chalice.app import IAMAuthorizer, Request, Response
+from chalice.app import Request, Response
 
 from chalicelib.core.errors import SluiceError, from_validation, invalid
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from chalicelib.ports import Page
-
     M = TypeVar("M", bound=BaseModel)
 
-SIGNED = IAMAuthorizer()
 MOST_BODY = 1_000_000  # bytes; INTERFACES: bodies up to 1 MB
-DEFAULT_LIMIT, MOST_LIMIT = 50, 500
-
-Handler = Callable[..., Any]
-
-
-def answers(handler: Handler) -> Handler:
-    """Turn what a route returns into a response, and a refusal into the one error shape. Never a traceback."""
-
-    @functools.wraps(handler)
-    def answer(*args: Any, **kwargs: Any) -> Response:
-        from pydantic import ValidationError
-
-        from chalicelib.log import logger
-
-        try:
-            result = handler(*args, **kwargs)
-        except SluiceError as error:
-            return _json(error.to_dict(), error.status)
-        except ValidationError as error:
-            refusal = from_validation(error)
-            return _json(refusal.to_dict(), refusal.status)
-        except Exception:
-            logger.exception("request failed")
-            hint = "try again; if it stays, the log of the api Lambda tells more"
-            message = "the request could not be carried out"
-            return _json({"error": {"code": "internal", "message": message, "field": None, "hint": hint}}, 500)
-        return result if isinstance(result, Response) else _json(result, 200)
-
-    return answer
+# A run row holds the properties of a workflow, a schedule and a run-now, and a DynamoDB item ends at 400 KB.
+MOST_DOCUMENT = 100_000
+MOST_DEPTH = 50  # 45 leaves need half of it; what is deeper is a mistake, or meant to hurt
+PARTS = ("datasets", "workflows", "schedules")  # the parts of an app, each stored by itself
 
 
 def document(view: dict[str, Any], status: int = 200) -> Response:
     """A single document with its version as ETag."""
-    return _json(view, status, {"ETag": f'"{view["version"]}"'} if "version" in view else {})
+    return answer(view, status, {"ETag": f'"{view["version"]}"'} if "version" in view else {})
 
 
 def gone() -> Response:
     return Response(body="", status_code=204, headers={})
 
 
-def listing(page: Page[Any], view: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
-    cursor = base64.urlsafe_b64encode(page.cursor.encode()).decode() if page.cursor else None
-    return {"items": [view(item) for item in page.items], "next_cursor": cursor}
+def refusal(error: SluiceError) -> Response:
+    return answer(error.to_dict(), error.status)
 
 
-def paging(request: Request) -> tuple[int, str | None]:
-    """``?limit`` (1 to 500, default 50) and ``?cursor`` of a list."""
-    text = query(request, "limit") or str(DEFAULT_LIMIT)
-    if not text.isdigit() or not 1 <= int(text) <= MOST_LIMIT:
-        raise invalid("limit", f"a number from 1 to {MOST_LIMIT}", text)
-    cursor = query(request, "cursor")
+def failure(
+    status: int = 500,
+    code: str = "internal",
+    message: str = "the request could not be carried out",
+    hint: str | None = "try again; if it stays, the log of the api Lambda tells more",
+) -> Response:
+    """An error that is not a refusal of ours: a fault, or what Chalice refuses before a route sees it."""
+    return answer({"error": {"code": code, "message": message, "field": None, "hint": hint}}, status)
+
+
+def answer(content: Any, status: int = 200, headers: dict[str, str] | None = None) -> Response:
+    told: dict[str, str | list[str]] = {"Content-Type": "application/json", **(headers or {})}
+    return Response(body=json.dumps(content), status_code=status, headers=told)
+
+
+def body(request: Request) -> dict[str, Any]:
+    """The JSON object that was sent, whatever its content type says; an empty body is an empty object."""
+    data = request.raw_body or b""
+    if len(data) > MOST_BODY:
+        hint = "put large data into S3 and pass a reference"
+        raise SluiceError("too_large", f"expected a body of at most {MOST_BODY} bytes, got {len(data)}", "body", hint)
+    if not data.strip():
+        return {}
     try:
-        return int(text), base64.urlsafe_b64decode(cursor.encode()).decode() if cursor else None
-    except ValueError:
-        hint = "leave the cursor out to begin at the start"
-        raise SluiceError("bad_cursor", "expected a cursor that a list answered with", "cursor", hint) from None
+        parsed = json.loads(data, object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_no_number)
+        if b"\\ud" in data.lower():
+            json.dumps(parsed, ensure_ascii=False).encode()  # half a surrogate pair is no text that could be stored
+    except SluiceError:
+        raise
+    except RecursionError:
+        raise _too_deep() from None
+    except ValueError as error:
+        hint = "send one JSON object in UTF-8"
+        raise SluiceError("bad_json", f"expected JSON, got something else: {error}", "body", hint) from None
+    if not isinstance(parsed, dict):
+        raise invalid("body", "a JSON object", parsed)
+    _check_depth(parsed)
+    _check_sizes(parsed)
+    return parsed
+
+
+def parse(model: type[M], request: Request) -> M:
+    """The body as a document. Raises a refusal that names the field, what was expected and what came."""
+    from pydantic import ValidationError
+
+    content = body(request)
+    try:
+        return model.model_validate(content)
+    except ValidationError as error:
+        raise from_validation(error) from None
 
 
 def query(request: Request, name: str) -> str | None:
@@ -85,33 +94,32 @@ def query(request: Request, name: str) -> str | None:
 
 
 def flag(request: Request, name: str) -> bool:
-    text = query(request, name) or "false"
-    if text not in ("true", "false"):
+    text = query(request, name)
+    if text not in (None, "true", "false"):
         raise invalid(name, "true or false", text)
     return text == "true"
 
 
-def body(request: Request) -> dict[str, Any]:
-    """The JSON object that was sent; an empty body is an empty object."""
-    raw = request.raw_body or b""
-    data = raw.encode() if isinstance(raw, str) else raw
-    if len(data) > MOST_BODY:
-        hint = "put large data into S3 and pass a reference"
-        raise SluiceError("too_large", f"expected a body of at most {MOST_BODY} bytes, got {len(data)}", None, hint)
-    if not data.strip():
-        return {}
+def number(request: Request, name: str, default: int, most: int) -> int:
+    text = query(request, name)
+    if text is None:
+        return default
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= most:
+        raise invalid(name, f"a number from 1 to {most}", text)
+    return int(text)
+
+
+def day(request: Request) -> str | None:
+    """``?day=2026-11-20``, a day of UTC."""
+    from datetime import date
+
+    text = query(request, "day")
     try:
-        parsed = json.loads(data)
-    except ValueError as error:
-        raise SluiceError("bad_json", f"expected JSON, got something else: {error}", "body", None) from None
-    if not isinstance(parsed, dict):
-        raise invalid("body", "a JSON object", parsed)
-    return parsed
-
-
-def parse(model: type[M], request: Request) -> M:
-    """The body as a document. Raises a refusal that names the field, what was expected and what came."""
-    return model.model_validate(body(request))
+        if text is None or date.fromisoformat(text).isoformat() == text:
+            return text
+    except ValueError:
+        pass
+    raise invalid("day", "a day such as 2026-11-20", text)
 
 
 def if_match(request: Request) -> int | None:
@@ -119,10 +127,10 @@ def if_match(request: Request) -> int | None:
     header = request.headers.get("if-match")
     if header is None:
         return None
-    text = header.strip().removeprefix("W/").strip('"')
-    if not text.isdigit():
+    version = re.fullmatch(r'\s*"?([0-9]{1,18})"?\s*', header)
+    if version is None:
         raise invalid("If-Match", 'an ETag that this API answered with, such as "3"', header)
-    return int(text)
+    return int(version[1])
 
 
 def caller(request: Request) -> str:
@@ -131,9 +139,48 @@ def caller(request: Request) -> str:
     return str(identity.get("userArn") or identity.get("caller") or "unknown")
 
 
-def _json(content: Any, status: int, headers: dict[str, str] | None = None) -> Response:
-    return Response(
-        body=json.dumps(content),
-        status_code=status,
-        headers={"Content-Type": "application/json", **(headers or {})},
-    )
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """JSON leaves open what a repeated key means; here one of two schedules would be lost in silence."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise SluiceError("bad_json", f"expected each key of an object once, got {twice!r} twice", "body", None)
+    return found
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    return value if math.isfinite(value) else _no_number(text)
+
+
+def _no_number(text: str) -> NoReturn:
+    raise SluiceError("bad_json", f"expected numbers that JSON can hold, got {text}", "body", "send it as a string")
+
+
+def _too_deep() -> SluiceError:
+    return invalid("body", f"at most {MOST_DEPTH} levels of objects and lists", "more", "flatten it")
+
+
+def _check_depth(parsed: Any) -> None:
+    level = [parsed]
+    for _ in range(MOST_DEPTH):
+        lists = [part for part in level if isinstance(part, list)]
+        objects = [part for part in level if isinstance(part, dict)]
+        level = [child for part in lists for child in part] + [child for part in objects for child in part.values()]
+        if not level:
+            return
+    raise _too_deep()
+
+
+def _check_sizes(content: dict[str, Any]) -> None:
+    """Each document that is stored by itself must fit its row: an app part by part, anything else as one."""
+    pieces = {f"{group}.{name}": part for group in PARTS if isinstance(content.get(group), dict)
+              for name, part in content[group].items()}  # fmt: skip
+    pieces["body"] = {name: part for name, part in content.items() if name not in PARTS}
+    for field, piece in pieces.items():
+        size = len(json.dumps(piece))
+        if size > MOST_DOCUMENT:
+            hint = "put large data into S3 and pass a reference"
+            message = f"expected a document of at most {MOST_DOCUMENT} bytes, got {size}"
+            raise SluiceError("too_large", message, field, hint)

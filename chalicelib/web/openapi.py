@@ -1,0 +1,135 @@
+"""The OpenAPI 3.1 document, generated from Chalice's routes, what they say they take, and pydantic's models."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from typing import Any
+
+from chalice.app import Blueprint, Chalice
+
+from chalicelib.web.paging import DEFAULT_LIMIT, MOST_LIMIT
+from chalicelib.web.routing import IDEMPOTENCY_KEY, IF_MATCH, Takes, route
+from chalicelib.web.schedules import MOST_FIRES
+
+routes = Blueprint(__name__)
+
+Json = dict[str, Any]
+SCHEMAS = "#/components/schemas/"
+TEXT: Json = {"type": "string"}
+QUERY: dict[str, Json] = {
+    "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LIMIT, "default": DEFAULT_LIMIT},
+    "cursor": {"type": "string", "description": "`next_cursor` of the page before"},
+    "count": {"type": "integer", "minimum": 1, "maximum": MOST_FIRES, "default": 10},
+    "day": {"type": "string", "format": "date", "description": "a day of UTC"},
+    "dry_run": {"type": "boolean", "default": False, "description": "tell what would change, and change nothing"},
+}
+HEADERS: dict[str, Json] = {
+    IF_MATCH: {"type": "string", "description": "the ETag that was seen; 412 if it is no longer so"},
+    IDEMPOTENCY_KEY: {"type": "string", "description": "a request repeated under one key is one request"},
+}
+NULLABLE: Json = {"type": ["string", "null"]}
+ERROR: Json = {
+    "type": "object",
+    "required": ["error"],
+    "properties": {
+        "error": {
+            "type": "object",
+            "required": ["code", "message", "field", "hint"],
+            "properties": {"code": TEXT, "message": TEXT, "field": NULLABLE, "hint": NULLABLE},
+        }
+    },
+}
+PAGE: Json = {
+    "type": "object",
+    "required": ["items", "next_cursor"],
+    "properties": {"items": {"type": "array"}, "next_cursor": NULLABLE},
+}
+VIEW: Json = {"type": "object"}
+
+
+@route(routes, "GET", "/v1/openapi.json")
+def openapi() -> Json:
+    """Describe this API."""
+    return describe(routes.current_app)
+
+
+def describe(app: Chalice) -> Json:
+    """The document of an app whose routes were registered by `routing.route`."""
+    paths: Json = {}
+    bodies: set[str] = set()
+    for path, methods in sorted(app.routes.items()):
+        for method, entry in sorted(methods.items()):
+            takes: Takes = getattr(entry.view_function, "takes", Takes())
+            bodies |= {takes.body} if takes.body else set()
+            paths.setdefault(path, {})[method.lower()] = _operation(path, method, entry.view_function, takes)
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "Sluice", "version": "1", "description": "A serverless scheduler for data workflows on AWS."},
+        "paths": paths,
+        "components": {
+            "schemas": _schemas(bodies) | {"Error": ERROR, "Page": PAGE, "View": VIEW},
+            "responses": {"Error": _json("Error", "A refusal: what was expected, what came, and what to do.")},
+            "securitySchemes": {
+                "sigv4": {"type": "apiKey", "in": "header", "name": "Authorization", "description": "AWS Signature 4"}
+            },
+        },
+        "security": [{"sigv4": []}],
+    }
+
+
+def _operation(path: str, method: str, view: Any, takes: Takes) -> Json:
+    summary, _, rest = (inspect.getdoc(view) or "").partition(". ")
+    answered = "Page" if {"cursor", "count"} & set(takes.query) else "View"
+    good = {str(status): {"description": "Done."} if status == 204 else _json(answered, "Done.")
+            for status in takes.status}  # fmt: skip
+    operation: Json = {
+        "operationId": view.__name__,
+        "summary": summary.rstrip("."),
+        "tags": [_tag(path)],
+        "parameters": [
+            *({"name": name, "in": "path", "required": True, "schema": TEXT} for name in re.findall(r"{(\w+)}", path)),
+            *({"name": name, "in": "query", "schema": _query(name)} for name in takes.query),
+            *({"name": name, "in": "header", "schema": HEADERS[name]} for name in takes.headers),
+        ],
+        "responses": good | {"default": {"$ref": "#/components/responses/Error"}},
+    }
+    if rest:
+        operation["description"] = " ".join(rest.split())
+    if takes.body:
+        operation["requestBody"] = {"required": method == "PUT", **_content(takes.body)}
+    return operation
+
+
+def _tag(path: str) -> str:
+    """The collection that a path is about: the last of its fixed parts that has members."""
+    named = re.findall(r"/([a-z.]+)/{", path)
+    return str(named[-1]) if named else path.rpartition("/")[2].removesuffix(".json")
+
+
+def _query(name: str) -> Json:
+    if name != "state":
+        return QUERY[name]
+    from chalicelib.core.states import RUN_MOVES
+
+    return {"type": "string", "enum": list(RUN_MOVES)}
+
+
+def _schemas(names: set[str]) -> Json:
+    """The JSON Schemas of the bodies, and of what they are made of."""
+    from pydantic.json_schema import models_json_schema
+
+    from chalicelib.web import bodies
+
+    models = [(getattr(bodies, name), "validation") for name in sorted(names)]
+    _, found = models_json_schema(models, ref_template=SCHEMAS + "{model}")  # type: ignore[arg-type]
+    schemas: Json = found["$defs"]
+    return schemas
+
+
+def _content(schema: str) -> Json:
+    return {"content": {"application/json": {"schema": {"$ref": SCHEMAS + schema}}}}
+
+
+def _json(schema: str, description: str) -> Json:
+    return {"description": description, **_content(schema)}
