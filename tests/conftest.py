@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -40,3 +41,19 @@ def make_world(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[..., World]
 @pytest.fixture
 def world(make_world: Callable[..., World]) -> World:
     return make_world()
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Rules and flows first, then what needs the local cloud, then Spark: a broken rule is told at once."""
+    weight = {"spark": 2, "cloud": 1}
+    items.sort(key=lambda item: max((weight.get(mark.name, 0) for mark in item.iter_markers()), default=0))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """In CI a skip is a failure: what was not run was not shown."""
+    report: Any = yield
+    if report.skipped and os.environ.get("CI") and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which counts as a failure in CI: {report.longrepr}"
+    return report

@@ -1,0 +1,98 @@
+"""The sweep finds what a lost hint, a dead Lambda or a lost event left behind (O3, W7)."""
+
+from __future__ import annotations
+
+from tests.support.schedules import at, at_most, partitions
+from tests.support.world import World, day, flights
+
+
+def test_o3_an_overdue_job_whose_hint_was_lost_starts_with_the_next_tick(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    world.hints.lose = True
+    world.upload(day(1))
+    world.hints.lose = False
+    assert world.runs("daily") == []
+
+    world.pass_by("1m6s")
+
+    assert len(world.runs("daily")) == 1
+
+
+def test_o3_a_due_fire_whose_hint_was_lost_is_late_but_not_gone(world: World) -> None:
+    world.hints.lose = True
+    world.deploy(flights({"tick": at("@every 5s", "notify")}))
+    world.pass_by("55s")
+    world.hints.lose = False
+    assert world.runs("tick") == []
+
+    world.pass_by("1m6s")
+
+    nominal = [run.nominal_at for run in world.runs("tick")]
+    assert len(nominal) == len(set(nominal)) >= 20
+
+
+def test_w7_a_run_whose_events_never_came_is_asked_about(world: World) -> None:
+    world.deploy(flights({"daily": partitions(**at_most(1))}))
+    world.upload(day(1))
+    world.settle()
+    world.targets.emr.runs["jr00001"].state = "SUCCESS"  # and no event arrives
+
+    world.pass_by("4m")
+
+    assert [run.state for run in world.runs("daily")] == ["SUCCEEDED"]
+    assert world.line("workflow:demo.flights.clean").active == 0
+
+
+def test_w7_a_silent_run_that_still_runs_is_asked_ever_less_often(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    world.upload(day(1))
+    world.settle()
+    world.emr_says("jr00001", "RUNNING")
+    asked: list[int] = []
+    ask = world.targets.emr.ask
+    world.targets.emr.ask = lambda run: (asked.append(world.clock.now()), ask(run))[1]  # type: ignore[method-assign]
+
+    world.pass_by("1h")
+
+    assert 3 <= len(asked) <= 7
+    assert [run.state for run in world.runs("daily")] == ["RUNNING"]
+
+
+def test_w10_an_unlaunched_run_is_launched_once(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    start = world.targets.emr.start
+    died: list[str] = []
+
+    def dies(run: object, context: object) -> object:
+        died.append("here")
+        world.targets.emr.start = start  # type: ignore[method-assign]
+        raise ConnectionError("the Lambda is gone before the call")
+
+    world.targets.emr.start = dies  # type: ignore[method-assign,assignment]
+    world.upload(day(1))
+    try:
+        world.settle()
+    except ConnectionError:
+        died.append("and nobody was told")
+    assert len(died) == 2
+
+    world.pass_by("5m")
+
+    assert len(world.targets.emr.runs) == 1
+    assert len(world.runs("daily")) == 1
+
+
+def test_o1_a_tick_with_nothing_due_reads_no_schedule(world: World) -> None:
+    world.deploy(flights({f"s{number}": partitions() for number in range(10)}))
+    reads: list[str] = []
+    catalog = world.ports.catalog
+
+    class Counting:
+        def __getattr__(self, name: str) -> object:
+            reads.append(name)
+            return getattr(catalog, name)
+
+    world.ports = world.with_ports(catalog=Counting())
+    world.pass_by("3m")
+
+    assert reads == []
