@@ -115,8 +115,13 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
 
 def drop(job: Job, record: Record, held: Mapping[str, LineState], now: Instant) -> list[Write]:
     """One transaction: the job out with its record, its place in a queue given up, what it held given back."""
-    out: list[Write] = [TakeOut(job), Put(record), *_leave(job, taken=())]
-    return [*out, *give_back(job.held, held, now)]
+    out, *rest = forget(job, held, now)
+    return [out, Put(record), *rest]
+
+
+def forget(job: Job, held: Mapping[str, LineState], now: Instant) -> list[Write]:
+    """The same without a record, for a job that has one already, or has run."""
+    return [TakeOut(job), *_leave(job, taken=()), *give_back(job.held, held, now)]
 
 
 def give_back(permits: tuple[str, ...], states: Mapping[str, LineState], now: Instant) -> list[Write]:

@@ -18,7 +18,7 @@ from chalicelib.core.check import (
     Wait,
 )
 from chalicelib.core.complete import News
-from chalicelib.core.lines import Pace, Route
+from chalicelib.core.lines import LineState, Pace, Route
 from chalicelib.core.rows import GATHERING, Job, Record, RecordKind, Subscription
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put, Replace, TakeOut, Write
@@ -67,7 +67,7 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
         case Wait():
             return _wait(ports, job, decision)
         case Ghost():
-            return _settled(ports, [TakeOut(job)], "gone", decision.why)
+            return _settled(ports, launch.forget(job, _held(ports, job), now), "gone", decision.why)
         case Coalesce():
             record = record_of(job, "COALESCED", decision.why, now)
             return _settled(ports, [TakeOut(job), Put(record)], "coalesced", decision.why)
@@ -79,7 +79,7 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
 
 def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant) -> Outcome | None:
     """Out with a job, on record, giving back what it holds. A retry that goes leaves its run FAILED, and announced."""
-    held = {line: ports.jobs.line(line) for line in job.held}
+    held = _held(ports, job)
     plan: list[Write] = launch.drop(job, record_of(job, kind, why, now), held, now)
     if job.kind == "retry":
         run = ports.runs.run(job.job_id, job.attempt - 1)
@@ -99,7 +99,8 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant) -
 
 def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant, turn: str | None) -> Outcome | None:
     if job.kind == "fire" and facts.workflow is not None and not facts.workflow.target.has_lifecycle:
-        return Outcome("delivered", decision.why) if deliver(ports, job, facts, decision.why, now) else None
+        refused = deliver(ports, job, facts, decision.why, now)
+        return Outcome("delivered", decision.why) if refused is None else Outcome("waiting", refused)
     route = lines.route(decision.asks, job.held, facts.lines, now, turn)
     if route.blocked is not None:
         why = lines.why(route.blocked, facts.line(route.blocked.line))
@@ -133,6 +134,10 @@ def _wait(ports: Ports, job: Job, decision: Wait) -> Outcome | None:
     return _settled(ports, [Replace(later)], "waiting", decision.why)
 
 
+def _held(ports: Ports, job: Job) -> dict[str, LineState]:
+    return {line: ports.jobs.line(line) for line in job.held}
+
+
 def _settled(ports: Ports, plan: list[Write], ended: Ended, why: str) -> Outcome | None:
     return Outcome(ended, why) if ports.ledger.commit(plan) is None else None
 
@@ -152,7 +157,7 @@ def _apply_fire(ports: Ports, job: Job, facts: Facts, now: Instant) -> Outcome:
         raise ValueError("expected a fire with its leaf and an open gate")
     leaf = Subscription(event.key, job.schedule, job.generation, gate.version, job.leaf, since=0)
     ref = apply_event(ports, event, [leaf], now, along=[TakeOut(job)])
-    if ports.jobs.job(job.schedule, job.generation, job.place) is not None:
+    if ports.jobs.job(job.schedule, job.generation, job.place) is not None and ports.catalog.gate(job.schedule) == gate:
         ports.ledger.commit([TakeOut(job)])  # its event had been applied before: a ghost
     if ref is not None:
         ports.hints.send([ref], now, now)

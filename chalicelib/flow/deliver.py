@@ -15,14 +15,15 @@ from chalicelib.core.complete import News
 from chalicelib.core.launch import Never, Started
 from chalicelib.core.rows import Job, Run
 from chalicelib.core.writes import Put, Replace, TakeOut
+from chalicelib.flow.apply import ref_of
 from chalicelib.flow.context import build
 from chalicelib.ports import Ports
 
 RETRY_MOST = 12
 
 
-def deliver(ports: Ports, job: Job, facts: Facts, why: str, now: Instant) -> bool:
-    """Send it and keep the history; False if the target does not take it now (the job stays, and wakes later)."""
+def deliver(ports: Ports, job: Job, facts: Facts, why: str, now: Instant) -> str | None:
+    """Send it and keep the history. Returns None, or why the target does not take it now: the job stays and wakes."""
     ready = replace(job, reason=why, event=emit.fire_event(job))
     run = launch.build_run(ready, facts, (), ports.payloads.context_uri(job.job_id), now)
     called = replace(run, calls=1, start_requested_at=now)
@@ -30,12 +31,12 @@ def deliver(ports: Ports, job: Job, facts: Facts, why: str, now: Instant) -> boo
     if isinstance(answer, Started | Never):
         ports.ledger.put_all([Put(_ended(called, answer, now))])
         ports.ledger.commit([TakeOut(job)])
-        return True
+        return None
     later = now + launch.backoff(min(job.leases, RETRY_MOST), job.job_id)
-    ports.ledger.commit(
-        [Replace(replace(job, wake_at=later, reason=answer.why, leases=job.leases + 1, rev=job.rev + 1))]
-    )
-    return True
+    waiting = replace(job, wake_at=later, reason=answer.why, leases=job.leases + 1, rev=job.rev + 1)
+    if ports.ledger.commit([Replace(waiting)]) is None:
+        ports.hints.send([ref_of(waiting)], later, now)
+    return answer.why
 
 
 def _ended(run: Run, answer: Started | Never, now: Instant) -> Run:

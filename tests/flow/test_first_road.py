@@ -8,6 +8,7 @@ CLEAN = {
     "trigger": {"type": "partition", "dataset": "flights", "by": ["year", "month", "day"]},
     "constraints": [{"type": "concurrency", "max": 2, "on_unmet": "wait"}],
 }
+ONCE = {"type": "time", "expression": "1 12 2 3 *"}
 JOIN = {
     "workflow": "join",
     "enabled": True,
@@ -116,3 +117,24 @@ def test_a_clock_trigger_starts_an_emr_run_and_coalesces_while_it_waits(world: W
     world.finish()
     world.settle()
     assert len(world.runs("tick")) == 2
+
+
+def test_a_partition_is_delivered_to_a_queue_with_its_events(world: World) -> None:
+    world.deploy(flights({"told": {**CLEAN, "workflow": "notify", "constraints": []}}))
+    world.upload(day(1))
+    world.settle()
+
+    [(run_id, message)] = world.targets.queue.messages
+    assert message["events"][0]["partition"]["day"] == "1"
+    [run] = world.runs("told")
+    assert (run.run_id, run.state) == (run_id, "SUCCEEDED")
+
+
+def test_e6_a_queue_that_refuses_gets_the_fire_later_under_the_same_id(world: World) -> None:
+    world.deploy(flights({"tick": {"workflow": "notify", "enabled": True, "trigger": ONCE}}))
+    world.targets.queue.refuse = 2
+    world.pass_by("2m")
+
+    [(run_id, _)] = world.targets.queue.messages
+    assert [run.run_id for run in world.runs("tick")] == [run_id]
+    assert world.jobs("tick") == []
