@@ -112,6 +112,8 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
     if schedule is None or workflow is None:
         return Abort(f"workflow {schedule.workflow if schedule else 'unknown'} does not exist any more")
     if job.kind == "fire" and facts.gathering is not None and facts.gathering.place != job.place:
+        if facts.gathering.job_id == job.job_id:
+            return Ghost("waits already: a stalled emitter wrote it again")
         return Coalesce(f"joined job {facts.gathering.job_id}, which was still waiting")
     return _decide_open(job, facts, schedule, workflow, now, turn)
 
@@ -173,11 +175,12 @@ def _not_claimable(job: Job, facts: Facts) -> str | None:
 
 def _unmet_abort(job: Job, facts: Facts, schedule: Schedule, asks: tuple[Ask, ...]) -> str | None:
     """The first constraint that is unmet and says abort. A retry waits instead, and so does whoever queues already."""
-    aborts = any(c.on_unmet == "abort" for c in schedule.constraints if isinstance(c, Concurrency))
-    if not aborts or job.kind == "retry" or job.waits_at is not None:
+    aborting = [c.max for c in schedule.constraints if isinstance(c, Concurrency) and c.on_unmet == "abort"]
+    if not aborting or job.kind == "retry" or job.waits_at is not None:
         return None
     for ask in asks:
         state = facts.line(ask.line)
-        if isinstance(ask, Slots) and ask.line not in job.held and not lines.admits(ask, state, 0):
-            return f"concurrency of {lines.spell(ask.line)} is not met: {state.active} of {ask.limit} in use"
+        # Each constraint is asked for its own limit: one that waits at 1 does not make one abort that allows 5.
+        if isinstance(ask, Slots) and ask.line not in job.held and state.active >= min(aborting):
+            return f"concurrency of {lines.spell(ask.line)} is not met: {state.active} of {min(aborting)} in use"
     return None

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from chalicelib.core import calendar, ids, triggers
 from chalicelib.core.calendar import DAY, Instant, Millis, iso
 from chalicelib.core.model import Schedule
-from chalicelib.core.rows import Event, Gate, Job, Record, Timer
+from chalicelib.core.rows import HISTORY, Event, Gate, Job, Record, Timer
 from chalicelib.core.triggers import TimeTrigger
 
 # Fires older than this are skipped on record when the emitter comes back (T5: catch-up `all` within one day).
@@ -101,7 +101,7 @@ def _fire(timer: Timer, leaf: str, nominal: Instant, index: int = 0) -> Job:
 def _skipped(timer: Timer, leaf: str, first: Instant, until: Instant, now: Instant) -> Record:
     record_id = ids.job_id(timer.schedule, timer.generation, f"skipped:{leaf}:{first}:{timer.rev}")
     reason = f"fires from {iso(first)} to {iso(until)} were missed by more than the catch-up window and are skipped"
-    return Record(record_id, "SKIPPED", timer.schedule, timer.generation, reason, now)
+    return Record(record_id, "SKIPPED", timer.schedule, timer.generation, reason, now, expires_at=now + HISTORY)
 
 
 def _next(leaf: object, anchor: Instant, after: Instant) -> Instant:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from chalicelib.core import ids, lines
-from chalicelib.core.calendar import DAY, MINUTE, SECOND, Instant, Millis
+from chalicelib.core.calendar import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.check import CLAIMABLE, Facts
 from chalicelib.core.lines import Ask, LineState, Route, Waiter
 from chalicelib.core.model import DEFAULT_PRIORITY, Schedule, Workflow
-from chalicelib.core.rows import GATHERING, Gate, Job, Record, Run, StartRequest
+from chalicelib.core.rows import GATHERING, HISTORY, Gate, Job, Record, Run, StartRequest
 from chalicelib.core.writes import (
     Create,
     GateIs,
@@ -26,7 +26,6 @@ from chalicelib.core.writes import (
     Write,
 )
 
-HISTORY: Millis = 180 * DAY  # H1
 # Longer than the start call's own timeout (botocore: 60 s to connect and read), so that a call under way is over.
 CALL_LEASE: Millis = 2 * MINUTE
 # A run whose state event never came is asked about after this long, then ever less often.

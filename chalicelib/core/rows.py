@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from chalicelib.core.calendar import Instant
+from chalicelib.core.calendar import DAY, Instant, Millis
 from chalicelib.core.states import JobState, RunState
 from chalicelib.core.triggers import Progress
 
@@ -20,6 +20,7 @@ EventKind = Literal["time", "partition", "program_status", "run_now"]
 RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED"]
 
 GATHERING = "PENDING"
+HISTORY: Millis = 180 * DAY  # how long runs and records are kept (H1)
 
 
 @dataclass(frozen=True, slots=True)

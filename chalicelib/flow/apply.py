@@ -9,7 +9,7 @@ from chalicelib.core import ids, match
 from chalicelib.core.calendar import DAY, Instant
 from chalicelib.core.match import Touch
 from chalicelib.core.model import Schedule
-from chalicelib.core.rows import Event, Job, Marker, Record, Subscription
+from chalicelib.core.rows import HISTORY, Event, Job, Marker, Record, Subscription
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Create, NotClosed, Put, Replace, Write
 from chalicelib.ports import Ports
@@ -80,4 +80,4 @@ def _uncorrelated(event: Event, row: Subscription, schedule: Schedule, now: Inst
     reason = (
         f"event {event.id} of {event.key} carries no value of every correlation key ({keys}) and counts for nothing"
     )
-    return Record(record_id, "DROPPED", row.schedule, row.generation, reason, now)
+    return Record(record_id, "DROPPED", row.schedule, row.generation, reason, now, expires_at=now + HISTORY)

@@ -19,7 +19,7 @@ from chalicelib.core.check import (
 )
 from chalicelib.core.complete import News
 from chalicelib.core.lines import LineState, Pace, Route
-from chalicelib.core.rows import GATHERING, Job, Record, RecordKind, Subscription
+from chalicelib.core.rows import GATHERING, HISTORY, Job, Record, RecordKind, Subscription
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put, Replace, TakeOut, Write
 from chalicelib.flow import facts as facts_of
@@ -46,8 +46,8 @@ def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None
     for _ in range(MOST_RACES):
         now = ports.clock.now()
         job = ports.jobs.job(*place)
-        if job is None or (job.closed and not job.job_id):
-            return Outcome("gone")
+        if job is None or job.closed:
+            return Outcome("gone")  # what lies under a tombstone is the drain's to take off
         facts = facts_of.gather(ports, job)
         if _is_event(job, facts, now):
             return _apply_fire(ports, job, facts, now)
@@ -174,5 +174,5 @@ def record_of(job: Job, kind: RecordKind, why: str, now: Instant) -> Record:
         reason=why,
         recorded_at=now,
         created_at=job.created_at,
-        expires_at=now + launch.HISTORY,
+        expires_at=now + HISTORY,
     )

@@ -43,10 +43,10 @@ def start_rate(ports: Ports) -> StartRate:
 
 
 def _already(ports: Ports, job: Job) -> str | None:
-    """Whether this very job has become a run or a record. Only fires and retries can come back from the dead."""
-    if job.kind not in ("fire", "retry"):
+    """Whether this very job has become a run or a record. All but a gathering job can be written again by a repeat."""
+    if job.kind == "gathering":
         return None
     if ports.runs.run(job.job_id, job.attempt) is not None:
         return f"run {job.job_id}"
-    record = ports.runs.record(job.job_id) if job.kind == "fire" else None
+    record = ports.runs.record(job.job_id) if job.kind != "retry" else None
     return f"a record ({record.kind})" if record else None

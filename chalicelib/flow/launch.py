@@ -10,7 +10,7 @@ from chalicelib.core import check, launch
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Never, Started
-from chalicelib.core.rows import Gate, Pointer, Run
+from chalicelib.core.rows import HISTORY, Gate, Pointer, Run
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put, Replace, Write
 from chalicelib.flow import complete as completing
@@ -49,6 +49,10 @@ def start(ports: Ports, run_id: str, attempt: int) -> None:
 def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> None:
     answer = target_of(ports, run).start(run, context)
     logger.info("start requested", extra={"run": run.run_id, "attempt": run.attempt, "answer": str(answer)})
+    if isinstance(answer, Never) and run.unknown_answer:
+        # An earlier call was never answered, and may be what is running: its slot is not given away unasked.
+        found = target_of(ports, run).find(run)
+        answer = Started(found) if found is not None else answer
     if isinstance(answer, Never):
         # It can never succeed, so no other attempt follows (C12).
         completing.advance_run(ports, run.run_id, run.attempt, News("FAILED", now, answer.why), may_retry=False)
@@ -112,7 +116,7 @@ def target_of(ports: Ports, run: Run) -> Target:
 
 
 def _pointer(run: Run, target_id: str) -> Pointer:
-    return Pointer(target_id, run.run_id, run.attempt, run.expires_at or run.claimed_at + launch.HISTORY)
+    return Pointer(target_id, run.run_id, run.attempt, run.expires_at or run.claimed_at + HISTORY)
 
 
 def _is_open(gate: Gate | None, run: Run) -> bool:

@@ -14,7 +14,7 @@ from chalicelib.ports import Page, Ports
 
 T = TypeVar("T")
 
-# How many days back a list without a day looks before it says "ask for an older day" by its cursor.
+# How many days back a list without a day looks: each day is a query a shard. What is older is asked for by its day.
 MOST_DAYS = 14
 
 

@@ -139,7 +139,9 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
     gate, schedule = schedules.existing(ports, name)
     page = ports.jobs.jobs(name, gate.generation, limit, None)
     waiting = [why_job(ports, job) for job in page.items if not job.closed]
-    upcoming = emit.preview(schedule, ports.clock.now(), 1) if gate.mode == "enabled" else []
+    timer = ports.catalog.timer(name) if gate.mode == "enabled" else None
+    anchors = dict.fromkeys(timer.next, timer.anchor) if timer else {}
+    upcoming = emit.preview(schedule, ports.clock.now(), 1, anchors) if timer else []
     if gate.mode != "enabled":
         why = f"the schedule is {gate.mode}: enable it, or run it now"
     elif waiting:

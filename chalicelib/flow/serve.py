@@ -11,6 +11,7 @@ from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import LeaseLine, LeaveLine, Remove, SettleLine
 from chalicelib.flow import facts
 from chalicelib.flow.check import check_job
+from chalicelib.flow.drain import drain
 from chalicelib.ports import Ports
 
 AT_ONCE = 20  # waiters read at a time
@@ -52,6 +53,9 @@ def _serve_one(ports: Ports, waiter: Waiter) -> bool:
     """Check one waiter in its turn; False if it must go on waiting, and so must all behind it."""
     place = (waiter.job_schedule, waiter.job_generation, waiter.job_place)
     job = ports.jobs.job(*place)
+    if job is not None and job.closed:
+        drain(ports, waiter.job_schedule, waiter.job_generation)
+        job = ports.jobs.job(*place)
     if job is None or job.job_id != waiter.job_id or job.waits_at != waiter.line:
         # Its job is gone or went elsewhere, which takes the row along in the same transaction: a late reader's view.
         ports.ledger.commit([Remove(waiter), LeaveLine(waiter.line)])

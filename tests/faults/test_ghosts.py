@@ -1,0 +1,107 @@
+"""Rows that come back, answers that come late, deaths in between: what a second look at the code had found."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core import lifecycle
+from chalicelib.core.launch import Never
+from chalicelib.core.rows import GATHERING
+from chalicelib.core.writes import Put
+from chalicelib.flow import schedules, serve
+from chalicelib.flow.apply import ref_of
+from tests.support.schedules import at, at_most, partitions
+from tests.support.world import World, day, flights, full
+
+LINE = "workflow:demo.flights.clean"
+
+
+def test_a_fire_that_waits_and_is_written_again_runs_once_and_leaks_no_slot(world: World) -> None:
+    world.deploy(flights({"tick": at("@every 10s", **at_most(1))}))
+    second = sorted(world.jobs("tick"), key=lambda job: job.due_at or 0)[1]
+    world.pass_by("25s")
+    assert [job.job_id for job in world.jobs("tick") if job.place == GATHERING] == [second.job_id]
+
+    world.ports.ledger.put_all([Put(second)])
+    world.hints.send([ref_of(second)], second.due_at or 0, 0)
+    world.settle()
+    world.finish()
+    world.settle()
+    world.finish()
+    world.settle()
+
+    assert second.job_id in [run.run_id for run in world.runs("tick")]
+    assert world.line(LINE).active == 0
+
+
+def test_a_refusal_for_good_after_an_unheard_start_keeps_the_run_that_lives(world: World) -> None:
+    world.deploy(flights({"a": partitions(**at_most(1))}))
+    world.targets.emr.lose_answers = 1
+    world.upload(day(1))
+    world.settle()
+    world.targets.emr.answers = [Never("AccessDenied: the role is gone")]
+    world.pass_by("5s")
+
+    [run] = world.runs("a")
+    assert (run.state, run.target_id) == ("STARTING", "00app/jr00001")
+    assert world.line(LINE).active == 1
+    world.finish()
+    assert [run.state for run in world.runs("a")] == ["SUCCEEDED"]
+
+
+def test_a_run_now_that_is_written_again_after_its_run_is_forgotten(world: World) -> None:
+    world.deploy(flights({"a": partitions()}))
+    plain = world.ports
+
+    class SlowRuns:
+        """Between its look at the history and its write, the same request goes through elsewhere."""
+
+        def attempts(self, run_id: str) -> Any:
+            found = plain.runs.attempts(run_id)
+            schedules.run_now(plain, full("a"), {}, "key")
+            world.settle()
+            return found
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(plain.runs, name)
+
+    schedules.run_now(replace(plain, runs=SlowRuns()), full("a"), {}, "key")  # type: ignore[arg-type]
+    world.settle()
+
+    assert len(world.runs("a")) == 1
+    assert world.jobs("a") == []
+
+
+def test_serving_a_queue_leaves_a_tombstone_where_it_lies(world: World) -> None:
+    world.deploy(flights({"a": partitions(**at_most(1))}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    gate, schedule = schedules.existing(world.ports, full("a"))
+    _, plan = lifecycle.disable(gate, schedule, world.clock.now(), "a Lambda that dies before it drains")
+    assert world.ports.ledger.commit(plan) is None
+
+    world.finish()
+    serve.serve(world.ports, LINE)
+
+    tombstone = world.ports.jobs.job(full("a"), gate.generation, GATHERING)
+    assert tombstone is not None
+    assert tombstone.closed
+    assert [record.kind for record in world.records("a")] == ["DROPPED"]
+    line = world.line(LINE)
+    assert (line.active, line.waiters) == (0, 0)
+
+
+def test_c1_each_concurrency_constraint_is_asked_for_its_own_limit(world: World) -> None:
+    constraints = [
+        {"type": "concurrency", "max": 1, "on_unmet": "wait"},
+        {"type": "concurrency", "max": 5, "on_unmet": "abort"},
+    ]
+    world.deploy(flights({"a": partitions(constraints=constraints)}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+
+    assert world.records("a") == []
+    assert [job.state for job in world.jobs("a")] == ["PENDING_LAUNCH"]
