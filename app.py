@@ -13,12 +13,13 @@ from typing import Any
 from chalice.app import Chalice, CloudWatchEvent, Rate, SQSEvent
 
 from chalicelib import handlers
-from chalicelib.web import definitions, history, schedules
+from chalicelib.web import definitions, history, openapi, schedules
 
 app = Chalice(app_name="sluice")
 app.register_blueprint(definitions.routes)
 app.register_blueprint(schedules.routes)
 app.register_blueprint(history.routes)
+app.register_blueprint(openapi.routes)
 
 
 @app.schedule(Rate(1, unit=Rate.MINUTES))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, get_args
 
 from chalicelib.core.calendar import SECOND, Instant
 from chalicelib.core.errors import invalid
-from chalicelib.core.sweep import Ref
+from chalicelib.core.sweep import Ref, RefKind
 from chalicelib.ports import LONGEST_DELAY
 
 MOST_REFS = 50  # per message: well below SQS's 256 KB, and as many as one Lambda gets through in time
@@ -42,6 +42,12 @@ def decode(body: str) -> tuple[tuple[Ref, ...], Instant]:
     """The refs of a hint and the instant that it is about. Raises for a body that is none, so that it is redriven."""
     try:
         hint = json.loads(body)
-        return tuple(Ref(kind, tuple(parts)) for kind, *parts in hint["refs"]), int(hint["due"])
-    except (ValueError, KeyError, TypeError) as error:
+        return tuple(_ref(ref) for ref in hint["refs"]), int(hint["due"])
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
         raise invalid("body", 'a hint such as {"due": 0, "refs": [["job", ...]]}', body) from error
+
+
+def _ref(ref: object) -> Ref:
+    if not isinstance(ref, list) or not ref or ref[0] not in get_args(RefKind):
+        raise TypeError(f"expected a list that begins with one of {get_args(RefKind)}, got {ref!r}")
+    return Ref(ref[0], tuple(str(part) for part in ref[1:]))

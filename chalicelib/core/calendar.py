@@ -27,9 +27,12 @@ MINUTE: Millis = 60 * SECOND
 HOUR: Millis = 60 * MINUTE
 DAY: Millis = 24 * HOUR
 
+LONGEST: Millis = 3_653 * DAY
+MOST_TEXT = 200  # characters of a duration or an expression; nothing that a person writes is longer
+
 _UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 _GO = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
-_ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+_ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
 _ISO_UNITS = (7 * DAY, DAY, HOUR, MINUTE, SECOND)
 
 MACROS = {
@@ -47,16 +50,16 @@ _SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC).replace(tzinfo=None)  # wall time: 
 
 
 def duration(text: str, field: str = "duration") -> Millis:
-    """``1h30m`` or ``PT1H30M`` as milliseconds. Raises ``invalid`` for anything else, and for zero."""
+    """``1h30m`` or ``PT1H30M`` as milliseconds. Raises ``invalid`` for anything else, zero, and more than ten years."""
     total = 0.0
-    cleaned = text.strip()
+    cleaned = text.replace(" ", "") if len(text) <= MOST_TEXT else ""
     iso = _ISO.fullmatch(cleaned.upper())
     if iso and any(iso.groups()):
         total = sum(float(part) * unit for part, unit in zip(iso.groups(), _ISO_UNITS, strict=True) if part)
     elif cleaned and not _GO.sub("", cleaned):
         total = sum(float(number) * _UNITS[unit] for number, unit in _GO.findall(cleaned))
-    if total < 1:
-        raise invalid(field, "a duration such as 90s, 1h30m, 2d or PT5M, longer than nothing", text)
+    if not 1 <= total <= LONGEST:
+        raise invalid(field, "a duration such as 90s, 1h30m, 2d or PT5M, from 1ms to 10 years", text)
     return round(total)
 
 
@@ -101,6 +104,8 @@ def zone(name: str, field: str = "zone") -> ZoneInfo:
 def check_expression(expression: str, zone_name: str = "UTC") -> None:
     """Refuse what could never fire. Raises ``invalid`` naming field, expected and got."""
     zone(zone_name)
+    if len(expression) > MOST_TEXT:
+        raise invalid("expression", f"at most {MOST_TEXT} characters", expression)
     interval = _interval(expression)
     if interval is not None:
         if interval < SECOND:
@@ -109,7 +114,7 @@ def check_expression(expression: str, zone_name: str = "UTC") -> None:
     cron = _cron(expression)
     try:
         croniter(cron, _SOME_DAY, max_years_between_matches=_HORIZON_YEARS).get_next(datetime)
-    except CroniterError as error:
+    except (CroniterError, ValueError) as error:
         if "find next date" in str(error):
             hint = "no such date exists in any year; correct day of month or month"
             raise invalid("expression", "a cron expression that some date matches", expression, hint) from None
@@ -148,7 +153,7 @@ def _interval(expression: str) -> Millis | None:
 def _cron(expression: str) -> str:
     text = expression.strip()
     cron = MACROS.get(text.lower(), text)
-    if len(cron.split()) != 5 or re.search(r"(?i)[^\w\s*/,?-]|\b[hlr]\b", cron):
+    if len(cron.split()) != 5 or re.search(r"(?i)[^\w\s*/,?-]|(?<![a-z])[hlrw](?![a-z])", cron):
         expected = "a 5-field cron expression such as '0 5 * * mon-fri', a macro such as @daily, or '@every 1h30m'"
         raise invalid("expression", expected, expression)
     return cron

@@ -54,12 +54,13 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         leases=0,
     )
     if state == "RUNNING":
-        moved = replace(moved, started_at=news.at)
+        moved = replace(moved, started_at=news.at, running_at=now)
     else:
-        moved = replace(moved, ended_at=news.at)
+        # A retry that is dropped makes its run FAILED; the attempt has ended long before.
+        moved = replace(moved, ended_at=news.at if run.ended_at is None else run.ended_at)
         if state == "SUCCEEDED" and run.state == "STARTING":
             # Its start was never told; whoever waits for STARTED still gets it, before COMPLETED.
-            moved = replace(moved, started_at=news.at, announce=(*run.announce, "STARTED"))
+            moved = replace(moved, started_at=news.at, running_at=now, announce=(*run.announce, "STARTED"))
     moved = replace(moved, announce=match.announced(moved))
     return Advance(replace(moved, wake_at=_wake(moved, now)), retry)
 

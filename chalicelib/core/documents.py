@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
@@ -43,6 +44,11 @@ Reference = Annotated[str, AfterValidator(_check_reference)]
 Duration = Annotated[str, AfterValidator(_check_duration)]
 Tags = Annotated[dict[str, str], Field(max_length=50)]
 Properties = dict[str, Any]
+
+
+def one_of(tag: Callable[[Any], str], expected: str) -> Discriminator:
+    """Tells the members of any other union apart, so that a fault is told of the one that was meant."""
+    return Discriminator(tag, custom_error_type="unknown_type", custom_error_message=f"expected {expected}")
 
 
 def by_type(kinds: tuple[str, ...]) -> Discriminator:

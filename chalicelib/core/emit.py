@@ -15,6 +15,8 @@ from chalicelib.core.triggers import TimeTrigger
 CATCH_UP_WINDOW: Millis = DAY
 # How many fires of one timer are prepared in one go; the rest follows with the next look.
 MOST_FIRES = 500
+# How many skipped fires are counted one by one; beyond, the record says "at least".
+MOST_COUNTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +53,10 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Em
         nominal = timer.next[leaf.id]
         oldest = now - CATCH_UP_WINDOW
         if nominal < oldest:
-            skipped.append(_skipped(timer, leaf.id, nominal, oldest, now))
+            first, missed = nominal, 0
+            while nominal < oldest and missed < MOST_COUNTED:
+                nominal, missed = _next(leaf.trigger, timer.anchor, nominal), missed + 1
+            skipped.append(_skipped(timer, leaf.id, (first, oldest), missed, now))
             nominal = _next(leaf.trigger, timer.anchor, oldest - 1)
         while nominal < horizon and len(fires) < MOST_FIRES:
             fires.append(_fire(timer, leaf.id, nominal))
@@ -98,10 +103,13 @@ def _fire(timer: Timer, leaf: str, nominal: Instant, index: int = 0) -> Job:
     )
 
 
-def _skipped(timer: Timer, leaf: str, first: Instant, until: Instant, now: Instant) -> Record:
+def _skipped(timer: Timer, leaf: str, span: tuple[Instant, Instant], missed: int, now: Instant) -> Record:
+    first, until = span
     record_id = ids.job_id(timer.schedule, timer.generation, f"skipped:{leaf}:{first}:{timer.rev}")
-    reason = f"fires from {iso(first)} to {iso(until)} were missed by more than the catch-up window and are skipped"
-    return Record(record_id, "SKIPPED", timer.schedule, timer.generation, reason, now, expires_at=now + HISTORY)
+    least = "at least " if missed == MOST_COUNTED else ""
+    reason = f"{least}{missed} fires from {iso(first)} to {iso(until)} were missed by more than a day and are skipped"
+    kept = now + HISTORY
+    return Record(record_id, "SKIPPED", timer.schedule, timer.generation, reason, now, count=missed, expires_at=kept)
 
 
 def _next(leaf: object, anchor: Instant, after: Instant) -> Instant:

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
 
 # code -> HTTP status. The codes are public: they never change their meaning.
 STATUS = {
@@ -77,21 +78,58 @@ def from_validation(error: ValidationError) -> SluiceError:
     """Our shape for what pydantic found. The first fault is told in full, the number of others is told."""
     faults = error.errors(include_url=False)
     first = faults[0]
-    field = ".".join(str(part) for part in first["loc"] if not _is_tag(part))
-    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    field = ".".join(_path(first["loc"]))
+    others = {path for fault in faults if not field.startswith(path := ".".join(_path(fault["loc"])))}
+    more = f" (and {len(others)} more)" if others else ""
     carried = (first.get("ctx") or {}).get("error")
     if isinstance(carried, SluiceError):
-        inner = carried.field or ""
-        path = ".".join(part for part in (field, inner) if part)
+        path = ".".join(part for part in (field, carried.field or "") if part)
         return SluiceError(carried.code, carried.message + more, path or None, carried.hint)
     if first["type"] == "extra_forbidden":
         name = str(first["loc"][-1])
         return SluiceError("unknown_field", f"unknown field {name!r}{more}", field, "remove it, or check its spelling")
     if first["type"] == "missing":
         return SluiceError("invalid", f"expected a value, got nothing{more}", field, "add the field")
-    message = first["msg"].removeprefix("Value error, ")
-    message = message[:1].lower() + message[1:]
-    return SluiceError("invalid", f"{message}, got {_short(first.get('input'))}{more}", field or None)
+    message = f"{_expected(first)}, got {_short(first.get('input'))}{more}"
+    return SluiceError("invalid", message, field or None)
+
+
+# What pydantic calls a fault, in the words of JSON.
+_WORDS = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_parsing": "a whole number",
+    "int_from_float": "a whole number",
+    "bool_type": "true or false",
+    "bool_parsing": "true or false",
+    "dict_type": "an object",
+    "model_type": "an object",
+    "model_attributes_type": "an object",
+    "list_type": "a list",
+    "tuple_type": "a list",
+    "string_pattern_mismatch": "text that matches {pattern}",
+    "literal_error": "{expected}",
+    "too_short": "at least {min_length} item{s}",
+    "too_long": "at most {max_length} items",
+    "string_too_long": "at most {max_length} characters",
+    "string_too_short": "at least {min_length} characters",
+    "greater_than_equal": "greater than or equal to {ge}",
+    "less_than_equal": "less than or equal to {le}",
+}
+
+
+def _expected(fault: ErrorDetails) -> str:
+    words = _WORDS.get(fault["type"])
+    if words is None:
+        message = fault["msg"].removeprefix("Value error, ")
+        return message[:1].lower() + message[1:]
+    context = fault.get("ctx") or {}
+    return "expected " + words.format(**context, s="" if context.get("min_length") == 1 else "s")
+
+
+def _path(location: tuple[int | str, ...]) -> list[str]:
+    """Where a fault is, as the user wrote it: without the tags of unions and pydantic's mark of a dictionary's key."""
+    return [str(part) for part in location if not _is_tag(part) and part != "[key]"]
 
 
 def _is_tag(part: object) -> bool:

@@ -14,7 +14,8 @@ DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 
 def digest(*parts: object, length: int = 20) -> str:
     """A hexadecimal digest (``length`` * 4 bits) of the parts, which may hold any character."""
-    text = "\x1f".join(str(part) for part in parts)
+    texts = [str(part) for part in parts]
+    text = "".join(f"{len(part)}:{part}" for part in texts)
     return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 

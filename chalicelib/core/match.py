@@ -14,6 +14,8 @@ from chalicelib.core.rows import GATHERING, Event, Job, Run, Subscription
 from chalicelib.core.states import PROGRAM_STATUS
 from chalicelib.core.triggers import Progress
 
+LONGEST_PLACE = 500
+
 
 @dataclass(frozen=True, slots=True)
 class Located:
@@ -73,7 +75,7 @@ def status_event(run: Run, status: str) -> Event:
         key=triggers.status_key(run.workflow, status),
         instant=at,
         # Our own clock, as for every other event: the target's may tell whole seconds, or be ahead of an enable.
-        accepted_at=run.moved_at or at,
+        accepted_at=(run.running_at if status == "STARTED" else run.moved_at) or at,
         partition=run.partition,
         workflow=run.workflow,
         run_id=run.run_id,
@@ -102,7 +104,11 @@ def gathering_place(correlation: Mapping[str, str] | None) -> str:
     """The sort key of the gathering job, one per value of the correlation keys."""
     if not correlation:
         return GATHERING
-    return f"{GATHERING}#" + "/".join(quote(value, safe="") for value in correlation.values())
+    place = "/".join(quote(value, safe="").replace("~", "%7E") for value in correlation.values())
+    # A sort key holds 1,024 bytes; a digest stands for what is long. No quoted value begins with '~'.
+    return (
+        f"{GATHERING}#{place}" if len(place) <= LONGEST_PLACE else f"{GATHERING}#~{ids.digest(*correlation.values())}"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +141,7 @@ def gather(
         return grown
     verdict = triggers.evaluate(schedule.trigger, progress)
     if verdict.met:
-        accepted = max(touch.event.accepted_at for touch in touches)
+        accepted = max(gathered.last_at for gathered in progress.values())
         return replace(
             grown, state="PENDING_CONSTRAINTS", met_at=now, accepted_at=accepted, reason=verdict.why, wake_at=now
         )

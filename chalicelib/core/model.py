@@ -21,6 +21,7 @@ from chalicelib.core.documents import (
     Reference,
     Tags,
     by_type,
+    one_of,
 )
 from chalicelib.core.errors import invalid
 from chalicelib.core.triggers import (
@@ -32,6 +33,7 @@ from chalicelib.core.triggers import (
 )
 
 DEFAULT_PRIORITY = 5
+MOST_PREFIX = 900  # bytes: an S3 key has 1,024, and the partition and the file want some too
 
 
 class Described(Document):
@@ -104,8 +106,8 @@ class Readiness(Document):
 class Dataset(Described):
     """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``."""
 
-    bucket: str = Field(min_length=3, max_length=63)
-    prefix: str = Field(max_length=900)
+    bucket: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
+    prefix: str
     keys: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")], ...] = Field(
         min_length=1, max_length=10
     )
@@ -114,6 +116,8 @@ class Dataset(Described):
     @field_validator("prefix")
     @classmethod
     def _names_a_folder(cls, prefix: str) -> str:
+        if len(prefix.encode()) > MOST_PREFIX:
+            raise invalid("", f"a prefix of at most {MOST_PREFIX} bytes", prefix)
         if not prefix.endswith("/") or prefix.startswith("/") or "//" in prefix:
             raise invalid("", "a prefix that ends with '/' and does not begin with one, such as raw/flights/", prefix)
         return prefix
@@ -137,6 +141,15 @@ class Timeout(Document):
         return duration(self.after)
 
 
+TimeoutOrNever = Annotated[
+    Annotated[Timeout, Tag("@timeout")] | Annotated[Literal["never"], Tag("@never")],
+    one_of(
+        lambda value: "@never" if value == "never" else "@timeout" if isinstance(value, dict | Timeout) else "@other",
+        "an object with after and then, or 'never'",
+    ),
+]
+
+
 class Schedule(Described):
     """A workflow, the trigger that starts it, the constraints its launch must meet, and its properties."""
 
@@ -146,7 +159,7 @@ class Schedule(Described):
     constraints: tuple[AnyConstraint, ...] = Field(default=(), max_length=20)
     properties: Properties = Field(default_factory=dict)
     priority: int | None = Field(default=None, ge=0, le=9)
-    timeout: Timeout | Literal["never"] = Timeout()
+    timeout: TimeoutOrNever = Timeout()
 
     @model_validator(mode="before")
     @classmethod
@@ -162,6 +175,8 @@ class Schedule(Described):
     @model_validator(mode="after")
     def _fits_together(self) -> Schedule:
         triggers.check_size(self.trigger)
+        if len(set(self.by)) < len(self.by):
+            raise invalid("by", "distinct correlation keys", list(self.by))
         if self.by and triggers.time_leaves(self.trigger):
             hint = "a fire time belongs to no partition; use two schedules"
             raise invalid("by", "correlation keys only where every leaf is about partitions (T19)", list(self.by), hint)

@@ -186,9 +186,9 @@ class StartRequest:
 class Run:
     """One attempt of a run: outbox while STARTING, then history. ``permits`` are given back when it ends.
 
-    ``started_at`` and ``ended_at`` are the target's instants, ``moved_at`` is ours: when the state was taken in, and
-    so when its status was accepted as an event. ``cancel`` says that its end is wanted: whoever attends to it asks the
-    target for that, until it has ended.
+    ``started_at`` and ``ended_at`` are the target's instants. ``moved_at`` is ours: when the state was taken in, and so
+    when its status was accepted as an event; ``running_at`` is the same for STARTED, which may be told later.
+    ``cancel`` says that its end is wanted: whoever attends to it asks the target for that, until it has ended.
     """
 
     run_id: str
@@ -212,6 +212,7 @@ class Run:
     started_at: Instant | None = None
     ended_at: Instant | None = None
     moved_at: Instant | None = None
+    running_at: Instant | None = None
     correlation: Mapping[str, str] | None = None
     partition: Mapping[str, str] | None = None
     event: Event | None = None

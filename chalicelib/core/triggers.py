@@ -161,7 +161,8 @@ def _evaluate(trigger: AnyTrigger, progress: Mapping[str, Progress], numbered: I
             missing = tuple(text for verdict in verdicts if not verdict.met for text in verdict.missing)
             return Verdict(all(verdict.met for verdict in verdicts), came, missing)
         choices = " or ".join(" and ".join(verdict.missing) for verdict in verdicts if verdict.missing)
-        return Verdict(any(verdict.met for verdict in verdicts), came, (choices,))
+        met = any(verdict.met for verdict in verdicts)
+        return Verdict(met, came, () if met else (choices,))
     return _leaf_verdict(trigger, progress.get(next(numbered).id))
 
 
@@ -181,7 +182,8 @@ def _came(leaf: LeafTrigger, progress: Progress) -> str:
         return f"the time {calendar.describe(leaf.expression, leaf.zone)} came {since}"
     if isinstance(leaf, PartitionTrigger):
         return f"{_count(progress.count, 'partition')} of {leaf.dataset} came {since}"
-    return f"{leaf.workflow} reached {_either(leaf.statuses)} {since}"
+    times = "" if progress.count == 1 else f" {progress.count} times"
+    return f"{leaf.workflow} reached {_either(leaf.statuses)}{times} {since}"
 
 
 def _missing(leaf: LeafTrigger, lacking: int) -> str:

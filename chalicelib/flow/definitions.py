@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,8 @@ from chalicelib.core.writes import Create, Delete, PutDefinition, Write
 from chalicelib.flow import facts
 from chalicelib.flow.apply import MOST_RACES
 from chalicelib.ports import Kind, Ports
+
+MOST_DOCUMENT = 300_000  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +34,7 @@ def put(
     """Create or replace a document. Putting what is there changes nothing; last write wins, unless ``if_match``."""
     if kind == "dataset":
         document = resolve_bucket(ports, document)
+    check_size(document)
     for _ in range(MOST_RACES):
         old = ports.catalog.definition(kind, name)
         if if_match is not None and if_match != (old.version if old else None):
@@ -44,6 +48,14 @@ def put(
         if ports.ledger.commit(plan) is None:
             return Change("replaced" if old else "created", new.version)
     raise errors.changed_meanwhile(f"{kind} {name}")
+
+
+def check_size(document: Mapping[str, Any]) -> None:
+    """A row holds 400 KB in DynamoDB; a document leaves room for what stands beside it."""
+    size = len(json.dumps(document).encode())
+    if size > MOST_DOCUMENT:
+        hint = "put large data into S3 and pass a reference"
+        raise SluiceError("too_large", f"expected a document of at most {MOST_DOCUMENT} bytes, got {size}", None, hint)
 
 
 def get(ports: Ports, kind: Kind, name: str) -> Definition:
@@ -88,10 +100,14 @@ def _prefix_plan(ports: Ports, new: Definition, old: Definition | None) -> list[
         return []
     owner = ports.catalog.dataset_at(dataset.bucket, dataset.prefix)
     if owner is not None:
-        got = f"{dataset.bucket}/{dataset.prefix}, which belongs to dataset {owner}"
-        raise SluiceError("conflict", f"expected a prefix of its own, got {got}", "prefix", "choose another prefix")
+        raise prefix_taken(dataset.bucket, dataset.prefix, owner)
     plan: list[Write] = [Create(PrefixRow(dataset.bucket, dataset.prefix, new.name))]
     return [*plan, Delete(PrefixRow(before.bucket, before.prefix, new.name))] if before else plan
+
+
+def prefix_taken(bucket: str, prefix: str, owner: str) -> SluiceError:
+    got = f"{bucket}/{prefix}, which belongs to dataset {owner}"
+    return SluiceError("conflict", f"expected a prefix of its own, got {got}", "prefix", "choose another prefix")
 
 
 def _referrers(ports: Ports, kind: Kind, name: str) -> list[str]:

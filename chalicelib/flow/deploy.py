@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import errors
+from chalicelib.core import errors, triggers
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.model import App
-from chalicelib.core.rows import Definition
+from chalicelib.core.rows import Definition, Subscription, Version
 from chalicelib.flow import definitions, facts, schedules
-from chalicelib.ports import Kind, Ports
+from chalicelib.ports import Kind, Page, Ports
 
 Report = dict[str, list[str]]
 
@@ -69,12 +69,25 @@ def _check(ports: Ports, name: str, document: App) -> None:
     """All references of all schedules, seen with the document's own parts as if they were stored."""
     namespace, _, app = name.partition(".")
     seen = replace(ports, catalog=Foreseen(ports, name, document))
+    _check_prefixes(ports, namespace, document)
     for short, schedule in document.schedules.items():
         try:
             full = schedule.definition().resolved(namespace, app)
             schedules.check_references(seen, f"{name}.{short}", full)
         except SluiceError as error:
             raise error.under(f"schedules.{short}") from None
+
+
+def _check_prefixes(ports: Ports, namespace: str, document: App) -> None:
+    """A prefix belongs to one dataset: refused here, for halfway through a deployment is too late."""
+    taken: dict[tuple[str, str], str] = {}
+    for short, dataset in document.datasets.items():
+        body = definitions.resolve_bucket(ports, dataset.model_dump(mode="json"))
+        place = (str(body["bucket"]), dataset.prefix)
+        owner = taken.setdefault(place, ports.catalog.dataset_at(*place) or f"{namespace}.{short}")
+        if owner != f"{namespace}.{short}":
+            raise definitions.prefix_taken(*place, owner).under(f"datasets.{short}")
+        taken[place] = f"{namespace}.{short}"
 
 
 class Foreseen:
@@ -84,9 +97,38 @@ class Foreseen:
         self._catalog = ports.catalog
         now = ports.clock.now()
         self._rows = {(kind, full): Definition(kind, full, body, 0, now) for kind, full, body in _parts(name, document)}
+        namespace, _, app = name.partition(".")
+        self._schedules = {
+            f"{name}.{short}": schedule.definition().resolved(namespace, app)
+            for short, schedule in document.schedules.items()
+        }
+        self._enabled = {f"{name}.{short}" for short, each in document.schedules.items() if each.enabled}
 
     def definition(self, kind: Kind, name: str) -> Definition | None:
         return self._rows.get((kind, name)) or self._catalog.definition(kind, name)
+
+    def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]:
+        page = self._catalog.definitions(kind, parent, limit, cursor)
+        own = [row for (known, full), row in self._rows.items() if (known, full.rpartition(".")[0]) == (kind, parent)]
+        return Page((*page.items, *own), page.cursor)
+
+    def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
+        """The index as the document leaves it: its schedules' old rows gone, those of its enabled ones in."""
+        page = self._catalog.subscriptions(event_key, limit, cursor)
+        own = [
+            Subscription(event_key, name, 0, 0, leaf.id, 0)
+            for name, schedule in self._schedules.items()
+            if name in self._enabled
+            for leaf in triggers.leaves(schedule.trigger)
+            if event_key in triggers.event_keys(leaf.trigger)
+        ]
+        return Page((*(row for row in page.items if row.schedule not in self._schedules), *own), page.cursor)
+
+    def version(self, schedule: str, version: int) -> Version | None:
+        own = self._schedules.get(schedule) if version == 0 else None
+        if own is None:
+            return self._catalog.version(schedule, version)
+        return Version(schedule, 0, own.model_dump(mode="json"), 0)
 
     def __getattr__(self, attribute: str) -> Any:
         return getattr(self._catalog, attribute)

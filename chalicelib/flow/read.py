@@ -175,7 +175,7 @@ def why_run(run: Run) -> View:
 
 def find_job(ports: Ports, job_id: str) -> Job:
     job = ports.jobs.find(job_id)
-    if job is None:
+    if job is None or job.closed:
         run = ports.runs.attempts(job_id)
         record = None if run else ports.runs.record(job_id)
         hint = "it has become a run: ask for the run of the same id" if run else None

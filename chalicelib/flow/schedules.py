@@ -13,6 +13,7 @@ from chalicelib.core.triggers import PartitionTrigger, ProgramStatusTrigger
 from chalicelib.core.writes import Create, GateIs
 from chalicelib.flow import emit, facts
 from chalicelib.flow.apply import MOST_RACES, ref_of
+from chalicelib.flow.definitions import check_size
 from chalicelib.flow.drain import drain
 from chalicelib.ports import Ports
 
@@ -23,6 +24,7 @@ def put(ports: Ports, name: str, document: NewSchedule, by: str, if_match: int |
     """Create or replace a schedule. Returns its gate and whether it is new. Putting what is there changes nothing."""
     namespace, app, _ = name.split(".")
     new = document.definition().resolved(namespace, app)
+    check_size(new.model_dump(mode="json"))
     check_references(ports, name, new)
     for _ in range(MOST_RACES):
         gate = ports.catalog.gate(name)

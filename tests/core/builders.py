@@ -1,0 +1,107 @@
+"""Small documents and rows for tests of the core: everything has a default, a test names what it is about."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import settings
+
+from chalicelib.core.calendar import SECOND, Instant, iso, parse_instant
+from chalicelib.core.check import Facts, StartRate
+from chalicelib.core.model import Dataset, Schedule, Workflow
+from chalicelib.core.rows import GATHERING, Event, Gate, Job, Run, StartRequest
+from chalicelib.core.triggers import AllTrigger, AnyOfTrigger, AnyTrigger, Progress
+
+NOON = parse_instant("2026-03-02T12:00:00Z")
+NAME = "demo.flights.clean"
+LINE = f"workflow:{NAME}"
+EMR_LINE = "emr:app-1"
+RATE = StartRate("app-1", 1 * SECOND, 20)
+
+# A gate must not depend on how busy the machine is, so no example has a deadline.
+brief = settings(max_examples=60, deadline=None)
+thorough = settings(max_examples=200, deadline=None)
+
+PARTITION: dict[str, Any] = {"type": "partition", "dataset": "demo.flights"}
+WEATHER: dict[str, Any] = {"type": "partition", "dataset": "demo.weather"}
+CLEANED: dict[str, Any] = {"type": "program_status", "workflow": "demo.flights.clean"}
+TICK: dict[str, Any] = {"type": "time", "expression": "@every 10s"}
+EMR: dict[str, Any] = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
+SQS: dict[str, Any] = {"type": "sqs", "queue_url": "https://sqs.example/queue"}
+
+
+def all_of(*children: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "all", "triggers": list(children)}
+
+
+def any_of(*children: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "any", "triggers": list(children)}
+
+
+def concurrency(most: int, on_unmet: str = "abort") -> dict[str, Any]:
+    return {"type": "concurrency", "max": most, "on_unmet": on_unmet}
+
+
+def schedule(trigger: dict[str, Any] | None = None, **fields: Any) -> Schedule:
+    return Schedule.model_validate({"workflow": NAME, "trigger": trigger or PARTITION, **fields})
+
+
+def trigger(document: dict[str, Any]) -> AnyTrigger:
+    return schedule(document).trigger
+
+
+def workflow(target: dict[str, Any] | None = None, **fields: Any) -> Workflow:
+    return Workflow.model_validate({"target": target or EMR, **fields})
+
+
+def dataset(**fields: Any) -> Dataset:
+    keys = ["year", "month", "day"]
+    return Dataset.model_validate({"bucket": "lake", "prefix": "raw/flights/", "keys": keys, **fields})
+
+
+def gate(**fields: Any) -> Gate:
+    return Gate(**{"schedule": NAME, "generation": 7, "version": 1, "mode": "enabled", "updated_at": NOON, **fields})
+
+
+def job(kind: str = "gathering", **fields: Any) -> Job:
+    place = {"gathering": GATHERING, "fire": f"FIRE#{iso(NOON)}#0#0", "retry": "RETRY#r#2", "run_now": "RUNNOW#1"}[kind]
+    state = "PENDING_TRIGGER" if kind == "gathering" else "PENDING_CONSTRAINTS"
+    given = {"schedule": NAME, "generation": 7, "place": place, "job_id": f"{NAME}.7.first", "kind": kind}
+    return Job(**{**given, "state": state, "created_at": NOON, **fields})
+
+
+def met(**fields: Any) -> Job:
+    """A gathering job whose one partition has come."""
+    gathered = {"0": Progress(1, NOON, NOON)}
+    return job(**{"leaves": gathered, "state": "PENDING_CONSTRAINTS", "met_at": NOON, **fields})
+
+
+def facts(**fields: Any) -> Facts:
+    return Facts(**{"gate": gate(), "schedule": schedule(), "workflow": workflow(), "start_rate": RATE, **fields})
+
+
+def run(state: str = "STARTING", **fields: Any) -> Run:
+    request = StartRequest(EMR, {"day": "1"}, "s3://control/context.json", "token", f"{NAME}.7.first-1")
+    given = {"run_id": f"{NAME}.7.first", "attempt": 1, "schedule": NAME, "generation": 7, "workflow": NAME}
+    told = {"state": state, "request": request, "permits": (LINE, EMR_LINE), "fired_by": "trigger met"}
+    counted = {"claimed_at": NOON, "created_at": NOON, "priority": 5, "attempts": 1, "kind": "gathering"}
+    return Run(**{**given, **told, **counted, **fields})
+
+
+def partition_event(name: str = "e1", at: Instant = NOON, **values: str) -> Event:
+    return Event(name, "partition", "partition:demo.flights", at, at, partition=values or {"year": "2013"})
+
+
+def at(event: Event, instant: Instant) -> Event:
+    return replace(event, instant=instant, accepted_at=instant)
+
+
+def only_leaves(tree: AnyTrigger) -> list[str]:
+    """The ids of a tree's leaves, counted without the code under test."""
+    count = sum(len(only_leaves(child)) for child in tree.triggers) if _is_group(tree) else 1
+    return [str(number) for number in range(count)]
+
+
+def _is_group(tree: AnyTrigger) -> bool:
+    return isinstance(tree, AllTrigger | AnyOfTrigger)

@@ -1,0 +1,78 @@
+"""The state machine of runs, whole: every pair of states is either a move of the table or refused."""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import get_args
+
+import pytest
+
+from chalicelib.core import states
+from chalicelib.core.states import RUN_MOVES, RunState
+
+STATES: tuple[RunState, ...] = get_args(RunState)
+MOVES = {(old, new) for old, moves in RUN_MOVES.items() for new in moves}
+
+
+def test_the_table_names_every_state_and_no_other() -> None:
+    assert set(RUN_MOVES) == set(STATES)
+    assert {new for _, new in MOVES} <= set(STATES)
+    assert set(states.PROGRAM_STATUS) <= set(STATES)
+    assert set(states.EMR_STATE.values()) <= set(STATES)
+
+
+@pytest.mark.parametrize("state", STATES)
+def test_a_run_that_is_over_moves_no_more_except_from_retrying_to_failed(state: RunState) -> None:
+    if states.is_terminal(state):
+        assert RUN_MOVES[state] == (("FAILED",) if state == "RETRYING" else ())
+    else:
+        assert RUN_MOVES[state]
+
+
+def test_every_state_is_reached_from_starting() -> None:
+    reached: set[RunState] = {"STARTING"}
+    for _ in STATES:
+        reached |= {new for old, new in MOVES if old in reached}
+    assert reached == set(STATES)
+
+
+def test_no_way_leads_back_to_a_state_once_left() -> None:
+    """Old news can be told from new by the table alone only if there is no circle in it."""
+    ahead = {state: set(RUN_MOVES[state]) for state in STATES}
+    for _ in STATES:
+        ahead = {state: after.union(*(ahead[each] for each in after)) for state, after in ahead.items()}
+    assert all(state not in after for state, after in ahead.items())
+
+
+def test_a_run_that_runs_was_asked_for_so_it_cannot_be_withdrawn() -> None:
+    assert states.may_move("STARTING", "ABORTED")
+    assert not states.may_move("RUNNING", "ABORTED")
+
+
+@pytest.mark.parametrize(("old", "new"), list(product(STATES, STATES)))
+def test_a_move_is_made_if_the_table_has_it_and_raises_if_not(old: RunState, new: RunState) -> None:
+    assert states.may_move(old, new) is ((old, new) in MOVES)
+    if (old, new) in MOVES:
+        assert states.move(old, new) == new
+        return
+    with pytest.raises(ValueError, match=f"cannot go from {old} to {new}") as caught:
+        states.move(old, new)
+    allowed = RUN_MOVES[old]
+    assert all(state in str(caught.value) for state in allowed)
+    assert allowed or str(caught.value).endswith("it may go to nothing")
+
+
+def test_t10_what_is_announced_is_how_a_run_stands_and_a_failed_attempt_is_told_to_nobody() -> None:
+    assert states.PROGRAM_STATUS == {
+        "RUNNING": "STARTED",
+        "SUCCEEDED": "COMPLETED",
+        "FAILED": "FAILED",
+        "CANCELLED": "KILLED",
+    }
+
+
+def test_w7_every_state_of_an_emr_job_run_is_known() -> None:
+    assert set(states.EMR_STATE) == {
+        *("SUBMITTED", "PENDING", "SCHEDULED", "QUEUED", "RUNNING"),
+        *("SUCCESS", "FAILED", "CANCELLING", "CANCELLED"),
+    }

@@ -1,0 +1,214 @@
+"""Who may import whom, what the core may not touch, and how long a file may be: the rules of the house, enforced.
+
+core  <-  ports  <-  flow  <-  web          (an arrow points at what is imported)
+             ^-  aws        wiring joins them, handlers and app.py are entry points
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+LONGEST = 300
+SOURCES = {".py", ".yaml", ".yml", ".sh", ".html", ".js", ".css"}
+# Spelled in two parts, so that this file does not break the rule that it states.
+PRIVATE = re.compile(r"(?<![\w.])/" + r"work\b|\.\./" + r"shared\b")
+
+
+class Import(NamedTuple):
+    module: str
+    line: int
+    in_function: bool
+
+    @property
+    def top(self) -> str:
+        return self.module.partition(".")[0]
+
+
+@cache
+def kept() -> tuple[Path, ...]:
+    """The files that git keeps, or would keep: what is ignored is nobody's business here."""
+    command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return tuple(path for name in sorted(filter(None, listed.split("\0"))) if (path := ROOT / name).is_file())
+
+
+@cache
+def tree(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(), str(path))
+
+
+def modules(folder: str) -> list[Path]:
+    found = [path for path in kept() if path.suffix == ".py" and path.is_relative_to(ROOT / folder)]
+    assert found, f"expected modules under {folder}, found none"
+    return found
+
+
+def name_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imports(path: Path) -> list[Import]:
+    return list(_imports(tree(path), path, in_function=False))
+
+
+def _imports(node: ast.AST, path: Path, in_function: bool) -> Iterator[Import]:
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.Import):
+            yield from (Import(alias.name, child.lineno, in_function) for alias in child.names)
+        elif isinstance(child, ast.ImportFrom):
+            # `from package import x` names either a module or something in one; the longer name tells more.
+            base = _base(child, path)
+            yield from (Import(f"{base}.{alias.name}", child.lineno, in_function) for alias in child.names)
+        inside = in_function or isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda)
+        yield from _imports(child, path, inside)
+
+
+def _base(node: ast.ImportFrom, path: Path) -> str:
+    if node.level == 0:
+        return node.module or ""
+    package = path.relative_to(ROOT).parts[: -node.level]
+    return ".".join([*package, *([node.module] if node.module else [])])
+
+
+def breaches(folder: str, *allowed: str) -> list[str]:
+    """The imports in a folder that are neither of the standard library nor of what is allowed."""
+    return [
+        f"{path.relative_to(ROOT)}:{found.line} imports {found.module}"
+        for path in modules(folder)
+        for found in imports(path)
+        if found.top not in sys.stdlib_module_names and not _is_under(found.module, allowed)
+    ]
+
+
+def _is_under(module: str, names: tuple[str, ...]) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in names)
+
+
+@pytest.mark.parametrize(
+    ("folder", "allowed"),
+    [
+        ("chalicelib/core", ["pydantic", "croniter", "chalicelib.core"]),
+        ("chalicelib/flow", ["chalicelib.core", "chalicelib.ports", "chalicelib.log", "chalicelib.flow"]),
+        (
+            "chalicelib/web",
+            # pydantic, because a body is read as the document that it is, and the OpenAPI text is made of those
+            [
+                *["chalice", "pydantic", "chalicelib.web", "chalicelib.flow", "chalicelib.core"],
+                *["chalicelib.ports", "chalicelib.wiring", "chalicelib.log"],
+            ],
+        ),
+        ("jobs", ["pyspark", "run_context"]),
+    ],
+)
+def test_a_package_imports_only_what_lies_below_it(folder: str, allowed: list[str]) -> None:
+    assert breaches(folder, *allowed) == []
+
+
+def test_only_aws_imports_boto_and_wiring_where_it_makes_a_client() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{each.line} imports {each.module}"
+        for path in [*modules("chalicelib"), ROOT / "app.py"]
+        for each in imports(path)
+        if each.top in ("boto3", "botocore") and not path.is_relative_to(ROOT / "chalicelib/aws")
+        if not (path == ROOT / "chalicelib/wiring.py" and each.in_function)
+    ]
+    assert found == []
+
+
+def test_the_client_never_imports_the_service() -> None:
+    """``pip install sluice`` brings no ``chalicelib``: what a user runs must not need it."""
+    assert [str(path) for path in modules("sluice") for each in imports(path) if each.top == "chalicelib"] == []
+
+
+def test_the_core_reads_no_clock_no_chance_no_environment_and_writes_no_log() -> None:
+    """Its answers follow from its arguments, so that every decision can be repeated and tested."""
+    impure = re.compile(
+        r"(datetime\.)*(datetime|date)\.(now|today|utcnow)|time\.\w+|random(\.\w+)*|secrets(\.\w+)*|uuid(\.\w+)*"
+        r"|os\.\w+(\.\w+)*|logging(\.\w+)*|print|open|input"
+    )
+    found = [
+        f"{path.relative_to(ROOT)}:{line} uses {name}"
+        for path in modules("chalicelib/core")
+        for line, name in [*_names(tree(path)), *((each.line, each.module) for each in imports(path))]
+        if impure.fullmatch(name)
+    ]
+    assert found == []
+
+
+def _names(node: ast.AST) -> Iterator[tuple[int, str]]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Attribute):
+            yield each.lineno, ast.unparse(each)
+        elif isinstance(each, ast.Call) and isinstance(each.func, ast.Name):
+            yield each.lineno, each.func.id
+
+
+def test_no_module_of_the_service_is_part_of_a_circle_of_imports() -> None:
+    names = {name_of(path): path for path in modules("chalicelib")}
+    graph = {
+        name: {known for each in imports(path) if (known := _known(each.module, names))} - {name}
+        for name, path in names.items()
+    }
+    while leaf := next((name for name, needs in graph.items() if not needs), None):
+        del graph[leaf]
+        graph = {name: needs - {leaf} for name, needs in graph.items()}
+    assert graph == {}, "these modules import each other, directly or around a corner"
+
+
+def _known(module: str, names: dict[str, Path]) -> str | None:
+    """The module of ours that an imported name is, or lies in."""
+    if module in names:
+        return module
+    parent = module.rpartition(".")[0]
+    return parent if parent in names else None
+
+
+def test_packages_depend_on_each_other_in_one_direction() -> None:
+    below = {"core": set(), "ports": {"core"}, "flow": {"core", "ports"}, "web": {"core", "ports", "flow"}}
+    for package, allowed in below.items():
+        seen = {
+            each.module.split(".")[1]
+            for path in modules("chalicelib")
+            if name_of(path).split(".")[1:2] == [package]
+            for each in imports(path)
+            if each.top == "chalicelib"
+        }
+        assert seen & set(below) <= allowed | {package}, f"{package} imports what lies above it"
+
+
+def test_no_module_is_named_for_being_a_drawer() -> None:
+    drawers = {"utils", "util", "helpers", "helper", "manager", "managers", "common", "misc"}
+    assert [str(path.relative_to(ROOT)) for path in kept() if path.suffix == ".py" and path.stem in drawers] == []
+
+
+def test_no_file_is_longer_than_fits_in_the_head() -> None:
+    """A file over 300 lines says two things; split it where the second begins."""
+    lengths = {path: path.read_text().count("\n") for path in kept() if path.suffix in SOURCES}
+    long = [f"{path.relative_to(ROOT)} has {length} lines" for path, length in lengths.items() if length > LONGEST]
+    assert long == [], f"expected at most {LONGEST} lines in a file"
+
+
+def test_no_file_names_a_place_outside_the_checkout() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{number}: {line.strip()[:100]}"
+        for path in kept()
+        for number, line in enumerate(_text(path).splitlines(), 1)
+        if PRIVATE.search(line)
+    ]
+    assert found == []
+
+
+def _text(path: Path) -> str:
+    content = path.read_bytes()
+    return "" if b"\0" in content else content.decode(errors="replace")

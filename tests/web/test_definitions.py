@@ -1,0 +1,198 @@
+"""Namespaces, apps, workflows and datasets over HTTP: created, read, listed, replaced, deleted (L17)."""
+
+from typing import Any
+
+import pytest
+
+from tests.web.conftest import APP, KEYS, NS, Api
+
+DATASET = {"bucket": "lake", "prefix": "raw/orders/", "keys": ["day"]}
+WORKFLOW = {"target": {"type": "sqs", "queue_url": "https://sqs.example/target"}}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "change"),
+    [
+        ("/v1/namespaces/other", {}, {"owner": "ops"}),
+        (f"{NS}/apps/orders", {}, {"description": "orders"}),
+        (f"{APP}/workflows/ship", WORKFLOW, {"priority": 9}),
+        (f"{NS}/datasets/orders", DATASET, {"prefix": "raw/orders-v2/"}),
+    ],
+)
+def test_a_document_lives_from_its_creation_to_its_deletion(
+    api: Api, path: str, body: dict[str, Any], change: dict[str, Any]
+) -> None:
+    created = api.send("PUT", path, body)
+    assert created.status_code == (200 if "/apps/orders" in path else 201)
+    collection = path.rpartition("/")[0]
+    assert api.get(path)["name"] in [item["name"] for item in api.get(collection)["items"]]
+
+    assert api.send("PUT", path, body | change).status_code == 200
+    read = api.send("GET", path)
+    assert change.items() <= read.json_body.items()
+    assert (read.headers["ETag"], read.json_body["version"]) == ('"2"', 2)
+
+    api.delete(path)
+    assert api.refused(404, "GET", path)["code"] == "not_found"
+    api.refused(404, "DELETE", path)
+    api.put(path, body)
+    assert api.get(path)["version"] == 1
+
+
+def test_putting_what_is_there_changes_nothing(api: Api) -> None:
+    first = api.put(f"{NS}/datasets/orders", DATASET)
+    before = api.everything()
+
+    again = api.send("PUT", f"{NS}/datasets/orders", DATASET)
+
+    assert first["did"] == "created"
+    assert again.json_body == {"name": "demo.orders", "kind": "dataset", "did": "unchanged", "version": 1}
+    assert api.everything() == before
+
+
+def test_lake_stands_for_the_bucket_of_the_installation(api: Api) -> None:
+    assert api.get(f"{NS}/datasets/flights")["bucket"] == "lake-bucket"
+    assert api.get("/v1/health") == {"status": "ok", "lake": "lake-bucket", "control": "control"}
+
+
+@pytest.mark.parametrize(
+    ("path", "referrers"),
+    [
+        (NS, ["demo.flights", "demo.weather"]),
+        (APP, ["demo.flights.clean", "demo.flights.nightly"]),
+        (f"{NS}/datasets/flights", ["schedule demo.flights.nightly"]),
+        (f"{APP}/workflows/notify", ["schedule demo.flights.nightly"]),
+        (f"{APP}/workflows/clean", ["schedule demo.flights.after"]),
+    ],
+)
+def test_what_is_referred_to_is_not_deleted(api: Api, path: str, referrers: list[str]) -> None:
+    api.schedule("nightly", trigger={"type": "partition", "dataset": "flights"})
+    api.schedule("after", trigger={"type": "program_status", "workflow": "clean"})
+    before = api.everything()
+
+    error = api.refused(409, "DELETE", path)
+
+    assert error["code"] == "in_use"
+    assert all(name in error["message"] for name in referrers)
+    assert error["hint"] == "delete or change these first"
+    assert api.everything() == before
+
+
+def test_what_is_no_longer_referred_to_can_go(api: Api) -> None:
+    api.schedule("nightly", trigger={"type": "partition", "dataset": "flights"})
+    api.delete(f"{APP}/schedules/nightly")
+    api.delete(f"{NS}/datasets/flights")
+    api.delete(f"{NS}/datasets/weather")
+    for name in ("clean", "notify"):
+        api.delete(f"{APP}/workflows/{name}")
+    api.delete(APP)
+    api.delete(NS)
+    assert api.get("/v1/namespaces") == {"items": [], "next_cursor": None}
+
+
+def test_a_prefix_belongs_to_one_dataset(api: Api) -> None:
+    taken = DATASET | {"prefix": "raw/flights/"}
+    before = api.everything()
+
+    error = api.refused(409, "PUT", f"{NS}/datasets/orders", taken)
+
+    assert (error["code"], error["field"]) == ("conflict", "prefix")
+    assert "lake-bucket/raw/flights/, which belongs to dataset demo.flights" in error["message"]
+    assert api.everything() == before
+
+
+def test_a_prefix_that_was_given_up_can_be_taken(api: Api) -> None:
+    api.put(f"{NS}/datasets/weather", {"bucket": "lake", "prefix": "raw/weather-v2/", "keys": KEYS})
+    api.put(f"{NS}/datasets/orders", DATASET | {"prefix": "raw/weather/"})
+    api.delete(f"{NS}/datasets/orders")
+    api.put(f"{NS}/datasets/storms", DATASET | {"prefix": "raw/weather/"})
+
+
+def test_no_name_is_reserved(empty: Api) -> None:
+    for name in ("a", "0", "a" * 63, "a-b_c", "pending", "state", "gate", "version", "null"):
+        one = f"/v1/namespaces/{name}/apps/{name}/schedules/{name}"
+        dataset = DATASET | {"prefix": f"{name}/"}
+        trigger = {"type": "partition", "dataset": name, "count": 2}
+        schedules = {name: {"workflow": name, "trigger": trigger, "enabled": True}}
+        empty.put(f"/v1/namespaces/{name}")
+        empty.put(
+            f"/v1/namespaces/{name}/apps/{name}",
+            {"workflows": {name: WORKFLOW}, "datasets": {name: dataset}, "schedules": schedules},
+        )
+        empty.post(f"/v1/namespaces/{name}/datasets/{name}/partitions", {"partition": {"day": name}})
+        assert len(empty.get(f"{one}/jobs")["items"]) == 1
+
+
+def test_a_body_may_come_as_any_content_type_and_none_is_an_empty_object(empty: Api) -> None:
+    empty.put("/v1/namespaces/nothing", b"")
+    kinds = ("text/plain", "application/x-www-form-urlencoded", "application/octet-stream", "x")
+    for number, kind in enumerate(kinds):
+        assert empty.put(f"/v1/namespaces/n{number}", {"owner": "ops"}, content_type=kind)["did"] == "created"
+        assert empty.get(f"/v1/namespaces/n{number}")["owner"] == "ops"
+
+
+# -- partitions ----------------------------------------------------------------------------------------------------
+
+
+def test_a_partition_is_registered_once_and_listed(api: Api) -> None:
+    path = f"{NS}/datasets/flights/partitions"
+    day = {"year": "2013", "month": "1", "day": 1}
+
+    made = api.send("POST", path, {"partition": day})
+    again = api.post(path, {"partition": day})
+
+    assert made.status_code == 201
+    assert made.json_body["partition"] == {"year": "2013", "month": "1", "day": "1"}
+    assert made.json_body["path"] == "s3://lake-bucket/raw/flights/year=2013/month=1/day=1/"
+    assert again["ready_at"] == made.json_body["ready_at"]
+    assert api.get(path) == {"items": [again], "next_cursor": None}
+
+
+def test_partitions_need_their_dataset(api: Api) -> None:
+    api.refused(404, "GET", f"{NS}/datasets/orders/partitions")
+    api.refused(404, "POST", f"{NS}/datasets/orders/partitions", {"partition": {"day": "1"}})
+
+
+# -- deployment of an app --------------------------------------------------------------------------------------------
+
+ORDERS = {
+    "owner": "ops",
+    "datasets": {"orders": DATASET},
+    "workflows": {"ship": WORKFLOW},
+    "schedules": {
+        "daily": {"workflow": "ship", "trigger": {"type": "partition", "dataset": "orders"}, "enabled": True}
+    },
+}
+PARTS = ["app demo.orders", "dataset demo.orders", "workflow demo.orders.ship", "schedule demo.orders.daily"]
+
+
+def test_a_deployment_reports_what_it_did_to_each_part(api: Api) -> None:
+    path = f"{NS}/apps/orders"
+    report = {"name": "demo.orders", "created": [], "replaced": [], "unchanged": []}
+
+    assert api.put(path, ORDERS) == report | {"created": PARTS}
+    before = api.everything()
+    assert api.put(path, ORDERS) == report | {"unchanged": PARTS}
+    assert api.everything() == before
+    changed = ORDERS | {"workflows": {"ship": WORKFLOW | {"priority": 9}}}
+    assert api.put(path, changed) == report | {"unchanged": [*PARTS[:2], PARTS[3]], "replaced": [PARTS[2]]}
+    assert api.get(f"{path}/workflows/ship")["priority"] == 9
+    assert api.get(f"{path}/schedules/daily")["enabled"] is True
+
+
+def test_a_dry_run_tells_the_same_and_stores_nothing(api: Api) -> None:
+    path = f"{NS}/apps/orders"
+    before = api.everything()
+    foreseen = api.put(f"{path}?dry_run=true", ORDERS)
+    assert api.everything() == before
+    assert foreseen == api.put(f"{path}?dry_run=false", ORDERS)
+
+    before = api.everything()
+    assert api.put(f"{path}?dry_run=true", ORDERS)["unchanged"] == PARTS
+    assert api.everything() == before
+
+
+def test_an_app_says_where_it_belongs_or_says_nothing(api: Api) -> None:
+    api.put(APP, {"namespace": "demo", "app": "flights"})
+    error = api.refused(400, "PUT", APP, {"namespace": "demo", "app": "fligths"})
+    assert (error["field"], error["message"]) == ("app", "expected 'flights', as the path says, got 'fligths'")

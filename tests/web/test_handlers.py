@@ -1,0 +1,310 @@
+"""Between the Lambda runtime and the flows: messages as AWS really sends them, and messages that nobody should send."""
+
+import json
+import time
+from typing import Any
+from urllib.parse import quote_plus
+
+import boto3
+import pytest
+
+from chalicelib import handlers
+from chalicelib.aws import queues
+from chalicelib.core.sweep import Ref
+from chalicelib.wiring import ports
+from tests.web.conftest import APP, NS, Api
+
+LAKE = "lake-bucket"
+ONE = f"{APP}/schedules/nightly"
+
+
+def record(key: str, event: str = "ObjectCreated:Put", bucket: str = LAKE) -> dict[str, Any]:
+    """https://docs.aws.amazon.com/AmazonS3/latest/userguide/notification-content-structure.html"""
+    return {
+        "eventVersion": "2.1",
+        "eventSource": "aws:s3",
+        "awsRegion": "us-east-1",
+        "eventTime": "2026-03-02T12:00:00.123Z",
+        "eventName": event,
+        "userIdentity": {"principalId": "AWS:AIDA"},
+        "requestParameters": {"sourceIPAddress": "203.0.113.1"},
+        "responseElements": {"x-amz-request-id": "C3D13FE58DE4C810", "x-amz-id-2": "FMyUVURIY8"},
+        "s3": {
+            "s3SchemaVersion": "1.0",
+            "configurationId": "objects",
+            "bucket": {"name": bucket, "ownerIdentity": {"principalId": "A1"}, "arn": f"arn:aws:s3:::{bucket}"},
+            "object": {"key": quote_plus(key, safe="/"), "size": 0, "eTag": "d41d8", "sequencer": "0055AED6DCD90281E5"},
+        },
+    }
+
+
+def told(*keys: str, **more: str) -> str:
+    """A notification about objects, as the body of a message."""
+    return json.dumps({"Records": [record(key, **more) for key in keys]})
+
+
+def sqs(*bodies: str) -> dict[str, Any]:
+    """An event of an SQS event source mapping; the messages are called m0, m1, ..."""
+    return {
+        "Records": [
+            {
+                "messageId": f"m{number}",
+                "receiptHandle": "r",
+                "body": body,
+                "attributes": {"ApproximateReceiveCount": "1", "SentTimestamp": "1545082649183"},
+                "messageAttributes": {},
+                "md5OfBody": "e4e68fb7bd0e697a0ae8f1bb342846b3",
+                "eventSource": "aws:sqs",
+                "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:objects",
+                "awsRegion": "us-east-1",
+            }
+            for number, body in enumerate(bodies)
+        ]
+    }
+
+
+def failed(answer: dict[str, Any]) -> list[str]:
+    assert set(answer) == {"batchItemFailures"}
+    return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+
+def flag(day: str) -> str:
+    return f"raw/flights/year=2013/month=1/day={day}/_SUCCESS"
+
+
+def days(api: Api) -> set[str]:
+    return {item["partition"]["day"] for item in api.get(f"{NS}/datasets/flights/partitions")["items"]}
+
+
+# -- objects ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("day", ["1", "1 of 2", "1+2", "Zürich", "日", "50%", "a=b", "a&b"])
+def test_a_key_is_read_as_the_object_is_named(api: Api, day: str) -> None:
+    answer = handlers.objects(sqs(told(flag(day))))
+    assert failed(answer) == []
+    [item] = api.get(f"{NS}/datasets/flights/partitions")["items"]
+    assert item["partition"] == {"year": "2013", "month": "1", "day": day}
+    assert (item["object"], item["put_at"]) == (flag(day), "2026-03-02T12:00:00.123Z")
+
+
+def test_a_message_may_tell_of_several_objects_and_a_batch_hold_several_messages(api: Api) -> None:
+    answer = handlers.objects(sqs(told(flag("1"), flag("2")), told(flag("3")), told(flag("3"))))
+    assert failed(answer) == []
+    assert days(api) == {"1", "2", "3"}
+
+
+def test_the_test_event_of_s3_is_no_failure(api: Api) -> None:
+    event = {"Service": "Amazon S3", "Event": "s3:TestEvent", "Time": "2026-03-02T12:00:00.000Z", "Bucket": LAKE}
+    body = json.dumps(event | {"RequestId": "5582815E1AEA5ADF", "HostId": "8cLeGAmw098X5cv4Zkwcmo8vvZa3"})
+    assert failed(handlers.objects(sqs(body))) == []
+    assert days(api) == set()
+
+
+def test_what_is_not_about_a_new_object_of_a_dataset_changes_nothing(api: Api) -> None:
+    before = api.everything()
+    removed = told(flag("1"), event="ObjectRemoved:Delete")
+    elsewhere = told(flag("1"), bucket="another")
+    answer = handlers.objects(
+        sqs(
+            removed,
+            elsewhere,
+            told("raw/other/x"),
+            told("raw/flights/x"),
+            told(flag("1") + "x"),
+        )
+    )
+    assert failed(answer) == []
+    assert api.everything() == before
+
+
+POISON = {
+    "not JSON": "poison",
+    "nothing": "",
+    "a list": "[]",
+    "a number": "7",
+    "no records": "{}",
+    "records that are none": '{"Records": 7}',
+    "a record that is none": '{"Records": [7]}',
+    "a record without an object": '{"Records": [{"eventName": "ObjectCreated:Put", "eventTime": "2026-03-02"}]}',
+    "a record without a time": json.dumps({"Records": [record(flag("1")) | {"eventTime": "noon"}]}),
+    "an object without a key": json.dumps(
+        {"Records": [record("x") | {"s3": {"bucket": {"name": LAKE}, "object": {"key": None}}}]}
+    ),
+}
+
+
+@pytest.mark.parametrize("poison", POISON.values(), ids=POISON)
+def test_a_message_that_is_no_notification_fails_alone(api: Api, poison: str) -> None:
+    answer = handlers.objects(sqs(told(flag("1")), poison, told(flag("2"))))
+    assert failed(answer) == ["m1"]
+    assert days(api) == {"1", "2"}
+
+
+# -- hints -----------------------------------------------------------------------------------------------------------
+
+
+def hint(*refs: Ref, due_in: int = 0) -> str:
+    """A hint about something that is due in so many milliseconds."""
+    return queues.encode(refs, ports().clock.now() + due_in)
+
+
+def wish(api: Api) -> tuple[str, Ref]:
+    """A job that wants a look, its own hint out of the way."""
+    api.schedule("nightly")
+    job_id = api.post(f"{ONE}/run")["job_id"]
+    [message] = api.messages(api.hints_url)
+    (ref,), _ = queues.decode(message["Body"])
+    return job_id, ref
+
+
+def test_a_hint_that_is_due_is_acted_on(api: Api) -> None:
+    job_id, ref = wish(api)
+    assert failed(handlers.hints(sqs(hint(ref)))) == []
+    assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
+
+
+def test_the_last_moment_before_it_is_due_is_waited_out(api: Api) -> None:
+    job_id, ref = wish(api)
+    begin = time.monotonic()
+    assert failed(handlers.hints(sqs(hint(ref, due_in=300)))) == []
+    assert time.monotonic() - begin >= 0.29
+    assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
+
+
+def test_a_hint_that_is_early_is_sent_on_its_way_again(api: Api) -> None:
+    job_id, ref = wish(api)
+    body = hint(ref, due_in=600_000)
+
+    assert failed(handlers.hints(sqs(body))) == []
+
+    api.refused(404, "GET", f"/v1/runs/{job_id}")
+    names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed"]
+    counts = api.sqs.get_queue_attributes(QueueUrl=api.hints_url, AttributeNames=names)["Attributes"]
+    assert counts == dict(zip(names, ["0", "1"], strict=True))
+
+
+@pytest.mark.parametrize(
+    "ref",
+    [
+        Ref("job", ("demo.flights.nightly", "1", "PENDING")),
+        Ref("run", ("demo.flights.nightly.1.0a1b2c3d4e5f60718293", "001")),
+        Ref("line", ("workflow:demo.flights.clean",)),
+        Ref("partition", ("demo.flights", "2013", "1", "1")),
+        Ref("timer", ("demo.flights.nightly",)),
+    ],
+)
+def test_a_hint_about_something_that_is_gone_changes_nothing(api: Api, ref: Ref) -> None:
+    before = api.everything()
+    assert failed(handlers.hints(sqs(hint(ref)))) == []
+    assert api.everything() == before
+
+
+JUNK = [
+    pytest.param('{"due": 0, "refs": ["abc"]}'),
+    pytest.param('{"due": 0, "refs": [["moon", "x"]]}'),
+    "junk",
+    "",
+    "[]",
+    "{}",
+    '{"due": 0}',
+    '{"due": "noon", "refs": []}',
+    '{"due": 0, "refs": [[]]}',
+    '{"due": 0, "refs": 7}',
+    '{"due": 0, "refs": [["job", "no-such"]]}',
+    '{"due": Infinity, "refs": []}',
+]
+
+
+@pytest.mark.parametrize("junk", JUNK)
+def test_a_hint_that_is_none_fails_alone(api: Api, junk: str) -> None:
+    job_id, ref = wish(api)
+    assert failed(handlers.hints(sqs(junk, hint(ref)))) == ["m0"]
+    assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
+
+
+def test_one_ref_that_fails_keeps_no_other_from_its_turn(api: Api) -> None:
+    job_id, ref = wish(api)
+    assert failed(handlers.hints(sqs(hint(Ref("job", ("no-such",)), ref)))) == ["m0"]
+    assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
+
+
+# -- run states ------------------------------------------------------------------------------------------------------
+
+
+def change(job_run_id: str, state: str, application: str | None = None) -> dict[str, Any]:
+    """https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-eventbridge.html"""
+    return {
+        "version": "0",
+        "id": "00df3ec6-5da1-36e6-ab71-20f0de68f8a0",
+        "detail-type": "EMR Serverless Job Run State Change",
+        "source": "aws.emr-serverless",
+        "account": "123456789012",
+        "time": "2099-01-01T00:00:00Z",
+        "region": "us-east-1",
+        "resources": [],
+        "detail": {
+            "jobRunId": job_run_id,
+            "applicationId": application or ports().settings.emr_application_id,
+            "arn": f"arn:aws:emr-serverless:us-east-1:123456789012:/applications/x/jobruns/{job_run_id}",
+            "releaseLabel": "emr-7.1.0",
+            "state": state,
+            "previousState": "SUBMITTED",
+            "createdBy": "arn:aws:sts::123456789012:assumed-role/check/check",
+            "updatedAt": "2099-01-01T00:00:00.000Z",
+            "createdAt": "2098-12-31T23:59:00.000Z",
+        },
+    }
+
+
+def test_a_state_change_moves_its_run(api: Api) -> None:
+    api.schedule("nightly", workflow="clean")
+    job_id = api.post(f"{ONE}/run")["job_id"]
+    api.work()
+    run = api.get(f"/v1/runs/{job_id}")
+    assert run["state"] == "STARTING"
+    job_run_id = run["target_id"].partition("/")[2]
+
+    assert handlers.run_state(change(job_run_id, "RUNNING")) == f"run {job_id} is RUNNING"
+    assert handlers.run_state(change(job_run_id, "SUCCESS")) == f"run {job_id} is SUCCEEDED"
+    assert handlers.run_state(change(job_run_id, "RUNNING")) == f"run {job_id} was past RUNNING already"
+
+    run = api.get(f"/v1/runs/{job_id}")
+    assert (run["state"], run["ended_at"]) == ("SUCCEEDED", "2099-01-01T00:00:00.000Z")
+
+
+def test_a_state_change_of_somebody_elses_job_changes_nothing(api: Api) -> None:
+    emr = boto3.client("emr-serverless")
+    theirs = emr.start_job_run(
+        applicationId=ports().settings.emr_application_id,
+        clientToken="theirs",
+        executionRoleArn="arn:aws:iam::123456789012:role/job",
+        jobDriver={"sparkSubmit": {"entryPoint": "s3://code/theirs.py"}},
+        name="theirs",
+    )["jobRunId"]
+    before = api.everything()
+    for job_run_id in (theirs, "00nosuchjobrun"):
+        assert handlers.run_state(change(job_run_id, "SUCCESS")) == f"job run {job_run_id} is not one of ours"
+    assert handlers.run_state(change(theirs, "SCHEDULED")) == "state SCHEDULED tells nothing new"
+    assert api.everything() == before
+
+
+@pytest.mark.parametrize("missing", ["detail", "time"])
+def test_a_state_change_without_its_parts_is_an_error_so_that_it_is_kept(api: Api, missing: str) -> None:
+    """Lambda retries it, and keeps it among the dead letters in the end."""
+    event = {name: value for name, value in change("x", "SUCCESS").items() if name != missing}
+    with pytest.raises(KeyError):
+        handlers.run_state(event)
+
+
+# -- the map of app.py -----------------------------------------------------------------------------------------------
+
+
+def test_the_lambdas_of_the_app_lead_to_these_handlers(api: Api) -> None:
+    invoke = api.client.lambda_.invoke
+    assert failed(invoke("objects", sqs("poison", told(flag("1")))).payload) == ["m0"]
+    assert days(api) == {"1"}
+    assert failed(invoke("check", sqs("poison")).payload) == ["m0"]
+    assert "not one of ours" in invoke("run_state", change("00nosuchjobrun", "SUCCESS")).payload
+    ticked = invoke("tick", change("x", "x")).payload
+    assert set(ticked) == {"emitted", "hinted"}

@@ -1,0 +1,128 @@
+"""Every list goes page by page, by a cursor that is opaque and belongs to that list alone."""
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.web.conftest import APP, KEYS, NS, Api, installation, settle_in
+
+ONE = f"{APP}/schedules/s1"
+WAITING = {"type": "partition", "dataset": "flights"}
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[Api]:
+    """Seven of everything."""
+    with installation() as full:
+        settle_in(full)
+        target = full.get(f"{APP}/workflows/notify")["target"]
+        for number in range(1, 8):
+            full.put(f"/v1/namespaces/n{number}")
+            full.put(f"{NS}/apps/a{number}")
+            full.put(f"{NS}/datasets/d{number}", {"bucket": "lake", "prefix": f"d{number}/", "keys": KEYS})
+            full.put(f"{APP}/workflows/w{number}", {"target": target})
+            full.schedule(f"s{number}", properties={"n": number})
+        for number in range(6):
+            full.schedule("s1", properties={"n": number})
+        for number in range(7):
+            full.post(f"{ONE}/run", idempotency_key=f"run {number}")
+        full.work()
+        two = {"type": "all", "triggers": [WAITING, {"type": "partition", "dataset": "weather"}]}
+        full.schedule("s1", trigger=two, by=KEYS, enabled=True)
+        days = [{"partition": {"year": "2013", "month": "1", "day": str(day)}} for day in range(1, 8)]
+        for day in days:
+            full.post(f"{NS}/datasets/flights/partitions", day)
+        full.post(f"{ONE}/disable")
+        full.post(f"{ONE}/enable")
+        for day in range(8, 15):
+            full.post(f"{NS}/datasets/flights/partitions", {"partition": {"year": "2013", "month": "1", "day": day}})
+        yield full
+
+
+LISTS: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "/v1/namespaces": lambda item: item["name"],
+    f"{NS}/apps": lambda item: item["name"],
+    f"{NS}/datasets": lambda item: item["name"],
+    f"{NS}/datasets/flights/partitions": lambda item: item["path"],
+    f"{NS}/jobs": lambda item: item["job_id"],
+    f"{NS}/runs": lambda item: item["run_id"],
+    f"{NS}/runs?state=SUCCEEDED": lambda item: item["run_id"],
+    f"{NS}/records": lambda item: item["id"],
+    f"{APP}/workflows": lambda item: item["name"],
+    f"{APP}/schedules": lambda item: item["name"],
+    f"{ONE}/jobs": lambda item: item["job_id"],
+    f"{ONE}/runs": lambda item: item["run_id"],
+    f"{ONE}/records": lambda item: item["id"],
+    f"{ONE}/versions": lambda item: item["version"],
+}
+
+
+@pytest.mark.parametrize("path", LISTS)
+@pytest.mark.parametrize("limit", [1, 3, 500])
+def test_a_list_is_the_same_in_pages_of_any_size(api: Api, path: str, limit: int) -> None:
+    whole = api.get(path)
+    assert whole["next_cursor"] is None
+    assert len(whole["items"]) >= 7
+
+    with_more = path + ("&" if "?" in path else "?")
+    pages = [api.get(f"{with_more}limit={limit}")]
+    while (cursor := pages[-1]["next_cursor"]) is not None:
+        assert len(pages) < 50
+        pages.append(api.get(f"{with_more}limit={limit}&cursor={cursor}"))
+
+    assert all(len(page["items"]) <= limit for page in pages)
+    assert [item for page in pages for item in page["items"]] == whole["items"]
+    names = [LISTS[path](item) for item in whole["items"]]
+    assert len(set(names)) == len(names)
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_cursor_of_another_list_or_of_none_is_refused(api: Api, path: str) -> None:
+    with_more = path + ("&" if "?" in path else "?")
+    elsewhere = "/v1/namespaces" if path != "/v1/namespaces" else f"{NS}/apps"
+    foreign = api.get(f"{elsewhere}?limit=1")["next_cursor"]
+    mine = api.get(f"{with_more}limit=1")["next_cursor"]
+    assert foreign
+    assert mine
+
+    for junk in (foreign, mine[:-2], "x" + mine, "", "junk", "%C3%A9", "e30=", "bnVsbA"):
+        error = api.refused(400, "GET", f"{with_more}cursor={junk}")
+        assert (error["code"], error["field"]) == ("bad_cursor", "cursor")
+        assert error["hint"] == "leave the cursor out to begin at the start"
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_limit_has_its_bounds(api: Api, path: str) -> None:
+    with_more = path + ("&" if "?" in path else "?")
+    for limit in ("0", "501", "-1", "1.5", "ten", "", "²", "9" * 5000):
+        error = api.refused(400, "GET", f"{with_more}limit={limit}")
+        assert error["field"] == "limit"
+        assert error["message"].startswith("expected a number from 1 to 500, got '")
+
+
+@pytest.mark.parametrize("path", LISTS)
+def test_a_filter_that_is_misspelt_does_not_pass_in_silence(api: Api, path: str) -> None:
+    with_more = path + ("&" if "?" in path else "?")
+    error = api.refused(400, "GET", f"{with_more}sate=FAILED")
+    assert (error["code"], error["field"]) == ("unknown_field", "sate")
+    assert "limit and cursor" in error["hint"]
+
+
+@pytest.mark.parametrize(
+    ("path", "field", "expected"),
+    [
+        (f"{NS}/runs?state=failed", "state", "one of STARTING, RUNNING, "),
+        (f"{ONE}/runs?state=DONE", "state", "one of STARTING, RUNNING, "),
+        (f"{NS}/runs?day=yesterday", "day", "a day such as 2026-11-20"),
+        (f"{NS}/records?day=2026-02-30", "day", "a day such as 2026-11-20"),
+        (f"{ONE}/runs?day=20260302", "day", "a day such as 2026-11-20"),
+        (f"{ONE}/preview?count=1001", "count", "a number from 1 to 1000"),
+        (f"{ONE}/preview?count=0", "count", "a number from 1 to 1000"),
+    ],
+)
+def test_a_filter_has_its_values(api: Api, path: str, field: str, expected: str) -> None:
+    error = api.refused(400, "GET", path)
+    assert error["field"] == field
+    assert error["message"].startswith(f"expected {expected}")
+    assert "got" in error["message"]
