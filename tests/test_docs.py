@@ -1,0 +1,117 @@
+"""The documents say what is: ids, tests, routes, figures and links are compared with the repository."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+
+import pytest
+import yaml
+
+from chalicelib.core.model import App
+from docs.pictures import states
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md"), *ROOT.glob("examples/**/*.md"), *ROOT.glob("jobs/*.md")])
+STATUSES = ("done", "part", "planned")
+ID = r"[LTCEWHO]\d+"
+
+
+def rows(page: str) -> list[list[str]]:
+    """The rows of a page's tables that begin with an id, cell by cell."""
+    lines = (DOCS / page).read_text().splitlines()
+    return [[cell.strip() for cell in line.strip("|").split(" | ")] for line in lines if re.match(rf"\| {ID} \|", line)]
+
+
+FEATURES = rows("features.md")
+
+
+@cache
+def functions(file: Path) -> frozenset[str]:
+    """The test functions that a file defines; empty if there is no such file."""
+    if not file.is_file():
+        return frozenset()
+    nodes = ast.walk(ast.parse(file.read_text()))
+    return frozenset(node.name for node in nodes if isinstance(node, ast.FunctionDef))
+
+
+def named_tests(row: list[str]) -> list[str]:
+    return re.findall(r"`([^`]+)`", row[3])
+
+
+def prose(page: Path) -> str:
+    """A page without its code blocks."""
+    return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.S | re.M)
+
+
+def anchors(page: Path) -> set[str]:
+    """The names that a page's headings get."""
+    headings = re.findall(r"^#+ (.+)$", prose(page), flags=re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_requirement_stands_in_features_exactly_once() -> None:
+    wanted = Counter(row[0] for row in rows("requirements.md"))
+    assert set(wanted.values()) == {1}
+    assert Counter(row[0] for row in FEATURES) == wanted
+
+
+@pytest.mark.parametrize("row", FEATURES, ids=lambda row: row[0])
+def test_a_feature_has_a_status_and_a_done_one_is_shown(row: list[str]) -> None:
+    assert len(row) == 4, f"expected id, what, status and tests, got {row}"
+    assert row[2] in STATUSES
+    assert named_tests(row) or row[2] != "done", f"{row[0]} is marked done, and no test shows it"
+
+
+@pytest.mark.parametrize("row", FEATURES, ids=lambda row: row[0])
+def test_the_tests_of_a_feature_exist(row: list[str]) -> None:
+    for name in named_tests(row):
+        file, _, function = name.partition("::")
+        assert function in functions(ROOT / "tests" / file), f"{row[0]} names {name}, which does not exist"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_relative_links_resolve(page: Path) -> None:
+    text = prose(page)
+    for link in re.findall(r"\]\(([^)\s]+)\)", text) + re.findall(r'(?:src|srcset|href)="([^"]+)"', text):
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, anchor = link.partition("#")
+        target = (page.parent / path).resolve() if path else page
+        assert target.exists(), f"{link} leads nowhere"
+        assert ROOT in (target, *target.parents), f"{link} leads out of the repository"
+        assert not anchor or anchor in anchors(target), f"{link} names a heading that is not there"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_files_that_are_named_exist(page: Path) -> None:
+    for name in re.findall(r"`((?:tests|chalicelib|infra|docs|examples|jobs)/[\w/.-]+\.\w+)`", prose(page)):
+        assert (ROOT / name).exists(), f"{page.name} names {name}"
+
+
+def test_the_figures_of_the_lifecycle_are_those_of_the_code() -> None:
+    page = states.PAGE.read_text()
+    assert states.with_figures(page) == page, "run `python -m docs.pictures.states`"
+
+
+def test_the_routes_that_are_said_to_answer_are_those_of_the_code() -> None:
+    from docs.pictures import routes
+
+    page = routes.PAGE.read_text()
+    assert routes.with_routes(page) == page, "run `python -m docs.pictures.routes`"
+
+
+def test_the_first_app_of_the_readme_is_one() -> None:
+    blocks = re.findall(r"^```yaml\n(.*?)^```", (ROOT / "README.md").read_text(), flags=re.S | re.M)
+    assert blocks
+    for block in blocks:
+        App.model_validate(yaml.safe_load(block))
+
+
+def test_every_decision_is_listed() -> None:
+    listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (DOCS / "decisions" / "README.md").read_text())
+    assert sorted(listed) == sorted(page.name for page in (DOCS / "decisions").glob("[0-9]*.md"))
