@@ -18,7 +18,7 @@ routes = Blueprint(__name__)
 
 @route(routes, "GET", "/v1/health")
 def health() -> dict[str, Any]:
-    """Answer when the tables can be read; ``lake`` is the bucket that datasets call ``lake``."""
+    """Answer when the tables can be read. ``lake`` is the bucket that datasets call ``lake``."""
     ports().catalog.definitions("namespace", "", 1, None)
     settings = ports().settings
     return {"status": "ok", "lake": settings.lake_bucket, "control": settings.control_bucket}

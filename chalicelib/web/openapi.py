@@ -79,7 +79,7 @@ def describe(app: Chalice) -> Json:
 
 
 def _operation(path: str, method: str, view: Any, takes: Takes) -> Json:
-    summary, _, rest = (inspect.getdoc(view) or "").partition(". ")
+    summary, _, rest = (inspect.getdoc(view) or "").replace("``", "`").partition(". ")
     answered = "Page" if {"cursor", "count"} & set(takes.query) else "View"
     good = {str(status): {"description": "Done."} if status == 204 else _json(answered, "Done.")
             for status in takes.status}  # fmt: skip

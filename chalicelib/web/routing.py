@@ -108,7 +108,7 @@ def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
             raise errors.not_found(IDS[segment], text[:MOST_ID], hint)
     for name in request.query_params or ():
         if name not in takes.query:
-            hint = f"it takes {' and '.join(takes.query)}" if takes.query else "leave it out"
+            hint = f"it takes {', '.join(takes.query)}" if takes.query else "leave it out"
             raise SluiceError("unknown_field", f"this route takes no query parameter {name!r}", name, hint)
     if request.method == "GET":
         return

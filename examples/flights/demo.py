@@ -150,7 +150,7 @@ SHOWN = (
 def report_table(header: list[str], rows: list[list[str]]) -> Table:
     table = Table(title="The newest report", title_justify="left", show_edge=False, pad_edge=False)
     for name, heading, _ in SHOWN:
-        table.add_column(heading, justify="right" if name in header and "_" in name and "class" not in name else "left")
+        table.add_column(heading, justify="left" if name in ("day", "origin", "worst_weather_class") else "right")
     for row in rows[:12]:
         told = dict(zip(header, row, strict=True))
         table.add_row(*(write(told[name]) if told[name] else "-" for name, _, write in SHOWN))

@@ -104,7 +104,8 @@ def day_of(document: Document) -> str:
 def span(begin: str | None, end: str | None) -> str:
     if begin is None or end is None:
         return "-"
-    return f"{(instant(end) - instant(begin)).total_seconds():.1f}"
+    # EMR tells whole seconds, so a quick start may seem to lie before its request.
+    return f"{max(0.0, (instant(end) - instant(begin)).total_seconds()):.1f}"
 
 
 def instant(text: str) -> datetime:

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.conftest import APP, KEYS, NS, Api
+from tests.web.conftest import APP, KEYS, NS, PENDING, Api
 
 DATASET = {"bucket": "lake", "prefix": "raw/orders/", "keys": ["day"]}
 WORKFLOW = {"target": {"type": "sqs", "queue_url": "https://sqs.example/target"}}
@@ -192,7 +192,55 @@ def test_a_dry_run_tells_the_same_and_stores_nothing(api: Api) -> None:
     assert api.everything() == before
 
 
+@PENDING
+def test_a_document_may_hand_a_prefix_from_one_dataset_to_another(api: Api) -> None:
+    moved = {"bucket": "lake", "prefix": "raw/weather-v2/", "keys": KEYS}
+    api.put(APP, {"datasets": {"weather": moved, "storms": DATASET | {"prefix": "raw/weather/"}}})
+    assert api.get(f"{NS}/datasets/storms")["prefix"] == "raw/weather/"
+
+
 def test_an_app_says_where_it_belongs_or_says_nothing(api: Api) -> None:
     api.put(APP, {"namespace": "demo", "app": "flights"})
     error = api.refused(400, "PUT", APP, {"namespace": "demo", "app": "fligths"})
     assert (error["field"], error["message"]) == ("app", "expected 'flights', as the path says, got 'fligths'")
+
+
+# -- cycles, seen over the whole document ----------------------------------------------------------------------------
+
+
+def after(workflow: str) -> dict[str, str]:
+    return {"type": "program_status", "workflow": workflow}
+
+
+def circle(**enabled: Any) -> dict[str, Any]:
+    """Two schedules, each of which starts the other's workflow."""
+    there = {"workflow": "clean", "trigger": after("refine")}
+    back = {"workflow": "refine", "trigger": after("clean")}
+    return {"schedules": {"there": there | enabled, "back": back | enabled}}
+
+
+@PENDING
+def test_a_circle_of_schedules_that_stay_enabled_stores_nothing(api: Api) -> None:
+    """A document that leaves `enabled` out keeps what is enabled so, and that is what would go round."""
+    api.put(f"{APP}/workflows/refine", {"target": {"type": "emr_serverless", "entry_point": "s3://code/refine.py"}})
+    for name, workflow in [("there", "clean"), ("back", "refine")]:
+        api.schedule(name, workflow=workflow, enabled=True)
+    before = api.everything()
+
+    error = api.refused(400, "PUT", APP, circle())
+
+    assert (error["code"], error["field"]) == ("cycle", "schedules.there.trigger")
+    assert api.everything() == before
+
+
+@PENDING
+def test_a_document_may_turn_a_chain_around(api: Api) -> None:
+    """Halfway through, old and new together are a circle; what counts is how it ends."""
+    api.put(f"{APP}/workflows/refine", {"target": {"type": "emr_serverless", "entry_point": "s3://code/refine.py"}})
+    api.schedule("there", workflow="clean", trigger=after("refine"), enabled=True)
+    turned = {"schedules": {"back": circle()["schedules"]["back"] | {"enabled": True}}}
+    turned["schedules"]["there"] = {"workflow": "clean", "trigger": {"type": "partition", "dataset": "flights"}}
+
+    api.put(APP, turned)
+
+    assert api.get(f"{APP}/schedules/there")["enabled"] is True

@@ -106,7 +106,7 @@ def test_a_filter_that_is_misspelt_does_not_pass_in_silence(api: Api, path: str)
     with_more = path + ("&" if "?" in path else "?")
     error = api.refused(400, "GET", f"{with_more}sate=FAILED")
     assert (error["code"], error["field"]) == ("unknown_field", "sate")
-    assert "limit and cursor" in error["hint"]
+    assert "limit, cursor" in error["hint"]
 
 
 @pytest.mark.parametrize(
