@@ -170,3 +170,17 @@ def empty() -> Iterator[Api]:
 def api(empty: Api) -> Api:
     settle_in(empty)
     return empty
+
+
+@pytest.fixture(scope="module")
+def standing() -> Iterator[Api]:
+    """For requests that must change nothing, so that many share it: `nightly` lives, `chained` starts `clean` after
+    `refine`."""
+    emr = {"type": "emr_serverless", "entry_point": "s3://code/refine.py"}
+    chain = {"workflow": "clean", "enabled": True, "trigger": {"type": "program_status", "workflow": "refine"}}
+    with installation() as api:
+        settle_in(api)
+        api.put(f"{APP}/workflows/refine", {"target": emr})
+        api.schedule("nightly", enabled=True)
+        api.put(f"{APP}/schedules/chained", chain)
+        yield api

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from app import app
+from chalicelib.core.errors import STATUS
 from tests.web.conftest import APP, NS, WEEKDAYS, Api, installation
 
 
@@ -76,3 +78,18 @@ def test_errors_have_the_schema_that_it_tells(api: Api, document: Any) -> None:
     schema = Draft202012Validator(document["components"]["schemas"]["Error"])
     for method, path in [("GET", "/v1/namespaces/no-such"), ("PUT", "/v1/namespaces/Bad"), ("POST", "/v1/health")]:
         schema.validate(api.send(method, path).json_body)
+
+
+def test_the_page_for_people_lists_the_same_routes_and_every_code() -> None:
+    page = (
+        (Path(__file__).parents[2] / "docs" / "api.md").read_text().replace("{app}/", "/v1/namespaces/{ns}/apps/{app}/")
+    )
+    page = page.replace("{app}`", "/v1/namespaces/{ns}/apps/{app}`")
+    told = {
+        (method, re.sub(r"{\w+}", "{}", path))
+        for methods, path in re.findall(r"`((?:[A-Z]+ )+)(/v1[^` ]*)`", page)
+        for method in methods.split()
+    }
+    routes = {(method, re.sub(r"{\w+}", "{}", path)) for path, methods in app.routes.items() for method in methods}
+    assert told == routes
+    assert {code for code in STATUS if f"| `{code}` |" not in page} == {"forbidden", "throttled"}

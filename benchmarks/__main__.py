@@ -1,0 +1,66 @@
+"""`make bench`: measure, show, and keep in benchmarks/results.json.
+
+python -m benchmarks [NAME ...]     all measurements, or these
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.progress import Progress as Bar
+
+from benchmarks import machine, results
+from benchmarks.measurement import ALL, Results, load
+
+
+def main(arguments: list[str]) -> int:
+    """Exit code 0 when all were measured, 1 when one failed (the others are kept), 2 for an unknown name."""
+    console, errors = Console(width=max(Console().width, 120)), Console(stderr=True)
+    unknown = [name for name in arguments if name not in ALL]
+    if unknown:
+        errors.print(f"bench: expected names out of {', '.join(ALL)}, got {', '.join(unknown)}", style="red")
+        return 2
+    failed = 0
+    for name in [name for name in ALL if name in arguments or not arguments]:
+        # Before it begins: afterwards the load would be its own, and the checkout may be another.
+        origin = machine.origin()
+        begun = time.monotonic()
+        try:
+            measured = _measure(name, console)
+        except Exception:
+            errors.print_exception()
+            failed += 1
+            continue
+        origin = origin.ended()
+        for table in load(name).tables(measured):
+            console.print(table, "")
+        # Written after each, so that an interruption loses one measurement and not all.
+        results.write(results.merge(results.read(), measured, origin))
+        loads = f"load before {origin.measured_at['load']}, after {origin.measured_at['load_after']}"
+        console.print(f"{name}: {time.monotonic() - begun:.0f} s, {loads}\n")
+    return 1 if failed else 0
+
+
+def _measure(name: str, console: Console) -> Results:
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    # Redrawn twice a second: a faster bar would be work beside what is measured.
+    with Bar(*columns, console=console, refresh_per_second=2, transient=True) as bar:
+        task = bar.add_task(name, total=None)
+
+        def progress(about: str, done: int, total: int) -> None:
+            bar.update(task, description=f"{name}: {about}", completed=done, total=total)
+
+        return load(name).measure(progress)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

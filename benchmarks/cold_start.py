@@ -1,0 +1,103 @@
+"""cold_start: what the imports of each Lambda's first invocation cost, as a multiple of `import boto3`.
+
+What a first invocation imports is not listed here but found: a child process really calls the handler, with clients
+that answer nothing, and tells which modules came in. A second kind of child then imports just these and is timed; its
+like imports boto3 alone. Making clients and calling AWS are in neither. Nine of each are run, in turns, so that a busy
+spell hits all alike; medians, so that it hits none.
+
+Modules are compiled already here. In a Lambda they may not be: see docs/performance.md.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from statistics import median
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks.machine import ROOT
+from benchmarks.measurement import Progress, Results
+
+REPETITIONS = 9
+HANDLERS = ("api", "tick", "objects", "check", "run_state")
+BASE = "boto3"
+
+TIMED = """
+import json, sys
+names = json.load(sys.stdin)
+import importlib, resource, time
+wall, cpu = time.perf_counter(), resource.getrusage(resource.RUSAGE_SELF)
+for name in names:
+    try:
+        importlib.import_module(name)
+    except ImportError:
+        pass  # a name that a package made up while it was imported, such as those of six.moves
+after = resource.getrusage(resource.RUSAGE_SELF)
+wall = time.perf_counter() - wall
+print(json.dumps([wall * 1000, (after.ru_utime - cpu.ru_utime) * 1000]))
+"""
+
+
+def measure(progress: Progress) -> Results:
+    imported = {BASE: ["boto3"]} | {handler: first_invocation(handler) for handler in HANDLERS}
+    for names in imported.values():
+        _timed(names)  # once for the compiled modules and the page cache, which a Lambda's image has warm, too
+    wall: dict[str, list[float]] = {name: [] for name in imported}
+    cpu: dict[str, list[float]] = {name: [] for name in imported}
+    for done in range(REPETITIONS):
+        progress("imports", done, REPETITIONS)
+        for name, modules in imported.items():
+            milliseconds, of_cpu = _timed(modules)
+            wall[name].append(milliseconds)
+            cpu[name].append(of_cpu)
+    return {"cold_start": [_entry(name, wall, cpu) for name in HANDLERS]}
+
+
+def tables(results: Results) -> list[Table]:
+    title = f"cold start: imports of the first invocation, medians of {REPETITIONS}, in ms"
+    table = Table("Lambda", "wall", "user CPU", "boto3 wall", "boto3 CPU", "ratio", "CPU ratio", title=title)
+    table.title_justify = "left"
+    for one in results["cold_start"]:
+        fields = ("handler_ms", "handler_cpu_ms", "boto3_ms", "boto3_cpu_ms")
+        ratios = (f"{one['ratio']:.2f}", f"{one['cpu_ratio']:.2f}")
+        table.add_row(one["handler"], *(f"{one[field]:.0f}" for field in fields), *ratios)
+    return [table]
+
+
+def first_invocation(handler: str) -> list[str]:
+    """The modules that come in with the first invocation of a handler, in their order."""
+    answer = _child(["-m", "benchmarks.first_invocation", handler], "")
+    names: list[str] = json.loads(answer)
+    return names
+
+
+def _timed(names: list[str]) -> tuple[float, float]:
+    wall, cpu = json.loads(_child(["-c", TIMED], json.dumps(names)))
+    return float(wall), float(cpu)
+
+
+def _child(arguments: list[str], stdin: str) -> str:
+    """The last line that a fresh interpreter prints."""
+    done = subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, input=stdin, capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        raise RuntimeError(f"expected {' '.join(arguments)[:60]} to end well, got:\n{done.stderr[-2000:]}")
+    return done.stdout.splitlines()[-1]
+
+
+def _entry(handler: str, wall: dict[str, list[float]], cpu: dict[str, list[float]]) -> dict[str, Any]:
+    mine, base = median(wall[handler]), median(wall[BASE])
+    mine_cpu, base_cpu = median(cpu[handler]), median(cpu[BASE])
+    return {
+        "handler": handler,
+        "ratio": round(mine / base, 3),
+        "boto3_ms": round(base, 1),
+        "handler_ms": round(mine, 1),
+        "cpu_ratio": round(mine_cpu / base_cpu, 3),
+        "boto3_cpu_ms": round(base_cpu, 1),
+        "handler_cpu_ms": round(mine_cpu, 1),
+    }

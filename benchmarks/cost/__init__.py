@@ -1,0 +1,87 @@
+"""cost: AWS calls, DynamoDB units and dollars per launched run, for each path; and of a tick that finds nothing to do.
+
+Per run is: what N repetitions used, less what as many idle ticks use, divided by N. Two repetitions go before, so that
+caches are warm and rows that stay (lines, timers) exist. Each meter's rules are in `capacity`, the prices in `prices`.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from typing import Any
+
+import boto3
+from moto import mock_aws
+from rich.table import Table as Shown
+
+from benchmarks.cost import report
+from benchmarks.cost.meter import Table, table_of
+from benchmarks.cost.paths import APP, PATHS, Path
+from benchmarks.cost.plant import Plant
+from benchmarks.cost.usage import Usage
+from benchmarks.measurement import Progress, Results
+from chalicelib.core.calendar import MINUTE
+from chalicelib.log import logger
+from tests.support import tables as template_tables
+
+RUNS = 20
+WARM_UP = 2
+IDLE_TICKS = 10
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """`per_repetition` is before the path that it goes beyond is taken off, `per_run` after."""
+
+    per_repetition: Usage
+    per_run: Usage
+
+
+def measure(progress: Progress) -> Results:
+    logger.setLevel(logging.ERROR)
+    with mock_aws():
+        client = boto3.client("dynamodb", "us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
+        idle = _idle_tick(_plant(client, "idle"))
+        measured: dict[str, Measured] = {}
+        for number, path in enumerate(PATHS):
+            progress(path.name, number, len(PATHS))
+            measured[path.name] = _measure(path, _plant(client, path.name), idle, measured)
+    costs = [report.entry(path.name, path.about, RUNS, measured[path.name].per_run) for path in PATHS]
+    return {"cost": costs, "cost_idle_tick": report.entry("idle_tick", "a tick with nothing to do", IDLE_TICKS, idle)}
+
+
+def tables(results: Results) -> list[Shown]:
+    return report.tables(results["cost"], results["cost_idle_tick"])
+
+
+def _measure(path: Path, plant: Plant, idle: Usage, known: dict[str, Measured]) -> Measured:
+    plant.deploy({**APP, "schedules": path.schedules})
+    for number in range(WARM_UP):
+        path.repeat(plant, number)
+    plant.restart_meter()
+    before = plant.launched
+    for number in range(WARM_UP, WARM_UP + RUNS):
+        path.repeat(plant, number)
+    expected = RUNS * len(path.schedules)
+    if plant.launched - before != expected:
+        raise RuntimeError(f"{path.name}: expected {expected} launched runs, got {plant.launched - before}")
+    used = (Usage.of(plant.tally) - idle * plant.ticks) * (1 / RUNS)
+    return Measured(used, used - known[path.beyond].per_repetition if path.beyond else used)
+
+
+def _idle_tick(plant: Plant) -> Usage:
+    plant.deploy(APP)
+    plant.pass_by(MINUTE)
+    plant.restart_meter()
+    plant.pass_by(IDLE_TICKS * MINUTE)
+    return Usage.of(plant.tally) * (1 / plant.ticks)
+
+
+def _plant(client: Any, prefix: str) -> Plant:
+    """On fresh tables, made from the template that is deployed."""
+    names = template_tables.create(client, prefix.replace("_", "-"))
+    schema: dict[str, Table] = {}
+    for logical_id, arguments in template_tables.definitions().items():
+        title = logical_id.removesuffix("Table").lower()
+        schema[names[f"{title}_table"]] = table_of(title, arguments)
+    return Plant(client, names, schema)

@@ -1,0 +1,150 @@
+"""The whole system with a meter at every pipe: the real handlers, flows and adapters, the tables in moto.
+
+Time is turned by hand, the outside is played: objects arrive, hints come due, EMR tells of its runs, a minute passes.
+Every message is an invocation of its own, as on a quiet system; under load up to ten share one, which is cheaper.
+"""
+
+from __future__ import annotations
+
+import heapq
+import json
+from collections.abc import Callable
+from itertools import count
+from typing import Any
+from unittest.mock import patch
+
+from benchmarks.cost.meter import MeteredDynamo, Schema
+from benchmarks.cost.services import APPLICATION, S3, Clock, Emr, Sqs
+from benchmarks.cost.tally import Tally
+from benchmarks.machine import ROOT
+from chalicelib import handlers
+from chalicelib.aws.catalog import DynamoCatalog
+from chalicelib.aws.jobs import DynamoJobs
+from chalicelib.aws.payloads import S3Payloads
+from chalicelib.aws.queues import SqsHints
+from chalicelib.aws.runs import DynamoRuns, DynamoWakes
+from chalicelib.aws.table import Dynamo
+from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
+from chalicelib.aws.targets.sqs import SqsTarget
+from chalicelib.core.calendar import MINUTE, iso, parse_instant
+from chalicelib.core.model import App
+from chalicelib.flow import definitions, deploy
+from chalicelib.ports import Ports, Target
+from chalicelib.settings import Settings
+
+# Names as long as real ones, for they are in rows, and rows are billed by size.
+LAKE = "sluice-prod-lake-123456789012-us-east-1"
+CONTROL = "sluice-prod-control-123456789012-us-east-1"
+ROLE = "arn:aws:iam::123456789012:role/sluice-prod-jobs"
+# Between two seconds, as ticks are: with the clock on whole seconds no hint would be early by a fraction.
+BEGIN = parse_instant("2026-03-02T12:00:20.500Z")
+
+
+class Targets:
+    def __init__(self, emr: EmrServerlessTarget, sqs: SqsTarget) -> None:
+        self._by_kind: dict[str, Target] = {"emr_serverless": emr, "sqs": sqs}
+        self._emr = emr
+
+    def of(self, kind: str) -> Target:
+        return self._by_kind[kind]
+
+    def run_name(self, application_id: str, job_run_id: str) -> str | None:
+        return self._emr.run_name(application_id, job_run_id)
+
+
+class Plant:
+    def __init__(self, client: Any, names: dict[str, str], schema: Schema) -> None:
+        self.tally = new_tally()
+        self.ticks = 0
+        self._agenda: list[tuple[int, int, Callable[[], None]]] = []
+        self._order = count()
+        self.clock = Clock(BEGIN, lambda: self.tally)
+        self._dynamo = MeteredDynamo(client, schema, self.tally)
+        sqs = Sqs(lambda: self.tally, self._later, self._on_hint)
+        emr = Emr(lambda: self.tally, self._later, self._on_run_state)
+        self.sqs, self.emr = sqs, emr
+        settings = Settings(
+            catalog_table=names["catalog_table"],
+            jobs_table=names["jobs_table"],
+            runs_table=names["runs_table"],
+            hints_queue_url="hints",
+            lake_bucket=LAKE,
+            control_bucket=CONTROL,
+            emr_application_id=APPLICATION,
+            emr_job_role_arn=ROLE,
+        )
+        dynamo = Dynamo(self._dynamo, settings)
+        self.ports = Ports(
+            clock=self.clock,
+            ledger=dynamo,
+            catalog=DynamoCatalog(dynamo),
+            jobs=DynamoJobs(dynamo),
+            runs=DynamoRuns(dynamo),
+            wakes=DynamoWakes(dynamo),
+            hints=SqsHints(sqs, "hints"),
+            targets=Targets(EmrServerlessTarget(emr, APPLICATION, ROLE, CONTROL), SqsTarget(sqs)),
+            payloads=S3Payloads(S3(lambda: self.tally), CONTROL),
+            settings=settings,
+        )
+        self._later(MINUTE, self._on_minute)
+
+    @property
+    def launched(self) -> int:
+        """Runs that reached their target so far."""
+        return len(self.emr.names) + self.sqs.delivered_to_targets
+
+    def deploy(self, app: dict[str, Any]) -> None:
+        definitions.put(self.ports, "namespace", "demo", {}, "bench")
+        deploy.deploy(self.ports, "demo", "flights", App.model_validate(app), "bench")
+
+    def restart_meter(self) -> None:
+        """Forget what was counted; go on from the state as it is."""
+        self.tally = self._dynamo.tally = new_tally()
+        self.ticks = 0
+
+    def upload(self, key: str) -> None:
+        """An object is put into the lake, and S3 tells the queue."""
+        self.tally.call("sqs", "SendMessage")
+        entity = {"bucket": {"name": LAKE}, "object": {"key": key.replace("=", "%3D")}}
+        record = {"eventName": "ObjectCreated:Put", "eventTime": iso(self.clock.now()), "s3": entity}
+        self._from_queue("objects", handlers.objects, json.dumps({"Records": [record]}))
+
+    def pass_by(self, span: int) -> None:
+        """Let so many ms pass, with all that comes due in them."""
+        end = self.clock.now() + span
+        while self._agenda and self._agenda[0][0] <= end:
+            at, _, act = heapq.heappop(self._agenda)
+            self.clock.instant = max(self.clock.instant, at)
+            act()
+        self.clock.instant = max(self.clock.instant, end)
+
+    def _later(self, milliseconds: int, act: Callable[[], None]) -> None:
+        heapq.heappush(self._agenda, (self.clock.now() + milliseconds, next(self._order), act))
+
+    def _on_minute(self) -> None:
+        self._later(MINUTE, self._on_minute)
+        self.ticks += 1
+        self._invoke("tick", lambda _: handlers.tick(), {})
+
+    def _on_hint(self, body: str) -> None:
+        self._from_queue("check", handlers.hints, body)
+
+    def _on_run_state(self, job_run_id: str, state: str) -> None:
+        detail = {"applicationId": APPLICATION, "jobRunId": job_run_id, "state": state}
+        self._invoke("run_state", handlers.run_state, {"time": iso(self.clock.now()), "detail": detail})
+
+    def _from_queue(self, name: str, handler: Callable[[dict[str, Any]], Any], body: str) -> None:
+        self.tally.call("sqs", "ReceiveMessage")
+        answer = self._invoke(name, handler, {"Records": [{"messageId": "m", "body": body}]})
+        if answer["batchItemFailures"]:
+            raise RuntimeError(f"Lambda {name} failed for {body}")
+        self.tally.call("sqs", "DeleteMessageBatch")
+
+    def _invoke(self, name: str, handler: Callable[[dict[str, Any]], Any], event: dict[str, Any]) -> Any:
+        with self.tally.invocation(name), patch.object(handlers, "ports", lambda: self.ports):
+            return handler(event)
+
+
+def new_tally() -> Tally:
+    stages = json.loads((ROOT / ".chalice/config.json").read_text())["stages"]["sluice"]["lambda_functions"]
+    return Tally({name: body["lambda_memory_size"] / 1024 for name, body in stages.items()})

@@ -1,0 +1,38 @@
+"""List prices of us-east-1, on demand, without free tiers. In dollars; https://aws.amazon.com/<service>/pricing/.
+
+Not priced: logs ($0.50 per GB), storage, the long polling of idle queues by Lambda (five pollers, 20 s each: about
+$0.26 a queue and month), the S3 requests of those who bring the data and of the jobs, and what EMR bills for the runs.
+EMR Serverless charges nothing for API calls, EventBridge nothing for the events of AWS services.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+MILLION = 1_000_000
+WRITE_UNIT = 0.625 / MILLION
+READ_UNIT = 0.125 / MILLION
+LAMBDA_REQUEST = 0.20 / MILLION
+LAMBDA_GB_SECOND = 0.0000166667  # x86
+SQS_REQUEST = 0.40 / MILLION
+S3_PUT = 5.0 / MILLION
+S3_GET = 0.40 / MILLION
+
+# How long a Lambda is assumed to take, in ms: a fixed part for the runtime and our own code, and for each AWS call
+# what such a call usually takes inside a region. What it sleeps until a hint is due is not assumed but measured.
+FIXED_MS = 15.0
+CALL_MS = {"dynamodb": 6.0, "sqs": 12.0, "s3": 25.0, "emr-serverless": 150.0}
+
+
+def usd(calls: Mapping[str, float], write_units: float, read_units: float, gb_seconds: float) -> dict[str, float]:
+    """Dollars by service, for calls named `<service>:<Operation>`."""
+    requests = sum(count for name, count in calls.items() if name.startswith("lambda:"))
+    messages = sum(count for name, count in calls.items() if name.startswith("sqs:"))
+    return {
+        "dynamodb_writes": write_units * WRITE_UNIT,
+        "dynamodb_reads": read_units * READ_UNIT,
+        "lambda_requests": requests * LAMBDA_REQUEST,
+        "lambda_duration": gb_seconds * LAMBDA_GB_SECOND,
+        "sqs": messages * SQS_REQUEST,
+        "s3": calls.get("s3:PutObject", 0) * S3_PUT + calls.get("s3:GetObject", 0) * S3_GET,
+    }

@@ -1,0 +1,75 @@
+"""What was used, and by which Lambda: the one place where all meters write."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+from benchmarks.cost.prices import CALL_MS, FIXED_MS
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """A kind of write: who wrote what to which kind of row."""
+
+    handler: str
+    table: str
+    row: str
+    action: str
+
+
+@dataclass
+class Tally:
+    """Counts since it was made. `units` are those of the tables and, apart, of their indexes."""
+
+    memory_gb: dict[str, float]
+    calls: Counter[str] = field(default_factory=Counter)
+    read_units: float = 0.0
+    gb_seconds: float = 0.0
+    waited_seconds: float = 0.0
+    times: Counter[Written] = field(default_factory=Counter)
+    table_units: Counter[Written] = field(default_factory=Counter)
+    index_units: Counter[Written] = field(default_factory=Counter)
+    reads: Counter[Written] = field(default_factory=Counter)
+    sizes: dict[tuple[str, str], int] = field(default_factory=dict)
+    handler: str = "-"
+    _milliseconds: float = 0.0
+
+    @property
+    def write_units(self) -> float:
+        return float(self.table_units.total() + self.index_units.total())
+
+    def call(self, service: str, operation: str) -> None:
+        """A call to an AWS service, which also takes its time."""
+        self.calls[f"{service}:{operation}"] += 1
+        self._milliseconds += CALL_MS.get(service, 0.0)
+
+    def wait(self, milliseconds: float) -> None:
+        """A Lambda sleeps, and is billed for it."""
+        self._milliseconds += milliseconds
+        self.waited_seconds += milliseconds / 1000
+
+    def wrote(self, table: str, row: str, action: str, units: int, index_units: int, size: int) -> None:
+        written = Written(self.handler, table, row, action)
+        self.times[written] += 1
+        self.table_units[written] += units
+        self.index_units[written] += index_units
+        self.sizes[table, row] = max(size, self.sizes.get((table, row), 0))
+
+    def read(self, table: str, row: str, action: str, units: float) -> None:
+        self.read_units += units
+        # Halves of units, kept whole for the counter.
+        self.reads[Written(self.handler, table, row, action)] += round(units * 2)
+
+    @contextmanager
+    def invocation(self, handler: str) -> Iterator[None]:
+        """One invocation of a Lambda: whatever is counted inside is its own."""
+        self.handler, self._milliseconds = handler, FIXED_MS
+        self.calls[f"lambda:{handler}"] += 1
+        try:
+            yield
+        finally:
+            self.gb_seconds += self.memory_gb[handler] * self._milliseconds / 1000
+            self.handler, self._milliseconds = "-", 0.0

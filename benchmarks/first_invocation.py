@@ -1,0 +1,81 @@
+"""Call one handler once, in this process, and print which modules that brought in, as a JSON list in their order.
+
+    python -m benchmarks.first_invocation api | tick | objects | check | run_state
+
+AWS's clients answer nothing, so a handler goes as far as it gets without rows. Where that is not as far as the first
+real piece of work, what it would import next is asked for: the target for `check`.
+"""
+
+from __future__ import annotations
+
+import sys
+
+_BEFORE = set(sys.modules)
+
+import json  # noqa: E402 - what comes in from here on is counted only if a handler brings it in
+import os  # noqa: E402
+from typing import Any  # noqa: E402
+
+_EVENT_TIME = "2026-03-02T12:00:00Z"
+_OBJECT = {"bucket": {"name": "lake"}, "object": {"key": "raw/day=1/part-0.csv"}}
+SCHEDULE = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}"
+REACHED = "chalicelib.aws.table"
+
+
+class Nothing:
+    """A client of any service: every call succeeds, and finds nothing."""
+
+    def __getattr__(self, name: str) -> Any:
+        return lambda **_: {"Items": [], "Responses": {}, "jobRun": {}}
+
+
+def main(handler: str) -> list[str]:
+    """The names of the modules."""
+    # What the template sets; none of it is reached.
+    for name in ("CATALOG_TABLE", "JOBS_TABLE", "RUNS_TABLE", "HINTS_QUEUE_URL", "LAKE_BUCKET", "CONTROL_BUCKET"):
+        os.environ[f"SLUICE_{name}"] = "none"
+    import boto3
+
+    boto3.client = lambda *_, **__: Nothing()
+    import app
+    from chalicelib import handlers, wiring
+
+    if handler == "api":
+        app.app(_request(SCHEDULE, {"ns": "demo", "app": "flights", "name": "clean"}), None)
+    elif handler == "tick":
+        handlers.tick()
+    elif handler == "objects":
+        record = {"eventName": "ObjectCreated:Put", "eventTime": _EVENT_TIME, "s3": _OBJECT}
+        handlers.objects(_message({"Records": [record]}))
+    elif handler == "check":
+        handlers.hints(_message({"due": 0, "refs": [["job", "demo.flights.clean", "1", "PENDING"]]}))
+        wiring.ports().targets.of("emr_serverless")
+    elif handler == "run_state":
+        detail = {"applicationId": "00app", "jobRunId": "00run", "state": "SUCCESS"}
+        handlers.run_state({"time": _EVENT_TIME, "detail": detail})
+    else:
+        raise ValueError(f"expected api, tick, objects, check or run_state, got {handler!r}")
+    if REACHED not in sys.modules:
+        raise RuntimeError(f"expected {handler} to reach the tables, but it did not import {REACHED}")
+    return [name for name in sys.modules if name not in _BEFORE and not name.startswith("benchmarks")]
+
+
+def _message(body: dict[str, Any]) -> dict[str, Any]:
+    return {"Records": [{"messageId": "m", "body": json.dumps(body)}]}
+
+
+def _request(path: str, parameters: dict[str, str]) -> dict[str, Any]:
+    """A GET as API Gateway hands it to a Lambda."""
+    return {
+        "requestContext": {"httpMethod": "GET", "resourcePath": path, "identity": {}},
+        "headers": {},
+        "multiValueQueryStringParameters": None,
+        "pathParameters": parameters,
+        "stageVariables": None,
+        "body": None,
+        "isBase64Encoded": False,
+    }
+
+
+if __name__ == "__main__":
+    print(json.dumps(main(sys.argv[1])))

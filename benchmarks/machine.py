@@ -1,0 +1,63 @@
+"""Where and of what something was measured: commit, date, machine, versions."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Goes into the results beside the figures."""
+
+    measured_at: dict[str, Any]
+    machine: dict[str, Any]
+    versions: dict[str, str]
+
+    def ended(self) -> Origin:
+        """The same, with the load at the end: neighbours that came in the middle show in it."""
+        return replace(self, measured_at={**self.measured_at, "load_after": _load()})
+
+
+def origin() -> Origin:
+    """Of this checkout on this machine now. `load` is that of the minute before: figures from a busy machine say so."""
+    measured_at = {
+        "commit": _git("rev-parse", "HEAD"),
+        # The results themselves do not make a checkout dirty.
+        "dirty": bool(_git("status", "--porcelain", "--", ".", ":!benchmarks/results.json")),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "load": _load(),
+    }
+    machine = {"cpu": _cpu(), "cores": os.cpu_count(), "memory_gib": _memory_gib()}
+    versions = {"python": platform.python_version()}
+    versions |= {name: version(name) for name in ("boto3", "ministack", "chalice")}
+    return Origin(measured_at, machine, versions)
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, capture_output=True, text=True, check=True).stdout.strip()
+
+
+def _load() -> float:
+    return round(os.getloadavg()[0], 2)
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _memory_gib() -> float:
+    return round(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30, 1)

@@ -1,0 +1,94 @@
+"""An app of which one part is wrong is refused as a whole: nothing of it is stored."""
+
+from typing import Any
+
+import pytest
+
+from tests.web.conftest import APP, NS, Api
+from tests.web.wrong import DATASET, EMR, WORKFLOW, after, partition, refused, schedule, time
+
+
+@pytest.mark.parametrize(
+    ("third", "code", "field"),
+    [
+        (schedule(workflw="x"), "unknown_field", "schedules.third.workflw"),
+        (time("0 0 30 2 *"), "invalid", "schedules.third.trigger.expression"),
+        (schedule(workflow="notfiy"), "unknown_reference", "schedules.third.workflow"),
+        (schedule(trigger=partition("flihgts")), "unknown_reference", "schedules.third.trigger"),
+        (schedule(trigger=partition("fresh"), by=["hour"]), "invalid", "schedules.third.by"),
+        ({"workflow": "refine", "trigger": after("clean")}, "cycle", "schedules.third.trigger"),
+        ({"workflow": "loop", "trigger": after("loop")}, "cycle", "schedules.third.trigger"),
+        (7, "invalid", "schedules.third"),
+    ],
+)
+@pytest.mark.parametrize("query", ["", "?dry_run=true"])
+def test_an_app_whose_third_schedule_is_wrong_stores_nothing_at_all(
+    standing: Api, third: Any, code: str, field: str, query: str
+) -> None:
+    document = {
+        "description": "new",
+        "datasets": {"fresh": {"bucket": "lake", "prefix": "fresh/", "keys": ["day"]}},
+        "workflows": {"loop": {"target": EMR}},
+        "schedules": {"first": schedule(trigger=partition("fresh")), "second": schedule(), "third": third},
+    }
+    error = refused(standing, 400, "PUT", APP + query, document)
+    assert (error["code"], error["field"]) == (code, field)
+
+
+def test_an_app_that_closes_a_cycle_within_itself_stores_nothing(standing: Api) -> None:
+    document = {
+        "workflows": {"one": {"target": EMR}, "two": {"target": EMR}},
+        "schedules": {
+            "there": {"workflow": "one", "trigger": after("two"), "enabled": True},
+            "back": {"workflow": "two", "trigger": after("one"), "enabled": True},
+        },
+    }
+    error = refused(standing, 400, "PUT", f"{NS}/apps/flights", document)
+    assert (error["code"], error["field"]) == ("cycle", "schedules.there.trigger")
+
+
+@pytest.mark.parametrize(
+    ("datasets", "field"),
+    [
+        ({"new": DATASET | {"prefix": "raw/flights/"}}, "datasets.new.prefix"),
+        ({"one": DATASET, "two": DATASET}, "datasets.two.prefix"),
+    ],
+)
+@pytest.mark.parametrize("query", ["", "?dry_run=true"])
+def test_an_app_with_a_prefix_that_is_taken_stores_nothing(
+    standing: Api, datasets: dict[str, Any], field: str, query: str
+) -> None:
+    error = refused(standing, 409, "PUT", APP + query, {"description": "new", "datasets": datasets})
+    assert (error["code"], error["field"]) == ("conflict", field)
+
+
+def test_a_deployment_means_its_own_parts_too(standing: Api) -> None:
+    document = {
+        "datasets": {"orders": DATASET},
+        "workflows": {"ship": WORKFLOW},
+        "schedules": {"a": schedule(trigger=partition("ordres"))},
+    }
+    assert refused(standing, 400, "PUT", APP, document)["hint"] == "did you mean 'demo.orders'?"
+    document["schedules"] = {"a": schedule(workflow="shipp")}
+    assert refused(standing, 400, "PUT", APP, document)["hint"] == "did you mean 'demo.flights.ship'?"
+
+
+@pytest.mark.parametrize(
+    ("document", "field"),
+    [
+        ({"schedules": {"Bad Name": schedule()}}, "schedules.Bad Name"),
+        ({"workflows": {"a.b": WORKFLOW}}, "workflows.a.b"),
+        ({"schedules": [schedule()]}, "schedules"),
+        ({"schedule": {}}, "schedule"),
+        ({"namespace": "demmo"}, "namespace"),
+    ],
+)
+def test_a_wrong_app_is_refused(standing: Api, document: dict[str, Any], field: str) -> None:
+    assert refused(standing, 400, "PUT", APP, document)["field"].startswith(field)
+
+
+def test_a_flag_is_true_or_false(standing: Api) -> None:
+    for text in ("yes", "1", "True", ""):
+        error = refused(standing, 400, "PUT", f"{APP}?dry_run={text}", {"owner": "new"})
+        assert (error["field"], error["message"]) == ("dry_run", f"expected true or false, got {text!r}")
+    assert refused(standing, 400, "PUT", f"{APP}?dryrun=true", {"owner": "new"})["field"] == "dryrun"

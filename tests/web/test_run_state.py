@@ -1,0 +1,83 @@
+"""State changes of EMR Serverless job runs, as EventBridge sends them."""
+
+from typing import Any
+
+import boto3
+import pytest
+
+from chalicelib import handlers
+from chalicelib.wiring import ports
+from tests.web.conftest import APP, Api
+
+ONE = f"{APP}/schedules/nightly"
+
+
+def change(job_run_id: str, state: str, application: str | None = None) -> dict[str, Any]:
+    """https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-eventbridge.html"""
+    return {
+        "version": "0",
+        "id": "00df3ec6-5da1-36e6-ab71-20f0de68f8a0",
+        "detail-type": "EMR Serverless Job Run State Change",
+        "source": "aws.emr-serverless",
+        "account": "123456789012",
+        "time": "2099-01-01T00:00:00Z",
+        "region": "us-east-1",
+        "resources": [],
+        "detail": {
+            "jobRunId": job_run_id,
+            "applicationId": application or ports().settings.emr_application_id,
+            "arn": f"arn:aws:emr-serverless:us-east-1:123456789012:/applications/x/jobruns/{job_run_id}",
+            "releaseLabel": "emr-7.1.0",
+            "state": state,
+            "previousState": "SUBMITTED",
+            "createdBy": "arn:aws:sts::123456789012:assumed-role/check/check",
+            "updatedAt": "2099-01-01T00:00:00.000Z",
+            "createdAt": "2098-12-31T23:59:00.000Z",
+        },
+    }
+
+
+def test_a_state_change_moves_its_run(api: Api) -> None:
+    api.schedule("nightly", workflow="clean")
+    job_id = api.post(f"{ONE}/run")["job_id"]
+    api.work()
+    run = api.get(f"/v1/runs/{job_id}")
+    assert run["state"] == "STARTING"
+    job_run_id = run["target_id"].partition("/")[2]
+
+    assert handlers.run_state(change(job_run_id, "RUNNING")) == f"run {job_id} is RUNNING"
+    assert handlers.run_state(change(job_run_id, "SUCCESS")) == f"run {job_id} is SUCCEEDED"
+    assert handlers.run_state(change(job_run_id, "RUNNING")) == f"run {job_id} was past RUNNING already"
+
+    run = api.get(f"/v1/runs/{job_id}")
+    assert (run["state"], run["ended_at"]) == ("SUCCEEDED", "2099-01-01T00:00:00.000Z")
+
+
+def test_a_state_change_of_somebody_elses_job_changes_nothing(api: Api) -> None:
+    emr = boto3.client("emr-serverless")
+    theirs = emr.start_job_run(
+        applicationId=ports().settings.emr_application_id,
+        clientToken="theirs",
+        executionRoleArn="arn:aws:iam::123456789012:role/job",
+        jobDriver={"sparkSubmit": {"entryPoint": "s3://code/theirs.py"}},
+        name="theirs",
+    )["jobRunId"]
+    before = api.everything()
+    for job_run_id in (theirs, "00nosuchjobrun"):
+        assert handlers.run_state(change(job_run_id, "SUCCESS")) == f"job run {job_run_id} is not one of ours"
+    assert handlers.run_state(change(theirs, "SCHEDULED")) == "state SCHEDULED tells nothing new"
+    assert api.everything() == before
+
+
+@pytest.mark.parametrize("missing", ["detail", "time"])
+def test_a_state_change_without_its_parts_is_an_error_so_that_it_is_kept(api: Api, missing: str) -> None:
+    """Lambda retries it, and keeps it among the dead letters in the end."""
+    event = {name: value for name, value in change("x", "SUCCESS").items() if name != missing}
+    with pytest.raises(KeyError):
+        handlers.run_state(event)
+
+
+def test_the_lambdas_of_the_rules_lead_to_these_handlers(api: Api) -> None:
+    invoke = api.client.lambda_.invoke
+    assert "not one of ours" in invoke("run_state", change("00nosuchjobrun", "SUCCESS")).payload
+    assert set(invoke("tick", change("x", "x")).payload) == {"emitted", "hinted"}
