@@ -25,11 +25,13 @@ STATUS = {
     "bad_json": 400,
     "forbidden": 403,
     "not_found": 404,
+    "method_not_allowed": 405,
     "conflict": 409,
     "in_use": 409,
     "changed_meanwhile": 412,
     "too_large": 413,
     "throttled": 429,
+    "internal": 500,
     "unavailable": 503,
 }
 

@@ -17,7 +17,7 @@ from chalicelib.flow import facts
 from chalicelib.flow.apply import MOST_RACES
 from chalicelib.ports import Kind, Ports
 
-MOST_DOCUMENT = 300_000  # bytes
+MOST_DOCUMENT = 100_000  # bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ def put(
 
 
 def check_size(document: Mapping[str, Any]) -> None:
-    """A row holds 400 KB in DynamoDB; a document leaves room for what stands beside it."""
+    """A row holds 400 KB in DynamoDB, and a run's carries the properties of workflow, schedule and request."""
     size = len(json.dumps(document).encode())
     if size > MOST_DOCUMENT:
         hint = "put large data into S3 and pass a reference"
@@ -139,7 +139,14 @@ def schedules_of(ports: Ports, app: str) -> list[str]:
 
 
 def _names(ports: Ports, kind: Kind, parent: str) -> list[str]:
-    return [row.name for row in ports.catalog.definitions(kind, parent, 1000, None).items]
+    names: list[str] = []
+    cursor: str | None = None
+    while True:
+        page = ports.catalog.definitions(kind, parent, 1000, cursor)
+        names += [row.name for row in page.items]
+        if page.cursor is None:
+            return names
+        cursor = page.cursor
 
 
 def _refers(schedule: Schedule, kind: Kind, name: str) -> bool:

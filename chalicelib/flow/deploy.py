@@ -39,7 +39,7 @@ def deploy(ports: Ports, namespace: str, app: str, document: App, by: str, dry_r
             same = old == schedule.definition().resolved(namespace, app)
             report["unchanged" if same else "replaced" if lives else "created"].append(f"schedule {full}")
             continue
-        after, new = schedules.put(ports, full, schedule, by)
+        after, new = schedules.put(ports, full, schedule, by, checked=True)
         report["created" if new else "unchanged" if after == before else "replaced"].append(f"schedule {full}")
     return report
 
@@ -79,15 +79,25 @@ def _check(ports: Ports, name: str, document: App) -> None:
 
 
 def _check_prefixes(ports: Ports, namespace: str, document: App) -> None:
-    """A prefix belongs to one dataset: refused here, for halfway through a deployment is too late."""
-    taken: dict[tuple[str, str], str] = {}
+    """A prefix belongs to one dataset: refused here, for halfway through a deployment is too late. It is free when its
+    dataset's turn comes if it is free now, or is given up by a dataset before it in the document."""
+    owners: dict[tuple[str, str], str | None] = {}
     for short, dataset in document.datasets.items():
+        name = f"{namespace}.{short}"
         body = definitions.resolve_bucket(ports, dataset.model_dump(mode="json"))
         place = (str(body["bucket"]), dataset.prefix)
-        owner = taken.setdefault(place, ports.catalog.dataset_at(*place) or f"{namespace}.{short}")
-        if owner != f"{namespace}.{short}":
-            raise definitions.prefix_taken(*place, owner).under(f"datasets.{short}")
-        taken[place] = f"{namespace}.{short}"
+        owner = owners[place] if place in owners else ports.catalog.dataset_at(*place)
+        if owner not in (None, name):
+            raise definitions.prefix_taken(*place, str(owner)).under(f"datasets.{short}")
+        stored = ports.catalog.definition("dataset", name)
+        if stored is not None:
+            owners[str(stored.document["bucket"]), str(stored.document["prefix"])] = None
+        owners[place] = name
+
+
+def _is_enabled(ports: Ports, schedule: str) -> bool:
+    gate = ports.catalog.gate(schedule)
+    return gate is not None and gate.mode == "enabled"
 
 
 class Foreseen:
@@ -102,7 +112,11 @@ class Foreseen:
             f"{name}.{short}": schedule.definition().resolved(namespace, app)
             for short, schedule in document.schedules.items()
         }
-        self._enabled = {f"{name}.{short}" for short, each in document.schedules.items() if each.enabled}
+        self._enabled = {
+            full
+            for full, each in ((f"{name}.{short}", each) for short, each in document.schedules.items())
+            if each.enabled or (each.enabled is None and _is_enabled(ports, full))
+        }
 
     def definition(self, kind: Kind, name: str) -> Definition | None:
         return self._rows.get((kind, name)) or self._catalog.definition(kind, name)

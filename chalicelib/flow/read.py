@@ -190,7 +190,7 @@ def find_run(ports: Ports, run_id: str) -> tuple[Run, ...]:
     attempts = ports.runs.attempts(run_id)
     if not attempts:
         waiting = ports.jobs.find(run_id)
-        hint = f"it is still a job: {waiting.reason}" if waiting else None
+        hint = f"it is still a job: {waiting.reason}" if waiting and not waiting.closed else None
         raise errors.not_found("run", run_id, hint)
     return attempts
 

@@ -23,9 +23,6 @@ APP = f"{NS}/apps/flights"
 KEYS = ["year", "month", "day"]
 WEEKDAYS = {"type": "time", "expression": "0 5 * * mon-fri"}
 
-# What waits for a change in chalicelib/core, flow or aws; the mark goes when the change comes.
-PENDING = pytest.mark.xfail(reason="needs a change in chalicelib/core, flow or aws", strict=False)
-
 
 class Api:
     """Speaks to the API as a signed caller would, and plays the Lambda service for what the API sets going."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from tests.web.conftest import APP, KEYS, NS, PENDING, Api
+from tests.web.conftest import APP, KEYS, NS, Api
 
 DATASET = {"bucket": "lake", "prefix": "raw/orders/", "keys": ["day"]}
 WORKFLOW = {"target": {"type": "sqs", "queue_url": "https://sqs.example/target"}}
@@ -192,7 +192,6 @@ def test_a_dry_run_tells_the_same_and_stores_nothing(api: Api) -> None:
     assert api.everything() == before
 
 
-@PENDING
 def test_a_document_may_hand_a_prefix_from_one_dataset_to_another(api: Api) -> None:
     moved = {"bucket": "lake", "prefix": "raw/weather-v2/", "keys": KEYS}
     api.put(APP, {"datasets": {"weather": moved, "storms": DATASET | {"prefix": "raw/weather/"}}})
@@ -219,7 +218,6 @@ def circle(**enabled: Any) -> dict[str, Any]:
     return {"schedules": {"there": there | enabled, "back": back | enabled}}
 
 
-@PENDING
 def test_a_circle_of_schedules_that_stay_enabled_stores_nothing(api: Api) -> None:
     """A document that leaves `enabled` out keeps what is enabled so, and that is what would go round."""
     api.put(f"{APP}/workflows/refine", {"target": {"type": "emr_serverless", "entry_point": "s3://code/refine.py"}})
@@ -233,7 +231,6 @@ def test_a_circle_of_schedules_that_stay_enabled_stores_nothing(api: Api) -> Non
     assert api.everything() == before
 
 
-@PENDING
 def test_a_document_may_turn_a_chain_around(api: Api) -> None:
     """Halfway through, old and new together are a circle; what counts is how it ends."""
     api.put(f"{APP}/workflows/refine", {"target": {"type": "emr_serverless", "entry_point": "s3://code/refine.py"}})
