@@ -10,10 +10,9 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Mapping
 
     from pydantic import ValidationError
-    from pydantic_core import ErrorDetails
 
 # code -> HTTP status. The codes are public: they never change their meaning.
 STATUS = {
@@ -78,7 +77,7 @@ def changed_meanwhile(what: str) -> SluiceError:
 
 def from_validation(error: ValidationError) -> SluiceError:
     """Our shape for what pydantic found. The first fault is told in full, the number of others is told."""
-    faults = error.errors(include_url=False)
+    faults: list[dict[str, Any]] = [dict(fault) for fault in error.errors(include_url=False)]
     first = faults[0]
     field = ".".join(_path(first["loc"]))
     others = {path for fault in faults if not field.startswith(path := ".".join(_path(fault["loc"])))}
@@ -120,10 +119,10 @@ _WORDS = {
 }
 
 
-def _expected(fault: ErrorDetails) -> str:
+def _expected(fault: Mapping[str, Any]) -> str:
     words = _WORDS.get(fault["type"])
     if words is None:
-        message = fault["msg"].removeprefix("Value error, ")
+        message: str = fault["msg"].removeprefix("Value error, ")
         return message[:1].lower() + message[1:]
     context = fault.get("ctx") or {}
     return "expected " + words.format(**context, s="" if context.get("min_length") == 1 else "s")
