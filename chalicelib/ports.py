@@ -132,7 +132,7 @@ class Target(Protocol):
         """Ask for a start, repeatably: the same attempt again is the same start. Never raises for a refusal."""
 
     def ask(self, run: Run) -> News | None:
-        """The state of a run as the target tells it, or None if it knows no such run."""
+        """The state of a run as the target tells it: None while it has not begun, FAILED if it knows it no more."""
 
     def find(self, run: Run) -> str | None:
         """The target's id of a run with this run's name, if there is one."""

@@ -9,7 +9,7 @@ from typing import Any
 from chalicelib.aws import items, keys
 from chalicelib.aws.keys import Key
 from chalicelib.core.lines import Ask, Slots
-from chalicelib.core.rows import GATHERING, Job
+from chalicelib.core.rows import GATHERING, Job, Timer
 from chalicelib.core.writes import (
     CloseGeneration,
     Create,
@@ -91,6 +91,10 @@ def _replace(write: Replace, shards: Shards) -> _Built:
         open_or_not = "(attribute_not_exists(closed) OR closed = :closed)"
         condition = f"rev = :rev AND job_id = :job AND {open_or_not}"
         return _put(row, shards, condition, rev=row.rev - 1, job=row.job_id, closed=row.closed)
+    if isinstance(row, Timer):
+        # Each generation's timer begins with the same revision: an emitter that slept over a replacement loses.
+        condition = "rev = :rev AND generation = :generation"
+        return _put(row, shards, condition, rev=row.rev - 1, generation=row.generation)
     return _put(row, shards, "rev = :rev", rev=row.rev - 1)
 
 
@@ -165,6 +169,7 @@ def _close(write: CloseGeneration, shards: Shards) -> _Built:
         "state": "PENDING_TRIGGER",
         "created_at": write.at,
         "rev": 1,
+        "expires_at": write.expires_at,
     }
     names = {f"#{name}": name for name in blank}
     kept = ", ".join(f"#{name} = if_not_exists(#{name}, :{name})" for name in blank)

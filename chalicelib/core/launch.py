@@ -124,8 +124,8 @@ def forget(job: Job, held: Mapping[str, LineState], now: Instant) -> list[Write]
 
 
 def give_back(permits: tuple[str, ...], states: Mapping[str, LineState], now: Instant) -> list[Write]:
-    """Give slots back; where somebody waits, the very same write wakes the queue. A pace permit is spent."""
-    slots = [line for line in permits if not line.startswith("emr:")]
+    """Give slots back; where somebody waits, the very same write wakes the queue."""
+    slots = [line for line in permits if lines.gives_back(line)]
     return [GiveBack(line, now if (states.get(line) or LineState(line)).waiters > 0 else None) for line in slots]
 
 

@@ -125,6 +125,11 @@ def spell(line: str) -> str:
     return {"workflow": f"workflow {name}", "emr": f"the start rate of EMR application {name}"}.get(kind, line)
 
 
+def gives_back(line: str) -> bool:
+    """Whether a permit of this line comes back when the run ends. A pace permit is spent."""
+    return not line.startswith("emr:")
+
+
 def workflow_line(workflow: str) -> str:
     return f"workflow:{workflow}"
 

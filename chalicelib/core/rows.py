@@ -137,7 +137,7 @@ class Marker:
     generation: int
     event: Event
     event_job: str
-    expires_at: Instant
+    expires_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)

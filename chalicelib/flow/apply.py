@@ -12,6 +12,7 @@ from chalicelib.core.model import Schedule
 from chalicelib.core.rows import HISTORY, Event, Job, Marker, Record, Subscription
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Create, NotClosed, Put, Replace, Write
+from chalicelib.flow.alone import each_alone
 from chalicelib.ports import Ports
 
 # Longer than a job or a message in a dead-letter queue can live (SQS keeps 14 days), so a repeat always meets it.
@@ -20,11 +21,23 @@ MARKER_LIFE = 45 * DAY
 MOST_RACES = 25
 
 
-def apply_to_all(ports: Ports, event: Event, rows: Iterable[Subscription], now: Instant) -> list[Ref]:
-    """Apply an event to the schedules of these index rows; the jobs that want a check come back."""
-    touched = (list(group) for _, group in groupby(rows, key=lambda row: (row.schedule, row.generation)))
-    refs = [apply_event(ports, event, group, now) for group in touched]
-    return [ref for ref in refs if ref is not None]
+def apply_to_all(ports: Ports, event: Event, rows: Iterable[Subscription], now: Instant) -> None:
+    """Apply an event to the schedules of these index rows, and hint the jobs that want a check.
+
+    Each schedule has its turn; what some of them raised is raised at the end.
+    """
+    touched = [list(group) for _, group in groupby(rows, key=lambda row: (row.schedule, row.generation))]
+    refs: list[Ref] = []
+
+    def one(group: list[Subscription]) -> None:
+        ref = apply_event(ports, event, group, now)
+        refs.extend([ref] if ref else [])
+
+    try:
+        each_alone(touched, one)
+    finally:
+        if refs:
+            ports.hints.send(refs, now, now)
 
 
 def apply_event(
@@ -51,7 +64,7 @@ def apply_event(
         if job is not None and job.closed:
             return None
         grown = match.gather(job, [touch], schedule, rows[0], correlation, now)
-        marker = _marker(event, rows[0], grown, now)
+        marker = _marker(event, rows[0], grown, _marker_end(schedule, now))
         refused = ports.ledger.commit(_plan(job, grown, marker, along))
         if refused is None:
             return ref_of(grown) if grown.met_at is not None else None
@@ -70,8 +83,14 @@ def _plan(job: Job | None, grown: Job, marker: Marker, along: Sequence[Write]) -
     return [Create(marker), Create(grown) if job is None else Replace(grown), *beside, *along]
 
 
-def _marker(event: Event, row: Subscription, job: Job, now: Instant) -> Marker:
-    return Marker(row.schedule, row.generation, event, job.job_id, now + MARKER_LIFE)
+def _marker(event: Event, row: Subscription, job: Job, expires_at: Instant | None) -> Marker:
+    return Marker(row.schedule, row.generation, event, job.job_id, expires_at)
+
+
+def _marker_end(schedule: Schedule, now: Instant) -> Instant | None:
+    """A marker outlives its job, whose run is told by it what fired it; of a job without a timeout it never expires."""
+    span = schedule.timeout_millis
+    return None if span is None else now + max(MARKER_LIFE, span + 15 * DAY)
 
 
 def _uncorrelated(event: Event, row: Subscription, schedule: Schedule, now: Instant) -> Record:

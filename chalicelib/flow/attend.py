@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from chalicelib.core import states
+from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
 from chalicelib.flow import complete, emit, launch, match
 from chalicelib.flow.alone import each_alone
@@ -46,12 +47,18 @@ def _run(ports: Ports, run_id: str, attempt: int) -> None:
     run = ports.runs.run(run_id, attempt)
     if run is None:
         return
+    steps: list[Callable[[], object]] = []
     if run.announce:
-        complete.announce(ports, run_id, attempt)
-    elif states.is_terminal(run.state):
-        return
-    elif run.target_id is None:
-        launch.start(ports, run_id, attempt)
+        steps.append(lambda: complete.announce(ports, run_id, attempt))
+    if not states.is_terminal(run.state):
+        steps.append(lambda: _follow(ports, run))
+    # A status that cannot be told to somebody does not keep its run from being followed.
+    each_alone(steps, lambda step: step())
+
+
+def _follow(ports: Ports, run: Run) -> None:
+    if run.target_id is None:
+        launch.start(ports, run.run_id, run.attempt)
     elif run.cancel:
         complete.cancel(ports, run)
     else:

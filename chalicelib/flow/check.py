@@ -119,8 +119,11 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
 def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: str) -> Outcome | None:
     """Into the queue of the line that blocks. A slot's end wakes it; a pace, the instant of its next permit."""
     outcome = _settled(ports, launch.queue(job, facts, route, now), "queued", why)
-    if outcome is not None and isinstance(route.blocked, Pace):
-        look = lines.next_look(route.blocked, facts.line(route.blocked.line), now)
+    state = facts.line(route.blocked.line) if route.blocked else None
+    # Only the first to queue sets the instant, and hints it: a hint per waiter would be a hint per waiter and permit.
+    first = state is not None and (state.waiters == 0 or state.wake_at is None)
+    if outcome is not None and state is not None and first and isinstance(route.blocked, Pace):
+        look = lines.next_look(route.blocked, state, now)
         ports.hints.send([Ref("line", (route.blocked.line,))], look, now)
     return outcome
 

@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from chalicelib.core import check, complete, launch, match, states
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import Advance, News
+from chalicelib.core.lines import gives_back
 from chalicelib.core.rows import Run
 from chalicelib.core.states import EMR_STATE
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Replace
 from chalicelib.flow import facts
-from chalicelib.flow.apply import MOST_RACES, apply_to_all
+from chalicelib.flow.apply import MOST_RACES, apply_to_all, ref_of
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -62,9 +63,11 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
         lines = {line: ports.jobs.line(line) for line in run.permits} if step.ended else {}
         if ports.ledger.commit(complete.plan(run, step, lines, now)) is None:
             logger.info("run moved", extra={"run": run_id, "attempt": attempt, "state": step.run.state})
-            woken = [Ref("line", (line,)) for line, state in lines.items() if state.waiters]
+            woken = [Ref("line", (line,)) for line, state in lines.items() if state.waiters and gives_back(line)]
             if woken:
                 ports.hints.send(woken, now, now)
+            if step.retry is not None:
+                ports.hints.send([ref_of(step.retry)], step.retry.due_at or now, now)
             announce(ports, run_id, attempt)
             return step
     raise RuntimeError(f"run {run_id} lost {MOST_RACES} races; its news will be found again")
@@ -79,9 +82,7 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
             return
         event = match.status_event(run, run.announce[0])
         page = ports.catalog.subscriptions(event.key, PAGE, run.cursor)
-        refs = apply_to_all(ports, event, page.items, now)
-        if refs:
-            ports.hints.send(refs, now, now)
+        apply_to_all(ports, event, page.items, now)
         # A refusal means that the run moved on meanwhile, or another told the same: read it again.
         ports.ledger.commit([Replace(complete.told(run, page.cursor, now))])
 

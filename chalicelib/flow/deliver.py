@@ -14,7 +14,7 @@ from chalicelib.core.check import Facts
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Never, Started
 from chalicelib.core.rows import Job, Run
-from chalicelib.core.writes import Put, Replace, TakeOut
+from chalicelib.core.writes import Put, Replace
 from chalicelib.flow.apply import ref_of
 from chalicelib.flow.context import build
 from chalicelib.ports import Ports
@@ -30,7 +30,8 @@ def deliver(ports: Ports, job: Job, facts: Facts, why: str, now: Instant) -> str
     answer = ports.targets.of(str(run.request.target["type"])).start(called, build(ports, run))
     if isinstance(answer, Started | Never):
         ports.ledger.put_all([Put(_ended(called, answer, now))])
-        ports.ledger.commit([TakeOut(job)])
+        # A job that had queued before its target changed gives back what it holds; a lost race is found as a ghost.
+        ports.ledger.commit(launch.forget(job, {line: ports.jobs.line(line) for line in job.held}, now))
         return None
     later = now + launch.backoff(min(job.leases, RETRY_MOST), job.job_id)
     waiting = replace(job, wake_at=later, reason=answer.why, leases=job.leases + 1, rev=job.rev + 1)

@@ -98,7 +98,9 @@ def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
             _cancel_found(ports, run, found, now)
             return
         why += "; no run of this name was found at the target"
-    completing.advance_run(ports, run.run_id, run.attempt, News("ABORTED", now, why), may_retry=False)
+    # A later attempt ends a run that did start: it has FAILED, and those who wait for that must hear it.
+    news = News("ABORTED" if run.attempt == 1 else "FAILED", now, why)
+    completing.advance_run(ports, run.run_id, run.attempt, news, may_retry=False)
 
 
 def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:

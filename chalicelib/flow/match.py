@@ -8,7 +8,6 @@ from chalicelib.core import match
 from chalicelib.core.calendar import Instant
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import Partition
-from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Create, Put
 from chalicelib.flow.apply import apply_to_all
 from chalicelib.ports import Ports
@@ -62,19 +61,24 @@ def resume(ports: Ports, dataset: str, values: tuple[str, ...]) -> None:
 
 
 def tell(ports: Ports, partition: Partition) -> Partition:
-    """Apply the event of a partition to all schedules of its key, page by page; only then is it settled."""
+    """Apply the event of a partition to all schedules of its key, page by page; only then is it settled.
+
+    A schedule that cannot take it keeps none of the others from it; the partition stays open then, and is told again.
+    """
+    failed: list[ExceptionGroup[Exception]] = []
+    cursor = partition.cursor
     while True:
         now = ports.clock.now()
-        page = ports.catalog.subscriptions(partition.event.key, PAGE, partition.cursor)
-        refs = apply_to_all(ports, partition.event, page.items, now)
-        _hint(ports, refs, now)
-        again = now if page.cursor else None
-        partition = replace(partition, cursor=page.cursor, leases=0, wake_at=again)
-        ports.ledger.put_all([Put(partition)])
-        if page.cursor is None:
+        page = ports.catalog.subscriptions(partition.event.key, PAGE, cursor)
+        cursor = page.cursor
+        try:
+            apply_to_all(ports, partition.event, page.items, now)
+        except ExceptionGroup as group:
+            failed.append(group)
+        if not failed:
+            partition = replace(partition, cursor=cursor, leases=0, wake_at=now if cursor else None)
+            ports.ledger.put_all([Put(partition)])
+        if cursor is None and failed:
+            raise ExceptionGroup(f"partition {partition.values} of {partition.dataset} is not told to all", failed)
+        if cursor is None:
             return partition
-
-
-def _hint(ports: Ports, refs: list[Ref], now: Instant) -> None:
-    if refs:
-        ports.hints.send(refs, now, now)

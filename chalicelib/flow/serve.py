@@ -5,8 +5,7 @@ from __future__ import annotations
 from chalicelib.core import lines
 from chalicelib.core.calendar import Instant
 from chalicelib.core.check import asks_of
-from chalicelib.core.lines import LineState, Waiter
-from chalicelib.core.rows import Job
+from chalicelib.core.lines import Ask, LineState, Pace, Waiter
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import LeaseLine, LeaveLine, Remove, SettleLine
 from chalicelib.flow import facts
@@ -27,26 +26,41 @@ def serve(ports: Ports, line: str) -> int:
         ports.ledger.commit([SettleLine(line)])
         return 0
     if state.wake_at > now:
-        ports.hints.send([Ref("line", (line,))], state.wake_at, now)
-        return 0
+        return 0  # too early: whoever set that instant has hinted it, and the sweep stands behind
     lease = now + lines.SLOTS_LEASE
     if ports.ledger.commit([LeaseLine(line, state.wake_at, lease)]) is not None:
         return 0  # somebody else serves it
-    served = _serve_head(ports, line)
-    _next_look(ports, line, lease)
-    return served
+    try:
+        return _serve_head(ports, line)
+    finally:
+        _next_look(ports, line, lease)
 
 
 def _serve_head(ports: Ports, line: str) -> int:
+    """Serve from the head on. A waiter whose check raises is stepped over, holds up nobody, and is told last."""
+    handled: set[str] = set()
+    failed: list[Exception] = []
     served = 0
     while True:
-        head = ports.jobs.head_of(line, AT_ONCE)
-        for waiter in head:
-            if not _serve_one(ports, waiter):
-                return served
-            served += 1
-        if not head:
-            return served
+        fresh = [waiter for waiter in ports.jobs.head_of(line, AT_ONCE) if waiter.rank not in handled]
+        if not fresh:
+            break
+        for waiter in fresh:
+            handled.add(waiter.rank)
+            try:
+                if not _serve_one(ports, waiter):
+                    return _told(served, failed)
+            except Exception as error:  # told below, when the others have had their turn
+                failed.append(error)
+            else:
+                served += 1
+    return _told(served, failed)
+
+
+def _told(served: int, failed: list[Exception]) -> int:
+    if failed:
+        raise ExceptionGroup(f"{len(failed)} waiters could not be checked", failed)
+    return served
 
 
 def _serve_one(ports: Ports, waiter: Waiter) -> bool:
@@ -70,20 +84,19 @@ def _next_look(ports: Ports, line: str, lease: Instant) -> None:
     if state.waiters == 0:
         ports.ledger.commit([SettleLine(line)])
         return
-    look = _look(ports, state, now)
-    if ports.ledger.commit([LeaseLine(line, lease, look)]) is None and look < lease:
+    ask = _ask_of_head(ports, state)
+    look = lines.next_look(ask, state, now) if ask else lease
+    paced = isinstance(ask, Pace)
+    if ports.ledger.commit([LeaseLine(line, lease, look)]) is None and paced:
         ports.hints.send([Ref("line", (line,))], look, now)
 
 
-def _look(ports: Ports, state: LineState, now: Instant) -> Instant:
-    """The instant of the next permit, as the head of the queue asks for it."""
+def _ask_of_head(ports: Ports, state: LineState) -> Ask | None:
+    """What the head of the queue asks of its line; None if that cannot be told now."""
     head = ports.jobs.head_of(state.line, 1)
-    job: Job | None = None
-    if head:
-        job = ports.jobs.job(head[0].job_schedule, head[0].job_generation, head[0].job_place)
+    job = ports.jobs.job(head[0].job_schedule, head[0].job_generation, head[0].job_place) if head else None
     known = facts.gather(ports, job) if job else None
     if known is None or known.schedule is None or known.workflow is None:
-        return now
+        return None
     asks = asks_of(known.schedule, known.workflow, known.start_rate)
-    ask = next((ask for ask in asks if ask.line == state.line), None)
-    return lines.next_look(ask, state, now) if ask else now
+    return next((ask for ask in asks if ask.line == state.line), None)

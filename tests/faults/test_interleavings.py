@@ -12,6 +12,7 @@ from chalicelib.core.match import partition_event
 from chalicelib.core.rows import Event, Job
 from chalicelib.core.writes import Put, Refused
 from chalicelib.flow import apply, emit, match, sweep
+from tests.support.crash import Crash
 from tests.support.schedules import after, at, partitions
 from tests.support.world import World, day, flights
 
@@ -118,14 +119,14 @@ def test_interleaving_06_match_dies_halfway_and_the_rest_gets_the_event_once(
             nonlocal budget
             budget -= 1
             if budget < 0:
-                raise ConnectionError("the Lambda is gone")
+                raise Crash("the Lambda is gone")
             return inner.commit(writes)  # type: ignore[no-any-return]
 
         def put_all(self, writes: Any) -> None:
             inner.put_all(writes)
 
     world.ports = replace(world.ports, ledger=Dying())
-    with suppress(ConnectionError):
+    with suppress(Crash):
         world.upload(day(1))
     world.ports = replace(world.ports, ledger=inner)
     world.upload(day(1))

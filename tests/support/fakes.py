@@ -74,6 +74,8 @@ class FakeEmr:
     def ask(self, run: Run) -> News | None:
         found = self.runs.get((run.target_id or "").partition("/")[2])
         state = EMR_STATE[found.state] if found else "STARTING"
+        if found is None and run.target_id is not None:
+            return News("FAILED", self._clock.now(), "the target knows no such run any more", run.target_id)
         if found is None or state == "STARTING":
             return None
         return News(state, self._clock.now(), found.details, run.target_id)

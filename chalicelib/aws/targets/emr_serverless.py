@@ -16,6 +16,7 @@ from chalicelib.core.states import EMR_STATE
 # https://docs.aws.amazon.com/emr-serverless/latest/APIReference/CommonErrors.html
 _NOT_NOW = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException", "RequestLimitExceeded"}
 _NO_ANSWER = {"InternalServerException", "InternalFailure", "ServiceUnavailable", "RequestTimeout"}
+UNKNOWN = "the target knows no such run any more"
 MOST_REASON = 4_000  # characters of the driver's last lines that a run row keeps
 
 
@@ -63,7 +64,7 @@ class EmrServerlessTarget:
         try:
             found = self._client.get_job_run(applicationId=application_id, jobRunId=job_run_id)["jobRun"]
         except self._client.exceptions.ResourceNotFoundException:
-            return None
+            return News("FAILED", run.start_requested_at or run.claimed_at, UNKNOWN, run.target_id)
         state = EMR_STATE.get(found["state"], "STARTING")
         if state == "STARTING":
             return None

@@ -1,0 +1,206 @@
+"""What one bad row, one slow writer or one changed document must not do: silence, block or starve everybody else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from chalicelib.core.calendar import Instant
+from chalicelib.core.launch import NotNow
+from chalicelib.core.rows import GATHERING, Timer
+from chalicelib.core.sweep import Ref
+from chalicelib.core.writes import Create, Refused, Replace
+from chalicelib.flow import attend, definitions, emit
+from tests.support.schedules import after, at, at_most, partitions
+from tests.support.world import EMR, SQS, World, day, flights, full
+
+LINE = "workflow:demo.flights.clean"
+
+
+class Failing:
+    """A ledger that fails for ever for what a test picks out."""
+
+    def __init__(self, world: World, picks: Any) -> None:
+        self._inner, self._picks = world.ports.ledger, picks
+        world.ports = world.with_ports(ledger=self)
+
+    def commit(self, writes: Any) -> Refused | None:
+        if any(self._picks(write) for write in writes):
+            raise ConnectionError("this row cannot be written")
+        return self._inner.commit(writes)  # type: ignore[no-any-return]
+
+    def put_all(self, writes: Any) -> None:
+        self._inner.put_all(writes)
+
+
+class PlainHints:
+    """As SQS has it: nothing is deduplicated."""
+
+    def __init__(self) -> None:
+        self.waiting: list[tuple[Instant, Ref]] = []
+        self.total = 0
+
+    def send(self, refs: Sequence[Ref], due: Instant, now: Instant) -> None:
+        self.waiting += [(due, ref) for ref in refs]
+        self.total += len(refs)
+
+    def deliver(self, world: World, until: Instant) -> None:
+        while self.waiting and (first := min(due for due, _ in self.waiting)) <= until:
+            world.clock.wait_until(first)
+            ready = [ref for due, ref in self.waiting if due <= world.clock.now()]
+            self.waiting = [(due, ref) for due, ref in self.waiting if due > world.clock.now()]
+            for ref in ready:
+                attend.attend(world.ports, ref)
+        world.clock.wait_until(until)
+
+
+def test_a_stalled_emitter_does_not_put_an_old_timer_over_the_new_one(world: World) -> None:
+    world.deploy(flights({"tick": at("@every 10m", "notify")}))
+    world.pass_by("8m30s")
+    world.clock.pass_by("25s")
+    inner = world.ports.ledger
+
+    class Slow:
+        """Between the emitter's read and its write the schedule is disabled and enabled."""
+
+        slept = False
+
+        def commit(self, writes: Any) -> Refused | None:
+            if isinstance(writes[0], Replace) and isinstance(writes[0].row, Timer) and not self.slept:
+                self.slept = True
+                world.disable("tick")
+                world.enable("tick")
+            return inner.commit(writes)  # type: ignore[no-any-return]
+
+        def put_all(self, writes: Any) -> None:
+            inner.put_all(writes)
+
+    emit.emit_due(world.with_ports(ledger=Slow()))
+    world.settle()
+    world.pass_by("45m")
+
+    assert len(world.runs("tick")) == 4
+
+
+def test_e8_a_queue_at_a_pace_costs_a_few_hints_per_job(make_world: Any) -> None:
+    world: World = make_world(start_burst=1)
+    world.deploy(flights({"a": partitions()}))
+    hints = PlainHints()
+    world.ports = world.with_ports(hints=hints)
+    for number in range(30):
+        world.run_now("a", f"r{number}")
+    hints.deliver(world, world.clock.now() + 40_000)
+
+    assert len(world.runs("a")) == 30
+    assert hints.total < 5 * 30
+
+
+def test_t16_one_schedule_that_cannot_take_an_event_keeps_no_other_from_it(world: World) -> None:
+    world.deploy(flights({name: partitions() for name in ("a", "b", "c")}))
+    Failing(world, lambda write: isinstance(write, Create) and getattr(write.row, "schedule", "") == full("a"))
+    with pytest.raises(ExceptionGroup):
+        world.upload(day(1))
+    world.settle()
+
+    assert [len(world.runs(name)) for name in ("a", "b", "c")] == [0, 1, 1]
+    partition = world.ports.catalog.partition("demo.flights", ("2013", "1", "1"))
+    assert partition is not None
+    assert partition.wake_at is not None, "it is open still, and told again"
+
+
+def test_w2_a_waiter_whose_check_raises_holds_up_nobody_behind_it(make_world: Any) -> None:
+    world: World = make_world(start_burst=1)
+    world.deploy(
+        flights(
+            {"first": at("@every 10h"), "bad": partitions(), "good": partitions(dataset="weather", workflow="join")}
+        )
+    )
+    world.run_now("first")
+    world.settle()
+    world.upload(day(1))
+    world.settle()
+    world.upload(day(1, "weather", "x.csv"))
+    world.settle()
+    assert [job.waits_at for job in (*world.jobs("bad"), *world.jobs("good"))] == ["emr:00app", "emr:00app"]
+
+    Failing(world, lambda write: getattr(getattr(write, "row", None), "run_id", "").startswith(full("bad") + "."))
+    for _ in range(3):
+        world.clock.pass_by("2m")
+        with suppress(ExceptionGroup):
+            world.tick()
+
+    assert len(world.runs("good")) == 1
+    assert len(world.jobs("bad")) == 1, "and it is not lost"
+
+
+def test_a_job_that_held_a_slot_gives_it_back_when_its_target_has_become_a_queue(make_world: Any) -> None:
+    world: World = make_world(start_burst=1, start_rate_per_second=0.01)
+    world.deploy(flights({"x": partitions(workflow="join"), "a": at("@every 10s", **at_most(2))}))
+    world.upload(day(1))
+    world.settle()
+    world.pass_by("15s")
+    assert [job.held for job in world.jobs("a") if job.place == GATHERING] == [(LINE,)]
+
+    plain = {"properties": {}, "priority": 5, "retries": {"attempts": 1, "delay": "30s"}}
+    definitions.put(world.ports, "workflow", "demo.flights.clean", {"target": SQS, **plain}, "tester")
+    world.pass_by("3m")
+
+    assert world.line(LINE).active == 0
+
+
+def test_w7_a_run_that_its_target_knows_no_more_fails_and_gives_its_slot_back(world: World) -> None:
+    world.deploy(flights({"a": partitions(**at_most(1))}))
+    world.upload(day(1))
+    world.settle()
+    world.targets.emr.runs.clear()  # the application was deleted and made again
+    world.pass_by("5m")
+
+    [run] = world.runs("a")
+    assert (run.state, run.reason) == ("FAILED", "the target knows no such run any more")
+    assert world.line(LINE).active == 0
+
+
+def test_t17_a_job_that_gathers_for_months_still_knows_its_first_events(world: World) -> None:
+    world.deploy(flights({"never": partitions(2, timeout="never"), "long": partitions(2, timeout={"after": "80d"})}))
+    world.upload(day(1))
+    gate = world.ports.catalog.gate(full("long"))
+    assert gate is not None
+    client, names = world.ports.ledger._client, world.ports.ledger._names  # type: ignore[attr-defined]
+    ttl = {
+        item["schedule"]["S"]: int(item["ttl"]["N"]) * 1000 if "ttl" in item else None
+        for item in client.scan(TableName=names["jobs"])["Items"]
+        if item["sk"]["S"].startswith("EVT#")
+    }
+    assert ttl[full("never")] is None
+    assert (ttl[full("long")] or 0) >= world.clock.now() + 95 * 86_400_000
+
+
+def test_w1_a_second_attempt_that_is_withdrawn_tells_the_failure(world: World) -> None:
+    retried = {"target": EMR, "retries": {"attempts": 2, "delay": "1s"}}
+    world.deploy(flights({"a": partitions(), "told": after("clean", "join", "FAILED")}, clean=retried))
+    world.upload(day(1))
+    world.settle()
+    world.targets.emr.answers = [NotNow("throttled")] * 50
+    world.finish("FAILED", "broken")
+    world.pass_by("10s")
+    world.disable("a")
+    world.pass_by("6m")
+    world.targets.emr.answers = []
+    world.pass_by("6m")
+
+    assert [run.state for run in world.runs("a")] == ["RETRYING", "FAILED"]
+    assert len(world.runs("told")) == 1
+
+
+def test_a_settled_tombstone_expires(world: World) -> None:
+    world.deploy(flights({"a": partitions()}))
+    gate = world.ports.catalog.gate(full("a"))
+    assert gate is not None
+    world.disable("a")
+    tombstone = world.ports.jobs.job(full("a"), gate.generation, GATHERING)
+    assert tombstone is not None
+    assert tombstone.wake_at is None
+    assert tombstone.expires_at is not None
