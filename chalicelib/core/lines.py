@@ -74,7 +74,6 @@ class Waiter:
     job_generation: int
     job_place: str
     job_id: str
-    ask_limit: int | None = None
 
 
 def in_order(asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
