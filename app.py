@@ -6,6 +6,7 @@ minute  -> tick       -> emit      prepare the schedule events of the next minut
 S3      -> objects    -> match     an object becomes a partition, an event, and progress of triggers
 hints   -> check      -> check     decide a job; claim it; launch or deliver it
 EMR     -> run_state  -> complete  a run has moved on: give its slot back, announce its status
+bus     -> custom     -> match     a custom event of somebody's own makes progress of triggers
 """
 
 from typing import Any
@@ -13,11 +14,13 @@ from typing import Any
 from chalice.app import Chalice, CloudWatchEvent, Rate, SQSEvent
 
 from chalicelib import handlers
-from chalicelib.web import definitions, history, openapi, schedules
+from chalicelib.web import actions, definitions, events, history, openapi, schedules
 
 app = Chalice(app_name="sluice")
 app.register_blueprint(definitions.routes)
 app.register_blueprint(schedules.routes)
+app.register_blueprint(actions.routes)
+app.register_blueprint(events.routes)
 app.register_blueprint(history.routes)
 app.register_blueprint(openapi.routes)
 
@@ -44,3 +47,9 @@ def check(event: SQSEvent) -> dict[str, Any]:
 def run_state(event: CloudWatchEvent) -> str:
     """A state change of an EMR Serverless job run, by an EventBridge rule (best effort)."""
     return handlers.run_state(event.to_dict())
+
+
+@app.on_cw_event({"source": [{"prefix": "sluice/"}]})
+def custom(event: CloudWatchEvent) -> str:
+    """A custom event that somebody put on the account's event bus for a namespace (``source: sluice/<namespace>``)."""
+    return handlers.custom(event.to_dict())

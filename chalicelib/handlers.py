@@ -17,11 +17,11 @@ def tick() -> dict[str, int]:
     """One tick: prepare the fires of the next minute, then find what is overdue."""
     from chalicelib.flow.alone import each_alone
     from chalicelib.flow.emit import emit_due
-    from chalicelib.flow.sweep import sweep_all
+    from chalicelib.flow.sweep import hint_soon, sweep_all
 
     done: dict[str, int] = {}
     each_alone(
-        (("emitted", emit_due), ("hinted", sweep_all)),
+        (("emitted", emit_due), ("soon", hint_soon), ("hinted", sweep_all)),
         lambda step: done.update({step[0]: step[1](ports())}),
     )
     logger.info("tick", extra=done)
@@ -68,6 +68,23 @@ def run_state(event: dict[str, Any]) -> str:
     outcome = on_state_change(ports(), change)
     logger.info("run state", extra={"job_run": change.job_run_id, "state": change.state, "outcome": outcome})
     return outcome
+
+
+def custom(event: dict[str, Any]) -> str:
+    """One custom event from the event bus: ``source`` names the namespace, ``detail-type`` its type, ``detail`` the
+    payload. EventBridge delivers at least once and keeps the id, so a repeat is the same event.
+    https://docs.aws.amazon.com/eventbridge/latest/ref/events-structure.html"""
+    from chalicelib.flow.definitions import require
+    from chalicelib.flow.events import Envelope, post
+    from chalicelib.web.bodies import NewEvent
+
+    namespace = event["source"].removeprefix("sluice/")
+    require(ports(), "namespace", namespace)
+    told = NewEvent(type=event["detail-type"], timestamp=event["time"], payload=event["detail"], id=event["id"])
+    at = parse_instant(event["time"])
+    (posted,) = post(ports(), namespace, [Envelope(told.type, event["id"], told.payload, at)])
+    logger.info("custom event", extra={"namespace": namespace, "type": told.type, "event": posted.id})
+    return posted.id
 
 
 def _one_by_one(event: dict[str, Any], each: Callable[[str], None]) -> dict[str, Any]:

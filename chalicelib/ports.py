@@ -17,8 +17,10 @@ from chalicelib.core.rows import (
     Gate,
     Job,
     Partition,
+    Posted,
     Record,
     Run,
+    SizedObject,
     Subscription,
     Timer,
     Version,
@@ -82,6 +84,15 @@ class Catalog(Protocol):
 
     def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None: ...
 
+    def sized_object(self, dataset: str, object_key: str, etag: str) -> SizedObject | None:
+        """An object that was counted; by its content as well (``etag``) where overwrites count."""
+
+    def stored_object(self, dataset: str, digest: str) -> SizedObject | None:
+        """An object that was counted, by the digest of its key."""
+
+    def failures(self, schedule: str) -> int:
+        """How many runs of a schedule have failed in a row."""
+
     def partitions(self, dataset: str, limit: int, cursor: str | None) -> Page[Partition]: ...
 
 
@@ -94,6 +105,11 @@ class JobTable(Protocol):
 
     def events_of(self, job: str, schedule: str, generation: int) -> tuple[Event, ...]:
         """The events applied to a job, read strongly through the local index."""
+
+    def seen(self, schedule: str, generation: int, leaf: str) -> Instant | None:
+        """When the feed of an absent leaf came last."""
+
+    def posted(self, event_id: str) -> Posted | None: ...
 
     def line(self, line: str) -> LineState: ...
 
@@ -119,6 +135,19 @@ class RunTable(Protocol):
 class Wakes(Protocol):
     def overdue(self, table: Literal["catalog", "jobs", "runs"], until: Instant, limit: int) -> tuple[Ref, ...]:
         """What the wake index of a table yields up to an instant, oldest first. Eventually consistent: rumours."""
+
+    def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
+        """The jobs whose ``wake_at`` lies in a span, but for prepared fires, which have been hinted already."""
+
+
+class Lake(Protocol):
+    """What stands in the buckets of datasets, read as it is at this moment."""
+
+    def text(self, bucket: str, key: str) -> str | None:
+        """A small object's content, or None if there is none."""
+
+    def names(self, bucket: str, prefix: str) -> frozenset[str]:
+        """The keys of all objects under a prefix."""
 
 
 class Hints(Protocol):
@@ -159,6 +188,11 @@ class Payloads(Protocol):
     def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
         """Write a list of events as JSON lines and return its URI."""
 
+    def deployment_uri(self, app: str, digest: str) -> str: ...
+
+    def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
+        """Write the document that an app was deployed with, under the digest of it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ports:
@@ -173,8 +207,11 @@ class Ports:
     hints: Hints
     targets: Targets
     payloads: Payloads
+    lake: Lake
     settings: Settings
 
 
+# Losing this many races in a row for one row means that something else is wrong.
+MOST_RACES = 25
 # How long a hint may be held back in the queue (SQS: 900 s at most); one that is due later is sent again.
 LONGEST_DELAY: Millis = 900_000

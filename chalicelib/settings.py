@@ -29,6 +29,8 @@ class Settings:
     horizon_seconds: int = 75
     # A list of events longer than this goes into a manifest in S3 instead of into the context (T17).
     inline_events: int = 200
+    # Whether a deployment that does not say so changes schedules (L8).
+    update_schedules: bool = True
 
     @property
     def start_spacing(self) -> int:
@@ -44,6 +46,7 @@ class Settings:
             "start_burst": int,
             "horizon_seconds": int,
             "inline_events": int,
+            "update_schedules": _true_or_false,
         }
         tuned: dict[str, Any] = {
             name: cast(env[key]) for name, cast in optional.items() if (key := f"SLUICE_{name.upper()}") in env
@@ -63,3 +66,10 @@ class Settings:
             emr_job_role_arn=env.get("SLUICE_EMR_JOB_ROLE_ARN", ""),
             **tuned,
         )
+
+
+def _true_or_false(text: str) -> bool:
+    """SLUICE_UPDATE_SCHEDULES. A word that is neither is refused: protected schedules must not hang on a guess."""
+    if text not in ("true", "false"):
+        raise RuntimeError(f"expected true or false in SLUICE_UPDATE_SCHEDULES, got {text!r}")
+    return text == "true"

@@ -68,6 +68,7 @@ def ports() -> Ports:
     """The ports of this process, from its environment."""
     from chalicelib.aws.catalog import DynamoCatalog
     from chalicelib.aws.jobs import DynamoJobs
+    from chalicelib.aws.lake import S3Lake
     from chalicelib.aws.payloads import S3Payloads
     from chalicelib.aws.queues import SqsHints
     from chalicelib.aws.runs import DynamoRuns, DynamoWakes
@@ -85,5 +86,6 @@ def ports() -> Ports:
         hints=SqsHints(client("sqs"), settings.hints_queue_url),
         targets=AwsTargets(settings),
         payloads=S3Payloads(client("s3"), settings.control_bucket),
+        lake=S3Lake(client("s3")),
         settings=settings,
     )

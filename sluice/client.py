@@ -65,9 +65,12 @@ class Client:
     def put(self, path: str, body: Document, query: Query | None = None, if_match: str | None = None) -> Document:
         return self.request("PUT", path, body, query, if_match).body
 
-    def post(self, path: str, body: Document | None = None, key: str | None = None) -> Document:
-        """``key`` makes the wish one wish, however often it is sent (where the API honours ``Idempotency-Key``)."""
-        return self.request("POST", path, {} if body is None else body, key=key).body
+    def post(
+        self, path: str, body: Document | None = None, key: str | None = None, repeatable: bool = False
+    ) -> Document:
+        """``key`` makes the wish one wish, however often it is sent (where the API honours ``Idempotency-Key``);
+        ``repeatable`` says that it is one already."""
+        return self.request("POST", path, {} if body is None else body, key=key, repeatable=repeatable).body
 
     def delete(self, path: str, if_match: str | None = None) -> Document:
         return self.request("DELETE", path, if_match=if_match).body
@@ -102,9 +105,11 @@ class Client:
         query: Query | None = None,
         if_match: str | None = None,
         key: str | None = None,
+        repeatable: bool = False,
     ) -> Answer:
         """Any request, with the version that stands now. Repeated while the API says "later", unless that could harm:
-        a POST without a key would act twice, and a second conditional request be refused for what the first one did."""
+        a POST without a key would act twice, if it is not ``repeatable`` by itself, and a second conditional request be
+        refused for what the first one did."""
         url = self.url + path + _query(query)
         headers = {"Accept": "application/json"}
         if body is not None:
@@ -114,8 +119,8 @@ class Client:
         if key is not None:
             headers["Idempotency-Key"] = key
         content = None if body is None else json.dumps(body, ensure_ascii=False).encode()
-        repeatable = (method in IDEMPOTENT or key is not None) and if_match is None
-        reply = self._send(method, url, headers, content, ATTEMPTS if repeatable else 1)
+        again = (repeatable or method in IDEMPOTENT or key is not None) and if_match is None
+        reply = self._send(method, url, headers, content, ATTEMPTS if again else 1)
         return _answer(reply, method, path)
 
     def _send(self, method: str, url: str, headers: Mapping[str, str], content: bytes | None, attempts: int) -> Reply:

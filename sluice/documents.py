@@ -1,4 +1,5 @@
-"""App documents in files: YAML or JSON, with ``${placeholders}`` that are filled in before they are sent."""
+"""What files hold, YAML or JSON: app documents, with ``${placeholders}`` that are filled in before they are sent, and
+lists of events."""
 
 from __future__ import annotations
 
@@ -33,6 +34,20 @@ def load(path: str, values: Mapping[str, str] | None = None) -> Document:
     return filled
 
 
+def load_list(path: str, key: str) -> list[Document]:
+    """The objects that a file lists, bare or under ``key``. Texts stay as they are: a dollar sign is a dollar sign."""
+    parsed = _parse(path, _read(path))
+    listed = parsed[key] if isinstance(parsed, dict) and set(parsed) == {key} else parsed
+    if not isinstance(listed, list) or not listed:
+        hint = f"write each as an item: `- type: ...`, or put the list under `{key}:`"
+        raise WrongUsage(f"expected a list of {key} in {path}, got {_word_for(listed)}", None, hint)
+    for number, item in enumerate(listed):
+        if not isinstance(item, dict):
+            raise WrongUsage(f"expected an object, got {_word_for(item)}", f"{path}: {key}.{number}")
+    plain: list[Document] = _fill(listed, None, path, key)
+    return plain
+
+
 def _read(path: str) -> str:
     try:
         return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
@@ -58,14 +73,15 @@ def _parse(path: str, text: str) -> Any:
         raise WrongUsage(f"expected YAML, got this: {error}", path) from None
 
 
-def _fill(value: Any, values: Mapping[str, str], path: str, field: str) -> Any:
-    """The same tree with every text filled. Keys are left alone: what exists must not depend on a setting."""
+def _fill(value: Any, values: Mapping[str, str] | None, path: str, field: str) -> Any:
+    """The same tree with every text filled, unless there are no values to fill in at all. Keys are left alone: what
+    exists must not depend on a setting."""
     if isinstance(value, dict):
         return {str(key): _fill(item, values, path, f"{field}.{key}".lstrip(".")) for key, item in value.items()}
     if isinstance(value, list):
         return [_fill(item, values, path, f"{field}.{number}".lstrip(".")) for number, item in enumerate(value)]
     if isinstance(value, str):
-        return _fill_text(value, values, path, field)
+        return value if values is None else _fill_text(value, values, path, field)
     if value is None or isinstance(value, bool | int | float):
         return value
     raise WrongUsage(f"expected text, a number, a list or an object, got {_word_for(value)}", f"{path}: {field}")
@@ -86,7 +102,10 @@ def _fill_text(text: str, values: Mapping[str, str], path: str, field: str) -> s
 
 
 def _word_for(value: Any) -> str:
-    return {"NoneType": "nothing", "str": "text", "list": "a list"}.get(type(value).__name__, type(value).__name__)
+    if isinstance(value, list | dict) and not value:
+        return "an empty list" if isinstance(value, list) else "an empty object"
+    words = {"NoneType": "nothing", "str": "text", "list": "a list", "dict": "an object"}
+    return words.get(type(value).__name__, type(value).__name__)
 
 
 class _Loader(yaml.SafeLoader):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from difflib import get_close_matches
 
+from sluice import checks
 from sluice.client import segment
 from sluice.errors import WrongUsage
 
@@ -33,16 +33,16 @@ KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET)
 def kind_of(word: str) -> Kind:
     """``schedule`` and ``schedules`` alike."""
     for kind in KINDS:
-        if word.lower() in (kind.name, kind.collection):
+        if word.lower() == kind.name:
             return kind
-    near = get_close_matches(word.lower(), [kind.collection for kind in KINDS], n=1)
-    hint = f"did you mean {near[0]}?" if near else None
-    raise WrongUsage(f"expected one of {', '.join(kind.collection for kind in KINDS)}, got {word!r}", "KIND", hint)
+    collection = checks.one_of(word, [kind.collection for kind in KINDS], "KIND")
+    return next(kind for kind in KINDS if kind.collection == collection)
 
 
-def full_name(kind: Kind, name: str, namespace: str | None = None, app: str | None = None) -> str:
+def full_name(kind: Kind, name: str, namespace: str | None = None, app: str | None = None, field: str = "NAME") -> str:
     """``clean``, ``flights.clean`` or ``demo.flights.clean`` as the last of these; what is missing comes from the
-    options ``-n`` and ``-a``."""
+    options ``-n`` and ``-a``. ``field`` is where the name was given."""
+    namespace, app = place(namespace, app)
     parts = name.split(".")
     missing = kind.parts[: -len(parts)] if len(parts) < len(kind.parts) else ()
     given = {"namespace": namespace, "app": app}
@@ -50,8 +50,17 @@ def full_name(kind: Kind, name: str, namespace: str | None = None, app: str | No
     if len(parts) > len(kind.parts) or not all(parts) or not all(front):
         flags = " ".join(f"--{part} ..." for part in missing if not given[part])
         hint = f"write the full name, or add {flags}" if flags and all(parts) else "write the full name"
-        raise WrongUsage(f"expected a {kind.name} as {kind.pattern}, got {name!r}", "NAME", hint)
+        article = "an" if kind is APP else "a"
+        raise WrongUsage(f"expected {article} {kind.name} as {kind.pattern}, got {name!r}", field, hint)
     return ".".join([*(str(part) for part in front), *parts])
+
+
+def place(namespace: str | None, app: str | None) -> tuple[str | None, str | None]:
+    """The namespace and the app that ``-n`` and ``-a`` name; ``-a demo.flights`` names both."""
+    if app is None or "." not in app:
+        return namespace, app
+    above, _, short = full_name(APP, app, field="--app").partition(".")
+    return above, short
 
 
 def path_of(kind: Kind, full: str) -> str:

@@ -25,8 +25,11 @@ LEAST_REASON = 32  # columns; in less room than this a sentence is a tower of wo
 
 STATE_STYLES = {
     "enabled": "green",
+    "hold": "magenta",
+    "drain": "magenta",
+    "backlog": "magenta",
+    "completed": "dim",
     "disabled": "yellow",
-    "deleted": "dim",
     "SUCCEEDED": "green",
     "RUNNING": "cyan",
     "STARTING": "blue",
@@ -36,7 +39,12 @@ STATE_STYLES = {
     "ABORTED": "yellow",
     "created": "green",
     "replaced": "cyan",
+    "deleted": "bold red",
+    "untouched": "yellow",
+    "kept": "dim",
+    "changed": "green",
     "unchanged": "dim",
+    "failed": "bold red",
 }
 
 Cell = str | Text | None
@@ -70,6 +78,11 @@ def state(word: str | None) -> Text:
 
 def dim(text: str) -> Text:
     return Text(text, style="dim")
+
+
+def lines(console: Console, sentences: Iterable[str]) -> str:
+    """One below the other for eyes; side by side in a pipe, where a row is a line."""
+    return ("; " if console.width == PIPE_WIDTH else "\n").join(sentences)
 
 
 def table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Cell]], indent: int = 0) -> None:

@@ -75,6 +75,26 @@ def pairs(values: Mapping[str, Any] | None, separator: str = "/") -> str:
     return separator.join(f"{key}={value}" for key, value in values.items()) if values else NOTHING
 
 
+def words(name: str | None) -> str:
+    """``since_last_run`` as ``since last run``."""
+    return (name or NOTHING).replace("_", " ")
+
+
+def constraint(rule: Mapping[str, Any]) -> str:
+    """A constraint of a document: ``delay: after 10m, since created, else wait``."""
+    rest = {
+        key: value for key, value in rule.items() if key not in ("type", "on_unmet") and value not in (None, [], {})
+    }
+    otherwise = f", else {words(rule['on_unmet'])}" if rule.get("on_unmet") else ""
+    if rule.get("type") == "concurrency" and set(rest) <= {"max", "group"}:
+        whose = f"of group {rest['group']}" if "group" in rest else "of the workflow"
+        return f"at most {count(rest.get('max', 0), 'run')} {whose} at a time{otherwise}"
+    told = (
+        f"{words(key)} {' '.join(map(str, value)) if isinstance(value, list) else value}" for key, value in rest.items()
+    )
+    return f"{words(rule.get('type'))}: {', '.join(told)}{otherwise}"
+
+
 def count(number: int, noun: str) -> str:
     return f"{number} {noun}{'' if number == 1 else 's'}"
 

@@ -20,6 +20,7 @@ from benchmarks.machine import ROOT
 from chalicelib import handlers
 from chalicelib.aws.catalog import DynamoCatalog
 from chalicelib.aws.jobs import DynamoJobs
+from chalicelib.aws.lake import S3Lake
 from chalicelib.aws.payloads import S3Payloads
 from chalicelib.aws.queues import SqsHints
 from chalicelib.aws.runs import DynamoRuns, DynamoWakes
@@ -84,6 +85,7 @@ class Plant:
             hints=SqsHints(sqs, "hints"),
             targets=Targets(EmrServerlessTarget(emr, APPLICATION, ROLE, CONTROL), SqsTarget(sqs)),
             payloads=S3Payloads(S3(lambda: self.tally), CONTROL),
+            lake=S3Lake(S3(lambda: self.tally)),
             settings=settings,
         )
         self._later(MINUTE, self._on_minute)

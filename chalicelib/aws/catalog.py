@@ -9,10 +9,12 @@ from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import (
     Definition,
+    Failures,
     Gate,
     Listing,
     Partition,
     PrefixRow,
+    SizedObject,
     Subscription,
     Timer,
     Version,
@@ -83,6 +85,16 @@ class DynamoCatalog:
 
     def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None:
         return self._dynamo.get(keys.partition(dataset, values), Partition)
+
+    def sized_object(self, dataset: str, object_key: str, etag: str) -> SizedObject | None:
+        return self._dynamo.get(keys.sized_object(dataset, object_key, etag), SizedObject)
+
+    def stored_object(self, dataset: str, digest: str) -> SizedObject | None:
+        return self._dynamo.get(keys.stored_object(dataset, digest), SizedObject)
+
+    def failures(self, schedule: str) -> int:
+        found = self._dynamo.get(keys.failures(schedule), Failures)
+        return found.count if found else 0
 
     def partitions(self, dataset: str, limit: int, cursor: str | None) -> Page[Partition]:
         page = self._list(f"DATASET#{dataset}", "PARTITION#", limit, cursor)

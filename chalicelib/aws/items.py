@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, fields
+from dataclasses import asdict, astuple, fields
 from decimal import Decimal
 from typing import Any, TypeVar
 
@@ -15,8 +15,8 @@ from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from chalicelib.aws import keys
 from chalicelib.core import ids
 from chalicelib.core.calendar import Instant, iso, parse_instant
+from chalicelib.core.progress import Progress
 from chalicelib.core.rows import Event, Record, Run, StartRequest
-from chalicelib.core.triggers import Progress
 from chalicelib.core.writes import Row
 
 R = TypeVar("R")
@@ -84,8 +84,12 @@ def _encode(name: str, content: Any) -> Any:
         document = asdict(content) if isinstance(content, Event | StartRequest) else content
         return json.dumps(document, separators=(",", ":"))
     if name == "leaves":
-        return {leaf: [progress.count, progress.first_at, progress.last_at] for leaf, progress in content.items()}
-    return list(content) if isinstance(content, tuple) else content
+        return {leaf: list(astuple(progress)) for leaf, progress in content.items()}
+    return _listed(content)
+
+
+def _listed(content: Any) -> Any:
+    return [_listed(part) for part in content] if isinstance(content, tuple) else content
 
 
 def _decode(name: str, content: Any) -> Any:
@@ -102,6 +106,8 @@ def _decode(name: str, content: Any) -> Any:
 def _plain(content: Any) -> Any:
     if isinstance(content, Decimal):
         return int(content)
+    if isinstance(content, set):
+        return tuple(sorted(content))
     if isinstance(content, list):
         return tuple(_plain(part) for part in content)
     if isinstance(content, dict):

@@ -5,11 +5,12 @@ from __future__ import annotations
 from chalicelib.aws import items, keys
 from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
 from chalicelib.core import ids
+from chalicelib.core.calendar import Instant
 from chalicelib.core.lines import LineState, Waiter
-from chalicelib.core.rows import GATHERING, Event, Job, Marker
+from chalicelib.core.rows import GATHERING, Event, Job, Marker, Posted, Seen
 from chalicelib.ports import Page
 
-# Markers sort before every kind of job (EVT# < FIRE# < PENDING < RETRY# < RUNNOW#): a listing starts behind them.
+# Markers sort before every kind of job (ABSENT# < EVT# < FIRE# < JOB# < PENDING < ...): a listing starts behind them.
 FIRST_JOB = "FIRE#"
 
 
@@ -47,6 +48,13 @@ class DynamoJobs:
         values = {"pk": keys.jobs_of(schedule, generation), "job": job}
         found = self._dynamo.query_all("jobs", "pk = :pk AND event_job = :job", values, index="events")
         return tuple(items.from_item(Marker, item).event for item in found)
+
+    def seen(self, schedule: str, generation: int, leaf: str) -> Instant | None:
+        found = self._dynamo.get(keys.seen(schedule, generation, leaf), Seen)
+        return found.at if found else None
+
+    def posted(self, event_id: str) -> Posted | None:
+        return self._dynamo.get(keys.posted(event_id), Posted)
 
     def line(self, line: str) -> LineState:
         item = self._dynamo.get_many([keys.line(line)]).get(keys.line(line))

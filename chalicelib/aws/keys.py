@@ -7,11 +7,15 @@
 | catalog | APP#<ns.app>            | WORKFLOW#<name>          | Definition      | get, list                      |
 | catalog | APP#<ns.app>            | SCHEDULE#<name>          | Listing         | list schedules of an app       |
 | catalog | SCHEDULE#<full>         | GATE, TIMER, VERSION#<n> | as named        | get; a claim checks GATE alone |
+| catalog | SCHEDULE#<full>         | FAILURES                 | Failures        | get, when a run has failed     |
 | catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>  | Subscription    | query: whom an event touches   |
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>          | PrefixRow       | batch get of a key's folders   |
 | catalog | DATASET#<ns.ds>         | PARTITION#<v>/<v>        | Partition       | get, list                      |
+| catalog | OBJECTS#<ns.ds>#<part>  | OBJECT#<digest of key>   | SizedObject     | get; 256 parts share the load  |
 | jobs    | <schedule>@<generation> | PENDING[#<v>/<v>]        | Job (gathering) | get                            |
-| jobs    | <schedule>@<generation> | FIRE# RETRY# RUNNOW#     | Job             | get; query to list and drain   |
+| jobs    | <schedule>@<generation> | FIRE# JOB# RETRY# RUNNOW# | Job            | get; query to list and drain   |
+| jobs    | <schedule>@<generation> | ABSENT#<leaf>            | Seen            | get, when its leaf is due      |
+| jobs    | EVENT#<event id>        | EVENT                    | Posted          | get                            |
 | jobs    | <schedule>@<generation> | EVT#<event id>           | Marker          | local index `events` by job id |
 | jobs    | LINE#<line>             | STATE                    | LineState       | get                            |
 | jobs    | LINE#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
@@ -31,15 +35,19 @@ from chalicelib.core.lines import Waiter
 from chalicelib.core.rows import (
     GATHERING,
     Definition,
+    Failures,
     Gate,
     Job,
     Listing,
     Marker,
     Partition,
     Pointer,
+    Posted,
     PrefixRow,
     Record,
     Run,
+    Seen,
+    SizedObject,
     Subscription,
     Timer,
     Version,
@@ -77,6 +85,14 @@ def key_of(row: Row) -> Key:
             return timer(row.schedule)
         case Partition():
             return partition(row.dataset, row.values)
+        case SizedObject():
+            return sized_object(row.dataset, row.object_key, row.etag)
+        case Posted():
+            return posted(row.event.id)
+        case Seen():
+            return seen(row.schedule, row.generation, row.leaf)
+        case Failures():
+            return failures(row.schedule)
         case Marker():
             return Key("jobs", jobs_of(row.schedule, row.generation), f"EVT#{row.event.id}")
         case Job():
@@ -126,6 +142,27 @@ def partition(dataset: str, values: tuple[str, ...]) -> Key:
     return Key("catalog", f"DATASET#{dataset}", f"PARTITION#{'/'.join(values)}")
 
 
+def sized_object(dataset: str, object_key: str, etag: str) -> Key:
+    """A key of S3 is as long as a sort key may be, so its digest stands for it."""
+    return stored_object(dataset, ids.digest(object_key, etag, length=40))
+
+
+def stored_object(dataset: str, digest: str) -> Key:
+    return Key("catalog", f"OBJECTS#{dataset}#{digest[:2]}", f"OBJECT#{digest}")
+
+
+def posted(event_id: str) -> Key:
+    return Key("jobs", f"EVENT#{event_id}", "EVENT")
+
+
+def seen(schedule: str, generation: int, leaf: str) -> Key:
+    return Key("jobs", jobs_of(schedule, generation), f"ABSENT#{leaf}")
+
+
+def failures(schedule: str) -> Key:
+    return Key("catalog", f"SCHEDULE#{schedule}", "FAILURES")
+
+
 def jobs_of(schedule: str, generation: int) -> str:
     return f"{schedule}@{ids.base36(generation)}"
 
@@ -161,6 +198,12 @@ def ref_of(key: Key) -> Ref | None:
         return Ref("timer", (name,))
     if key.table == "catalog" and key.sk.startswith("PARTITION#"):
         return Ref("partition", (name, *key.sk.removeprefix("PARTITION#").split("/")))
+    if key.table == "catalog" and key.sk == "GATE":
+        return Ref("gate", (name,))
+    if key.table == "catalog" and head == "OBJECTS":
+        return Ref("object", (name.rpartition("#")[0], key.sk.removeprefix("OBJECT#")))
+    if key.table == "jobs" and head == "EVENT":
+        return Ref("posted", (name,))
     if key.table == "runs" and key.sk.startswith("A#"):
         return Ref("run", (name, key.sk.removeprefix("A#")))
     if key.table == "jobs" and head == "LINE":

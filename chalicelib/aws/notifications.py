@@ -32,6 +32,8 @@ def _object(record: dict[str, Any]) -> ObjectCreated:
     try:
         entity = record["s3"]
         key = unquote_plus(entity["object"]["key"])
-        return ObjectCreated(entity["bucket"]["name"], key, parse_instant(record["eventTime"]))
+        content = entity["object"]
+        size, etag = int(content.get("size", 0)), str(content.get("eTag", ""))
+        return ObjectCreated(entity["bucket"]["name"], key, parse_instant(record["eventTime"]), size, etag)
     except (KeyError, TypeError) as error:
         raise invalid("body.Records", "records with s3.bucket.name, s3.object.key and eventTime", record) from error

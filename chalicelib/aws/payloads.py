@@ -1,4 +1,4 @@
-"""Documents in the control bucket: run contexts and manifests. Implements `ports.Payloads`."""
+"""Documents in the control bucket: run contexts, manifests and deployments. Implements `ports.Payloads`."""
 
 from __future__ import annotations
 
@@ -31,9 +31,19 @@ class S3Payloads:
         self._put(key, "".join(f"{json.dumps(event)}\n" for event in events), "application/x-ndjson")
         return f"s3://{self._bucket}/{key}"
 
+    def deployment_uri(self, app: str, digest: str) -> str:
+        return f"s3://{self._bucket}/{_deployment_key(app, digest)}"
+
+    def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
+        self._put(_deployment_key(app, digest), json.dumps(document, indent=1), "application/json")
+
     def _put(self, key: str, text: str, content_type: str) -> None:
         self._client.put_object(Bucket=self._bucket, Key=key, Body=text.encode(), ContentType=content_type)
 
 
 def _context_key(run_id: str) -> str:
     return f"context/{run_id}.json"
+
+
+def _deployment_key(app: str, digest: str) -> str:
+    return f"deployments/{app}/{digest}.json"

@@ -10,7 +10,7 @@ import heapq
 from chalicelib.aws import items, keys
 from chalicelib.aws.keys import Key, TableName
 from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
-from chalicelib.core.calendar import Instant, iso
+from chalicelib.core.calendar import Instant, iso, parse_instant
 from chalicelib.core.rows import Pointer, Record, Run
 from chalicelib.core.sweep import Ref
 from chalicelib.ports import Page
@@ -88,3 +88,14 @@ class DynamoWakes:
         found.sort(key=lambda item: str(item["wake_at"]["S"]))
         refs = (keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])) for item in found[:limit])
         return tuple(ref for ref in refs if ref is not None)
+
+    def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
+        found: list[tuple[Ref, Instant]] = []
+        for shard in range(self._dynamo.shards.wake):
+            values = {"shard": str(shard), "since": iso(since), "until": iso(until)}
+            condition = "wake_shard = :shard AND wake_at BETWEEN :since AND :until"
+            for item in self._dynamo.query("jobs", condition, values, limit=limit, index="wake")[0]:
+                ref = keys.ref_of(Key("jobs", item["pk"]["S"], item["sk"]["S"]))
+                if ref is not None and ref.kind == "job" and not ref.parts[2].startswith("FIRE#"):
+                    found.append((ref, parse_instant(item["wake_at"]["S"])))
+        return tuple(sorted(found, key=lambda each: each[1]))

@@ -6,41 +6,34 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from chalicelib.aws import items, keys
+from chalicelib.aws import items, keys, line_statements
 from chalicelib.aws.keys import Key
-from chalicelib.core.lines import Ask, Slots
-from chalicelib.core.rows import GATHERING, Job, Timer
+from chalicelib.aws.line_statements import Built, Shards, condition, update
+from chalicelib.core.rows import GATHERING, Gate, Job, Timer
 from chalicelib.core.writes import (
     CloseGeneration,
+    CountFailure,
+    CountStarts,
     Create,
     Delete,
     GateIs,
-    GiveBack,
-    JoinLine,
-    LeaseLine,
-    LeaveLine,
     NoneGathering,
     NotClosed,
+    NotWaiting,
     Put,
     PutDefinition,
     PutGate,
+    PutSeen,
     Remove,
+    RemoveDefinition,
     Replace,
     Row,
-    SettleLine,
+    SettleGate,
     TakeOut,
-    TakePermit,
     Write,
 )
 
 ABSENT = "attribute_not_exists(pk)"
-NOBODY = "(attribute_not_exists(waiters) OR waiters = :zero)"
-
-
-@dataclass(frozen=True, slots=True)
-class Shards:
-    wake: int
-    history: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +46,7 @@ class Statement:
 
 
 def statement(write: Write, table_names: dict[str, str], shards: Shards) -> Statement:
-    build: Callable[[Any, Shards], tuple[str, Key, dict[str, Any]]] = _BUILDERS[type(write)]
+    build: Callable[[Any, Shards], Built] = _BUILDERS[type(write)]
     action, key, arguments = build(write, shards)
     named = {"TableName": table_names[key.table], **arguments}
     if action != "Put":
@@ -61,103 +54,138 @@ def statement(write: Write, table_names: dict[str, str], shards: Shards) -> Stat
     return Statement(action, key, named)
 
 
-_Built = tuple[str, Key, dict[str, Any]]
-
-
-def _put(row: Row, shards: Shards, condition: str | None, **values: Any) -> _Built:
+def _put(row: Row, shards: Shards, expected: str | None, **values: Any) -> Built:
     arguments: dict[str, Any] = {"Item": items.to_item(row, shards.wake, shards.history)}
-    return "Put", keys.key_of(row), arguments | _condition(condition, values)
+    return "Put", keys.key_of(row), arguments | condition(expected, values)
 
 
-def _condition(condition: str | None, values: dict[str, Any]) -> dict[str, Any]:
-    arguments: dict[str, Any] = {"ConditionExpression": condition} if condition else {}
-    if values:
-        arguments["ExpressionAttributeValues"] = {f":{name}": items.value(plain) for name, plain in values.items()}
-    return arguments
-
-
-def _update(key: Key, expression: str, condition: str | None, **values: Any) -> _Built:
-    return "Update", key, {"UpdateExpression": expression} | _condition(condition, values)
-
-
-def _create(write: Create, shards: Shards) -> _Built:
+def _create(write: Create, shards: Shards) -> Built:
     return _put(write.row, shards, ABSENT)
 
 
-def _replace(write: Replace, shards: Shards) -> _Built:
+def _replace(write: Replace, shards: Shards) -> Built:
     row = write.row
     if isinstance(row, Job):
         # A tombstone keeps the revision of the job it lies on, so its absence is asked for by name.
         open_or_not = "(attribute_not_exists(closed) OR closed = :closed)"
-        condition = f"rev = :rev AND job_id = :job AND {open_or_not}"
-        return _put(row, shards, condition, rev=row.rev - 1, job=row.job_id, closed=row.closed)
+        expected = f"rev = :rev AND job_id = :job AND {open_or_not}"
+        over = write.over or row
+        return _put(row, shards, expected, rev=row.rev - 1, job=over.job_id, closed=over.closed)
     if isinstance(row, Timer):
         # Each generation's timer begins with the same revision: an emitter that slept over a replacement loses.
-        condition = "rev = :rev AND generation = :generation"
-        return _put(row, shards, condition, rev=row.rev - 1, generation=row.generation)
+        # So does that of a schedule which was drained and resumed in between, and counts from another anchor.
+        expected = "rev = :rev AND generation = :generation AND anchor = :anchor"
+        return _put(row, shards, expected, rev=row.rev - 1, generation=row.generation, anchor=row.anchor)
     return _put(row, shards, "rev = :rev", rev=row.rev - 1)
 
 
-def _put_row(write: Put, shards: Shards) -> _Built:
+def _put_row(write: Put, shards: Shards) -> Built:
     return _put(write.row, shards, None)
 
 
-def _put_gate(write: PutGate, shards: Shards) -> _Built:
+def _settle_gate(write: SettleGate, _: Shards) -> Built:
+    return update(keys.gate(write.gate.schedule), "REMOVE wake_at, wake_shard", "rev = :rev", rev=write.gate.rev)
+
+
+def _put_seen(write: PutSeen, shards: Shards) -> Built:
+    if write.over is None:
+        return _put(write.seen, shards, ABSENT)
+    action, key, arguments = _put(write.seen, shards, "#at = :over", over=write.over)
+    return action, key, arguments | {"ExpressionAttributeNames": {"#at": "at"}}
+
+
+def _count_failure(write: CountFailure, _: Shards) -> Built:
+    # "count" is a reserved word of expressions.
+    expression = "SET #count = if_not_exists(#count, :zero) + :one, schedule = :schedule, #format = :format"
+    values = {"zero": 0, "one": 1, "schedule": write.schedule, "format": items.FORMAT}
+    action, key, arguments = update(keys.failures(write.schedule), expression, None, **values)
+    return action, key, arguments | {"ExpressionAttributeNames": {"#count": "count", "#format": "format"}}
+
+
+def _put_gate(write: PutGate, shards: Shards) -> Built:
     if write.over is None:
         return _put(write.gate, shards, ABSENT)
     action, key, arguments = _put(write.gate, shards, None)
-    over = write.over
-    return action, key, arguments | _gate_condition(over.generation, over.version, (over.mode,))
+    return action, key, arguments | _gate_condition(write.over, (write.over.mode,))
 
 
-def _gate_condition(generation: int, version: int, modes: tuple[str, ...]) -> dict[str, Any]:
+def _gate_condition(gate: Gate, modes: tuple[str, ...]) -> dict[str, Any]:
     listed = ", ".join(f":m{index}" for index in range(len(modes)))
-    values = {"generation": generation, "version": version} | {f"m{index}": mode for index, mode in enumerate(modes)}
-    condition = f"generation = :generation AND version = :version AND #mode IN ({listed})"
-    return _condition(condition, values) | {"ExpressionAttributeNames": {"#mode": "mode"}}
+    values = {"generation": gate.generation, "version": gate.version, "rev": gate.rev}
+    modes_asked = {f"m{index}": mode for index, mode in enumerate(modes)}
+    condition_text = f"generation = :generation AND version = :version AND rev = :rev AND #mode IN ({listed})"
+    return condition(condition_text, values | modes_asked) | {"ExpressionAttributeNames": {"#mode": "mode"}}
 
 
-def _put_definition(write: PutDefinition, shards: Shards) -> _Built:
+def _put_definition(write: PutDefinition, shards: Shards) -> Built:
     if write.over is None:
         return _put(write.definition, shards, ABSENT)
-    return _put(write.definition, shards, "version = :over", over=write.over)
+    # Whoever asked meanwhile that starts be counted did not change the version, and is not to be undone.
+    expected = "version = :over AND (attribute_not_exists(counted) OR counted = :counted)"
+    return _put(write.definition, shards, expected, over=write.over, counted=write.definition.counted)
 
 
-def _delete(write: Delete, _: Shards) -> _Built:
+def _count_starts(write: CountStarts, _: Shards) -> Built:
+    key = keys.definition("workflow", write.workflow)
+    return update(key, "SET counted = :true", "attribute_exists(pk)", true=True)
+
+
+def _remove_definition(write: RemoveDefinition, _: Shards) -> Built:
+    found = write.definition
+    return "Delete", keys.key_of(found), condition("version = :version", {"version": found.version})
+
+
+def _delete(write: Delete, _: Shards) -> Built:
     return "Delete", keys.key_of(write.row), {}
 
 
-def _remove(write: Remove, _: Shards) -> _Built:
-    return "Delete", keys.key_of(write.row), _condition("attribute_exists(pk)", {})
+def _remove(write: Remove, _: Shards) -> Built:
+    expected = "job_id = :job AND job_place = :place"
+    return (
+        "Delete",
+        keys.key_of(write.row),
+        condition(expected, {"job": write.row.job_id, "place": write.row.job_place}),
+    )
 
 
-def _take_out(write: TakeOut, _: Shards) -> _Built:
-    condition = "job_id = :job AND (attribute_not_exists(closed) OR closed = :closed)"
+def _not_waiting(write: NotWaiting, _: Shards) -> Built:
+    waiter = write.waiter
+    key = keys.job(waiter.job_schedule, waiter.job_generation, waiter.job_place)
+    expected = "attribute_not_exists(waits_at) OR waits_at <> :line OR job_id <> :job"
+    return "ConditionCheck", key, condition(expected, {"line": waiter.line, "job": waiter.job_id})
+
+
+def _take_out(write: TakeOut, _: Shards) -> Built:
+    expected = "job_id = :job AND (attribute_not_exists(closed) OR closed = :closed)"
     values: dict[str, Any] = {"job": write.job.job_id, "closed": write.job.closed}
     if write.job.waits_at is not None:
         # What the job holds and where it queues must be what the plan gives back and gives up.
-        condition += " AND waits_at = :line"
+        expected += " AND waits_at = :line"
         values["line"] = write.job.waits_at
     elif not write.job.closed:
-        condition += " AND attribute_not_exists(waits_at)"
-    return "Delete", keys.key_of(write.job), _condition(condition, values)
+        expected += " AND attribute_not_exists(waits_at)"
+    if write.exact:
+        expected += " AND rev = :rev"
+        values["rev"] = write.job.rev
+    return "Delete", keys.key_of(write.job), condition(expected, values)
 
 
-def _gate_is(write: GateIs, _: Shards) -> _Built:
+def _gate_is(write: GateIs, _: Shards) -> Built:
     gate = write.gate
-    return "ConditionCheck", keys.gate(gate.schedule), _gate_condition(gate.generation, gate.version, write.modes)
+    return "ConditionCheck", keys.gate(gate.schedule), _gate_condition(gate, write.modes)
 
 
-def _not_closed(write: NotClosed, _: Shards) -> _Built:
-    condition = "attribute_not_exists(closed) OR closed = :false"
-    return "ConditionCheck", keys.gathering(write.schedule, write.generation), _condition(condition, {"false": False})
+def _not_closed(write: NotClosed, _: Shards) -> Built:
+    expected = "attribute_not_exists(closed) OR closed = :false"
+    return "ConditionCheck", keys.gathering(write.schedule, write.generation), condition(expected, {"false": False})
 
 
-def _none_gathering(write: NoneGathering, _: Shards) -> _Built:
-    return "ConditionCheck", keys.gathering(write.schedule, write.generation), _condition(ABSENT, {})
+def _none_gathering(write: NoneGathering, _: Shards) -> Built:
+    expected = f"{ABSENT} OR closed = :true"
+    return "ConditionCheck", keys.gathering(write.schedule, write.generation), condition(expected, {"true": True})
 
 
-def _close(write: CloseGeneration, shards: Shards) -> _Built:
+def _close(write: CloseGeneration, shards: Shards) -> Built:
     key = keys.gathering(write.schedule, write.generation)
     blank = {
         "format": items.FORMAT,
@@ -181,92 +209,28 @@ def _close(write: CloseGeneration, shards: Shards) -> _Built:
         "at": wake["wake_at"],
         "ttl": write.expires_at // 1000,
     }
-    action, key, arguments = _update(key, expression, None, **values)
+    action, key, arguments = update(key, expression, None, **values)
     return action, key, arguments | {"ExpressionAttributeNames": names | {"#ttl": "ttl"}}
 
 
-def _take_permit(write: TakePermit, _: Shards) -> _Built:
-    ask, key = write.ask, keys.line(write.ask.line)
-    leaving = ", waiters = waiters - :one" if write.from_queue else ""
-    if isinstance(ask, Slots):
-        expression = f"SET active = if_not_exists(active, :zero) + :one{leaving}"
-        values: dict[str, Any] = {"zero": 0, "one": 1}
-        free = "(attribute_not_exists(active) OR active < :limit)"
-        if ask.limit is None:
-            return _update(key, expression, None, **values)
-        condition = free if write.from_queue else f"{free} AND {NOBODY}"
-        return _update(key, expression, condition, limit=ask.limit, **values)
-    # Two forms of max(head, now) + spacing, for an update expression knows no max.
-    behind = write.head <= write.now
-    base = ":now" if behind else "head"
-    free = "(attribute_not_exists(head) OR head <= :now)" if behind else "head > :now AND head <= :latest"
-    values = {"now": write.now, "spacing": ask.spacing}
-    if not behind:
-        values["latest"] = write.now + ask.slack
-    if write.from_queue:
-        values["one"] = 1
-    else:
-        free, values["zero"] = f"{free} AND {NOBODY}", 0
-    return _update(key, f"SET head = {base} + :spacing{leaving}", free, **values)
-
-
-def _join(write: JoinLine, shards: Shards) -> _Built:
-    key = keys.line(write.ask.line)
-    wake = items.wake(write.wake_at, key.pk, shards.wake)
-    expression = (
-        "SET waiters = if_not_exists(waiters, :zero) + :one, wake_shard = :shard, wake_at = if_not_exists(wake_at, :at)"
-    )
-    values: dict[str, Any] = {"zero": 0, "one": 1, "shard": wake["wake_shard"], "at": wake["wake_at"]}
-    condition, bound = _no_permit(write.ask, write)
-    return _update(key, expression, f"{condition} OR waiters > :zero", **values, **bound)
-
-
-def _no_permit(ask: Ask, write: JoinLine) -> tuple[str, dict[str, Any]]:
-    if isinstance(ask, Slots):
-        return "active >= :limit", {"limit": ask.limit}
-    return "head > :latest", {"latest": write.now + ask.slack}
-
-
-def _leave(write: LeaveLine, _: Shards) -> _Built:
-    return _update(keys.line(write.line), "SET waiters = waiters - :one", "waiters > :zero", one=1, zero=0)
-
-
-def _give_back(write: GiveBack, shards: Shards) -> _Built:
-    key = keys.line(write.line)
-    if write.wake_at is None:
-        return _update(key, "SET active = active - :one", NOBODY, one=1, zero=0)
-    wake = items.wake(write.wake_at, key.pk, shards.wake)
-    expression = "SET active = active - :one, wake_shard = :shard, wake_at = :at"
-    return _update(key, expression, "waiters > :zero", one=1, zero=0, shard=wake["wake_shard"], at=wake["wake_at"])
-
-
-def _lease_line(write: LeaseLine, shards: Shards) -> _Built:
-    key = keys.line(write.line)
-    read, until = items.wake(write.read, key.pk, shards.wake), items.wake(write.until, key.pk, shards.wake)
-    return _update(key, "SET wake_at = :until", "wake_at = :read", until=until["wake_at"], read=read["wake_at"])
-
-
-def _settle_line(write: SettleLine, _: Shards) -> _Built:
-    return _update(keys.line(write.line), "REMOVE wake_at, wake_shard", NOBODY, zero=0)
-
-
-_BUILDERS: dict[type, Callable[[Any, Shards], _Built]] = {
+_BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     Create: _create,
     Replace: _replace,
     Put: _put_row,
     PutGate: _put_gate,
     PutDefinition: _put_definition,
+    CountStarts: _count_starts,
+    RemoveDefinition: _remove_definition,
     Delete: _delete,
     Remove: _remove,
+    NotWaiting: _not_waiting,
     TakeOut: _take_out,
     GateIs: _gate_is,
     NotClosed: _not_closed,
     NoneGathering: _none_gathering,
     CloseGeneration: _close,
-    TakePermit: _take_permit,
-    JoinLine: _join,
-    LeaveLine: _leave,
-    GiveBack: _give_back,
-    LeaseLine: _lease_line,
-    SettleLine: _settle_line,
+    SettleGate: _settle_gate,
+    PutSeen: _put_seen,
+    CountFailure: _count_failure,
+    **line_statements.BUILDERS,
 }

@@ -14,9 +14,10 @@ from botocore.exceptions import ClientError
 from chalicelib.aws import items
 from chalicelib.aws.items import Item
 from chalicelib.aws.keys import Key
-from chalicelib.aws.statements import Shards, statement
+from chalicelib.aws.line_statements import Shards
+from chalicelib.aws.statements import statement
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.writes import GateIs, NoneGathering, NotClosed, Put, Refused, Write
+from chalicelib.core.writes import GateIs, NoneGathering, NotClosed, NotWaiting, Put, Refused, Write
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
@@ -56,7 +57,7 @@ class Dynamo:
             raise ValueError(f"expected each key once in a plan, got {[tuple(made.key) for made in statements]}")
         if len(statements) > MOST_ACTIONS:
             raise ValueError(f"expected at most {MOST_ACTIONS} writes in a plan, got {len(statements)}")
-        single = len(writes) == 1 and not isinstance(writes[0], GateIs | NotClosed | NoneGathering)
+        single = len(writes) == 1 and not isinstance(writes[0], GateIs | NotClosed | NoneGathering | NotWaiting)
         for attempt in range(MOST_TRIES):
             try:
                 if single:

@@ -33,6 +33,7 @@ MOST_TEXT = 200  # characters of a duration or an expression; nothing that a per
 _UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 _GO = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
 _ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+_REPEATED = re.compile(r"R(\d{1,9})/(P.+)")  # ISO 8601: so many times, so far apart
 _ISO_UNITS = (7 * DAY, DAY, HOUR, MINUTE, SECOND)
 
 MACROS = {
@@ -44,6 +45,7 @@ MACROS = {
     "@midnight": "0 0 * * *",
     "@hourly": "0 * * * *",
 }
+_FORMS = "a 5-field cron expression such as '0 5 * * mon-fri', a macro such as @daily, '@every 1h30m', or 'R4/PT3S'"
 # A cron expression that names no date within this many years never fires (29 February can be 8 years away).
 _HORIZON_YEARS = 9
 _SOME_DAY = datetime(2024, 1, 1, tzinfo=UTC).replace(tzinfo=None)  # wall time: croniter is asked without a zone
@@ -110,6 +112,8 @@ def check_expression(expression: str, zone_name: str = "UTC") -> None:
     if interval is not None:
         if interval < SECOND:
             raise invalid("expression", "an interval of at least 1s", expression)
+        if repeats(expression) == 0:
+            raise invalid("expression", "at least one repeat", expression)
         return
     cron = _cron(expression)
     try:
@@ -118,22 +122,23 @@ def check_expression(expression: str, zone_name: str = "UTC") -> None:
         if "find next date" in str(error):
             hint = "no such date exists in any year; correct day of month or month"
             raise invalid("expression", "a cron expression that some date matches", expression, hint) from None
-        expected = "a 5-field cron expression such as '0 5 * * mon-fri', a macro such as @daily, or '@every 1h30m'"
-        raise invalid("expression", expected, expression, str(error)) from None
+        raise invalid("expression", _FORMS, expression, str(error)) from None
 
 
-def next_fire(expression: str, zone_name: str, anchor: Instant, after: Instant) -> Instant:
-    """The first fire strictly after ``after``. ``anchor`` is where ``@every`` counts from; nothing fires before it."""
+def next_fire(expression: str, zone_name: str, anchor: Instant, after: Instant) -> Instant | None:
+    """The first fire strictly after ``after``, None after the last one. ``anchor`` is where intervals count from;
+    nothing fires before it."""
     interval = _interval(expression)
     if interval is not None:
         steps = max((after - anchor) // interval + 1, 1)
-        return anchor + steps * interval
+        most = repeats(expression)
+        return anchor + steps * interval if most is None or steps <= most else None
     after = max(after, anchor)
     place = zone(zone_name)
     start = datetime.fromtimestamp(after / 1000, place).replace(tzinfo=None)
     walls = croniter(_cron(expression), start, max_years_between_matches=_HORIZON_YEARS)
     while True:
-        instant = _wall_to_instant(walls.get_next(datetime), place)
+        instant = wall_to_instant(walls.get_next(datetime), place)
         # A wall time inside a gap, or in the second pass of a repeated hour, maps to an instant that has passed.
         if instant > after:
             return instant
@@ -141,12 +146,28 @@ def next_fire(expression: str, zone_name: str, anchor: Instant, after: Instant) 
 
 def describe(expression: str, zone_name: str = "UTC") -> str:
     """The expression in words, for people: ``every 10s`` or ``at '0 5 * * *' in UTC``."""
-    interval = _interval(expression)
-    return f"every {spell_duration(interval)}" if interval is not None else f"at '{expression}' in {zone_name}"
+    interval, times = _interval(expression), repeats(expression)
+    if interval is None:
+        return f"at '{expression}' in {zone_name}"
+    return f"every {spell_duration(interval)}{'' if times is None else f', {times} times'}"
+
+
+def is_interval(expression: str) -> bool:
+    """Whether its fires count from an anchor, so that no instant by itself is one of them."""
+    return _interval(expression) is not None
+
+
+def repeats(expression: str) -> int | None:
+    """How often ``R4/PT3S`` fires in all; None for an expression without an end."""
+    found = _REPEATED.fullmatch(expression.strip().upper())
+    return int(found[1]) if found else None
 
 
 def _interval(expression: str) -> Millis | None:
     head, _, rest = expression.strip().partition(" ")
+    found = _REPEATED.fullmatch(expression.strip().upper())
+    if found:
+        return duration(found[2], "expression")
     return duration(rest, "expression") if head == "@every" else None
 
 
@@ -154,12 +175,11 @@ def _cron(expression: str) -> str:
     text = expression.strip()
     cron = MACROS.get(text.lower(), text)
     if len(cron.split()) != 5 or re.search(r"(?i)[^\w\s*/,?-]|(?<![a-z])[hlrw](?![a-z])", cron):
-        expected = "a 5-field cron expression such as '0 5 * * mon-fri', a macro such as @daily, or '@every 1h30m'"
-        raise invalid("expression", expected, expression)
+        raise invalid("expression", _FORMS, expression)
     return cron
 
 
-def _wall_to_instant(wall: datetime, place: ZoneInfo) -> Instant:
+def wall_to_instant(wall: datetime, place: ZoneInfo) -> Instant:
     """The instant of a wall time, by the rules at the head of this file."""
     first = wall.replace(tzinfo=place, fold=0)
     instant = _millis(first)

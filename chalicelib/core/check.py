@@ -2,53 +2,25 @@
 
 `decide` is a pure function of the job, the facts and ``now``. Its reasons are stored with the job and shown by API,
 CLI and logs; ``why`` calls it again on the facts of the moment, so the words are the same everywhere.
+
+Constraints are judged in this order: what waits on the clock or on facts, then what aborts, then the lines. So a job
+that has to wait for the night is not aborted by day for a run of the night before.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from chalicelib.core import lines, triggers
-from chalicelib.core.calendar import Instant, Millis, iso, spell_duration
+from chalicelib.core import conditions, gather, ids, lines, triggers
+from chalicelib.core.calendar import Instant, iso, spell_duration
+from chalicelib.core.conditions import Condition
 from chalicelib.core.constraints import Concurrency
-from chalicelib.core.lines import Ask, LineState, Pace, Slots
-from chalicelib.core.model import EmrServerlessTarget, Schedule, Workflow
-from chalicelib.core.rows import Gate, Job, Mode
-from chalicelib.core.states import JobState
-
-# Which jobs may be claimed from a schedule in which mode (DESIGN section 3).
-CLAIMABLE: dict[str, tuple[Mode, ...]] = {
-    "gathering": ("enabled",),
-    "fire": ("enabled",),
-    "retry": ("enabled",),
-    "run_now": ("enabled", "disabled"),
-}
-
-
-@dataclass(frozen=True, slots=True)
-class StartRate:
-    """What an EMR Serverless application allows: a start every ``spacing`` ms, ``burst`` at once (E8)."""
-
-    application_id: str
-    spacing: Millis
-    burst: int
-
-
-@dataclass(frozen=True, slots=True)
-class Facts:
-    """Everything that the decision about a job depends on, read beforehand."""
-
-    gate: Gate | None
-    schedule: Schedule | None
-    workflow: Workflow | None
-    start_rate: StartRate
-    gathering: Job | None = None
-    already: str | None = None
-    lines: Mapping[str, LineState] = field(default_factory=dict)
-
-    def line(self, name: str) -> LineState:
-        return self.lines.get(name) or LineState(name)
+from chalicelib.core.facts import Facts
+from chalicelib.core.lines import Ask, Log, Slots
+from chalicelib.core.model import Schedule, Workflow
+from chalicelib.core.rows import Gate, Job
+from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES, JobState
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,11 +33,13 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to do before ``until`` (None: an event or a line will wake it)."""
+    """Nothing to do before ``until`` (None: an event, a line or a resume will wake it). ``leaves``: it gives up its
+    place in a queue, for what it waits for now is no line."""
 
     until: Instant | None
     state: JobState
     why: str
+    leaves: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +50,22 @@ class Abort:
 
 
 @dataclass(frozen=True, slots=True)
+class Expire:
+    """A partial match has grown too old (T14): out, on record; the next event begins anew."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Drop:
     """The schedule is no longer what it was when the job came: out, on record."""
+
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Skip:
+    """Somebody asked that this occurrence be left out (L19): out, on record."""
 
     why: str
 
@@ -96,7 +84,7 @@ class Ghost:
     why: str
 
 
-Decision = Launch | Wait | Abort | Drop | Coalesce | Ghost
+Decision = Launch | Wait | Abort | Expire | Drop | Skip | Coalesce | Ghost
 
 
 def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Decision:
@@ -108,58 +96,160 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
     gone = _not_claimable(job, facts)
     if gone:
         return Drop(gone)
-    schedule, workflow = facts.schedule, facts.workflow
-    if schedule is None or workflow is None:
+    gate, schedule, workflow = facts.gate, facts.schedule, facts.workflow
+    if gate is None or schedule is None or workflow is None:
         return Abort(f"workflow {schedule.workflow if schedule else 'unknown'} does not exist any more")
-    if job.kind == "fire" and facts.gathering is not None and facts.gathering.place != job.place:
-        if facts.gathering.job_id == job.job_id:
-            return Ghost("waits already: a stalled emitter wrote it again")
-        return Coalesce(f"joined job {facts.gathering.job_id}, which was still waiting")
+    if is_prepared(job):
+        settled = _decide_fire(job, facts, gate, schedule)
+        if settled is not None:
+            return settled
     return _decide_open(job, facts, schedule, workflow, now, turn)
+
+
+def is_prepared(job: Job) -> bool:
+    """Whether a job is still the schedule event that the emitter wrote. One that had to wait has left that place, which
+    a stalled emitter may write again; set apart, it is a job by itself: it joins none, and none joins it (C11)."""
+    return job.place.startswith("FIRE#")
+
+
+def coalesces(schedule: Schedule, gate: Gate) -> bool:
+    """Whether a fire that has to wait makes the one pending job, which later fires join (C11)."""
+    return schedule.coalesce and gate.mode != "backlog" and gate.mode in GATHERING_MODES
+
+
+def sets_apart(schedule: Schedule, gate: Gate) -> bool:
+    """Whether a match that is complete makes room for the next one at once (C11, and the backlog of L4)."""
+    return gate.mode in GATHERING_MODES and not coalesces(schedule, gate)
+
+
+def _decide_fire(job: Job, facts: Facts, gate: Gate, schedule: Schedule) -> Decision | None:
+    if job.due_at in gate.skips:
+        return Skip(f"the occurrence of {iso(job.due_at or 0)} is skipped, as was asked")
+    if gate.mode == "drain" and (job.due_at or 0) >= gate.mode_at:
+        return Drop("it was due after the schedule was paused to drain")
+    if gate.mode not in GATHERING_MODES and not triggers.is_single_time(schedule.trigger):
+        return Drop(f"the schedule gathers no more: its mode is {gate.mode}")
+    waiting = facts.gathering
+    if waiting is None or waiting.closed:
+        return None
+    if waiting.job_id == job.job_id:
+        return Ghost("waits already: a stalled emitter wrote it again")
+    if not coalesces(schedule, gate):
+        return None
+    return Coalesce(f"joined job {waiting.job_id}, which was still waiting")
 
 
 def _decide_open(
     job: Job, facts: Facts, schedule: Schedule, workflow: Workflow, now: Instant, turn: str | None
 ) -> Decision:
-    deadline = deadline_of(job, schedule)
+    deadline = deadline_of(job, schedule, facts.gate)
     late = deadline is not None and now >= deadline
     forced = late and schedule.timeout != "never" and schedule.timeout.then == "run"
-    verdict = triggers.evaluate(schedule.trigger, job.leaves) if job.kind == "gathering" else None
+    verdict = verdict_of(job, schedule, now)
+    met = verdict is None or verdict.met
+    if gather.has_expired(job, schedule, now):
+        return Expire(gather.expiry(job, schedule, now).reason)
     if late and not forced:
         span = spell_duration(schedule.timeout_millis or 0)
         return Abort(f"not launched within its timeout of {span}: {job.reason or 'it was not looked at in time'}")
-    if verdict is not None and not verdict.met and not forced:
-        return Wait(deadline, "PENDING_TRIGGER", verdict.why)
-    asks = asks_of(schedule, workflow, facts.start_rate)
-    if not forced:
-        unmet = _unmet_abort(job, facts, schedule, asks)
-        if unmet:
-            return Abort(unmet)
-    if job.waits_at is not None and job.waits_at != turn:
-        waiting = next((ask for ask in asks if ask.line == job.waits_at), None)
-        if waiting is not None:
-            until = None if forced else deadline
-            return Wait(until, "PENDING_LAUNCH", lines.why(waiting, facts.line(waiting.line)))
-    why = f"run anyway after its timeout: {job.reason}" if forced else (verdict.why if verdict else "due")
+    if verdict is not None and not met and not forced:
+        limit = triggers.expires_at(schedule.trigger, job.leaves)
+        return Wait(_earliest(deadline, limit, verdict.turns_at), "PENDING_TRIGGER", verdict.why)
+    held_up = _paused(job, facts, None if forced else deadline)
+    if held_up is not None:
+        return held_up
+    if forced:
+        return _decide_lines(job, facts, now, turn, None, f"run anyway after its timeout: {job.reason}", forced=True)
+    queued = job.waits_at is not None and job.waits_at != turn
+    unmet = _decide_constraints(job, facts, schedule, now, deadline) if not queued else None
+    return unmet or _decide_lines(job, facts, now, turn, deadline, _reason(job, schedule, verdict, now))
+
+
+def _decide_constraints(
+    job: Job, facts: Facts, schedule: Schedule, now: Instant, deadline: Instant | None
+) -> Decision | None:
+    unmet = [each for each in conditions.stand(job, facts, schedule, now) if not each.met]
+    waits = [each for each in unmet if each.waits or (job.kind == "retry" and _is_no_line(each))]
+    if waits:
+        until = _earliest(deadline, _latest(waits))
+        return Wait(until, "PENDING_CONSTRAINTS", _words(waits), leaves=job.waits_at is not None)
+    aborts = [each for each in unmet if each.aborts and not (isinstance(each.constraint, Concurrency) and job.waits_at)]
+    return Abort(_words(aborts)) if aborts and job.kind != "retry" else None
+
+
+def _decide_lines(
+    job: Job, facts: Facts, now: Instant, turn: str | None, deadline: Instant | None, why: str, forced: bool = False
+) -> Decision:
+    asks = facts.asks(job.schedule.partition(".")[0])
+    waiting = next((ask for ask in asks if ask.line == job.waits_at), None) if job.waits_at != turn else None
+    if waiting is not None:
+        return Wait(deadline, "PENDING_LAUNCH", lines.why(waiting, facts.line(waiting.line)))
+    used_up = next((ask for ask in asks if isinstance(ask, Log) and _is_void(ask, job, facts, now)), None)
+    if used_up is not None:
+        rate = lines.why(used_up, facts.line(used_up.line))
+        return Wait(now, "PENDING_CONSTRAINTS", f"the rate was used up by others while it queued: {rate}", leaves=True)
+    if _is_out_of_order(asks, job):
+        # A changed schedule asks for a line that comes before one it holds: taken out of order, two jobs could wait
+        # for each other.
+        return Wait(now, "PENDING_CONSTRAINTS", "begins its way through the lines anew: they changed", leaves=True)
+    # A gap was judged before; in the claim it is held as it was read, unless a timeout overrides it (C10).
+    asks = tuple(replace(ask, gap=None) if forced and isinstance(ask, Slots) else ask for ask in asks)
     return Launch(asks, why)
 
 
-def asks_of(schedule: Schedule, workflow: Workflow, rate: StartRate) -> tuple[Ask, ...]:
-    """The lines that a job of this schedule goes through, in their order. A target without a lifecycle needs none."""
-    if not workflow.target.has_lifecycle:
-        return ()
-    limits = [constraint.max for constraint in schedule.constraints if isinstance(constraint, Concurrency)]
-    asks: list[Ask] = [Slots(lines.workflow_line(schedule.workflow), min(limits, default=None))]
-    if isinstance(workflow.target, EmrServerlessTarget):
-        application = workflow.target.application_id or rate.application_id
-        asks.append(Pace(lines.emr_line(application), rate.spacing, rate.burst))
-    return lines.in_order(tuple(asks))
+def _is_void(ask: Log, job: Job, facts: Facts, now: Instant) -> bool:
+    """Whether a job holds a place in a log that it would not be given now: it queued elsewhere, others started (C5)."""
+    state, own = facts.line(ask.line), ids.holder_of(job.job_id, job.attempt)
+    others = {holder: at for holder, at in state.starts.items() if holder != own}
+    return ask.line in job.held and not lines.has_permit(ask, replace(state, starts=others), now)
 
 
-def deadline_of(job: Job, schedule: Schedule) -> Instant | None:
-    """When the job's timeout ends; a retry has none, for its run was launched in time."""
+def _is_out_of_order(asks: tuple[Ask, ...], job: Job) -> bool:
+    """Whether a job holds a line that comes after one where it may still have to wait. A line that only counts it never
+    holds it up, and a log that does is told at the start, whatever the job holds by then."""
+    last = max((ask.order for ask in asks if ask.line in job.held), default=None)
+    missing = [ask for ask in asks if ask.line not in job.held and not lines.is_unlimited(ask)]
+    return last is not None and any(ask.order < last for ask in missing)
+
+
+def verdict_of(job: Job, schedule: Schedule, now: Instant) -> triggers.Verdict | None:
+    """How the trigger of a gathering job stands; None for a job that needs none, or whose match is settled."""
+    if job.kind != "gathering":
+        return None
+    settled = job.met_at is not None and (job.waits_at is not None or not triggers.is_fickle(schedule.trigger))
+    verdict = triggers.evaluate(schedule.trigger, job.leaves, now)
+    return replace(verdict, met=True, missing=()) if settled else verdict
+
+
+def deadline_of(job: Job, schedule: Schedule, gate: Gate | None = None) -> Instant | None:
+    """When the job's timeout ends (C10); a retry has none, for its run was launched in time. Spans in which timeouts
+    stood still (L4) move it; while one lasts there is none."""
     span = schedule.timeout_millis
-    return None if span is None or job.kind == "retry" else job.created_at + span
+    if span is None or job.kind == "retry":
+        return None
+    deadline = job.created_at + span
+    for began, ended in gate.pauses if gate else ():
+        start = max(began, job.created_at)
+        if start >= deadline:
+            continue
+        if ended is None:
+            return None
+        deadline += max(0, ended - start)
+    return deadline
+
+
+def _reason(job: Job, schedule: Schedule, verdict: triggers.Verdict | None, now: Instant) -> str:
+    """What fired it, whatever it waited for since."""
+    match job.kind:
+        case "backlog":
+            came = "; ".join(triggers.evaluate(schedule.trigger, job.leaves, now).came)
+            return f"trigger met: {came}"
+        case "run_now":
+            return "run now"
+        case "retry":
+            return f"attempt {job.attempt - 1} failed"
+        case _:
+            return verdict.why if verdict is not None else "due"
 
 
 def _not_claimable(job: Job, facts: Facts) -> str | None:
@@ -168,19 +258,33 @@ def _not_claimable(job: Job, facts: Facts) -> str | None:
         return "the schedule was deleted"
     if gate.generation != job.generation:
         return "the schedule was replaced or enabled anew since"
-    if gate.mode not in CLAIMABLE[job.kind]:
+    if gate.mode not in CLAIMABLE[job.kind] and gate.mode not in PAUSED_MODES:
         return f"the schedule was {gate.mode}"
     return "the schedule was disabled" if job.closed else None
 
 
-def _unmet_abort(job: Job, facts: Facts, schedule: Schedule, asks: tuple[Ask, ...]) -> str | None:
-    """The first constraint that is unmet and says abort. A retry waits instead, and so does whoever queues already."""
-    aborting = [c.max for c in schedule.constraints if isinstance(c, Concurrency) and c.on_unmet == "abort"]
-    if not aborting or job.kind == "retry" or job.waits_at is not None:
+def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
+    """In hold and backlog a job that could go is kept until the schedule is resumed (L4)."""
+    gate = facts.gate
+    if gate is None or gate.mode in CLAIMABLE[job.kind]:
         return None
-    for ask in asks:
-        state = facts.line(ask.line)
-        # Each constraint is asked for its own limit: one that waits at 1 does not make one abort that allows 5.
-        if isinstance(ask, Slots) and ask.line not in job.held and state.active >= min(aborting):
-            return f"concurrency of {lines.spell(ask.line)} is not met: {state.active} of {min(aborting)} in use"
-    return None
+    why = f"the schedule is on {gate.mode} since {iso(gate.mode_at)}{f' ({gate.reason})' if gate.reason else ''}"
+    return Wait(deadline, "PENDING_CONSTRAINTS", why, leaves=job.waits_at is not None)
+
+
+def _is_no_line(condition: Condition) -> bool:
+    """A retry waits where others abort (W1); at a limit of runs it queues like any other."""
+    return not isinstance(condition.constraint, Concurrency) and condition.aborts
+
+
+def _words(unmet: Sequence[Condition]) -> str:
+    return "; ".join(condition.why for condition in unmet)
+
+
+def _earliest(*instants: Instant | None) -> Instant | None:
+    return min((instant for instant in instants if instant is not None), default=None)
+
+
+def _latest(waits: Sequence[Condition]) -> Instant | None:
+    """When all that the clock will meet is met. What waits for an event is woken by it, or looked at then."""
+    return max((each.until for each in waits if each.until is not None), default=None)

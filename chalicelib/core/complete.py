@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from chalicelib.core import launch, match, states
+from chalicelib.core import claim, launch, match, states
 from chalicelib.core.calendar import Instant, Millis, duration
 from chalicelib.core.lines import LineState
-from chalicelib.core.rows import Job, Run
+from chalicelib.core.rows import Failures, Job, Run
 from chalicelib.core.states import RunState
-from chalicelib.core.writes import Create, Replace, Write
+from chalicelib.core.writes import CountFailure, Create, Put, Replace, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
     """The next state of a run, or None for old news. ``retry_delay`` None: no other attempt may follow."""
     state = news.state
     retry: Job | None = None
-    if state == "FAILED" and retry_delay is not None and run.attempt < run.attempts:
+    if state == "FAILED" and retry_delay is not None and run.attempt < run.attempts and not run.cancel:
         state, retry = "RETRYING", _retry(run, news.reason, now + retry_delay)
     if not states.may_move(run.state, state):
         return None
@@ -48,7 +48,8 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         state=state,
         rev=run.rev + 1,
         target_id=run.target_id or news.target_id,
-        reason=news.reason,
+        # Why its end was wanted says more than the target's silence about it.
+        reason=news.reason or (run.reason if run.cancel else ""),
         moved_at=now,
         lease_until=None,
         leases=0,
@@ -69,10 +70,17 @@ def plan(before: Run, step: Advance, lines: Mapping[str, LineState], now: Instan
     """One transaction: the run moves on, its permits come back when it ended, its next attempt is queued."""
     writes: list[Write] = [Replace(step.run)]
     if step.ended and not states.is_terminal(before.state):
-        writes += launch.give_back(before.permits, lines, now)
+        writes += claim.give_back(before.permits, lines, now, step.run)
     if step.retry is not None:
         writes.append(Create(step.retry))
-    return writes
+    return [*writes, *_tally(step.run)]
+
+
+def _tally(run: Run) -> list[Write]:
+    """How many runs of the schedule have failed in a row, if it is to be held for that (L19)."""
+    if run.pause_after is None or run.state not in ("SUCCEEDED", "FAILED"):
+        return []
+    return [CountFailure(run.schedule) if run.state == "FAILED" else Put(Failures(run.schedule, 0))]
 
 
 def told(run: Run, cursor: str | None, now: Instant) -> Run:

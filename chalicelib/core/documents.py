@@ -28,9 +28,9 @@ def check_name(name: str, field: str | None = None) -> str:
     return name
 
 
-def _check_reference(name: str) -> str:
+def check_reference(name: str, field: str | None = None) -> str:
     if not _REFERENCE.fullmatch(name):
-        raise invalid("", "a name, or a full name with dots such as namespace.app.name", name)
+        raise invalid(field or "", "a name, or a full name with dots such as namespace.app.name", name)
     return name
 
 
@@ -40,7 +40,7 @@ def _check_duration(text: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(check_name)]
-Reference = Annotated[str, AfterValidator(_check_reference)]
+Reference = Annotated[str, AfterValidator(check_reference)]
 Duration = Annotated[str, AfterValidator(_check_duration)]
 Tags = Annotated[dict[str, str], Field(max_length=50)]
 Properties = dict[str, Any]

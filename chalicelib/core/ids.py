@@ -62,6 +62,11 @@ def client_token(run_id: str, attempt: int) -> str:
     return digest("start", run_id, attempt, length=40)
 
 
+def holder_of(job_id: str, attempt: int) -> str:
+    """What a line remembers a run by: its id and attempt."""
+    return f"{job_id}#{attempt:03d}"
+
+
 def shard(key: str, shards: int) -> str:
     """Which of ``shards`` parts of an index a key belongs to."""
     return str(int(digest(key, length=8), 16) % shards)

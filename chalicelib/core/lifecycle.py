@@ -1,4 +1,4 @@
-"""The plans that create, replace, enable, disable and delete a schedule: one transaction each (L1-L3, L5-L7).
+"""The plans that create, replace, enable, pause, resume, disable and delete a schedule: one transaction each (L1-L7).
 
 Whatever they close is final with their commit: the gate no longer lets a claim pass, the index no longer leads there,
 and a tombstone lies where an event would gather.
@@ -7,47 +7,128 @@ and a tombstone lies where an event would gather.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Literal
 
-from chalicelib.core import emit, triggers
+from chalicelib.core import emit, facts, leaves, lines, triggers
 from chalicelib.core.calendar import DAY, Instant
 from chalicelib.core.model import Schedule
-from chalicelib.core.rows import Gate, Listing, Mode, Subscription, Timer, Version
-from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutGate, Write
+from chalicelib.core.rows import WAKE, Failures, Gate, Listing, Subscription, Timer, Version
+from chalicelib.core.states import GATHERING_MODES, Mode
+from chalicelib.core.writes import (
+    CloseGeneration,
+    CountRates,
+    CountStarts,
+    Create,
+    Delete,
+    Put,
+    PutGate,
+    Replace,
+    Row,
+    Write,
+)
 
+PauseMode = Literal["hold", "backlog", "drain"]
 TOMBSTONE_LIFE = 45 * DAY  # as long as a marker: no event that is older can still be applied
 # Changing these fields changes nothing of what the schedule does, so its generation goes on (DESIGN section 3).
 COSMETIC = {"description", "tags", "owner"}
+MOST_PAUSES = 20  # spans of stopped timeouts that a gate remembers; the oldest concern jobs that are long gone
+MOST_SKIPS = 16  # occurrences that may be left out at a time: the gate is read by every claim, so it stays small
 
 
 def put(
-    name: str, new: Schedule, old: Schedule | None, gate: Gate | None, enabled: bool | None, now: Instant, by: str
+    name: str,
+    new: Schedule,
+    old: Schedule | None,
+    gate: Gate | None,
+    enabled: bool | None,
+    now: Instant,
+    by: str,
+    carry: bool = False,
+    timer: Timer | None = None,
 ) -> tuple[Gate, list[Write]]:
-    """Create or replace. ``enabled`` None keeps the mode that it has; a new schedule is disabled (L2)."""
+    """Create or replace. ``enabled`` None keeps the mode that it has; a new schedule is disabled (L2).
+
+    ``carry`` keeps the generation, and with it what has gathered, if the trigger is the same (L6). ``timer``, which
+    then goes on, is the one that was read.
+    """
     alive = gate if gate is not None and gate.mode != "deleted" else None
-    mode: Mode = _mode(alive, enabled)
-    same = alive is not None and old is not None and acts_alike(old, new) and alive.mode == mode
-    generation = alive.generation if alive and same else next_generation(gate, now)
-    after = Gate(name, generation, gate.version + 1 if gate else 1, mode, now, by)
+    mode = _mode(alive, enabled)
+    same = alive is not None and old is not None and alive.mode == mode and acts_alike(old, new)
+    carried = carries(alive, old, new, mode) and carry
+    generation = alive.generation if alive and (same or carried) else next_generation(gate, now)
+    after = _gate(gate, name, generation, mode, now, by)
     version = Version(name, after.version, _document(new), now, by)
-    plan: list[Write] = [PutGate(after, gate), Create(version), Put(Listing(name))]
+    plan: list[Write] = [Create(version), Put(Listing(name)), *_counted(new)]
     if same:
-        return after, plan
+        return after, [PutGate(after, gate), *plan]
+    if carried and alive is not None and old is not None:
+        after = replace(after, since=alive.since, pauses=alive.pauses, skips=alive.skips, wake_at=now)
+        return after, [PutGate(after, gate), *plan, *_reopen(after, old, new, timer)]
+    keep_timer = mode in GATHERING_MODES and bool(triggers.timed_leaves(new.trigger))
     if alive is not None and old is not None:
-        plan += _close(alive, old, now, keep_timer=mode == "enabled" and bool(triggers.time_leaves(new.trigger)))
-    return after, plan + (_open(after, new, now) if mode == "enabled" else [])
+        plan += _close(alive, old, now, keep_timer)
+    # Whatever the mode, jobs may wait for an event that meets a constraint: a run-now, or what a drain lets go.
+    waking: list[Write] = [Put(row) for row in subscriptions(after, new, now) if row.leaf == WAKE]
+    opened = _open(after, new, now) if mode in GATHERING_MODES else waking
+    return after, [PutGate(after, gate), *plan, *opened]
 
 
 def enable(gate: Gate, schedule: Schedule, now: Instant, by: str) -> tuple[Gate, list[Write]]:
     """A generation of its own: only what is accepted from now on counts, and no fire is caught up on (L3, T5)."""
-    after = Gate(gate.schedule, next_generation(gate, now), gate.version, "enabled", now, by)
-    old = CloseGeneration(gate.schedule, gate.generation, now, now + TOMBSTONE_LIFE)
-    return after, [PutGate(after, gate), old, *_open(after, schedule, now)]
+    after = _changed(gate, "enabled", now, by, generation=next_generation(gate, now), since=now, pauses=(), skips=())
+    keep_timer = bool(triggers.timed_leaves(schedule.trigger))
+    closed = _close(gate, schedule, now, keep_timer)
+    plan: list[Write] = [PutGate(after, gate), *closed, *_counted(schedule), *_open(after, schedule, now)]
+    return after, [*plan, *_forgiven(gate, schedule)]
+
+
+def pause(
+    gate: Gate, schedule: Schedule, mode: PauseMode, stop: bool, now: Instant, by: str,
+    reason: str = "",
+) -> tuple[Gate, list[Write]]:  # fmt: skip
+    """Hold and backlog go on gathering and launch nothing; drain gathers no more and lets go what has gathered (L4).
+
+    ``stop``: timeouts stand still meanwhile.
+    """
+    pauses = _ended_pauses(gate, now)
+    if stop:
+        pauses = (*pauses, (now, None))[-MOST_PAUSES:]
+    # What waits is looked at: it gives back what it holds in queues, is set apart, or let go; its timeout may change.
+    after = _changed(gate, mode, now, by, pauses=pauses, reason=reason, wake_at=now)
+    rows = subscriptions(after, schedule, gate.since)
+    if mode == "drain":
+        # What goes on may still wait for an event that meets a constraint: the rows that wake it stay.
+        index: list[Write] = [Delete(row) for row in rows if row.leaf != WAKE]
+        return after, [PutGate(after, gate), *index, *_timer_gone(gate, schedule)]
+    # Rows are written only where they change: between hold and backlog, or out of a drain.
+    opened: list[Write] = []
+    if gate.mode == "drain":
+        after = replace(after, since=now)
+        opened = _open(after, schedule, now)
+    elif "backlog" in (mode, gate.mode):
+        opened = [Put(row) for row in rows]
+    return after, [PutGate(after, gate), *opened]
+
+
+def resume(gate: Gate, schedule: Schedule, now: Instant, by: str) -> tuple[Gate, list[Write]]:
+    """Enabled again in the same generation: what waits goes on (L4). The gate is an outbox until all jobs are woken."""
+    after = _changed(gate, "enabled", now, by, pauses=_ended_pauses(gate, now), reason="", wake_at=now)
+    plan: list[Write] = []
+    if gate.mode == "drain":
+        after = replace(after, since=now)
+        plan = _open(after, schedule, now)
+    elif gate.mode == "backlog" and schedule.coalesce:
+        plan = [Put(row) for row in subscriptions(after, schedule, gate.since)]
+    return after, [PutGate(after, gate), *plan, *_forgiven(gate, schedule)]
 
 
 def disable(gate: Gate, schedule: Schedule, now: Instant, by: str, mode: Mode = "disabled") -> tuple[Gate, list[Write]]:
-    after = Gate(gate.schedule, gate.generation, gate.version, mode, now, by)
-    return after, [PutGate(after, gate), *_close(gate, schedule, now)]
+    after = _changed(gate, mode, now, by, pauses=(), skips=(), reason="")
+    closed = _close(gate, schedule, now)
+    if mode != "deleted":  # the generation stays, and with it what wakes a run-now
+        closed = [write for write in closed if not (isinstance(write, Delete) and _wakes(write.row))]
+    return after, [PutGate(after, gate), *closed]
 
 
 def delete(gate: Gate, schedule: Schedule, now: Instant, by: str) -> tuple[Gate, list[Write]]:
@@ -56,13 +137,30 @@ def delete(gate: Gate, schedule: Schedule, now: Instant, by: str) -> tuple[Gate,
     return after, [*plan, Delete(Listing(gate.schedule))]
 
 
+def complete(gate: Gate, now: Instant) -> tuple[Gate, list[Write]]:
+    """All fires are used up (L10): what was prepared goes on, nothing is gathered any more."""
+    after = replace(gate, mode="completed", rev=gate.rev + 1, updated_at=now, mode_at=now)
+    return after, [PutGate(after, gate)]
+
+
+def skip(gate: Gate, at: Instant, wanted: bool, now: Instant, by: str) -> tuple[Gate, list[Write]]:
+    """Leave one occurrence out, or take that back (L19). Those that are long past are forgotten."""
+    kept = {instant for instant in gate.skips if instant > now - DAY and instant != at}
+    skips = tuple(sorted(kept | {at} if wanted else kept))
+    after = replace(gate, skips=skips, rev=gate.rev + 1)
+    return after, [PutGate(after, gate)]
+
+
 def subscriptions(gate: Gate, schedule: Schedule, since: Instant) -> list[Subscription]:
-    """The rows of the reverse index for a trigger: one per leaf and event key."""
-    return [
-        Subscription(key, gate.schedule, gate.generation, gate.version, leaf.id, since)
+    """The rows of the reverse index: one per leaf and event key, and one per event that may meet a constraint."""
+    apart = gate.mode == "backlog" or not schedule.coalesce
+    place = (gate.schedule, gate.generation, gate.version)
+    rows = [
+        Subscription(key, *place, leaf.id, since, apart)
         for leaf in triggers.leaves(schedule.trigger)
-        for key in triggers.event_keys(leaf.trigger)
+        for key in leaves.event_keys(leaf.trigger)
     ]
+    return rows + [Subscription(key, *place, WAKE, since) for key in schedule.wake_keys]
 
 
 def next_generation(gate: Gate | None, now: Instant) -> int:
@@ -74,27 +172,90 @@ def acts_alike(old: Schedule, new: Schedule) -> bool:
     return old.model_dump(exclude=COSMETIC) == new.model_dump(exclude=COSMETIC)
 
 
+def carries(alive: Gate | None, old: Schedule | None, new: Schedule, mode: Mode) -> bool:
+    """Whether progress can be carried over: the same trigger and keys, and a schedule that gathers and goes on."""
+    if alive is None or old is None or alive.mode != mode or mode not in GATHERING_MODES:
+        return False
+    return (old.trigger, old.by) == (new.trigger, new.by)
+
+
+def _gate(gate: Gate | None, name: str, generation: int, mode: Mode, now: Instant, by: str) -> Gate:
+    if gate is None:
+        return Gate(name, generation, 1, mode, now, by, since=now, mode_at=now)
+    same = generation == gate.generation
+    # Timeouts that stand still in a pause do so for the jobs of a new generation, too.
+    still = tuple((now, None) for _, ended in gate.pauses if ended is None and mode == gate.mode)
+    since, pauses = (gate.since, gate.pauses) if same else (now, still)
+    skips = gate.skips if mode != "disabled" else ()
+    after = replace(gate, generation=generation, version=gate.version + 1, mode=mode, updated_at=now, by=by)
+    wake_at, mode_at = gate.wake_at if same else None, gate.mode_at if mode == gate.mode else now
+    return replace(after, rev=gate.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at, mode_at=mode_at)
+
+
+def _changed(gate: Gate, mode: Mode, now: Instant, by: str, **fields: Any) -> Gate:
+    told: dict[str, Any] = {"mode": mode, "updated_at": now, "by": by, "rev": gate.rev + 1, "wake_at": None}
+    told["mode_at"] = gate.mode_at if mode == gate.mode else now
+    return replace(gate, **(told | fields))
+
+
+def _ended_pauses(gate: Gate, now: Instant) -> tuple[tuple[Instant, Instant | None], ...]:
+    return tuple((began, now if ended is None else ended) for began, ended in gate.pauses)
+
+
 def _open(gate: Gate, schedule: Schedule, now: Instant) -> list[Write]:
     plan: list[Write] = [Put(row) for row in subscriptions(gate, schedule, now)]
     timer = emit.first_timer(schedule, gate, now)
     return [*plan, Put(timer)] if timer else plan
 
 
+def _reopen(gate: Gate, old: Schedule, new: Schedule, timer: Timer | None) -> list[Write]:
+    """The same leaves under a new version: the index keeps its ``since``, the timer its instants."""
+    rows = subscriptions(gate, new, gate.since)
+    kept = {(row.event_key, row.leaf) for row in rows}
+    gone = [row for row in subscriptions(gate, old, gate.since) if (row.event_key, row.leaf) not in kept]
+    plan: list[Write] = [*(Put(row) for row in rows), *(Delete(row) for row in gone)]
+    return [*plan, Replace(replace(timer, version=gate.version, rev=timer.rev + 1))] if timer else plan
+
+
 def _close(gate: Gate, schedule: Schedule, now: Instant, keep_timer: bool = False) -> list[Write]:
     """Out of the index and the timers, and a tombstone over what gathers. ``keep_timer``: another is put over it."""
     plan: list[Write] = [CloseGeneration(gate.schedule, gate.generation, now, now + TOMBSTONE_LIFE)]
-    if gate.mode != "enabled":
-        return plan
-    plan += [Delete(row) for row in subscriptions(gate, schedule, now)]
-    if triggers.time_leaves(schedule.trigger) and not keep_timer:
-        plan.append(Delete(Timer(gate.schedule, gate.generation, gate.version, now, {})))
-    return plan
+    gathers = gate.mode in GATHERING_MODES
+    plan += [Delete(row) for row in subscriptions(gate, schedule, now) if gathers or row.leaf == WAKE]
+    return plan if keep_timer or not (gathers or gate.mode == "completed") else [*plan, *_timer_gone(gate, schedule)]
+
+
+def _wakes(row: Row) -> bool:
+    return isinstance(row, Subscription) and row.leaf == WAKE
+
+
+def _timer_gone(gate: Gate, schedule: Schedule) -> list[Write]:
+    if not triggers.timed_leaves(schedule.trigger):
+        return []
+    return [Delete(Timer(gate.schedule, gate.generation, gate.version, 0, {}))]
+
+
+def _counted(schedule: Schedule) -> list[Write]:
+    """From its first version on, a rate or an elapsed leaf counts every start of the workflow, whoever causes it."""
+    rates = facts.rates_of(schedule)
+    plan: list[Write] = [CountRates(lines.workflow_line(schedule.workflow), rates)] if rates else []
+    return [*plan, CountStarts(schedule.workflow)] if facts.asks_for_starts(schedule) else plan
+
+
+def _forgiven(gate: Gate, schedule: Schedule) -> list[Write]:
+    """Whoever lets a schedule go on forgives it the failures so far (L19)."""
+    return [Put(Failures(gate.schedule, 0))] if schedule.pause_after_failures else []
 
 
 def _mode(alive: Gate | None, enabled: bool | None) -> Mode:
+    """The state is kept unless the document says otherwise; what is paused counts as enabled (L2)."""
+    if alive is None:
+        return "enabled" if enabled else "disabled"
     if enabled is None:
-        return alive.mode if alive else "disabled"
-    return "enabled" if enabled else "disabled"
+        return alive.mode
+    if not enabled:
+        return "disabled"
+    return alive.mode if alive.mode in GATHERING_MODES or alive.mode == "drain" else "enabled"
 
 
 def _document(schedule: Schedule) -> Mapping[str, Any]:

@@ -3,33 +3,55 @@
 *Slots* hand out a permit while ``active < limit`` and get it back when the run ends. *Pace* hands out permits in time:
 a leaky bucket in its virtual-scheduling form (ITU-T I.371), ``head`` being the instant at which the bucket is empty.
 
+A *log* remembers the last starts, and has a permit when the n-th last is old enough.
+
 A newcomer takes a permit when there is one **and** nobody waits; it joins the queue under the exact negation of that,
-so no wake-up can fall between look and wait, and nobody overtakes. Lines have one order (slots by name, then pace),
-and a job takes them in that order, holding what it has while it queues for the next: so no two jobs can wait for each
-other.
+so no wake-up can fall between look and wait, and nobody overtakes. Lines have one order (logs, slots by name, then
+pace), and a job takes them in that order, holding what it has while it queues for the next: so no two jobs can wait
+for each other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from chalicelib.core.calendar import SECOND, Instant, Millis, iso, spell_duration
 
+# Living runs whose starts are remembered one by one; a row with more would cost every start of the workflow.
+MOST_STARTS = 100
 # How long a server of a slots line may hold it before another tries; also when a missed wake-up is noticed at worst.
 SLOTS_LEASE: Millis = 60 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """What a job asks of a slots line: one of at most ``limit`` places (None: counted, but not limited)."""
+    """What a job asks of a slots line: one of at most ``limit`` places (None: counted, but not limited), and that the
+    last start is at least ``gap`` ms ago (C4): of a successful or living run, or of any run with ``any_run``."""
 
     line: str
     limit: int | None
+    gap: Millis | None = None
+    any_run: bool = False
 
     @property
     def order(self) -> tuple[int, int, str]:
-        return (0, 0, self.line)
+        return (1, 0, self.line)
+
+
+@dataclass(frozen=True, slots=True)
+class Log:
+    """What a job asks of a log line: fewer than ``limit`` starts in the last ``span`` ms (C5). ``binding`` False: its
+    start is counted there, for the sake of others, but not limited."""
+
+    line: str
+    limit: int
+    span: Millis
+    binding: bool = True
+
+    @property
+    def order(self) -> tuple[int, int, str]:
+        return (0, self.span, self.line)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +64,7 @@ class Pace:
 
     @property
     def order(self) -> tuple[int, int, str]:
-        return (1, self.spacing, self.line)
+        return (2, self.spacing, self.line)
 
     @property
     def slack(self) -> Millis:
@@ -50,18 +72,30 @@ class Pace:
         return (self.burst - 1) * self.spacing
 
 
-Ask = Slots | Pace
+Ask = Slots | Log | Pace
 
 
 @dataclass(frozen=True, slots=True)
 class LineState:
-    """A line as stored. ``wake_at`` is set whenever somebody waits: it is when the queue wants serving."""
+    """A line as stored. ``wake_at`` is set whenever somebody waits: it is when the queue wants serving.
+
+    ``starts`` holds, per run and attempt, when it started: on a slots line the living runs, on a log line the last
+    ones. ``crowd`` is the latest start of living runs beyond `MOST_STARTS`. ``rev`` counts the changes of all these.
+    ``rates`` are the log lines that every start of this workflow is to be counted in.
+    """
 
     line: str
     active: int = 0
     waiters: int = 0
     head: Instant = 0
     wake_at: Instant | None = None
+    rev: int = 0
+    starts: Mapping[str, Instant] = field(default_factory=dict)
+    crowd: Instant = 0
+    last_start: Instant | None = None
+    last_success_start: Instant | None = None
+    last_success_at: Instant | None = None
+    rates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,20 +111,53 @@ class Waiter:
 
 
 def in_order(asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
-    """The one order in which every job takes its lines: slots by name, then pace, the widest spacing last."""
+    """The one order in which every job takes its lines: logs (who waits for a rate keeps no slot), slots, then pace."""
     return tuple(sorted(asks, key=lambda ask: ask.order))
 
 
 def has_permit(ask: Ask, state: LineState, now: Instant) -> bool:
-    if isinstance(ask, Slots):
-        return ask.limit is None or state.active < ask.limit
-    return state.head <= now + ask.slack
+    match ask:
+        case Slots():
+            return ask.limit is None or state.active < ask.limit
+        case Log():
+            return not ask.binding or frees_at(ask, state) <= now
+        case Pace():
+            return state.head <= now + ask.slack
 
 
 def admits(ask: Ask, state: LineState, now: Instant) -> bool:
     """Whether a newcomer may take a permit: there is one and nobody waits for it. No limit, no queue."""
-    unlimited = isinstance(ask, Slots) and ask.limit is None
-    return unlimited or (has_permit(ask, state, now) and state.waiters == 0)
+    return is_unlimited(ask) or (has_permit(ask, state, now) and state.waiters == 0)
+
+
+def is_unlimited(ask: Ask) -> bool:
+    """Whether a line only counts this job, and never holds it up."""
+    return (isinstance(ask, Slots) and ask.limit is None) or (isinstance(ask, Log) and not ask.binding)
+
+
+def frees_at(ask: Log, state: LineState) -> Instant:
+    """When a log line has its next permit: as soon as its ``limit``-th last start is ``span`` old."""
+    newest = sorted(state.starts.values(), reverse=True)
+    return newest[ask.limit - 1] + ask.span if len(newest) >= ask.limit else 0
+
+
+def outdated(ask: Log, state: LineState) -> tuple[str, ...]:
+    """The starts that a log line need not remember once there is one more.
+
+    Of the last ``limit`` each may be that of a job which is dropped before it starts, so as many before them are kept.
+    """
+    oldest_first = sorted(state.starts.items(), key=lambda start: (start[1], start[0]))
+    return tuple(holder for holder, _ in oldest_first[: max(len(oldest_first) - 2 * ask.limit + 1, 0)])
+
+
+def gap_ends(ask: Slots, state: LineState) -> Instant | None:
+    """When ``gap`` after the last start is over (C4); None if nothing has started that counts."""
+    if ask.gap is None:
+        return None
+    known = [*state.starts.values(), *([state.crowd] if state.active > len(state.starts) and state.crowd else [])]
+    last = state.last_start if ask.any_run else state.last_success_start
+    latest = max(known + ([last] if last is not None else []), default=None)
+    return None if latest is None else latest + ask.gap
 
 
 def next_head(ask: Pace, state: LineState, now: Instant) -> Instant:
@@ -99,9 +166,18 @@ def next_head(ask: Pace, state: LineState, now: Instant) -> Instant:
 
 def next_look(ask: Ask, state: LineState, now: Instant) -> Instant:
     """When the queue of this line wants serving if nothing happens before."""
-    if isinstance(ask, Slots):
-        return now + SLOTS_LEASE
-    return max(now, state.head - ask.slack)
+    match ask:
+        case Slots():
+            return now + SLOTS_LEASE
+        case Log():
+            return max(now, frees_at(ask, state))
+        case Pace():
+            return max(now, state.head - ask.slack)
+
+
+def is_timed(ask: Ask | None) -> bool:
+    """Whether a permit comes with time alone, so that the instant is worth a hint."""
+    return isinstance(ask, Log | Pace)
 
 
 def rank(priority: int, latest_start: Instant | None, created_at: Instant, job_id: str) -> str:
@@ -113,24 +189,54 @@ def rank(priority: int, latest_start: Instant | None, created_at: Instant, job_i
 def why(ask: Ask, state: LineState) -> str:
     """Why a job waits at this line, in the words that ``why`` shows."""
     ahead = f", {state.waiters} waiting" if state.waiters else ""
-    if isinstance(ask, Slots):
-        return f"waits for a slot of {spell(ask.line)}: {state.active} of {ask.limit} in use{ahead}"
-    rate = spell_duration(ask.spacing)
-    return f"waits for its turn at {spell(ask.line)}: one start every {rate}, burst {ask.burst}{ahead}"
+    match ask:
+        case Slots():
+            return f"waits for a slot of {spell(ask.line)}: {state.active} of {ask.limit} in use{ahead}"
+        case Log():
+            rule = f"at most {ask.limit} starts per {spell_duration(ask.span)}"
+            return f"waits for the rate of {spell(ask.line)}: {rule}, the next at {iso(frees_at(ask, state))}{ahead}"
+        case Pace():
+            rate = spell_duration(ask.spacing)
+            return f"waits for its turn at {spell(ask.line)}: one start every {rate}, burst {ask.burst}{ahead}"
 
 
 def spell(line: str) -> str:
     kind, _, name = line.partition(":")
-    return {"workflow": f"workflow {name}", "emr": f"the start rate of EMR application {name}"}.get(kind, line)
+    if kind == "rate":
+        return f"workflow {name.partition(':')[0]}"
+    words = {"workflow": f"workflow {name}", "group": f"group {name}"}
+    return (words | {"emr": f"the start rate of EMR application {name}"}).get(kind, line)
 
 
 def gives_back(line: str) -> bool:
-    """Whether a permit of this line comes back when the run ends. A pace permit is spent."""
-    return not line.startswith("emr:")
+    """Whether a permit of this line comes back when the run ends. Those of a pace and of a log are spent."""
+    return not line.startswith(("emr:", "rate:"))
+
+
+def is_log(line: str) -> bool:
+    return line.startswith("rate:")
 
 
 def workflow_line(workflow: str) -> str:
     return f"workflow:{workflow}"
+
+
+def group_line(namespace: str, group: str) -> str:
+    return f"group:{namespace}.{group}"
+
+
+def rate_line(workflow: str, rule: str) -> str:
+    """``rule`` is ``<limit>/<span in ms>``: each rule of a workflow has a line of its own, so none holds another up."""
+    return f"rate:{workflow}:{rule}"
+
+
+def rate_rule(limit: int, span: Millis) -> str:
+    return f"{limit}/{span}"
+
+
+def log_of(workflow: str, rule: str, binding: bool) -> Log:
+    limit, _, span = rule.partition("/")
+    return Log(rate_line(workflow, rule), int(limit), int(span), binding)
 
 
 def emr_line(application_id: str) -> str:

@@ -1,18 +1,19 @@
-"""The decisions of the step *match*: which partition an object belongs to, whether it makes it ready, and what a job
-is once events have been applied to it."""
+"""The decisions of the step *match*: which partition an object belongs to, whether it makes it ready, and which events
+there are. What a job is once events have been applied to it is in `core/gather.py`."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
 from urllib.parse import quote
 
-from chalicelib.core import ids, triggers
+from chalicelib.core import ids, leaves
 from chalicelib.core.calendar import Instant
-from chalicelib.core.model import Dataset, Schedule
-from chalicelib.core.rows import GATHERING, Event, Job, Run, Subscription
+from chalicelib.core.model import Dataset
+from chalicelib.core.rows import GATHERING, Event, Run, Subscription
 from chalicelib.core.states import PROGRAM_STATUS
-from chalicelib.core.triggers import Progress
 
 LONGEST_PLACE = 500
 
@@ -44,11 +45,34 @@ def locate(dataset: Dataset, key: str) -> Located | None:
 
 
 def makes_ready(dataset: Dataset, located: Located) -> bool:
-    """Whether this object is the one that makes its partition ready (T8)."""
+    """Whether this object may be the one that makes its partition ready (T8); a manifest has then to be read."""
     if dataset.ready.done_flag is not None:
         return located.name == dataset.ready.done_flag
-    # Spark and Hive take names that begin with '_' or '.' for bookkeeping, not for data.
-    return not any(part.startswith(("_", ".")) for part in located.name.split("/"))
+    if dataset.ready.manifest is not None:
+        return True
+    return is_data(located.name)
+
+
+def is_data(name: str) -> bool:
+    """Spark and Hive take names that begin with ``_`` or ``.`` for bookkeeping, not for data."""
+    return not any(part.startswith(("_", ".")) for part in name.split("/"))
+
+
+def listed(manifest: str) -> tuple[str, ...] | None:
+    """The names that a manifest lists: JSON (a list, or an object with ``files`` or ``entries``), or one to a line.
+
+    Names are relative to the partition's folder, or full ``s3://`` addresses. None for what is no manifest."""
+    try:
+        content = json.loads(manifest)
+    except ValueError:
+        return tuple(dict.fromkeys(line.strip() for line in manifest.splitlines() if line.strip()))
+    if isinstance(content, dict):
+        content = content.get("files", content.get("entries"))
+    if not isinstance(content, list):
+        return None
+    names = [entry.get("url") if isinstance(entry, dict) else entry for entry in content]
+    texts = [name for name in names if isinstance(name, str)]
+    return tuple(dict.fromkeys(texts)) if len(texts) == len(names) else None
 
 
 def partition_event(name: str, dataset: Dataset, values: tuple[str, ...], instant: Instant, now: Instant) -> Event:
@@ -57,12 +81,43 @@ def partition_event(name: str, dataset: Dataset, values: tuple[str, ...], instan
     return Event(
         id=ids.event_id("partition", name, *values),
         kind="partition",
-        key=triggers.partition_key(name),
+        key=leaves.partition_key(name),
         instant=instant,
         accepted_at=now,
         partition=dict(zip(dataset.keys, values, strict=True)),
         dataset=name,
         path=f"s3://{dataset.bucket}/{dataset.prefix}{folders}/",
+    )
+
+
+def size_event(name: str, dataset: Dataset, key: str, etag: str, size: int, instant: Instant, now: Instant) -> Event:
+    """The event that an object came (T9). Its id depends on the key alone, or on the content where overwrites count."""
+    located = locate(dataset, key)
+    content = etag if dataset.count_overwrites else ""
+    return Event(
+        id=ids.event_id("size", name, key, content),
+        kind="size",
+        key=leaves.size_key(name),
+        instant=instant,
+        accepted_at=now,
+        partition=dict(zip(dataset.keys, located.values, strict=True)) if located else None,
+        dataset=name,
+        path=f"s3://{dataset.bucket}/{key}",
+        size=size,
+    )
+
+
+def custom_event(
+    namespace: str, kind: str, source: object, payload: Mapping[str, Any], instant: Instant, now: Instant
+) -> Event:
+    """A custom event of a namespace (T11). ``source`` is the poster's own id of it: posted twice, it is one event."""
+    return Event(
+        id=ids.event_id("event", namespace, kind, source),
+        kind="event",
+        key=leaves.custom_key(namespace, kind),
+        instant=instant,
+        accepted_at=now,
+        payload=payload,
     )
 
 
@@ -72,7 +127,7 @@ def status_event(run: Run, status: str) -> Event:
     return Event(
         id=ids.event_id("program_status", run.run_id, status),
         kind="program_status",
-        key=triggers.status_key(run.workflow, status),
+        key=leaves.status_key(run.workflow, status),
         instant=at,
         # Our own clock, as for every other event: the target's may tell whole seconds, or be ahead of an enable.
         accepted_at=(run.running_at if status == "STARTED" else run.moved_at) or at,
@@ -95,9 +150,15 @@ def counts_for(event: Event, subscription: Subscription) -> bool:
 
 
 def correlate(by: tuple[str, ...], event: Event) -> dict[str, str] | None:
-    """The values of the correlation keys that an event carries; None if it lacks one of them (T19)."""
-    values = event.partition or {}
+    """The values of the correlation keys that an event carries; None if it lacks one of them (T19). A custom event
+    carries them in its payload."""
+    values = event.partition or {key: str(value) for key, value in (event.payload or {}).items() if _names(value)}
     return {key: values[key] for key in by} if all(key in values for key in by) else None
+
+
+def _names(value: object) -> bool:
+    """Whether a value of a payload can be that of a partition key: text or a whole number, and not empty."""
+    return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
 
 
 def gathering_place(correlation: Mapping[str, str] | None) -> str:
@@ -108,55 +169,4 @@ def gathering_place(correlation: Mapping[str, str] | None) -> str:
     # A sort key holds 1,024 bytes; a digest stands for what is long. No quoted value begins with '~'.
     return (
         f"{GATHERING}#{place}" if len(place) <= LONGEST_PLACE else f"{GATHERING}#~{ids.digest(*correlation.values())}"
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Touch:
-    """One event and the leaves of one schedule that it touches."""
-
-    event: Event
-    leaves: tuple[str, ...]
-
-
-def gather(
-    job: Job | None,
-    touches: Iterable[Touch],
-    schedule: Schedule,
-    subscription: Subscription,
-    correlation: Mapping[str, str] | None,
-    now: Instant,
-) -> Job:
-    """The job after events have been applied to it: a new one if there was none. Says whether its trigger is met."""
-    touches = tuple(touches)
-    base = job or _new_job(touches[0].event, subscription, correlation, now)
-    progress = dict(base.leaves)
-    for touch in touches:
-        at = touch.event.accepted_at
-        for leaf in touch.leaves:
-            before = progress.get(leaf)
-            progress[leaf] = before.plus(1, at) if before else Progress(1, at, at)
-    grown = replace(base, leaves=progress, rev=base.rev + 1 if job else base.rev)
-    if grown.met_at is not None:
-        return grown
-    verdict = triggers.evaluate(schedule.trigger, progress)
-    if verdict.met:
-        accepted = max(gathered.last_at for gathered in progress.values())
-        return replace(
-            grown, state="PENDING_CONSTRAINTS", met_at=now, accepted_at=accepted, reason=verdict.why, wake_at=now
-        )
-    span = schedule.timeout_millis
-    return replace(grown, reason=verdict.why, wake_at=grown.created_at + span if span is not None else None)
-
-
-def _new_job(first: Event, subscription: Subscription, correlation: Mapping[str, str] | None, now: Instant) -> Job:
-    return Job(
-        schedule=subscription.schedule,
-        generation=subscription.generation,
-        place=gathering_place(correlation),
-        job_id=ids.job_id(subscription.schedule, subscription.generation, first.id),
-        kind="gathering",
-        state="PENDING_TRIGGER",
-        created_at=now,
-        correlation=correlation,
     )

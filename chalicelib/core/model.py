@@ -6,13 +6,14 @@ that every stored row holds full names.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, field_validator, model_validator
 
-from chalicelib.core import triggers
+from chalicelib.core import calendar, triggers
 from chalicelib.core.calendar import Millis, duration
-from chalicelib.core.constraints import AnyConstraint
+from chalicelib.core.constraints import AnyConstraint, Fresh, SinceLastRun, TimeWindow
 from chalicelib.core.documents import (
     Document,
     Duration,
@@ -20,17 +21,21 @@ from chalicelib.core.documents import (
     Properties,
     Reference,
     Tags,
-    by_type,
     one_of,
 )
 from chalicelib.core.errors import invalid
-from chalicelib.core.triggers import (
-    AllTrigger,
-    AnyOfTrigger,
-    AnyTrigger,
+from chalicelib.core.leaves import (
+    AbsentTrigger,
+    EventTrigger,
+    LeafTrigger,
     PartitionTrigger,
     ProgramStatusTrigger,
+    SizeTrigger,
+    TimeTrigger,
+    status_key,
 )
+from chalicelib.core.targets import AnyTarget
+from chalicelib.core.triggers import AnyTrigger
 
 DEFAULT_PRIORITY = 5
 MOST_PREFIX = 900  # bytes: an S3 key has 1,024, and the partition and the file want some too
@@ -46,39 +51,6 @@ class Described(Document):
 
 class Namespace(Described):
     pass
-
-
-class EmrServerlessTarget(Document):
-    """An EMR Serverless PySpark job. ``spark`` holds Spark properties; application and role default to the stack's."""
-
-    type: Literal["emr_serverless"]
-    entry_point: str = Field(pattern=r"^s3://[^/]+/.+", max_length=1024)
-    arguments: tuple[str, ...] = Field(default=(), max_length=100)
-    py_files: tuple[str, ...] = Field(default=(), max_length=50)
-    spark: dict[str, str] = Field(default_factory=dict)
-    application_id: str | None = None
-    execution_role_arn: str | None = None
-
-    @property
-    def has_lifecycle(self) -> bool:
-        return True
-
-
-class SqsTarget(Document):
-    """A message on a standard SQS queue: delivered at least once, under the run's id."""
-
-    type: Literal["sqs"]
-    queue_url: str = Field(pattern=r"^https?://", max_length=1024)
-
-    @property
-    def has_lifecycle(self) -> bool:
-        return False
-
-
-AnyTarget = Annotated[
-    Annotated[EmrServerlessTarget, Tag("@emr_serverless")] | Annotated[SqsTarget, Tag("@sqs")],
-    by_type(("emr_serverless", "sqs")),
-]
 
 
 class Retries(Document):
@@ -98,13 +70,24 @@ class Workflow(Described):
 
 
 class Readiness(Document):
-    """When a partition is ready: at its first object, or when ``done_flag`` appears in it (T8)."""
+    """When a partition is ready (T8): at its first object; when ``done_flag`` appears in it; or when all objects are
+    there that the object ``manifest`` lists, one name to a line or as a JSON list."""
 
     done_flag: str | None = Field(default=None, pattern=r"^[^/]+$", max_length=200)
+    manifest: str | None = Field(default=None, pattern=r"^[^/]+$", max_length=200)
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Readiness:
+        if self.done_flag is not None and self.manifest is not None:
+            raise invalid("", "either a done_flag or a manifest", "both")
+        return self
 
 
 class Dataset(Described):
-    """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``."""
+    """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``.
+
+    ``count_overwrites``: for size triggers, an object that is written again with other content counts again (T9).
+    """
 
     bucket: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
     prefix: str
@@ -112,6 +95,7 @@ class Dataset(Described):
         min_length=1, max_length=10
     )
     ready: Readiness = Readiness()
+    count_overwrites: bool = False
 
     @field_validator("prefix")
     @classmethod
@@ -151,7 +135,12 @@ TimeoutOrNever = Annotated[
 
 
 class Schedule(Described):
-    """A workflow, the trigger that starts it, the constraints its launch must meet, and its properties."""
+    """A workflow, the trigger that starts it, the constraints its launch must meet, and its properties.
+
+    ``zone`` is that of its times and windows unless they name one. ``coalesce`` False gives each fire and each match a
+    job of its own instead of adding it to the one that waits (C11). ``pause_after_failures`` holds the schedule when
+    so many of its runs have failed in a row (L19).
+    """
 
     workflow: Reference
     trigger: AnyTrigger
@@ -160,6 +149,15 @@ class Schedule(Described):
     properties: Properties = Field(default_factory=dict)
     priority: int | None = Field(default=None, ge=0, le=9)
     timeout: TimeoutOrNever = Timeout()
+    zone: str = "UTC"
+    coalesce: bool = True
+    pause_after_failures: int | None = Field(default=None, ge=1, le=1_000)
+
+    @field_validator("zone")
+    @classmethod
+    def _is_a_zone(cls, zone: str) -> str:
+        calendar.zone(zone, "")
+        return zone
 
     @model_validator(mode="before")
     @classmethod
@@ -174,24 +172,47 @@ class Schedule(Described):
 
     @model_validator(mode="after")
     def _fits_together(self) -> Schedule:
-        triggers.check_size(self.trigger)
+        triggers.check_size(self.trigger, len(self.wake_keys))
+        triggers.check_windows(self.trigger)
         if len(set(self.by)) < len(self.by):
             raise invalid("by", "distinct correlation keys", list(self.by))
-        if self.by and triggers.time_leaves(self.trigger):
-            hint = "a fire time belongs to no partition; use two schedules"
+        if self.by and triggers.timed_leaves(self.trigger):
+            hint = "a time belongs to no partition; use two schedules"
             raise invalid("by", "correlation keys only where every leaf is about partitions (T19)", list(self.by), hint)
         return self
+
+    @property
+    def fresh_upstreams(self) -> tuple[str, ...]:
+        """The workflows whose success its freshness constraints wait for, each once."""
+        named = [name for each in self.constraints if isinstance(each, Fresh) for name in each.workflows]
+        return tuple(dict.fromkeys(named))
+
+    @property
+    def wake_keys(self) -> tuple[str, ...]:
+        """The events that may meet a constraint for which its jobs wait: an upstream's success, and, where a living run
+        holds the next one up, its failure (C8)."""
+        gaps = any(isinstance(each, SinceLastRun) and each.on_unmet == "wait" for each in self.constraints)
+        ends = tuple(status_key(self.workflow, status) for status in ("FAILED", "KILLED")) if gaps else ()
+        return (*(status_key(name, "COMPLETED") for name in self.fresh_upstreams), *ends)
 
     @property
     def timeout_millis(self) -> Millis | None:
         return None if self.timeout == "never" else self.timeout.millis
 
     def resolved(self, namespace: str, app: str) -> Schedule:
-        """The same schedule with full names throughout."""
+        """The same schedule with full names and zones throughout."""
+
+        def named(reference: str) -> str:
+            return full_name(reference, namespace, app)
+
+        def leaf(trigger: LeafTrigger) -> LeafTrigger:
+            return _resolve(trigger, namespace, named, self.zone)
+
         return self.model_copy(
             update={
-                "workflow": full_name(self.workflow, namespace, app),
-                "trigger": _resolve(self.trigger, namespace, app),
+                "workflow": named(self.workflow),
+                "trigger": triggers.rewrite(self.trigger, leaf),
+                "constraints": tuple(_settle(each, named, self.zone) for each in self.constraints),
             }
         )
 
@@ -207,12 +228,14 @@ class App(Described):
 
 
 class NewSchedule(Schedule):
-    """A schedule as it is sent: with the wish that it be enabled at once (L2). None keeps the state it has."""
+    """A schedule as it is sent: with the wish that it be enabled at once (L2; None keeps the state it has), and what
+    an update does with progress already made: ``carry`` keeps it if the trigger is the same (L6)."""
 
     enabled: bool | None = None
+    on_update: Literal["drop", "carry"] = "drop"
 
     def definition(self) -> Schedule:
-        return Schedule.model_validate(self.model_dump(exclude={"enabled"}))
+        return Schedule.model_validate(self.model_dump(exclude={"enabled", "on_update"}))
 
 
 App.model_rebuild()
@@ -229,12 +252,23 @@ def dataset_name(reference: str, namespace: str) -> str:
     return reference if "." in reference else f"{namespace}.{reference}"
 
 
-def _resolve(trigger: AnyTrigger, namespace: str, app: str) -> AnyTrigger:
-    if isinstance(trigger, AllTrigger | AnyOfTrigger):
-        children = tuple(_resolve(child, namespace, app) for child in trigger.triggers)
-        return trigger.model_copy(update={"triggers": children})
-    if isinstance(trigger, PartitionTrigger):
-        return trigger.model_copy(update={"dataset": dataset_name(trigger.dataset, namespace)})
-    if isinstance(trigger, ProgramStatusTrigger):
-        return trigger.model_copy(update={"workflow": full_name(trigger.workflow, namespace, app)})
-    return trigger
+def _resolve(leaf: LeafTrigger, namespace: str, named: Callable[[str], str], zone: str) -> LeafTrigger:
+    match leaf:
+        case PartitionTrigger() | SizeTrigger():
+            return leaf.model_copy(update={"dataset": dataset_name(leaf.dataset, namespace)})
+        case ProgramStatusTrigger():
+            return leaf.model_copy(update={"workflow": named(leaf.workflow)})
+        case EventTrigger():
+            return leaf.model_copy(update={"namespace": leaf.namespace or namespace})
+        case TimeTrigger() | AbsentTrigger():
+            return leaf.model_copy(update={"zone": leaf.zone or zone})
+        case _:
+            return leaf
+
+
+def _settle(constraint: AnyConstraint, named: Callable[[str], str], zone: str) -> AnyConstraint:
+    if isinstance(constraint, Fresh):
+        return constraint.model_copy(update={"workflows": tuple(named(name) for name in constraint.workflows)})
+    if isinstance(constraint, TimeWindow):
+        return constraint.model_copy(update={"zone": constraint.zone or zone})
+    return constraint

@@ -11,21 +11,31 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from chalicelib.core.calendar import DAY, Instant, Millis
-from chalicelib.core.states import JobState, RunState
-from chalicelib.core.triggers import Progress
+from chalicelib.core.events import Event as Event
+from chalicelib.core.events import Marker as Marker
+from chalicelib.core.events import Outbox as Outbox
+from chalicelib.core.events import Partition as Partition
+from chalicelib.core.events import Posted as Posted
+from chalicelib.core.events import Seen as Seen
+from chalicelib.core.events import SizedObject as SizedObject
+from chalicelib.core.progress import Progress
+from chalicelib.core.states import JobKind, JobState, Mode, RunState
 
-Mode = Literal["enabled", "disabled", "deleted"]
-JobKind = Literal["gathering", "fire", "run_now", "retry"]
-EventKind = Literal["time", "partition", "program_status", "run_now"]
-RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED"]
+RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED", "EXPIRED"]
 
 GATHERING = "PENDING"
+WAKE = "~"  # the leaf of an index row that gathers nothing
 HISTORY: Millis = 180 * DAY  # how long runs and records are kept (H1)
 
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The small row that every claim checks: may this generation and version of a schedule be launched from?"""
+    """The small row that every claim checks: may this generation and version of a schedule be launched from?
+
+    ``rev`` counts its changes. ``since`` is when the generation began to gather, ``mode_at`` when the mode began.
+    ``pauses`` are the spans in which timeouts stood still, the last one open-ended while it lasts; ``skips`` the
+    nominal instants that are left out. ``wake_at`` makes it an outbox: the jobs of the generation are to be looked at.
+    """
 
     schedule: str
     generation: int
@@ -33,6 +43,13 @@ class Gate:
     mode: Mode
     updated_at: Instant
     by: str = ""
+    rev: int = 1
+    since: Instant = 0
+    pauses: tuple[tuple[Instant, Instant | None], ...] = ()
+    skips: tuple[Instant, ...] = ()
+    reason: str = ""
+    mode_at: Instant = 0
+    wake_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +65,11 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A document that is not a schedule: namespace, app, workflow or dataset, by its full name."""
+    """A document that is not a schedule: namespace, app, workflow or dataset, by its full name.
+
+    ``counted``: every start of this workflow is counted in its line, also at a target without a lifecycle, because a
+    schedule asks how often it starts or when it last did (C5, T13).
+    """
 
     kind: Literal["namespace", "app", "workflow", "dataset"]
     name: str
@@ -56,6 +77,7 @@ class Definition:
     version: int
     updated_at: Instant
     by: str = ""
+    counted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +98,11 @@ class PrefixRow:
 
 @dataclass(frozen=True, slots=True)
 class Subscription:
-    """A row of the reverse index: events of this key, accepted at ``since`` or later, touch this leaf."""
+    """A row of the reverse index: events of this key, accepted at ``since`` or later, touch this leaf.
+
+    The leaf `WAKE` gathers nothing: the event may meet a constraint, so the waiting jobs are looked at. ``apart``:
+    a job whose trigger is met makes room for the next at once (C11: ``coalesce: false``, and the mode ``backlog``).
+    """
 
     event_key: str
     schedule: str
@@ -84,11 +110,13 @@ class Subscription:
     version: int
     leaf: str
     since: Instant
+    apart: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Timer:
-    """The next nominal instant of each time leaf, and the anchor that ``@every`` counts from."""
+    """The next nominal instant of each timed leaf, and the anchor that ``@every`` counts from. A leaf that has none
+    any more (its repeats are used up) is left out."""
 
     schedule: str
     generation: int
@@ -100,44 +128,11 @@ class Timer:
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """A fact that may fire triggers. ``accepted_at`` is when it became ready; only later leaves count it."""
-
-    id: str
-    kind: EventKind
-    key: str
-    instant: Instant
-    accepted_at: Instant
-    partition: Mapping[str, str] | None = None
-    dataset: str | None = None
-    path: str | None = None
-    workflow: str | None = None
-    run_id: str | None = None
-    status: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Partition:
-    """The registry row of a partition and the outbox of its event: due until every schedule of its key has it."""
-
-    dataset: str
-    values: tuple[str, ...]
-    event: Event
-    object_key: str
-    cursor: str | None = None
-    leases: int = 0
-    wake_at: Instant | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Marker:
-    """Says that an event has been applied to a generation, and to which job. Lives longer than any message can."""
+class Failures:
+    """How many runs of a schedule have failed in a row (L19)."""
 
     schedule: str
-    generation: int
-    event: Event
-    event_job: str
-    expires_at: Instant | None = None
+    count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +183,9 @@ class Run:
 
     ``started_at`` and ``ended_at`` are the target's instants. ``moved_at`` is ours: when the state was taken in, and so
     when its status was accepted as an event; ``running_at`` is the same for STARTED, which may be told later.
+    ``version`` is that of the schedule whose properties it carries.
     ``cancel`` says that its end is wanted: whoever attends to it asks the target for that, until it has ended.
+    ``pause_after`` is how many failures in a row its schedule bears.
     """
 
     run_id: str
@@ -205,6 +202,7 @@ class Run:
     priority: int
     attempts: int
     kind: JobKind
+    version: int = 0
     rev: int = 1
     nominal_at: Instant | None = None
     accepted_at: Instant | None = None
@@ -221,6 +219,7 @@ class Run:
     lease_until: Instant | None = None
     unknown_answer: bool = False
     cancel: bool = False
+    pause_after: int | None = None
     reason: str = ""
     announce: tuple[str, ...] = ()
     cursor: str | None = None

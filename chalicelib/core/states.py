@@ -12,8 +12,25 @@ from __future__ import annotations
 
 from typing import Literal
 
+# How a schedule stands (L2-L4). `drain` and `completed` let existing jobs go on; `hold` and `backlog` keep them.
+Mode = Literal["enabled", "hold", "backlog", "drain", "completed", "disabled", "deleted"]
+JobKind = Literal["gathering", "fire", "backlog", "run_now", "retry"]
 JobState = Literal["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"]
 RunState = Literal["STARTING", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CANCELLED", "ABORTED"]
+
+# In these modes the index leads to the schedule: events gather.
+GATHERING_MODES: tuple[Mode, ...] = ("enabled", "hold", "backlog")
+PAUSED_MODES: tuple[Mode, ...] = ("hold", "backlog", "drain")
+# In these, what was prepared or met goes on to be launched.
+_OPEN: tuple[Mode, ...] = ("enabled", "drain", "completed")
+# Which jobs may be claimed from a schedule in which mode. A run-now and a retry were decided on by themselves.
+CLAIMABLE: dict[JobKind, tuple[Mode, ...]] = {
+    "gathering": _OPEN,
+    "fire": _OPEN,
+    "backlog": _OPEN,
+    "retry": ("enabled", "hold", "backlog", "drain", "completed"),
+    "run_now": ("enabled", "hold", "backlog", "drain", "completed", "disabled"),
+}
 
 RUN_MOVES: dict[RunState, tuple[RunState, ...]] = {
     "STARTING": ("RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CANCELLED", "ABORTED"),
@@ -45,6 +62,11 @@ EMR_STATE: dict[str, RunState] = {
     "FAILED": "FAILED",
     "CANCELLED": "CANCELLED",
 }
+
+
+def may_start(kind: JobKind, mode: Mode) -> bool:
+    """Whether a claimed run may still make its start call. A pause holds jobs, never a run that was claimed before."""
+    return mode in CLAIMABLE[kind] or mode in PAUSED_MODES
 
 
 def is_terminal(state: RunState) -> bool:

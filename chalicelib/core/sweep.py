@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from chalicelib.core import ids
 from chalicelib.core.calendar import HOUR, SECOND, Instant, Millis
-from chalicelib.core.rows import Job, Partition, Run
+from chalicelib.core.rows import Job, Outbox, Run
 
-RefKind = Literal["job", "run", "line", "partition", "timer"]
+RefKind = Literal["job", "run", "line", "partition", "object", "posted", "timer", "gate"]
 
 # A hint needs a moment to arrive: what became due within it is not lost yet.
 GRACE: Millis = 5 * SECOND
@@ -25,6 +26,10 @@ class Ref:
     parts: tuple[str, ...]
 
 
+def ref_of(job: Job) -> Ref:
+    return Ref("job", (job.schedule, ids.base36(job.generation), job.place))
+
+
 @dataclass(frozen=True, slots=True)
 class Lease:
     """Leave the row alone until then: it has been hinted, and a backlog is hinted once, not every minute."""
@@ -37,7 +42,7 @@ def overdue(wake_at: Instant | None, now: Instant) -> bool:
     return wake_at is not None and wake_at <= now - GRACE
 
 
-def lease(row: Job | Run | Partition, now: Instant) -> Lease:
+def lease(row: Job | Run | Outbox, now: Instant) -> Lease:
     """Doubling from half a minute to an hour. A row that keeps failing is parked, and told, and blocks nobody."""
     span = min(30 * SECOND * 2 ** min(row.leases, 8), HOUR)
     return Lease(now + max(span, 30 * SECOND), parked=row.leases >= PARKED_AFTER)

@@ -1,67 +1,45 @@
-"""Triggers: the rule that starts a job, as a tree of leaves under ``all`` and ``any`` (T1, T7, T10, T14, T19).
+"""Triggers: the rule that starts a job, as a tree of leaves under ``all``, ``any`` and ``at_least`` (T14, T19).
 
-A leaf gathers events; what it has gathered is its `Progress`. `evaluate` is the one function that says whether a tree
-is met, and it explains itself in the same breath: the words that ``why`` shows are the words of the decision.
-Leaves are numbered in reading order; a leaf's number is its id in every stored row.
+`evaluate` is the one function that says whether a tree is met, and it explains itself in the same breath: the words
+that ``why`` shows are the words of the decision. Leaves are numbered in reading order; a leaf's number is its id in
+every stored row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Literal
 
-from pydantic import Field, Tag, field_validator, model_validator
+from pydantic import Field, Tag, model_validator
 
-from chalicelib.core import calendar
-from chalicelib.core.calendar import Instant
-from chalicelib.core.documents import Document, Reference, by_type
+from chalicelib.core import progress as progress_rules
+from chalicelib.core.calendar import Instant, Millis, duration, spell_duration
+from chalicelib.core.documents import Document, Duration, by_type
 from chalicelib.core.errors import invalid
+from chalicelib.core.leaves import (
+    AbsentTrigger,
+    ElapsedTrigger,
+    EventTrigger,
+    LeafTrigger,
+    PartitionTrigger,
+    ProgramStatusTrigger,
+    QuietTrigger,
+    SizeTrigger,
+    TimeTrigger,
+    event_keys,
+)
+from chalicelib.core.progress import Progress
 
 MAX_LEAVES = 45  # a schedule, its gate and its index rows are written in one transaction of at most 100 items
-Status = Literal["STARTED", "COMPLETED", "FAILED", "KILLED"]
-
-
-class TimeTrigger(Document):
-    """Fires at the instants of ``expression``, read in ``zone``."""
-
-    type: Literal["time"]
-    expression: str
-    zone: str = "UTC"
-
-    @model_validator(mode="after")
-    def _can_fire(self) -> TimeTrigger:
-        calendar.check_expression(self.expression, self.zone)
-        return self
-
-
-class PartitionTrigger(Document):
-    """``count`` new partitions of a dataset, each counted once."""
-
-    type: Literal["partition"]
-    dataset: Reference
-    count: int = Field(default=1, ge=1, le=1_000_000)
-
-
-class ProgramStatusTrigger(Document):
-    """A workflow reached one of ``statuses``, ``count`` times."""
-
-    type: Literal["program_status"]
-    workflow: Reference
-    statuses: tuple[Status, ...] = Field(default=("COMPLETED",), min_length=1)
-    count: int = Field(default=1, ge=1, le=1_000_000)
-
-    @field_validator("statuses")
-    @classmethod
-    def _once_each(cls, statuses: tuple[Status, ...]) -> tuple[Status, ...]:
-        return tuple(dict.fromkeys(statuses))
 
 
 class AllTrigger(Document):
-    """Met when each of its triggers is."""
+    """Met when each of its triggers is. ``within``: a partial match that is older than that is dropped, on record."""
 
     type: Literal["all"]
     triggers: tuple[AnyTrigger, ...] = Field(min_length=1)
+    within: Duration | None = None
 
 
 class AnyOfTrigger(Document):
@@ -71,17 +49,44 @@ class AnyOfTrigger(Document):
     triggers: tuple[AnyTrigger, ...] = Field(min_length=1)
 
 
+class AtLeastTrigger(Document):
+    """Met when ``count`` of its triggers are. ``within`` as for ``all``."""
+
+    type: Literal["at_least"]
+    count: int = Field(ge=1)
+    triggers: tuple[AnyTrigger, ...] = Field(min_length=1)
+    within: Duration | None = None
+
+    @model_validator(mode="after")
+    def _can_be_met(self) -> AtLeastTrigger:
+        if self.count > len(self.triggers):
+            raise invalid("count", f"at most {len(self.triggers)}, the number of its triggers", self.count)
+        return self
+
+
 AnyTrigger = Annotated[
     Annotated[TimeTrigger, Tag("@time")]
     | Annotated[PartitionTrigger, Tag("@partition")]
+    | Annotated[SizeTrigger, Tag("@size")]
     | Annotated[ProgramStatusTrigger, Tag("@program_status")]
+    | Annotated[EventTrigger, Tag("@event")]
+    | Annotated[QuietTrigger, Tag("@quiet")]
+    | Annotated[ElapsedTrigger, Tag("@elapsed")]
+    | Annotated[AbsentTrigger, Tag("@absent")]
     | Annotated[AllTrigger, Tag("@all")]
-    | Annotated[AnyOfTrigger, Tag("@any")],
-    by_type(("time", "partition", "program_status", "all", "any")),
-]
-LeafTrigger = TimeTrigger | PartitionTrigger | ProgramStatusTrigger
+    | Annotated[AnyOfTrigger, Tag("@any")]
+    | Annotated[AtLeastTrigger, Tag("@at_least")],
+    by_type(
+        (
+            "time", "partition", "size", "program_status", "event", "quiet", "elapsed", "absent",
+            "all", "any", "at_least",
+        )
+    ),
+]  # fmt: skip
+Composite = AllTrigger | AnyOfTrigger | AtLeastTrigger
 AllTrigger.model_rebuild()
 AnyOfTrigger.model_rebuild()
+AtLeastTrigger.model_rebuild()
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,24 +96,16 @@ class Leaf:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
-    """What one leaf has gathered: how many events, and the instants of the first and last (when they were accepted)."""
-
-    count: int
-    first_at: Instant
-    last_at: Instant
-
-    def plus(self, more: int, at: Instant) -> Progress:
-        return Progress(self.count + more, min(self.first_at, at), max(self.last_at, at))
-
-
-@dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a trigger is met, and why: ``came`` and ``missing`` are sentences about its leaves."""
+    """Whether a trigger is met, and why: ``came`` and ``missing`` are sentences about its leaves.
+
+    ``turns_at``: the first instant at which the passing of time alone may change it (a quiet leaf).
+    """
 
     met: bool
     came: tuple[str, ...]
     missing: tuple[str, ...]
+    turns_at: Instant | None = None
 
     @property
     def why(self) -> str:
@@ -121,8 +118,10 @@ def leaves(trigger: AnyTrigger) -> tuple[Leaf, ...]:
     return tuple(Leaf(str(number), leaf) for number, leaf in enumerate(_walk(trigger)))
 
 
-def time_leaves(trigger: AnyTrigger) -> tuple[Leaf, ...]:
-    return tuple(leaf for leaf in leaves(trigger) if isinstance(leaf.trigger, TimeTrigger))
+def timed_leaves(trigger: AnyTrigger) -> tuple[Leaf, ...]:
+    """The leaves that a timer tells: times, elapsed spans, deadlines."""
+    timed = (TimeTrigger, ElapsedTrigger, AbsentTrigger)
+    return tuple(leaf for leaf in leaves(trigger) if isinstance(leaf.trigger, timed))
 
 
 def is_single_time(trigger: AnyTrigger) -> bool:
@@ -130,104 +129,102 @@ def is_single_time(trigger: AnyTrigger) -> bool:
     return isinstance(trigger, TimeTrigger)
 
 
-def event_keys(leaf: LeafTrigger) -> tuple[str, ...]:
-    """The keys under which the reverse index finds this leaf (T15). Time leaves are found through their timer."""
-    if isinstance(leaf, PartitionTrigger):
-        return (partition_key(leaf.dataset),)
-    if isinstance(leaf, ProgramStatusTrigger):
-        return tuple(status_key(leaf.workflow, status) for status in leaf.statuses)
-    return ()
+def is_fickle(trigger: AnyTrigger) -> bool:
+    """Whether an event may undo what was met: another chunk ends the quiet, a late feed the absence."""
+    return any(isinstance(leaf, QuietTrigger | AbsentTrigger) for leaf in _walk(trigger))
 
 
-def partition_key(dataset: str) -> str:
-    return f"partition:{dataset}"
+def window_of(trigger: AnyTrigger) -> Millis | None:
+    """How old a partial match may become (T14); None for ever."""
+    within = trigger.within if isinstance(trigger, AllTrigger | AtLeastTrigger) else None
+    return duration(within) if within else None
 
 
-def status_key(workflow: str, status: str) -> str:
-    return f"status:{workflow}:{status}"
+def expires_at(trigger: AnyTrigger, progress: Mapping[str, Progress]) -> Instant | None:
+    """When a match that is still partial is dropped: its window, from the oldest event that it holds."""
+    window = window_of(trigger)
+    if window is None or not progress:
+        return None
+    return min(gathered.first_at for gathered in progress.values()) + window
 
 
-def evaluate(trigger: AnyTrigger, progress: Mapping[str, Progress]) -> Verdict:
+def evaluate(trigger: AnyTrigger, progress: Mapping[str, Progress], now: Instant) -> Verdict:
     """Is the tree met by what its leaves have gathered? Pure, total, and the source of the words of ``why``."""
-    numbered = iter(leaves(trigger))
-    return _evaluate(trigger, progress, numbered)
+    return _evaluate(trigger, progress, now, iter(leaves(trigger)))
 
 
-def _evaluate(trigger: AnyTrigger, progress: Mapping[str, Progress], numbered: Iterator[Leaf]) -> Verdict:
-    if isinstance(trigger, AllTrigger | AnyOfTrigger):
-        verdicts = [_evaluate(child, progress, numbered) for child in trigger.triggers]
-        came = tuple(text for verdict in verdicts for text in verdict.came)
-        if isinstance(trigger, AllTrigger):
-            missing = tuple(text for verdict in verdicts if not verdict.met for text in verdict.missing)
-            return Verdict(all(verdict.met for verdict in verdicts), came, missing)
-        choices = " or ".join(" and ".join(verdict.missing) for verdict in verdicts if verdict.missing)
-        met = any(verdict.met for verdict in verdicts)
-        return Verdict(met, came, () if met else (choices,))
-    return _leaf_verdict(trigger, progress.get(next(numbered).id))
+def _evaluate(trigger: AnyTrigger, progress: Mapping[str, Progress], now: Instant, numbered: Iterator[Leaf]) -> Verdict:
+    if not isinstance(trigger, Composite):
+        standing = progress_rules.stand(trigger, progress.get(next(numbered).id), now)
+        return Verdict(standing.met, standing.came, standing.missing, standing.turns_at)
+    verdicts = [_evaluate(child, progress, now, numbered) for child in trigger.triggers]
+    came = tuple(text for verdict in verdicts for text in verdict.came)
+    lacking = needed(trigger) - sum(verdict.met for verdict in verdicts)
+    turns = [verdict.turns_at for verdict in verdicts if not verdict.met and verdict.turns_at is not None]
+    missing = _missing(trigger, lacking, [verdict for verdict in verdicts if not verdict.met]) if lacking > 0 else ()
+    return Verdict(lacking <= 0, came, missing, min(turns, default=None))
 
 
-def _leaf_verdict(leaf: LeafTrigger, progress: Progress | None) -> Verdict:
-    needed = 1 if isinstance(leaf, TimeTrigger) else leaf.count
-    have = progress.count if progress else 0
-    came = (_came(leaf, progress),) if progress else ()
-    missing = () if have >= needed else (_missing(leaf, needed - have),)
-    return Verdict(have >= needed, came, missing)
+def needed(trigger: Composite) -> int:
+    """How many of its triggers a composite wants."""
+    if isinstance(trigger, AtLeastTrigger):
+        return trigger.count
+    return len(trigger.triggers) if isinstance(trigger, AllTrigger) else 1
 
 
-def _came(leaf: LeafTrigger, progress: Progress) -> str:
-    since = (
-        f"since {calendar.iso(progress.first_at)}" if progress.count > 1 else f"at {calendar.iso(progress.first_at)}"
-    )
-    if isinstance(leaf, TimeTrigger):
-        return f"the time {calendar.describe(leaf.expression, leaf.zone)} came {since}"
-    if isinstance(leaf, PartitionTrigger):
-        return f"{_count(progress.count, 'partition')} of {leaf.dataset} came {since}"
-    times = "" if progress.count == 1 else f" {progress.count} times"
-    return f"{leaf.workflow} reached {_either(leaf.statuses)}{times} {since}"
-
-
-def _missing(leaf: LeafTrigger, lacking: int) -> str:
-    if isinstance(leaf, TimeTrigger):
-        return f"the time {calendar.describe(leaf.expression, leaf.zone)}"
-    if isinstance(leaf, PartitionTrigger):
-        return f"{_count(lacking, 'partition')} of {leaf.dataset}"
-    times = "" if lacking == 1 else f" {lacking} times"
-    return f"{leaf.workflow} to reach {_either(leaf.statuses)}{times}"
+def _missing(trigger: Composite, lacking: int, unmet: list[Verdict]) -> tuple[str, ...]:
+    if isinstance(trigger, AllTrigger):
+        return tuple(text for verdict in unmet for text in verdict.missing)
+    choices = " or ".join(" and ".join(verdict.missing) for verdict in unmet if verdict.missing)
+    return (choices,) if lacking == 1 else (f"{lacking} more of: {choices}",)
 
 
 def describe(trigger: AnyTrigger) -> str:
     """The trigger in words: ``1 partition of demo.flights and (...)``."""
-    if isinstance(trigger, AllTrigger | AnyOfTrigger):
-        word = " and " if isinstance(trigger, AllTrigger) else " or "
-        parts = [describe(child) for child in trigger.triggers]
-        nested = [
-            f"({text})" if isinstance(child, AllTrigger | AnyOfTrigger) else text
-            for text, child in zip(parts, trigger.triggers, strict=True)
-        ]
-        return word.join(nested)
-    if isinstance(trigger, TimeTrigger):
-        return calendar.describe(trigger.expression, trigger.zone)
-    return _missing(trigger, trigger.count).replace(" to reach ", " reaching ")
+    if not isinstance(trigger, Composite):
+        return progress_rules.describe(trigger)
+    parts = [f"({describe(child)})" if isinstance(child, Composite) else describe(child) for child in trigger.triggers]
+    if isinstance(trigger, AtLeastTrigger):
+        text = f"at least {trigger.count} of: {', '.join(parts)}"
+    else:
+        text = (" and " if isinstance(trigger, AllTrigger) else " or ").join(parts)
+    window = window_of(trigger)
+    return f"{text}, within {spell_duration(window)}" if window else text
 
 
-def check_size(trigger: AnyTrigger, field: str = "trigger") -> None:
-    count = sum(max(1, len(event_keys(leaf))) for leaf in _walk(trigger))
+def check_size(trigger: AnyTrigger, more: int = 0, field: str = "trigger") -> None:
+    """At most so many index rows as one transaction can change; ``more`` are those of constraints."""
+    count = sum(max(1, len(event_keys(leaf))) for leaf in _walk(trigger)) + more
     if count > MAX_LEAVES:
         hint = "split the schedule in two, or trigger on an intermediate workflow; each status of a leaf counts"
         raise invalid(field, f"at most {MAX_LEAVES} leaves in one trigger (L5)", f"{count} leaves", hint)
 
 
+def check_windows(trigger: AnyTrigger) -> None:
+    """A partial match is dropped as a whole, so its window belongs to the whole trigger."""
+    for child in trigger.triggers if isinstance(trigger, Composite) else ():
+        for node in _nodes(child):
+            if window_of(node) is not None:
+                hint = "put within on the outermost trigger, or make a schedule of its own"
+                raise invalid("trigger.within", "within on the outermost trigger only", "it on an inner one", hint)
+
+
+def rewrite(trigger: AnyTrigger, change: Callable[[LeafTrigger], LeafTrigger]) -> AnyTrigger:
+    """The same tree with each leaf changed; the leaf that a quiet or absent leaf is about is changed as well."""
+    if isinstance(trigger, Composite):
+        return trigger.model_copy(update={"triggers": tuple(rewrite(child, change) for child in trigger.triggers)})
+    if isinstance(trigger, QuietTrigger | AbsentTrigger):
+        trigger = trigger.model_copy(update={"of": change(trigger.of)})
+    return change(trigger)
+
+
+def _nodes(trigger: AnyTrigger) -> Iterator[AnyTrigger]:
+    yield trigger
+    for child in trigger.triggers if isinstance(trigger, Composite) else ():
+        yield from _nodes(child)
+
+
 def _walk(trigger: AnyTrigger) -> Iterator[LeafTrigger]:
-    if isinstance(trigger, AllTrigger | AnyOfTrigger):
-        for child in trigger.triggers:
-            yield from _walk(child)
-    else:
-        yield trigger
-
-
-def _either(statuses: tuple[str, ...]) -> str:
-    return " or ".join(statuses)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
+    for node in _nodes(trigger):
+        if not isinstance(node, Composite):
+            yield node

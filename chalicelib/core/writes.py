@@ -9,35 +9,52 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chalicelib.core.calendar import Instant
-from chalicelib.core.lines import Ask, Waiter
+from chalicelib.core.line_writes import Begin as Begin
+from chalicelib.core.line_writes import CountRates as CountRates
+from chalicelib.core.line_writes import Ended as Ended
+from chalicelib.core.line_writes import GiveBack as GiveBack
+from chalicelib.core.line_writes import JoinLine as JoinLine
+from chalicelib.core.line_writes import LeaseLine as LeaseLine
+from chalicelib.core.line_writes import LeaveLine as LeaveLine
+from chalicelib.core.line_writes import SettleLine as SettleLine
+from chalicelib.core.line_writes import TakePermit as TakePermit
+from chalicelib.core.lines import Waiter
 from chalicelib.core.rows import (
     Definition,
+    Failures,
     Gate,
     Job,
     Listing,
     Marker,
-    Mode,
     Partition,
     Pointer,
+    Posted,
     PrefixRow,
     Record,
     Run,
+    Seen,
+    SizedObject,
     Subscription,
     Timer,
     Version,
 )
+from chalicelib.core.states import Mode
 
 Row = (
     Definition
+    | Failures
     | Gate
     | Job
     | Listing
     | Marker
     | Partition
     | Pointer
+    | Posted
     | PrefixRow
     | Record
     | Run
+    | Seen
+    | SizedObject
     | Subscription
     | Timer
     | Version
@@ -54,9 +71,13 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Put a row over the revision before it: ``row.rev`` is one more than what must be stored."""
+    """Put a row over the revision before it: ``row.rev`` is one more than what must be stored.
+
+    ``over`` is the job that a new one takes the place of, if its id is another.
+    """
 
     row: Job | Run | Timer
+    over: Job | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,11 +96,47 @@ class PutGate:
 
 
 @dataclass(frozen=True, slots=True)
+class SettleGate:
+    """Take a gate out of the wake index, if it is still as it was read: its jobs have been woken."""
+
+    gate: Gate
+
+
+@dataclass(frozen=True, slots=True)
+class PutSeen:
+    """Remember that a feed came, over the instant that was read (None: there was none)."""
+
+    seen: Seen
+    over: Instant | None
+
+
+@dataclass(frozen=True, slots=True)
+class CountFailure:
+    """One more run of a schedule has failed in a row."""
+
+    schedule: str
+
+
+@dataclass(frozen=True, slots=True)
 class PutDefinition:
     """Put a document over the version that was read (None: there must be none)."""
 
     definition: Definition
     over: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CountStarts:
+    """From now on every start of a workflow is counted in its line, whatever its target."""
+
+    workflow: str
+
+
+@dataclass(frozen=True, slots=True)
+class RemoveDefinition:
+    """Delete a document, if it is the version that was read: what was replaced meanwhile is not deleted unseen."""
+
+    definition: Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,16 +148,25 @@ class Delete:
 
 @dataclass(frozen=True, slots=True)
 class Remove:
-    """Delete a row that must be there."""
+    """Give up a place in a queue: it must be there, and be that of this very job in this very place."""
 
     row: Waiter
 
 
 @dataclass(frozen=True, slots=True)
+class NotWaiting:
+    """Expect that no job in this place waits in this queue: whoever left it took its row along, or should have."""
+
+    waiter: Waiter
+
+
+@dataclass(frozen=True, slots=True)
 class TakeOut:
-    """Delete a job if the same job is still there. Events that it gathered meanwhile go with it."""
+    """Delete a job if the same job is still there. Events that it gathered meanwhile go with it, unless ``exact``:
+    then it must be the very revision that was read."""
 
     job: Job
+    exact: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +187,7 @@ class NotClosed:
 
 @dataclass(frozen=True, slots=True)
 class NoneGathering:
-    """Expect that no job of this generation is gathering, nor a tombstone in its place."""
+    """Expect that no job of this generation is gathering; a tombstone may lie in its place."""
 
     schedule: str
     generation: int
@@ -137,70 +203,28 @@ class CloseGeneration:
     expires_at: Instant
 
 
-@dataclass(frozen=True, slots=True)
-class TakePermit:
-    """Take a permit of a line as its state was read: as a newcomer (nobody may wait), or from its queue."""
-
-    ask: Ask
-    now: Instant
-    head: Instant
-    from_queue: bool
-
-
-@dataclass(frozen=True, slots=True)
-class JoinLine:
-    """Count one more waiter, under the exact negation of what lets a newcomer take a permit."""
-
-    ask: Ask
-    now: Instant
-    wake_at: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveLine:
-    """Count one waiter less, without a permit."""
-
-    line: str
-
-
-@dataclass(frozen=True, slots=True)
-class GiveBack:
-    """Give a slot back. ``wake_at`` None expects that nobody waits; else that somebody does, and wakes the queue."""
-
-    line: str
-    wake_at: Instant | None
-
-
-@dataclass(frozen=True, slots=True)
-class LeaseLine:
-    """Move a line's ``wake_at`` from what was read: whoever succeeds serves the queue."""
-
-    line: str
-    read: Instant
-    until: Instant
-
-
-@dataclass(frozen=True, slots=True)
-class SettleLine:
-    """Take a line out of the wake index, expecting that nobody waits."""
-
-    line: str
-
-
 Write = (
     Create
     | Replace
     | Put
     | PutGate
+    | SettleGate
+    | PutSeen
+    | CountFailure
     | PutDefinition
+    | CountStarts
+    | RemoveDefinition
     | Delete
     | Remove
+    | NotWaiting
     | TakeOut
     | GateIs
     | NotClosed
     | NoneGathering
     | CloseGeneration
     | TakePermit
+    | Begin
+    | CountRates
     | JoinLine
     | LeaveLine
     | GiveBack

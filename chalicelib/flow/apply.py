@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
-from chalicelib.core import ids, match
+from chalicelib.core import gather, ids, match
 from chalicelib.core.calendar import DAY, Instant
-from chalicelib.core.match import Touch
+from chalicelib.core.gather import Gathered, Touch
 from chalicelib.core.model import Schedule
-from chalicelib.core.rows import HISTORY, Event, Job, Marker, Record, Subscription
-from chalicelib.core.sweep import Ref
-from chalicelib.core.writes import Create, NotClosed, Put, Replace, Write
+from chalicelib.core.rows import HISTORY, WAKE, Event, Job, Marker, Record, Seen, Subscription
+from chalicelib.core.sweep import Ref, ref_of
+from chalicelib.core.writes import Create, NotClosed, Put, PutSeen, Replace, TakeOut, Write
+from chalicelib.flow import wake
 from chalicelib.flow.alone import each_alone
-from chalicelib.ports import Ports
+from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
 
 # Longer than a job or a message in a dead-letter queue can live (SQS keeps 14 days), so a repeat always meets it.
 MARKER_LIFE = 45 * DAY
-# Losing this many races in a row for one job means that something else is wrong.
-MOST_RACES = 25
+NO_JOB = "-"  # what a marker names when its event speaks against a leaf, and belongs to no job
 
 
 def apply_to_all(ports: Ports, event: Event, rows: Iterable[Subscription], now: Instant) -> None:
@@ -26,18 +26,25 @@ def apply_to_all(ports: Ports, event: Event, rows: Iterable[Subscription], now: 
 
     Each schedule has its turn; what some of them raised is raised at the end.
     """
-    touched = [list(group) for _, group in groupby(rows, key=lambda row: (row.schedule, row.generation))]
+    touched = [list(group) for _, group in groupby(sorted(rows, key=_whose), key=_whose)]
     refs: list[Ref] = []
 
     def one(group: list[Subscription]) -> None:
-        ref = apply_event(ports, event, group, now)
+        gathering = [row for row in group if row.leaf != WAKE]
+        ref = apply_event(ports, event, gathering, now)
         refs.extend([ref] if ref else [])
+        if len(gathering) < len(group):
+            wake.constrained(ports, group[0].schedule, group[0].generation)
 
     try:
         each_alone(touched, one)
     finally:
         if refs:
             ports.hints.send(refs, now, now)
+
+
+def _whose(row: Subscription) -> tuple[str, int]:
+    return row.schedule, row.generation
 
 
 def apply_event(
@@ -53,38 +60,82 @@ def apply_event(
     if version is None:
         return None
     schedule = Schedule.model_validate(version.definition)
+    met, against = gather.touched(schedule, event, rows)
+    if not met and not against:
+        return None
     correlation = match.correlate(schedule.by, event) if schedule.by else None
     if schedule.by and correlation is None:
         ports.ledger.put_all([Put(_uncorrelated(event, rows[0], schedule, now))])
         return None
-    touch = Touch(event, tuple(row.leaf for row in rows))
     place = match.gathering_place(correlation)
     for _ in range(MOST_RACES):
         job = ports.jobs.job(rows[0].schedule, rows[0].generation, place)
         if job is not None and job.closed:
             return None
-        grown = match.gather(job, [touch], schedule, rows[0], correlation, now)
-        marker = _marker(event, rows[0], grown, _marker_end(schedule, now))
-        refused = ports.ledger.commit(_plan(job, grown, marker, along))
+        gathered = gather.gather(job, [Touch(event, met)], schedule, rows[0], correlation, now, against)
+        marker = _marker(event, rows[0], gathered.job if met else None, _marker_end(schedule, now))
+        seen = _seen(ports, event, rows[0], against)
+        grown, changes = _changes(job, gathered, rows[0])
+        refused = ports.ledger.commit([Create(marker), *changes, *seen, *_beside(rows[0], changes), *along])
         if refused is None:
-            return ref_of(grown) if grown.met_at is not None else None
+            return _follow(ports, job, grown, now)
         if Create(marker) in refused.writes:
             return ref_of(job) if job is not None and job.met_at is not None else None
+        if refused.of(NotClosed) or any(write in refused.writes for write in along):
+            return None  # closed meanwhile; or what this event came with is somebody else's by now
     raise RuntimeError(f"event {event.id} lost {MOST_RACES} races for {rows[0].schedule}; its message will come again")
 
 
-def ref_of(job: Job) -> Ref:
-    return Ref("job", (job.schedule, ids.base36(job.generation), job.place))
+def _changes(job: Job | None, gathered: Gathered, row: Subscription) -> tuple[Job | None, list[Write]]:
+    """The job as it is stored, and the writes that make it so."""
+    grown = gathered.job
+    record: list[Write] = [Put(gathered.dropped)] if gathered.dropped else []
+    if grown is None:
+        return None, [TakeOut(job, exact=True), *record] if job is not None and record else []
+    # Whoever queues already is settled; everybody else whose match is complete makes room, if that is wanted.
+    if row.apart and grown.met_at is not None and grown.waits_at is None:
+        apart = gather.set_apart(grown)
+        out: list[Write] = [TakeOut(job, exact=True)] if job is not None else []
+        return apart, [*out, Create(apart), *record]
+    if job is None:
+        return grown, [Create(grown)]
+    return grown, [Replace(grown, over=job), *record]
 
 
-def _plan(job: Job | None, grown: Job, marker: Marker, along: Sequence[Write]) -> list[Write]:
-    # With correlation keys the tombstone stands beside the jobs, not over them, and is asked for by itself.
-    beside = [NotClosed(grown.schedule, grown.generation)] if grown.correlation else []
-    return [Create(marker), Create(grown) if job is None else Replace(grown), *beside, *along]
+def _beside(row: Subscription, changes: Sequence[Write]) -> list[Write]:
+    """The tombstone of a closed generation lies in the place of the one gathering job. A plan that does not touch that
+    place (correlated jobs, those set apart, mere marks) asks for its absence."""
+    touched = [write.row if isinstance(write, Create | Replace) else write.job if isinstance(write, TakeOut) else None
+               for write in changes]  # fmt: skip
+    places = {job.place for job in touched if isinstance(job, Job)}
+    return [] if match.gathering_place(None) in places else [NotClosed(row.schedule, row.generation)]
 
 
-def _marker(event: Event, row: Subscription, job: Job, expires_at: Instant | None) -> Marker:
-    return Marker(row.schedule, row.generation, event, job.job_id, expires_at)
+def _follow(ports: Ports, before: Job | None, grown: Job | None, now: Instant) -> Ref | None:
+    """A job that is met wants a check. One that time will meet wants one then: its first event sends the hint, and the
+    check that it brings sends the next, so a stream of events costs no stream of hints."""
+    if grown is None:
+        return None
+    if grown.met_at is not None:
+        return ref_of(grown)
+    soon = grown.wake_at is not None and grown.wake_at - now <= LONGEST_DELAY
+    if soon and grown.wake_at is not None and (before is None or before.job_id != grown.job_id):
+        ports.hints.send([ref_of(grown)], grown.wake_at, now)
+    return None
+
+
+def _seen(ports: Ports, event: Event, row: Subscription, against: Sequence[str]) -> list[Write]:
+    """When the feed of an absent leaf came last, for the instant at which its absence would be told (T18)."""
+    writes: list[Write] = []
+    for leaf in against:
+        last = ports.jobs.seen(row.schedule, row.generation, leaf)
+        if last is None or last < event.accepted_at:
+            writes.append(PutSeen(Seen(row.schedule, row.generation, leaf, event.accepted_at), last))
+    return writes
+
+
+def _marker(event: Event, row: Subscription, job: Job | None, expires_at: Instant | None) -> Marker:
+    return Marker(row.schedule, row.generation, event, job.job_id if job else NO_JOB, expires_at)
 
 
 def _marker_end(schedule: Schedule, now: Instant) -> Instant | None:
@@ -95,8 +146,9 @@ def _marker_end(schedule: Schedule, now: Instant) -> Instant | None:
 
 def _uncorrelated(event: Event, row: Subscription, schedule: Schedule, now: Instant) -> Record:
     record_id = ids.job_id(row.schedule, row.generation, event.id)
-    keys = ", ".join(schedule.by)
+    keys: Mapping[str, None] = dict.fromkeys(schedule.by)
     reason = (
-        f"event {event.id} of {event.key} carries no value of every correlation key ({keys}) and counts for nothing"
+        f"event {event.id} of {event.key} carries no value of every correlation key ({', '.join(keys)}) "
+        "and counts for nothing"
     )
     return Record(record_id, "DROPPED", row.schedule, row.generation, reason, now, expires_at=now + HISTORY)

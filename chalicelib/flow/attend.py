@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from chalicelib.core import states
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
-from chalicelib.flow import complete, emit, launch, match
+from chalicelib.flow import complete, emit, launch, match, wake
 from chalicelib.flow.alone import each_alone
 from chalicelib.flow.check import check_job
 from chalicelib.flow.drain import drain
@@ -30,7 +30,14 @@ def attend(ports: Ports, ref: Ref) -> None:
         case "line":
             serve(ports, ref.parts[0])
         case "partition":
-            match.resume(ports, ref.parts[0], ref.parts[1:])
+            match.resume(ports, ports.catalog.partition(ref.parts[0], ref.parts[1:]))
+        case "object":
+            match.resume(ports, ports.catalog.stored_object(*ref.parts))
+        case "posted":
+            match.resume(ports, ports.jobs.posted(ref.parts[0]))
+        case "gate":
+            emit.emit_soon(ports, ref.parts[0])
+            wake.all_of(ports, ref.parts[0])
         case "timer":
             emit.emit_soon(ports, ref.parts[0])
 

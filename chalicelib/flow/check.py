@@ -5,29 +5,32 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from chalicelib.core import check, complete, emit, launch, lines, triggers
+from chalicelib.core import check, claim, complete, conditions, emit, lines
 from chalicelib.core.calendar import Instant
 from chalicelib.core.check import (
     Abort,
     Coalesce,
     Decision,
     Drop,
-    Facts,
+    Expire,
     Ghost,
     Launch,
+    Skip,
     Wait,
 )
 from chalicelib.core.complete import News
-from chalicelib.core.lines import LineState, Pace, Route
-from chalicelib.core.rows import GATHERING, HISTORY, Job, Record, RecordKind, Subscription
-from chalicelib.core.sweep import Ref
+from chalicelib.core.constraints import Concurrency
+from chalicelib.core.facts import Facts
+from chalicelib.core.lines import Ask, LineState, Route
+from chalicelib.core.rows import HISTORY, Job, Record, RecordKind
+from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Put, Replace, TakeOut, Write
+from chalicelib.flow import cancel, fires
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import launch as launching
-from chalicelib.flow.apply import MOST_RACES, apply_event
 from chalicelib.flow.deliver import deliver
 from chalicelib.log import logger
-from chalicelib.ports import Ports
+from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
 
 Ended = Literal["gone", "launched", "delivered", "queued", "waiting", "dropped", "aborted", "coalesced", "applied"]
 
@@ -49,8 +52,8 @@ def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None
         if job is None or job.closed:
             return Outcome("gone")  # what lies under a tombstone is the drain's to take off
         facts = facts_of.gather(ports, job)
-        if _is_event(job, facts, now):
-            return _apply_fire(ports, job, facts, now)
+        if fires.is_event(job, facts, now):
+            return Outcome("applied", fires.apply(ports, job, facts, now))
         decision = check.decide(job, facts, now, turn)
         outcome = _act(ports, job, facts, decision, now, turn)
         if outcome is not None:
@@ -65,22 +68,28 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
         case Launch():
             return _launch(ports, job, facts, decision, now, turn)
         case Wait():
-            return _wait(ports, job, decision)
+            return _wait(ports, job, facts, decision, now)
         case Ghost():
-            return _settled(ports, launch.forget(job, _held(ports, job), now), "gone", decision.why)
+            return _settled(ports, claim.forget(job, _held(ports, job), now), "gone", decision.why)
         case Coalesce():
             record = record_of(job, "COALESCED", decision.why, now)
             return _settled(ports, [TakeOut(job), Put(record)], "coalesced", decision.why)
         case Abort():
-            return take_off(ports, job, "ABORTED", decision.why, now)
+            return take_off(ports, job, "ABORTED", decision.why, now, exact=True)
+        case Expire():
+            return take_off(ports, job, "EXPIRED", decision.why, now, exact=True)
+        case Skip():
+            return take_off(ports, job, "SKIPPED", decision.why, now)
         case Drop():
             return take_off(ports, job, "DROPPED", decision.why, now)
 
 
-def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant) -> Outcome | None:
-    """Out with a job, on record, giving back what it holds. A retry that goes leaves its run FAILED, and announced."""
+def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, exact: bool = False) -> Outcome | None:
+    """Out with a job, on record, giving back what it holds. A retry that goes leaves its run FAILED, and announced.
+
+    ``exact``: only as it was read, for an event that came meanwhile may have changed what was decided."""
     held = _held(ports, job)
-    plan: list[Write] = launch.drop(job, record_of(job, kind, why, now), held, now)
+    plan: list[Write] = claim.drop(job, record_of(job, kind, why, now), held, now, exact)
     if job.kind == "retry":
         run = ports.runs.run(job.job_id, job.attempt - 1)
         news = News("FAILED", now, f"{run.reason if run else ''}; not attempted again: {why}")
@@ -89,7 +98,7 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant) -
         plan += [Replace(step.run)] if step else []
     outcome = _settled(ports, plan, "aborted" if kind == "ABORTED" else "dropped", why)
     if outcome is not None:
-        woken = [Ref("line", (line,)) for line, state in held.items() if state.waiters]
+        woken = _to_wake(held)
         if job.kind == "retry":
             woken.append(Ref("run", (job.job_id, str(job.attempt - 1))))
         if woken:
@@ -98,19 +107,20 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant) -
 
 
 def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant, turn: str | None) -> Outcome | None:
-    if job.kind == "fire" and facts.workflow is not None and not facts.workflow.target.has_lifecycle:
+    if job.kind == "fire" and not decision.asks and facts.workflow and not facts.workflow.target.has_lifecycle:
         refused = deliver(ports, job, facts, decision.why, now)
         return Outcome("delivered", decision.why) if refused is None else Outcome("waiting", refused)
     route = lines.route(decision.asks, job.held, facts.lines, now, turn)
     if route.blocked is not None:
         why = lines.why(route.blocked, facts.line(route.blocked.line))
         if route.blocked.line == job.waits_at:
+            _make_room(ports, job, facts, route.blocked)
             return Outcome("waiting", why)
         return _queue(ports, job, facts, route, now, why)
     permits = (*job.held, *(ask.line for ask in route.take))
     ready = replace(job, reason=decision.why, event=emit.fire_event(job) if job.kind == "fire" else job.event)
-    run = launch.build_run(ready, facts, permits, ports.payloads.context_uri(job.job_id), now)
-    if ports.ledger.commit(launch.claim(job, run, facts, route, now)) is not None:
+    run = claim.build_run(ready, facts, permits, ports.payloads.context_uri(job.job_id), now)
+    if ports.ledger.commit(claim.claim(job, run, facts, route, now)) is not None:
         return None
     launching.start(ports, run.run_id, run.attempt)
     return Outcome("launched", decision.why)
@@ -118,53 +128,68 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
 
 def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: str) -> Outcome | None:
     """Into the queue of the line that blocks. A slot's end wakes it; a pace, the instant of its next permit."""
-    outcome = _settled(ports, launch.queue(job, facts, route, now), "queued", why)
-    state = facts.line(route.blocked.line) if route.blocked else None
+    outcome = _settled(ports, claim.queue(job, facts, route, now), "queued", why)
+    if outcome is None or route.blocked is None:
+        return outcome
+    state = facts.line(route.blocked.line)
     # Only the first to queue sets the instant, and hints it: a hint per waiter would be a hint per waiter and permit.
-    first = state is not None and (state.waiters == 0 or state.wake_at is None)
-    if outcome is not None and state is not None and first and isinstance(route.blocked, Pace):
+    first = state.waiters == 0 or state.wake_at is None
+    if first and lines.is_timed(route.blocked):
         look = lines.next_look(route.blocked, state, now)
         ports.hints.send([Ref("line", (route.blocked.line,))], look, now)
+    _make_room(ports, job, facts, route.blocked)
     return outcome
 
 
-def _wait(ports: Ports, job: Job, decision: Wait) -> Outcome | None:
+def _make_room(ports: Ports, job: Job, facts: Facts, blocked: Ask) -> None:
+    """`cancel_other`: the older runs that stand in the way are to end; the job waits for that in its queue (C1)."""
+    schedule = facts.schedule
+    if job.kind == "retry":
+        return  # the runs that came after its first attempt are not the older ones
+    for constraint in schedule.constraints if schedule else ():
+        if not isinstance(constraint, Concurrency) or constraint.on_unmet != "cancel_other" or schedule is None:
+            continue
+        if conditions.line_of(constraint, schedule, job.schedule) == blocked.line:
+            why = f"cancelled to make room for job {job.job_id}"
+            cancel.oldest(ports, facts.line(blocked.line), constraint.max, why)
+
+
+def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) -> Outcome | None:
+    """Keep the job until something wakes it: an instant, an event, a line, a resume."""
     same = (job.wake_at, job.state, job.reason) == (decision.until, decision.state, decision.why)
-    later = replace(job, wake_at=decision.until, state=decision.state, reason=decision.why, rev=job.rev + 1, leases=0)
     # A prepared fire waits for its second and keeps its row as it is: writing it again would cost the hottest path.
-    if same or (job.due_at is not None and job.due_at == decision.until):
+    if (same and not decision.leaves) or (job.due_at is not None and job.due_at == decision.until):
         return Outcome("waiting", decision.why)
-    return _settled(ports, [Replace(later)], "waiting", decision.why)
+    unmet = decision.state == "PENDING_TRIGGER"
+    met_at = None if unmet else job.met_at if job.met_at is not None else now
+    later = replace(
+        job, wake_at=decision.until, state=decision.state, reason=decision.why, rev=job.rev + 1, leases=0, met_at=met_at
+    )
+    if facts.schedule is not None and facts.gate is not None and not unmet:
+        free = replace(job, waits_at=None) if decision.leaves else job
+        later = replace(later, place=claim.settled_place(free, facts.schedule, facts.gate))
+    held = _held(ports, job) if decision.leaves else {}
+    plan = claim.stand_aside(job, later, held, now) if decision.leaves else claim.moved(job, later)
+    outcome = _settled(ports, plan, "queued" if decision.leaves else "waiting", decision.why)
+    if outcome is not None:
+        refs = [ref_of(later)] if decision.until is not None and decision.until - now <= LONGEST_DELAY else []
+        if refs:
+            ports.hints.send(refs, decision.until or now, now)
+        if woken := _to_wake(held):
+            ports.hints.send(woken, now, now)
+    return outcome
 
 
 def _held(ports: Ports, job: Job) -> dict[str, LineState]:
     return {line: ports.jobs.line(line) for line in job.held}
 
 
+def _to_wake(held: dict[str, LineState]) -> list[Ref]:
+    return [Ref("line", (line,)) for line, state in held.items() if state.waiters]
+
+
 def _settled(ports: Ports, plan: list[Write], ended: Ended, why: str) -> Outcome | None:
     return Outcome(ended, why) if ports.ledger.commit(plan) is None else None
-
-
-def _is_event(job: Job, facts: Facts, now: Instant) -> bool:
-    """A due fire of a trigger with more than one leaf is no job by itself: it is an event for the gathering job."""
-    due = job.kind == "fire" and job.place != GATHERING and (job.due_at or 0) <= now
-    schedule, gate = facts.schedule, facts.gate
-    current = gate is not None and gate.generation == job.generation and gate.mode == "enabled"
-    return due and current and schedule is not None and not triggers.is_single_time(schedule.trigger)
-
-
-def _apply_fire(ports: Ports, job: Job, facts: Facts, now: Instant) -> Outcome:
-    event = emit.fire_event(job)
-    gate = facts.gate
-    if gate is None or job.leaf is None:
-        raise ValueError("expected a fire with its leaf and an open gate")
-    leaf = Subscription(event.key, job.schedule, job.generation, gate.version, job.leaf, since=0)
-    ref = apply_event(ports, event, [leaf], now, along=[TakeOut(job)])
-    if ports.jobs.job(job.schedule, job.generation, job.place) is not None and ports.catalog.gate(job.schedule) == gate:
-        ports.ledger.commit([TakeOut(job)])  # its event had been applied before: a ghost
-    if ref is not None:
-        ports.hints.send([ref], now, now)
-    return Outcome("applied", f"fire of {event.instant} counted")
 
 
 def record_of(job: Job, kind: RecordKind, why: str, now: Instant) -> Record:

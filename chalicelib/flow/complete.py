@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from chalicelib.core import check, complete, launch, match, states
+from chalicelib.core import complete, launch, match, states
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import Advance, News
 from chalicelib.core.lines import gives_back
 from chalicelib.core.rows import Run
 from chalicelib.core.states import EMR_STATE
-from chalicelib.core.sweep import Ref
+from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Replace
 from chalicelib.flow import facts
-from chalicelib.flow.apply import MOST_RACES, apply_to_all, ref_of
+from chalicelib.flow.apply import apply_to_all
+from chalicelib.flow.hold import hold_failing
 from chalicelib.log import logger
-from chalicelib.ports import Ports
+from chalicelib.ports import MOST_RACES, Ports
 
 PAGE = 200  # index rows; the cursor on the run row is kept after each page
 
@@ -80,6 +81,8 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         run = ports.runs.run(run_id, attempt)
         if run is None or not run.announce:
             return
+        if run.announce[0] == "FAILED":
+            hold_failing(ports, run)
         event = match.status_event(run, run.announce[0])
         page = ports.catalog.subscriptions(event.key, PAGE, run.cursor)
         apply_to_all(ports, event, page.items, now)
@@ -126,7 +129,7 @@ def _with_details(ports: Ports, run_id: str, attempt: int, news: News) -> News:
 def _retry_delay(ports: Ports, run: Run) -> int | None:
     """How long to wait before the next attempt; None if the schedule does not allow one any more."""
     gate = ports.catalog.gate(run.schedule)
-    if gate is None or gate.generation != run.generation or gate.mode not in check.CLAIMABLE["retry"]:
+    if gate is None or gate.generation != run.generation or gate.mode not in states.CLAIMABLE["retry"]:
         return None
     workflow = facts.workflow_of(ports, run.workflow)
     return complete.retry_delay_of(workflow.retries.delay) if workflow else None

@@ -55,10 +55,20 @@ def describe_event(event: Event) -> dict[str, Any]:
     told: dict[str, Any] = {"kind": event.kind, "id": event.id, "instant": event.instant}
     if event.kind == "partition":
         told |= {"dataset": event.dataset, "path": event.path, "partition": dict(event.partition or {})}
+    if event.kind == "size":
+        partition = dict(event.partition) if event.partition else None
+        told |= {"dataset": event.dataset, "path": event.path, "partition": partition, "bytes": event.size}
+    if event.kind == "event":
+        told |= {"type": _type_of(event), "payload": dict(event.payload or {})}
     if event.kind == "program_status":
         partition = dict(event.partition) if event.partition else None
         told |= {"workflow": event.workflow, "run_id": event.run_id, "status": event.status, "partition": partition}
     return told
+
+
+def _type_of(event: Event) -> str:
+    """The type of a custom event, out of its key ``event:<namespace>:<type>``; a type may hold colons."""
+    return event.key.split(":", 2)[2]
 
 
 def _upstream(ports: Ports, events: Sequence[Event]) -> Mapping[str, Any] | None:

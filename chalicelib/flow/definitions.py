@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Any, TypeVar, get_args
 
-from chalicelib.core import errors, triggers
+from chalicelib.core import errors, leaves
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.model import Dataset, Schedule
+from chalicelib.core.model import Dataset
 from chalicelib.core.rows import Definition, PrefixRow
-from chalicelib.core.triggers import PartitionTrigger, ProgramStatusTrigger
-from chalicelib.core.writes import Create, Delete, PutDefinition, Write
-from chalicelib.flow import facts
-from chalicelib.flow.apply import MOST_RACES
-from chalicelib.ports import Kind, Ports
+from chalicelib.core.writes import Create, Delete, PutDefinition, RemoveDefinition, Write
+from chalicelib.ports import MOST_RACES, Kind, Page, Ports
+
+T = TypeVar("T")
 
 MOST_DOCUMENT = 100_000  # bytes
+# Schedules of other namespaces that a deletion reads; the API has half a minute. Beyond, the index still finds those
+# that are enabled and wait for it. The jobs of one that is missed are aborted, with that reason.
+MOST_ELSEWHERE = 2_000
+# What a schedule says in its user's own words, in which "workflow" may mean anything.
+OWN_WORDS = frozenset({"properties", "tags", "pattern", "payload", "data"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +48,7 @@ def put(
         if old is not None and dict(old.document) == dict(document):
             return Change("unchanged", old.version)
         new = Definition(kind, name, document, old.version + 1 if old else 1, ports.clock.now(), by)
+        new = replace(new, counted=old is not None and old.counted)
         plan: list[Write] = [PutDefinition(new, old.version if old else None)]
         if kind == "dataset":
             plan += _prefix_plan(ports, new, old)
@@ -66,19 +73,32 @@ def get(ports: Ports, kind: Kind, name: str) -> Definition:
 
 
 def delete(ports: Ports, kind: Kind, name: str, if_match: int | None = None) -> None:
+    """Delete what nothing refers to (L17). What is replaced while the referrers are looked for stays."""
     found = get(ports, kind, name)
     if if_match is not None and if_match != found.version:
         raise errors.changed_meanwhile(f"{kind} {name}")
-    referrers = _referrers(ports, kind, name)
-    if referrers:
-        listed = ", ".join(referrers[:5]) + (f" and {len(referrers) - 5} more" if len(referrers) > 5 else "")
-        message = f"expected a {kind} that nothing refers to, got one used by {listed}"
-        raise SluiceError("in_use", message, None, "delete or change these first")
-    plan: list[Write] = [Delete(found)]
-    if kind == "dataset":
-        dataset = Dataset.model_validate(found.document)
-        plan.append(Delete(PrefixRow(dataset.bucket, dataset.prefix, name)))
-    ports.ledger.commit(plan)
+    left = _children(ports, kind, name) if kind in ("namespace", "app") else referrers(ports, [name]).get(name)
+    if left:
+        raise in_use(kind, "one", left, "delete or change these first")
+    remove(ports, found)
+
+
+def remove(ports: Ports, row: Definition) -> None:
+    """Delete a document as it was read, whoever refers to it. One that was replaced since is left alone."""
+    plan: list[Write] = [RemoveDefinition(row)]
+    if row.kind == "dataset":
+        dataset = Dataset.model_validate(row.document)
+        plan.append(Delete(PrefixRow(dataset.bucket, dataset.prefix, row.name)))
+    if ports.ledger.commit(plan) is not None and ports.catalog.definition(row.kind, row.name) is not None:
+        raise errors.changed_meanwhile(f"{row.kind} {row.name}")
+
+
+def in_use(kind: str, got: str, left: Sequence[str], hint: str) -> SluiceError:
+    """The refusal to delete ``got``, which names who would be left without it."""
+    listed = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
+    article = "an" if kind == "app" else "a"
+    message = f"expected {article} {kind} that nothing refers to, got {got} used by {listed}"
+    return SluiceError("in_use", message, None, hint)
 
 
 def require(ports: Ports, kind: Kind, name: str) -> None:
@@ -110,48 +130,84 @@ def prefix_taken(bucket: str, prefix: str, owner: str) -> SluiceError:
     return SluiceError("conflict", f"expected a prefix of its own, got {got}", "prefix", "choose another prefix")
 
 
-def _referrers(ports: Ports, kind: Kind, name: str) -> list[str]:
-    """Who would be left without it. An admin's request, so reading the namespace's schedules is what it may cost."""
-    if kind == "namespace":
-        children = [*_names(ports, "app", name), *_names(ports, "dataset", name)]
-        return sorted(children)
-    if kind == "app":
-        return sorted([*_names(ports, "workflow", name), *schedules_of(ports, name)])
-    namespace = name.partition(".")[0]
-    found: list[str] = []
-    for app in _names(ports, "app", namespace):
-        for schedule_name in schedules_of(ports, app):
-            schedule = facts.definition_of(ports, ports.catalog.gate(schedule_name))
-            if schedule is not None and _refers(schedule, kind, name):
-                found.append(f"schedule {schedule_name}")
+def referrers(
+    ports: Ports, names: Collection[str], but: Collection[str] = (), elsewhere: int = MOST_ELSEWHERE
+) -> dict[str, list[str]]:
+    """Who would be left without these workflows or datasets: ``schedule <full name>``, by what they refer to.
+
+    ``but``: schedules that are not asked; ``elsewhere``: how many of other namespaces are read at most. An admin's
+    request, so reading so many schedules is what it may cost.
+    """
+    found: dict[str, list[str]] = {}
+    for schedule in sorted(set(_candidates(ports, names, elsewhere)) - set(but)):
+        gate = ports.catalog.gate(schedule)
+        lives = gate is not None and gate.mode != "deleted"
+        version = ports.catalog.version(schedule, gate.version) if gate is not None and lives else None
+        for name in named(version.definition) & set(names) if version else ():
+            found.setdefault(name, []).append(f"schedule {schedule}")
     return found
 
 
+def named(document: Any) -> frozenset[str]:
+    """The workflows and datasets that a schedule names, wherever in its trigger and constraints that is."""
+    if isinstance(document, list | tuple):
+        return frozenset(name for part in document for name in named(part))
+    if not isinstance(document, Mapping):
+        return frozenset()
+    found: set[str] = set()
+    for key, value in document.items():
+        if key in ("workflow", "dataset") and isinstance(value, str):
+            found.add(value)
+        elif key == "workflows" and isinstance(value, list | tuple):
+            found.update(value)
+        elif key not in OWN_WORDS:
+            found |= named(value)
+    return frozenset(found)
+
+
+def _candidates(ports: Ports, names: Collection[str], elsewhere: int) -> Iterator[str]:
+    """Schedules that may refer to these: all of their own namespace, so many of others, and of the rest those that the
+    index knows to wait for them."""
+    own = {name.partition(".")[0] for name in names}
+    others = [namespace for namespace in _names(ports, "namespace", "") if namespace not in own] if own else []
+    yield from (schedule for namespace in own for schedule in _schedules_in(ports, namespace))
+    yield from islice((each for namespace in others for each in _schedules_in(ports, namespace)), elsewhere)
+    for name in names:
+        is_dataset = name.count(".") == 1
+        keys = [leaves.partition_key(name), leaves.size_key(name)] if is_dataset else []
+        keys += [] if is_dataset else [leaves.status_key(name, status) for status in get_args(leaves.Status)]
+        yield from (row.schedule for key in keys for row in _every(partial(ports.catalog.subscriptions, key)))
+
+
+def _schedules_in(ports: Ports, namespace: str) -> Iterator[str]:
+    return (schedule for app in _names(ports, "app", namespace) for schedule in schedules_of(ports, app))
+
+
+def _children(ports: Ports, kind: Kind, name: str) -> list[str]:
+    if kind == "namespace":
+        return sorted([*_names(ports, "app", name), *_names(ports, "dataset", name)])
+    return sorted([*_names(ports, "workflow", name), *schedules_of(ports, name)])
+
+
 def schedules_of(ports: Ports, app: str) -> list[str]:
-    names: list[str] = []
-    cursor: str | None = None
-    while True:
-        page = ports.catalog.schedules(app, 1000, cursor)
-        names += page.items
-        if page.cursor is None:
-            return names
-        cursor = page.cursor
+    return list(_every(partial(ports.catalog.schedules, app)))
+
+
+def members(ports: Ports, kind: Kind, parent: str) -> Iterator[Definition]:
+    """Every document of a kind in a namespace or app."""
+    return _every(partial(ports.catalog.definitions, kind, parent))
 
 
 def _names(ports: Ports, kind: Kind, parent: str) -> list[str]:
-    names: list[str] = []
+    return [row.name for row in members(ports, kind, parent)]
+
+
+def _every(read: Callable[[int, str | None], Page[T]]) -> Iterator[T]:
+    """A list from its first page to its last."""
     cursor: str | None = None
     while True:
-        page = ports.catalog.definitions(kind, parent, 1000, cursor)
-        names += [row.name for row in page.items]
-        if page.cursor is None:
-            return names
+        page = read(1000, cursor)
+        yield from page.items
         cursor = page.cursor
-
-
-def _refers(schedule: Schedule, kind: Kind, name: str) -> bool:
-    leaves = [leaf.trigger for leaf in triggers.leaves(schedule.trigger)]
-    if kind == "dataset":
-        return any(isinstance(leaf, PartitionTrigger) and leaf.dataset == name for leaf in leaves)
-    upstream = any(isinstance(leaf, ProgramStatusTrigger) and leaf.workflow == name for leaf in leaves)
-    return upstream or schedule.workflow == name
+        if cursor is None:
+            return

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chalicelib.core import check, launch
-from chalicelib.core.rows import Job
+from chalicelib.core import check, claim, states
+from chalicelib.core.rows import Gate, Job
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Replace, TakeOut, Write
+from chalicelib.flow import facts
 from chalicelib.flow.check import record_of, take_off
 from chalicelib.ports import Ports
 
@@ -22,8 +23,8 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
     """
     gate = ports.catalog.gate(schedule)
     same = gate is not None and gate.generation == generation
-    allowed = [kind for kind, modes in check.CLAIMABLE.items() if same and gate is not None and gate.mode in modes]
-    why = f"the schedule was {gate.mode if gate else 'deleted'}" if same or gate is None else REPLACED
+    allowed = [kind for kind, modes in states.CLAIMABLE.items() if same and gate is not None and gate.mode in modes]
+    why = _why(gate) if same or gate is None else REPLACED
     dropped, left = 0, False
     tombstone: Job | None = None
     cursor: str | None = None
@@ -32,7 +33,7 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
         for job in page.items:
             if job.closed:
                 tombstone = job
-            elif job.kind not in allowed:
+            elif job.kind not in allowed or (same and _is_unmet(ports, job, gate)):
                 gone = take_off(ports, job, "DROPPED", why, ports.clock.now()) is not None
                 dropped, left = dropped + gone, left or not gone
         if page.cursor is None:
@@ -42,17 +43,36 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
     return dropped if tombstone is None or left else dropped + _settle(ports, tombstone, why)
 
 
+def _why(gate: Gate | None) -> str:
+    mode = gate.mode if gate else "deleted"
+    return (
+        "the schedule was paused to drain before its trigger was met" if mode == "drain" else f"the schedule was {mode}"
+    )
+
+
+def _is_unmet(ports: Ports, job: Job, gate: Gate | None) -> bool:
+    """A schedule that gathers no more lets go what is met, and drops what is not (L4)."""
+    if gate is None or gate.mode not in ("drain", "completed"):
+        return False
+    schedule = facts.definition_of(ports, gate)
+    verdict = check.verdict_of(job, schedule, ports.clock.now()) if schedule else None
+    return verdict is not None and not verdict.met
+
+
 def _settle(ports: Ports, job: Job, why: str) -> int:
     """The tombstone stays, so that nothing joins it; the job under it goes on record and gives back what it held."""
     if job.wake_at is None:
         return 0
     now = ports.clock.now()
     plan: list[Write] = [
-        Replace(replace(job, waits_at=None, rank=None, held=(), wake_at=None, reason=why, rev=job.rev + 1))
+        Replace(
+            replace(job, job_id="", waits_at=None, rank=None, held=(), wake_at=None, reason=why, rev=job.rev + 1),
+            over=job,
+        )
     ]
     held = {line: ports.jobs.line(line) for line in job.held}
     if job.job_id:
-        left = launch.drop(job, record_of(job, "DROPPED", why, now), held, now)
+        left = claim.drop(job, record_of(job, "DROPPED", why, now), held, now)
         plan += [write for write in left if not isinstance(write, TakeOut)]
     if ports.ledger.commit(plan) is not None:
         return 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from itertools import groupby
 
-from chalicelib.core import emit
+from chalicelib.core import emit, lifecycle, triggers
 from chalicelib.core.calendar import SECOND, Instant
 from chalicelib.core.model import Schedule
-from chalicelib.core.rows import Job
-from chalicelib.core.writes import Put, Replace
+from chalicelib.core.rows import Job, Timer
+from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.sweep import ref_of
+from chalicelib.core.writes import GateIs, Put, Replace, Write
 from chalicelib.flow.alone import each_alone
-from chalicelib.flow.apply import ref_of
 from chalicelib.ports import Ports
 
 MOST_TIMERS = 1_000
@@ -36,16 +37,31 @@ def emit_soon(ports: Ports, schedule: str) -> int:
 def emit_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> int:
     """Write the fires of one timer, hint them, move the timer on. A crash in between repeats the same ids."""
     timer, gate = ports.catalog.timer(schedule), ports.catalog.gate(schedule)
-    if timer is None or gate is None or gate.generation != timer.generation or gate.mode != "enabled":
+    if timer is None or gate is None or gate.generation != timer.generation or gate.mode not in GATHERING_MODES:
         return 0
     version = ports.catalog.version(schedule, timer.version)
-    if version is None or timer.wake_at is None or timer.wake_at >= horizon:
+    if version is None:
         return 0
-    emission = emit.emit(timer, Schedule.model_validate(version.definition), now, horizon)
+    definition = Schedule.model_validate(version.definition)
+    if _is_used_up(timer, definition) and gate.mode == "enabled":
+        ports.ledger.commit(lifecycle.complete(gate, now)[1])  # its repeats ended while it was paused
+    if timer.wake_at is None or timer.wake_at >= horizon:
+        return 0
+    emission = emit.emit(timer, definition, now, horizon)
     ports.ledger.put_all([*map(Put, emission.skipped), *map(Put, emission.fires)])
-    ports.ledger.commit([Replace(emission.timer)])  # a refusal means that another emitter did the same
+    moved: list[Write] = [Replace(emission.timer)]
+    if _is_used_up(emission.timer, definition):
+        # A pause is not ended by that; the gate is asked for, so that whoever resumes finds the timer used up.
+        paused: list[Write] = [GateIs(gate, (gate.mode,))]
+        moved += lifecycle.complete(gate, now)[1] if gate.mode == "enabled" else paused
+    ports.ledger.commit(moved)  # a refusal means that another emitter did the same, or that the schedule changed
     _hint(ports, emission.fires, now)
     return len(emission.fires)
+
+
+def _is_used_up(timer: Timer, schedule: Schedule) -> bool:
+    """Whether no fire will follow (L10): a schedule that fires at times and nothing else is then complete."""
+    return not timer.next and triggers.is_single_time(schedule.trigger)
 
 
 def _hint(ports: Ports, fires: tuple[Job, ...], now: Instant) -> None:

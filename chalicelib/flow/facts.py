@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-from chalicelib.core.check import Facts, StartRate, asks_of
+from dataclasses import replace
+
+from chalicelib.core import check, claim, errors, lines
+from chalicelib.core.calendar import Instant
+from chalicelib.core.facts import Facts, StartRate, is_tracked
+from chalicelib.core.lines import LineState
 from chalicelib.core.model import Schedule, Workflow
-from chalicelib.core.rows import GATHERING, Gate, Job
+from chalicelib.core.rows import Gate, Job
 from chalicelib.ports import Ports
 
 
@@ -12,24 +17,55 @@ def gather(ports: Ports, job: Job) -> Facts:
     """The facts of the moment about one job. Gate first: whatever is read after it is at least as new."""
     gate = ports.catalog.gate(job.schedule)
     schedule = definition_of(ports, gate)
-    workflow = workflow_of(ports, schedule.workflow) if schedule else None
-    rate = start_rate(ports)
-    asks = asks_of(schedule, workflow, rate) if schedule and workflow else ()
-    fire = job.kind == "fire" and job.place != GATHERING
-    return Facts(
+    found = ports.catalog.definition("workflow", schedule.workflow) if schedule else None
+    workflow = Workflow.model_validate(found.document) if found else None
+    known = Facts(
         gate=gate,
         schedule=schedule,
         workflow=workflow,
-        start_rate=rate,
-        gathering=ports.jobs.job(job.schedule, job.generation, GATHERING) if fire else None,
+        counted=found is not None and found.counted,
+        start_rate=start_rate(ports),
+        gathering=_waiting(ports, job, gate, schedule),
         already=_already(ports, job),
-        lines={ask.line: ports.jobs.line(ask.line) for ask in asks},
     )
+    if schedule is None or workflow is None:
+        return known
+    return replace(known, lines=_lines(ports, job, known, schedule, workflow), successes=_successes(ports, schedule))
+
+
+def _waiting(ports: Ports, job: Job, gate: Gate | None, schedule: Schedule | None) -> Job | None:
+    """The job that a prepared fire would join, or that it has become already (C11)."""
+    if gate is None or schedule is None or not check.is_prepared(job):
+        return None
+    return ports.jobs.job(job.schedule, job.generation, claim.settled_place(job, schedule, gate))
+
+
+def _lines(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: Workflow) -> dict[str, LineState]:
+    """The workflow's own line first: it says which others every start is counted in."""
+    if not known.counted and not is_tracked(schedule, workflow) and not schedule.constraints:
+        return {}
+    own = lines.workflow_line(schedule.workflow)
+    states = {own: ports.jobs.line(own)}
+    asks = replace(known, lines=states).asks(job.schedule.partition(".")[0])
+    return states | {ask.line: ports.jobs.line(ask.line) for ask in asks if ask.line != own}
+
+
+def _successes(ports: Ports, schedule: Schedule) -> dict[str, Instant | None]:
+    return {name: ports.jobs.line(lines.workflow_line(name)).last_success_at for name in schedule.fresh_upstreams}
 
 
 def definition_of(ports: Ports, gate: Gate | None) -> Schedule | None:
     version = ports.catalog.version(gate.schedule, gate.version) if gate else None
     return Schedule.model_validate(version.definition) if version else None
+
+
+def existing(ports: Ports, name: str) -> tuple[Gate, Schedule]:
+    """The gate and definition of a schedule that is there; refused with 404 if there is none."""
+    gate = ports.catalog.gate(name)
+    schedule = definition_of(ports, gate)
+    if gate is None or schedule is None or gate.mode == "deleted":
+        raise errors.not_found("schedule", name)
+    return gate, schedule
 
 
 def workflow_of(ports: Ports, name: str) -> Workflow | None:

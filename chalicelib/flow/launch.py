@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import check, launch
+from chalicelib.core import claim, launch, states
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Never, Started
@@ -14,10 +14,10 @@ from chalicelib.core.rows import HISTORY, Gate, Pointer, Run
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put, Replace, Write
 from chalicelib.flow import complete as completing
-from chalicelib.flow.apply import MOST_RACES
+from chalicelib.flow import facts
 from chalicelib.flow.context import build, events_of, partition_of
 from chalicelib.log import logger
-from chalicelib.ports import Ports, Target
+from chalicelib.ports import MOST_RACES, Ports, Target
 
 
 def start(ports: Ports, run_id: str, attempt: int) -> None:
@@ -29,21 +29,26 @@ def start(ports: Ports, run_id: str, attempt: int) -> None:
     leased = run.lease_until is not None and run.lease_until > now
     if leased and not run.unknown_answer:
         return  # a call is under way, or died within its lease
-    if not _is_open(ports.catalog.gate(run.schedule), run):
+    gate = ports.catalog.gate(run.schedule)
+    if run.cancel or not _is_open(gate, run):
         if leased:
             return  # an unanswered call may still arrive: whether it did is asked when it no longer can
         _withdraw(ports, run, now)
         return
+    run = _as_updated(ports, run, gate)
     context = build(ports, run)
     ports.payloads.put_context(run_id, context)
     called = replace(launch.calling(run, now), partition=partition_of(run, events_of(ports, run)))
     if ports.ledger.commit([Replace(called)]) is not None:
         return
     # Read once more, now that the call is on record: so whoever closes the gate finds every call that may still pass.
-    if _is_open(ports.catalog.gate(run.schedule), run):
-        _call(ports, called, context, now)
-    else:
+    again = ports.catalog.gate(run.schedule)
+    if not _is_open(again, run):
         _take_back(ports, run, called, now)
+    elif _as_updated(ports, run, again) == run:
+        _call(ports, called, context, now)
+    elif ports.ledger.commit([Replace(_uncalled(run, called))]) is None:
+        start(ports, run_id, attempt)  # an update came in between, and has been acknowledged
 
 
 def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> None:
@@ -73,7 +78,7 @@ def _keep(ports: Ports, run: Run, answer: launch.Answer, now: Instant) -> None:
         if isinstance(answer, Started):
             plan.append(Put(_pointer(run, answer.target_id)))
         if ports.ledger.commit(plan) is None:
-            if not isinstance(answer, Started) and after.wake_at is not None:
+            if (after.cancel or not isinstance(answer, Started)) and after.wake_at is not None:
                 ports.hints.send([Ref("run", (run.run_id, f"{run.attempt:03d}"))], after.wake_at, now)
             return
         current = ports.runs.run(run.run_id, run.attempt)
@@ -82,16 +87,33 @@ def _keep(ports: Ports, run: Run, answer: launch.Answer, now: Instant) -> None:
         run = current
 
 
+def _as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
+    """An update that carried the job along holds for its run too, while that has surely not started (C13). A run-now
+    and a retry keep what they were given."""
+    if gate is None or gate.version == run.version or run.kind in ("run_now", "retry"):
+        return run
+    schedule, workflow = facts.definition_of(ports, gate), facts.workflow_of(ports, run.workflow)
+    if schedule is None or workflow is None or schedule.workflow != run.workflow or not launch.surely_not_started(run):
+        return run
+    properties = claim.properties_of(workflow, schedule, {})
+    return replace(run, version=gate.version, request=replace(run.request, properties=properties))
+
+
+def _uncalled(before: Run, called: Run) -> Run:
+    """The run without the call that was recorded and is not made."""
+    return replace(before, partition=called.partition, rev=called.rev + 1)
+
+
 def _take_back(ports: Ports, before: Run, called: Run, now: Instant) -> None:
     """The gate closed between the record of a call and the call: it is not made, and surely so."""
-    uncalled = replace(before, partition=called.partition, rev=called.rev + 1)
+    uncalled = _uncalled(before, called)
     if ports.ledger.commit([Replace(uncalled)]) is None:
         _withdraw(ports, uncalled, now)
 
 
 def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
     """The gate closed after the claim: no further start. The slot is given back only if surely nothing runs."""
-    why = "the schedule was disabled, replaced or deleted before the run was started"
+    why = run.reason if run.cancel else "the schedule was disabled, replaced or deleted before the run was started"
     if not launch.surely_not_started(run):
         found = target_of(ports, run).find(run)
         if found is not None:
@@ -99,13 +121,14 @@ def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
             return
         why += "; no run of this name was found at the target"
     # A later attempt ends a run that did start: it has FAILED, and those who wait for that must hear it.
-    news = News("ABORTED" if run.attempt == 1 else "FAILED", now, why)
+    news = News("CANCELLED" if run.cancel else "ABORTED" if run.attempt == 1 else "FAILED", now, why)
     completing.advance_run(ports, run.run_id, run.attempt, news, may_retry=False)
 
 
 def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
     """It did start, unheard: record it and that it is to end. Its slot comes back when the target says that it has."""
-    why = "the schedule was closed while its start call was unanswered; the run was found alive and is cancelled"
+    closed = "the schedule was closed while its start call was unanswered; the run was found alive and is cancelled"
+    why = run.reason if run.cancel else closed
     found = replace(
         run, target_id=target_id, cancel=True, reason=why, lease_until=None, leases=0, rev=run.rev + 1, wake_at=now
     )
@@ -122,4 +145,4 @@ def _pointer(run: Run, target_id: str) -> Pointer:
 
 
 def _is_open(gate: Gate | None, run: Run) -> bool:
-    return gate is not None and gate.generation == run.generation and gate.mode in check.CLAIMABLE[run.kind]
+    return gate is not None and gate.generation == run.generation and states.may_start(run.kind, gate.mode)

@@ -1,18 +1,23 @@
-"""match: an S3 notification becomes a partition, its event, and progress of the schedules that wait for it."""
+"""match: an S3 notification becomes events, and progress of the schedules that wait for them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
-from chalicelib.core import match
+from chalicelib.core import leaves, match
 from chalicelib.core.calendar import Instant
+from chalicelib.core.match import Located
 from chalicelib.core.model import Dataset
-from chalicelib.core.rows import Partition
+from chalicelib.core.rows import Outbox, Partition, SizedObject
 from chalicelib.core.writes import Create, Put
 from chalicelib.flow.apply import apply_to_all
+from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 PAGE = 200  # index rows; progress is kept after each page, so a crash repeats one page at most
+
+Stored = TypeVar("Stored", bound=Outbox)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,6 +27,8 @@ class ObjectCreated:
     bucket: str
     key: str
     at: Instant
+    size: int = 0
+    etag: str = ""
 
 
 def match_object(ports: Ports, created: ObjectCreated) -> str:
@@ -30,13 +37,52 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
     if found is None:
         return "no dataset has this prefix"
     name, dataset = found
+    counted = count_object(ports, name, dataset, created)
     located = match.locate(dataset, created.key)
     if located is None:
-        return f"not in a partition of {name}"
-    if not match.makes_ready(dataset, located):
-        return f"partition {'/'.join(located.values)} of {name} is not ready yet"
+        return f"not in a partition of {name}{counted}"
+    values = "/".join(located.values)
+    if not is_ready(ports, dataset, located):
+        return f"partition {values} of {name} is not ready yet{counted}"
     register(ports, name, dataset, located.values, created.at, created.key)
-    return f"partition {'/'.join(located.values)} of {name} is ready"
+    return f"partition {values} of {name} is ready{counted}"
+
+
+def is_ready(ports: Ports, dataset: Dataset, located: Located) -> bool:
+    """Whether the partition of an object is ready now. S3 reads are strongly consistent, so whichever of the listed
+    objects comes last finds all of them (T8)."""
+    if not match.makes_ready(dataset, located):
+        return False
+    if dataset.ready.manifest is None:
+        return True
+    manifest = ports.lake.text(dataset.bucket, located.folder + dataset.ready.manifest)
+    if manifest is None:
+        return False
+    names = match.listed(manifest)
+    if names is None:
+        hint = "a JSON list of names, an object with files or entries, or one name to a line"
+        logger.error("bad manifest", extra={"folder": located.folder, "expected": hint})
+        return False
+    prefix = f"s3://{dataset.bucket}/"
+    wanted = {name.removeprefix(prefix) if name.startswith(prefix) else located.folder + name for name in names}
+    return wanted <= ports.lake.names(dataset.bucket, located.folder)
+
+
+def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreated) -> str:
+    """Count the bytes of an object once, if a size leaf wants them (T9). Returns what was done, in words."""
+    relative = created.key.removeprefix(dataset.prefix)
+    if not match.is_data(relative) or not ports.catalog.subscriptions(leaves.size_key(name), 1, None).items:
+        return ""
+    now = ports.clock.now()
+    event = match.size_event(name, dataset, created.key, created.etag, created.size, created.at, now)
+    etag = created.etag if dataset.count_overwrites else ""
+    row = SizedObject(name, created.key, etag, event, wake_at=now)
+    if ports.ledger.commit([Create(row)]) is not None:
+        row = ports.catalog.sized_object(name, created.key, etag) or row
+        if row.wake_at is None:
+            return ", its bytes were counted before"
+    tell(ports, row)
+    return f", its {created.size} bytes counted"
 
 
 def register(
@@ -53,32 +99,31 @@ def register(
     return tell(ports, partition)
 
 
-def resume(ports: Ports, dataset: str, values: tuple[str, ...]) -> None:
-    """Go on where somebody stopped telling a partition."""
-    partition = ports.catalog.partition(dataset, values)
-    if partition is not None and partition.wake_at is not None:
-        tell(ports, partition)
+def resume(ports: Ports, outbox: Outbox | None) -> None:
+    """Go on where somebody stopped telling an event."""
+    if outbox is not None and outbox.wake_at is not None:
+        tell(ports, outbox)
 
 
-def tell(ports: Ports, partition: Partition) -> Partition:
-    """Apply the event of a partition to all schedules of its key, page by page; only then is it settled.
+def tell(ports: Ports, outbox: Stored) -> Stored:
+    """Apply a stored event to all schedules of its key, page by page; only then is it settled.
 
-    A schedule that cannot take it keeps none of the others from it; the partition stays open then, and is told again.
+    A schedule that cannot take it keeps none of the others from it; the row stays open then, and is told again.
     """
     failed: list[ExceptionGroup[Exception]] = []
-    cursor = partition.cursor
+    cursor = outbox.cursor
     while True:
         now = ports.clock.now()
-        page = ports.catalog.subscriptions(partition.event.key, PAGE, cursor)
+        page = ports.catalog.subscriptions(outbox.event.key, PAGE, cursor)
         cursor = page.cursor
         try:
-            apply_to_all(ports, partition.event, page.items, now)
+            apply_to_all(ports, outbox.event, page.items, now)
         except ExceptionGroup as group:
             failed.append(group)
         if not failed:
-            partition = replace(partition, cursor=cursor, leases=0, wake_at=now if cursor else None)
-            ports.ledger.put_all([Put(partition)])
+            outbox = replace(outbox, cursor=cursor, leases=0, wake_at=now if cursor else None)
+            ports.ledger.put_all([Put(outbox)])
         if cursor is None and failed:
-            raise ExceptionGroup(f"partition {partition.values} of {partition.dataset} is not told to all", failed)
+            raise ExceptionGroup(f"event {outbox.event.id} of {outbox.event.key} is not told to all", failed)
         if cursor is None:
-            return partition
+            return outbox

@@ -3,13 +3,16 @@ decision."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-from chalicelib.core import check, emit, errors, lines, triggers
+from chalicelib.core import changes, check, conditions, emit, errors, lines, progress, triggers
 from chalicelib.core.calendar import Instant, iso
-from chalicelib.core.check import Facts
+from chalicelib.core.facts import Facts
 from chalicelib.core.model import Schedule
-from chalicelib.core.rows import Definition, Gate, Job, Partition, Record, Run
+from chalicelib.core.rehearse import Step
+from chalicelib.core.rows import Definition, Gate, Job, Partition, Record, Run, Version
+from chalicelib.core.states import GATHERING_MODES
 from chalicelib.flow import context, facts, schedules
 from chalicelib.ports import Ports
 
@@ -34,6 +37,8 @@ def schedule_view(gate: Gate, schedule: Schedule) -> View:
         **schedule.model_dump(mode="json"),
         "state": gate.mode,
         "enabled": gate.mode == "enabled",
+        "paused_because": gate.reason or None,
+        "skips": [iso(at) for at in gate.skips],
         "triggered_by": triggers.describe(schedule.trigger),
         "version": gate.version,
         "generation": gate.generation,
@@ -57,7 +62,7 @@ def job_view(job: Job) -> View:
         "holds": list(job.held),
         "correlation": dict(job.correlation) if job.correlation else None,
         "attempt": job.attempt,
-        "progress": {leaf: progress.count for leaf, progress in job.leaves.items()},
+        "progress": {leaf: gathered.count for leaf, gathered in job.leaves.items()},
     }
 
 
@@ -101,6 +106,44 @@ def record_view(record: Record) -> View:
     }
 
 
+def version_view(row: Version, before: Version | None) -> View:
+    """A version of a schedule, and what it changed: who, when, and which fields (L7)."""
+    return {
+        "version": row.version,
+        "created_at": iso(row.created_at),
+        "created_by": row.by,
+        "changes": changes.changes(before.definition, row.definition) if before else ["created"],
+        "definition": dict(row.definition),
+    }
+
+
+def rehearsal_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job], now: Instant) -> View:
+    """What a trigger would make of events, step by step, and what it would still wait for after the last one."""
+    fires, end = sum(step.fires for step in steps), steps[-1].at if steps else now
+    waiting = [triggers.evaluate(schedule.trigger, job.leaves, end) for job in left]
+    why = "; ".join(verdict.why for verdict in waiting[:3]) or f"waits for {triggers.describe(schedule.trigger)}"
+    return {
+        "steps": [
+            {
+                "at": iso(step.at),
+                "event": step.event,
+                "touched": step.touched,
+                "fires": step.fires,
+                "why": step.why,
+                "came": list(step.verdict.came),
+                "missing": list(step.verdict.missing),
+            }
+            for step in steps
+        ],
+        "fires": fires,
+        "left": [
+            {"why": verdict.why, "turns_at": _iso(verdict.turns_at), "correlation": dict(job.correlation or {}) or None}
+            for job, verdict in zip(left, waiting, strict=True)
+        ],
+        "why": f"fires {progress.count_of(fires, 'time')}; then {why}",
+    }
+
+
 def partition_view(partition: Partition) -> View:
     event = partition.event
     return {
@@ -118,7 +161,7 @@ def why_job(ports: Ports, job: Job) -> View:
     now = ports.clock.now()
     known = facts.gather(ports, job)
     decision = check.decide(job, known, now)
-    verdict = _verdict(job, known)
+    verdict = check.verdict_of(job, known.schedule, now) if known.schedule else None
     until = decision.until if isinstance(decision, check.Wait) else None
     return {
         "job_id": job.job_id,
@@ -131,6 +174,7 @@ def why_job(ports: Ports, job: Job) -> View:
         "since": iso(job.created_at),
         "correlation": dict(job.correlation) if job.correlation else None,
         "wakes": _wakes(job, known, verdict, until),
+        "constraints": _constraints(job, known, now),
     }
 
 
@@ -138,12 +182,14 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
     """Why a schedule has not run: its state, what it waits for, and the jobs that wait for it."""
     gate, schedule = schedules.existing(ports, name)
     page = ports.jobs.jobs(name, gate.generation, limit, None)
-    waiting = [why_job(ports, job) for job in page.items if not job.closed]
-    timer = ports.catalog.timer(name) if gate.mode == "enabled" else None
-    anchors = dict.fromkeys(timer.next, timer.anchor) if timer else {}
-    upcoming = emit.preview(schedule, ports.clock.now(), 1, anchors) if timer else []
+    now = ports.clock.now()
+    # A fire that is prepared for its second waits for nothing but that.
+    present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
+    waiting = [why_job(ports, job) for job in present]
+    timer = ports.catalog.timer(name) if gate.mode in GATHERING_MODES else None
+    upcoming = emit.preview(schedule, ports.clock.now(), 1, emit.anchors_of(timer, schedule)) if timer else []
     if gate.mode != "enabled":
-        why = f"the schedule is {gate.mode}: enable it, or run it now"
+        why = _not_enabled(gate, len(waiting))
     elif waiting:
         why = "; ".join(dict.fromkeys(str(job["why"]) for job in waiting[:3]))
     else:
@@ -199,10 +245,26 @@ def events_view(ports: Ports, run: Run) -> list[View]:
     return [context.describe_event(event) for event in context.events_of(ports, run)]
 
 
-def _verdict(job: Job, known: Facts) -> triggers.Verdict | None:
-    if job.kind != "gathering" or known.schedule is None:
-        return None
-    return triggers.evaluate(known.schedule.trigger, job.leaves)
+def _constraints(job: Job, known: Facts, now: Instant) -> list[View]:
+    """Each constraint as it stands, in the words of the decision."""
+    standing = conditions.stand(job, known, known.schedule, now) if known.schedule else ()
+    return [
+        {"type": each.constraint.type, "met": each.met, "why": each.why, "until": _iso(each.until)} for each in standing
+    ]
+
+
+def _not_enabled(gate: Gate, waiting: int) -> str:
+    """Why a schedule that is not enabled does not run, and what to do."""
+    since = f"since {iso(gate.mode_at)}{f': {gate.reason}' if gate.reason else ''}"
+    match gate.mode:
+        case "hold" | "backlog":
+            return f"the schedule is on {gate.mode} {since}; {waiting} waiting: resume it"
+        case "drain":
+            return f"the schedule takes no more work {since}; {waiting} left to go: resume it to take more"
+        case "completed":
+            return "the schedule has fired as often as it was to: enable it to begin anew"
+        case _:
+            return f"the schedule is {gate.mode}: enable it, or run it now"
 
 
 def _wakes(job: Job, known: Facts, verdict: triggers.Verdict | None, until: Instant | None) -> str:
@@ -210,10 +272,15 @@ def _wakes(job: Job, known: Facts, verdict: triggers.Verdict | None, until: Inst
     ways: list[str] = []
     if verdict is not None and not verdict.met:
         ways.append("the next event that its trigger waits for")
+    elif known.gate is not None and known.gate.mode in ("hold", "backlog"):
+        ways.append("resuming the schedule")
+    elif job.state == "PENDING_CONSTRAINTS" and known.schedule and known.schedule.fresh_upstreams:
+        ways.append(f"a success of {' or '.join(known.schedule.fresh_upstreams)}")
     if job.waits_at is not None:
         ways.append(f"a permit of {lines.spell(job.waits_at)}")
     if until is not None:
-        what = "its timeout" if known.schedule and until == check.deadline_of(job, known.schedule) else "its time"
+        deadline = check.deadline_of(job, known.schedule, known.gate) if known.schedule else None
+        what = "its timeout" if until == deadline else "its time"
         ways.append(f"{what} at {iso(until)}")
     return ", or ".join(ways) or "the next look"
 

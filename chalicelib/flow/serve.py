@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from chalicelib.core import lines
 from chalicelib.core.calendar import Instant
-from chalicelib.core.check import asks_of
-from chalicelib.core.lines import Ask, LineState, Pace, Waiter
+from chalicelib.core.lines import Ask, LineState, Waiter
 from chalicelib.core.sweep import Ref
-from chalicelib.core.writes import LeaseLine, LeaveLine, Remove, SettleLine
+from chalicelib.core.writes import LeaseLine, LeaveLine, NotWaiting, Remove, SettleLine
 from chalicelib.flow import facts
 from chalicelib.flow.check import check_job
 from chalicelib.flow.drain import drain
@@ -72,7 +71,7 @@ def _serve_one(ports: Ports, waiter: Waiter) -> bool:
         job = ports.jobs.job(*place)
     if job is None or job.job_id != waiter.job_id or job.waits_at != waiter.line:
         # Its job is gone or went elsewhere, which takes the row along in the same transaction: a late reader's view.
-        ports.ledger.commit([Remove(waiter), LeaveLine(waiter.line)])
+        ports.ledger.commit([NotWaiting(waiter), Remove(waiter), LeaveLine(waiter.line)])
         return True
     return check_job(ports, place, turn=waiter.line).ended != "waiting"
 
@@ -86,7 +85,7 @@ def _next_look(ports: Ports, line: str, lease: Instant) -> None:
         return
     ask = _ask_of_head(ports, state)
     look = lines.next_look(ask, state, now) if ask else lease
-    paced = isinstance(ask, Pace)
+    paced = lines.is_timed(ask)
     if ports.ledger.commit([LeaseLine(line, lease, look)]) is None and paced:
         ports.hints.send([Ref("line", (line,))], look, now)
 
@@ -96,7 +95,5 @@ def _ask_of_head(ports: Ports, state: LineState) -> Ask | None:
     head = ports.jobs.head_of(state.line, 1)
     job = ports.jobs.job(head[0].job_schedule, head[0].job_generation, head[0].job_place) if head else None
     known = facts.gather(ports, job) if job else None
-    if known is None or known.schedule is None or known.workflow is None:
-        return None
-    asks = asks_of(known.schedule, known.workflow, known.start_rate)
+    asks = known.asks(job.schedule.partition(".")[0]) if job and known else ()
     return next((ask for ask in asks if ask.line == state.line), None)

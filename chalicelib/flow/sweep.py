@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from itertools import groupby
 from typing import Literal
 
 from chalicelib.core import sweep
-from chalicelib.core.calendar import Instant
-from chalicelib.core.rows import Job, Partition, Run
+from chalicelib.core.calendar import SECOND, Instant
+from chalicelib.core.rows import Job, Outbox, Run
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow.alone import each_alone
@@ -35,24 +36,38 @@ def sweep_all(ports: Ports) -> int:
     return len(hinted)
 
 
+def hint_soon(ports: Ports) -> int:
+    """Hint the jobs whose instant comes before the next tick: windows that open, delays and timeouts that end. A wait
+    that is longer than a message can be delayed needs no message until then."""
+    now = ports.clock.now()
+    horizon = now + ports.settings.horizon_seconds * SECOND
+    upcoming = ports.wakes.upcoming(now - sweep.GRACE, horizon, sweep.MOST_ROWS)
+    for due, group in groupby(upcoming, key=lambda found: found[1]):
+        ports.hints.send([ref for ref, _ in group], due, now)
+    return len(upcoming)
+
+
 def _confirm(ports: Ports, ref: Ref, now: Instant) -> bool:
     """Read the row strongly; if it is overdue indeed, lease it. A lost race means that somebody attends to it."""
     if ref.kind == "line":
         return sweep.overdue(ports.jobs.line(ref.parts[0]).wake_at, now)
+    if ref.kind == "gate":
+        gate = ports.catalog.gate(ref.parts[0])
+        return gate is not None and sweep.overdue(gate.wake_at, now)
     row = _row(ports, ref)
     if row is None or not sweep.overdue(row.wake_at, now):
         return False
     lease = sweep.lease(row, now)
     if lease.parked:
         logger.error("parked", extra={"ref": ref, "leases": row.leases, "hint": "it keeps failing; see its reason"})
-    if isinstance(row, Partition):
+    if isinstance(row, Outbox):
         ports.ledger.put_all([Put(replace(row, wake_at=lease.until, leases=row.leases + 1))])
         return True
     leased = replace(row, wake_at=lease.until, leases=row.leases + 1, rev=row.rev + 1)
     return ports.ledger.commit([Replace(leased)]) is None
 
 
-def _row(ports: Ports, ref: Ref) -> Job | Run | Partition | None:
+def _row(ports: Ports, ref: Ref) -> Job | Run | Outbox | None:
     match ref.kind:
         case "job":
             schedule, generation, place = ref.parts
@@ -61,5 +76,9 @@ def _row(ports: Ports, ref: Ref) -> Job | Run | Partition | None:
             return ports.runs.run(ref.parts[0], int(ref.parts[1]))
         case "partition":
             return ports.catalog.partition(ref.parts[0], ref.parts[1:])
+        case "object":
+            return ports.catalog.stored_object(*ref.parts)
+        case "posted":
+            return ports.jobs.posted(ref.parts[0])
         case _:
             return None

@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
-from pydantic import Field, field_validator
+import json
+from typing import Annotated, Literal
 
-from chalicelib.core.documents import Document, Properties
-from chalicelib.core.errors import invalid
+from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
+
+from chalicelib.core.calendar import parse_instant
+from chalicelib.core.documents import Document, Properties, Reference
+from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.model import App, Dataset, Namespace, NewSchedule, Workflow
+from chalicelib.core.rehearse import AnyGiven
 
-__all__ = ["App", "Dataset", "Namespace", "NewPartition", "NewSchedule", "RunNow", "Workflow"]
+__all__ = [
+    "App",
+    "Bulk",
+    "Dataset",
+    "DryRun",
+    "Events",
+    "Namespace",
+    "NewPartition",
+    "NewSchedule",
+    "Occurrence",
+    "Pause",
+    "RunNow",
+    "Workflow",
+]
 
+MOST_PAYLOAD = 10_000  # bytes: an event is stored once for each schedule that it touches
 MOST_VALUE = 200  # characters of a partition key's value
+END_OF_TIME = 253_370_764_800_000  # ms: the year 9999, whose last day lies beyond all calendars in zones ahead of UTC
+
+
+def _check_instant(text: str, field: str = "") -> str:
+    """RFC 3339, and of a year that calendars can reckon with in any zone."""
+    if not 0 <= parse_instant(text, field) < END_OF_TIME:
+        raise invalid(field, "an instant from the year 1970 to 9998", text)
+    return text
+
+
+Moment = Annotated[str, AfterValidator(_check_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
 class RunNow(Document):
@@ -19,12 +49,65 @@ class RunNow(Document):
     properties: Properties = Field(default_factory=dict)
 
 
+class Pause(Document):
+    """How a schedule is paused, and whether timeouts keep counting meanwhile (L4)."""
+
+    mode: Literal["hold", "backlog", "drain"] = "hold"
+    timeouts: Literal["count", "stop"] = "count"
+
+
+class Occurrence(Document):
+    """One fire of a schedule's times, by its nominal instant (RFC 3339)."""
+
+    at: Moment
+
+
+class DryRun(Document):
+    """Events to play to a trigger, in the order of their instants."""
+
+    events: tuple[AnyGiven, ...] = Field(max_length=1_000)
+
+    @field_validator("events")
+    @classmethod
+    def _of_our_age(cls, events: tuple[AnyGiven, ...]) -> tuple[AnyGiven, ...]:
+        for number, event in enumerate(events):
+            if event.at is not None:
+                _check_instant(event.at, f"{number}.at")
+        return events
+
+
+class NewEvent(Document):
+    """A custom event: what happened, when (RFC 3339; now if left out), and what is to be known of it.
+
+    ``id`` is the poster's own: the same type and id again are the same event."""
+
+    type: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")
+    timestamp: Moment | None = None
+    payload: Properties = Field(default_factory=dict)
+    id: str | None = Field(default=None, min_length=1, max_length=200)
+
+    @field_validator("payload")
+    @classmethod
+    def _fits(cls, payload: Properties) -> Properties:
+        size = len(json.dumps(payload).encode())
+        if size > MOST_PAYLOAD:
+            hint = "put large data into S3 and pass a reference"
+            raise SluiceError("too_large", f"expected a payload of at most {MOST_PAYLOAD} bytes, got {size}", "", hint)
+        return payload
+
+
+class Events(Document):
+    """Several custom events in one request."""
+
+    events: tuple[NewEvent, ...] = Field(min_length=1, max_length=100)
+
+
 class NewPartition(Document):
     """A partition that is ready: one value per partition key of the dataset."""
 
     partition: dict[str, str]
 
-    @field_validator("partition", mode="before")
+    @field_validator("partition", mode="before", json_schema_input_type=dict[str, str | int])
     @classmethod
     def _texts(cls, given: object) -> object:
         """Values are text, as in the folders of S3; a whole number is taken for its digits."""
@@ -36,3 +119,26 @@ class NewPartition(Document):
             if not 0 < len(str(value)) <= MOST_VALUE or "/" in str(value) or not str(value).isprintable():
                 raise invalid(str(key), f"1 to {MOST_VALUE} printable characters without '/'", value)
         return {key: str(value) for key, value in given.items()}
+
+
+class Bulk(Document):
+    """One action on many schedules of an app: those that every filter fits, or ``all`` of them.
+
+    ``tag`` is ``team=a``, or ``team`` for any value of it; ``workflow`` is what they run.
+    """
+
+    action: Literal["enable", "disable", "pause", "resume"]
+    tag: str | None = None
+    workflow: Reference | None = None
+    state: Literal["enabled", "hold", "backlog", "drain", "completed", "disabled"] | None = None
+    all: bool = False
+
+    @model_validator(mode="after")
+    def _says_which(self) -> Bulk:
+        """A filter that was forgotten must not mean everything."""
+        filtered = any(given is not None for given in (self.tag, self.workflow, self.state))
+        if filtered == self.all:
+            hint = "add a filter, or all: true for every schedule of the app"
+            got = "both" if filtered else "neither"
+            raise invalid("all", "either a filter (tag, workflow, state) or all: true", got, hint)
+        return self

@@ -7,7 +7,7 @@ from typing import Any
 
 from chalice.app import Blueprint, Response
 
-from chalicelib.web.http import caller, document, flag, gone, if_match, parse
+from chalicelib.web.http import caller, document, flag, gone, if_match, parse, query
 from chalicelib.web.paging import PAGING, listing
 from chalicelib.web.routing import IF_MATCH, own_shape, route
 from chalicelib.wiring import ports
@@ -51,27 +51,48 @@ def list_apps(ns: str) -> dict[str, Any]:
     return _list("app", ns)
 
 
-@route(routes, "PUT", APP, query=("dry_run",), body="App")
+@route(routes, "PUT", APP, query=("dry_run", "update_schedules"), body="App")
 def deploy_app(ns: str, app: str) -> Response:
-    """Deploy an app: its workflows and schedules, and datasets of its namespace, in one request."""
+    """Deploy an app: make its workflows and schedules what the body says, in one request. Datasets are only put."""
     from chalicelib.flow.deploy import deploy
     from chalicelib.web.bodies import App
 
     request = routes.current_request
-    report = deploy(ports(), ns, app, parse(App, request), caller(request), flag(request, "dry_run"))
+    update = None if query(request, "update_schedules") is None else flag(request, "update_schedules")
+    report = deploy(ports(), ns, app, parse(App, request), caller(request), flag(request, "dry_run"), update)
     return document({"name": f"{ns}.{app}", **report})
 
 
 @route(routes, "GET", APP)
 def get_app(ns: str, app: str) -> Response:
-    """Read an app."""
+    """Read an app, and what it was last deployed with."""
     return _get("app", f"{ns}.{app}")
 
 
 @route(routes, "DELETE", APP, headers=(IF_MATCH,), status=(204,))
 def delete_app(ns: str, app: str) -> Response:
-    """Delete an app that holds nothing."""
-    return _delete("app", f"{ns}.{app}")
+    """Delete an app with its schedules and workflows, unless another app refers to one of these. Runs go on."""
+    from chalicelib.flow.deploy import delete_app as delete
+
+    request = routes.current_request
+    delete(ports(), f"{ns}.{app}", caller(request), if_match(request))
+    return gone()
+
+
+@route(routes, "POST", APP + "/bulk", body="Bulk")
+def change_schedules(ns: str, app: str) -> dict[str, Any]:
+    """Enable, disable, pause (``hold``) or resume the schedules that a filter fits. One that fails harms no other."""
+    from chalicelib.core.model import full_name
+    from chalicelib.flow.bulk import Filters, act, parse_tag
+    from chalicelib.flow.definitions import require
+    from chalicelib.web.bodies import Bulk
+
+    request = routes.current_request
+    require(ports(), "app", f"{ns}.{app}")
+    wish = parse(Bulk, request)
+    workflow = full_name(wish.workflow, ns, app) if wish.workflow else None
+    filters = Filters(parse_tag(wish.tag) if wish.tag is not None else None, workflow, wish.state)
+    return {**act(ports(), f"{ns}.{app}", wish.action, filters, caller(request))}
 
 
 @route(routes, "GET", APP + "/workflows", query=PAGING)

@@ -48,7 +48,7 @@ def list_runs(ns: str) -> dict[str, Any]:
 
 @route(routes, "GET", NS + "/records", query=("day", *PAGING))
 def list_records(ns: str) -> dict[str, Any]:
-    """List what was aborted, dropped, coalesced or skipped in a namespace, newest first."""
+    """List what was aborted, dropped, coalesced, skipped or expired in a namespace, newest first."""
     from chalicelib.flow.lists import records_of_namespace
     from chalicelib.flow.read import record_view
 

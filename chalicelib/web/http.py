@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from uuid import uuid4
 
 from chalice.app import Request, Response
 
@@ -20,7 +22,7 @@ MOST_BODY = 1_000_000  # bytes; INTERFACES: bodies up to 1 MB
 # A run row holds the properties of a workflow, a schedule and a run-now, and a DynamoDB item ends at 400 KB.
 MOST_DOCUMENT = 100_000
 MOST_DEPTH = 50  # 45 leaves need half of it; what is deeper is a mistake, or meant to hurt
-PARTS = ("datasets", "workflows", "schedules")  # the parts of an app, each stored by itself
+PARTS = ("datasets", "workflows", "schedules", "events")  # what a body holds many of, each stored by itself
 
 
 def document(view: dict[str, Any], status: int = 200) -> Response:
@@ -122,6 +124,11 @@ def day(request: Request) -> str | None:
     raise invalid("day", "a day such as 2026-11-20", text)
 
 
+def request_id(request: Request) -> str:
+    """One for all repeats that carry the same ``Idempotency-Key``; without a key each request is a wish of its own."""
+    return str(request.headers.get("idempotency-key") or (request.context or {}).get("requestId") or uuid4().hex)
+
+
 def if_match(request: Request) -> int | None:
     """The version that the caller has seen (``If-Match: "3"``); None if it does not care."""
     header = request.headers.get("if-match")
@@ -174,9 +181,8 @@ def _check_depth(parsed: Any) -> None:
 
 
 def _check_sizes(content: dict[str, Any]) -> None:
-    """Each document that is stored by itself must fit its row: an app part by part, anything else as one."""
-    pieces = {f"{group}.{name}": part for group in PARTS if isinstance(content.get(group), dict)
-              for name, part in content[group].items()}  # fmt: skip
+    """What is stored by itself must fit its row: an app part by part, events one by one, anything else as a whole."""
+    pieces = {f"{group}.{name}": part for group in PARTS for name, part in _members(content.get(group))}
     pieces["body"] = {name: part for name, part in content.items() if name not in PARTS}
     for field, piece in pieces.items():
         size = len(json.dumps(piece))
@@ -184,3 +190,10 @@ def _check_sizes(content: dict[str, Any]) -> None:
             hint = "put large data into S3 and pass a reference"
             message = f"expected a document of at most {MOST_DOCUMENT} bytes, got {size}"
             raise SluiceError("too_large", message, field, hint)
+
+
+def _members(group: Any) -> Iterable[tuple[object, Any]]:
+    """What a group holds, by name or number; nothing if it is no group, which its model will tell."""
+    if isinstance(group, dict):
+        return group.items()
+    return enumerate(group) if isinstance(group, list) else ()

@@ -23,6 +23,9 @@ QUERY: dict[str, Json] = {
     "count": {"type": "integer", "minimum": 1, "maximum": MOST_FIRES, "default": 10},
     "day": {"type": "string", "format": "date", "description": "a day of UTC"},
     "dry_run": {"type": "boolean", "default": False, "description": "tell what would change, and change nothing"},
+    "update_schedules": {"type": "boolean", "description": "false leaves schedules alone; the installation's default"},
+    "tag": {"type": "string", "description": "`team=a`, or `team` for any value of it"},
+    "workflow": {"type": "string", "description": "what they run; a short name is one of this app"},
 }
 HEADERS: dict[str, Json] = {
     IF_MATCH: {"type": "string", "description": "the ETag that was seen; 412 if it is no longer so"},
@@ -89,7 +92,7 @@ def _operation(path: str, method: str, view: Any, takes: Takes) -> Json:
         "tags": [_tag(path)],
         "parameters": [
             *({"name": name, "in": "path", "required": True, "schema": TEXT} for name in re.findall(r"{(\w+)}", path)),
-            *({"name": name, "in": "query", "schema": _query(name)} for name in takes.query),
+            *({"name": name, "in": "query", "schema": _query(name, path)} for name in takes.query),
             *({"name": name, "in": "header", "schema": HEADERS[name]} for name in takes.headers),
         ],
         "responses": good | {"default": {"$ref": "#/components/responses/Error"}},
@@ -97,7 +100,7 @@ def _operation(path: str, method: str, view: Any, takes: Takes) -> Json:
     if rest:
         operation["description"] = " ".join(rest.split())
     if takes.body:
-        operation["requestBody"] = {"required": method == "PUT", **_content(takes.body)}
+        operation["requestBody"] = {"required": method == "PUT" or _needs_a_field(takes.body), **_content(takes.body)}
     return operation
 
 
@@ -107,12 +110,19 @@ def _tag(path: str) -> str:
     return str(named[-1]) if named else path.rpartition("/")[2].removesuffix(".json")
 
 
-def _query(name: str) -> Json:
+def _query(name: str, path: str) -> Json:
     if name != "state":
         return QUERY[name]
     from chalicelib.core.states import RUN_MOVES
+    from chalicelib.web.filters import STATES
 
-    return {"type": "string", "enum": list(RUN_MOVES)}
+    return {"type": "string", "enum": list(STATES if path.endswith("/schedules") else RUN_MOVES)}
+
+
+def _needs_a_field(body: str) -> bool:
+    from chalicelib.web import bodies
+
+    return any(field.is_required() for field in getattr(bodies, body).model_fields.values())
 
 
 def _schemas(names: set[str]) -> Json:
@@ -124,7 +134,25 @@ def _schemas(names: set[str]) -> Json:
     models = [(getattr(bodies, name), "validation") for name in sorted(names)]
     _, found = models_json_schema(models, ref_template=SCHEMAS + "{model}")  # type: ignore[arg-type]
     schemas: Json = found["$defs"]
+    _tell_apart(schemas, schemas)
     return schemas
+
+
+def _tell_apart(part: Any, schemas: Json) -> None:
+    """Give each union of documents that differ in ``type`` the discriminator by which generated clients choose."""
+    children = part.values() if isinstance(part, dict) else part if isinstance(part, list) else ()
+    for child in children:
+        _tell_apart(child, schemas)
+    refs = [each.get("$ref", "") for each in part.get("oneOf", ())] if isinstance(part, dict) else []
+    types = {word: ref for ref in refs for word in _types(schemas.get(ref.removeprefix(SCHEMAS), {}))}
+    if set(types.values()) == set(refs) and refs:
+        part["discriminator"] = {"propertyName": "type", "mapping": types}
+
+
+def _types(schema: Json) -> list[str]:
+    """The words by which a document calls itself."""
+    told = schema.get("properties", {}).get("type", {})
+    return [told["const"]] if "const" in told else told.get("enum", [])
 
 
 def _content(schema: str) -> Json:

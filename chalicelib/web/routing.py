@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from chalice.app import Blueprint, IAMAuthorizer, Request, Response
+from chalice.app import Blueprint, IAMAuthorizer, MultiDict, Request, Response
 
 from chalicelib.core import errors, ids
 from chalicelib.core.errors import SluiceError
@@ -106,10 +106,13 @@ def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
         elif segment in IDS and (len(text) > MOST_ID or ids.parse_job_id(text) is None):
             hint = "ids are as this API tells them, such as demo.flights.clean.mf3k0p2q.0a1b2c3d4e5f60718293"
             raise errors.not_found(IDS[segment], text[:MOST_ID], hint)
-    for name in request.query_params or ():
+    parameters = request.query_params or MultiDict({})
+    for name in parameters:
         if name not in takes.query:
             hint = f"it takes {', '.join(takes.query)}" if takes.query else "leave it out"
             raise SluiceError("unknown_field", f"this route takes no query parameter {name!r}", name, hint)
+        if len(values := parameters.getlist(name)) > 1:
+            raise errors.invalid(name, "each query parameter once", values, "ask once for each value")
     if request.method == "GET":
         return
     if IF_MATCH not in takes.headers and request.headers.get(IF_MATCH) is not None:

@@ -1,19 +1,22 @@
-"""Routes of schedules: documents, and what people do to them."""
+"""Routes of schedules: their documents, and what there is to read about them. `web/actions.py` has what people do."""
 
 from __future__ import annotations
 
 from functools import partial
-from typing import Any
-from uuid import uuid4
+from typing import TYPE_CHECKING, Any
 
 from chalice.app import Blueprint, Response
 
 from chalicelib.web.definitions import APP
 from chalicelib.web.history import in_state
-from chalicelib.web.http import answer, caller, day, document, gone, if_match, number, parse
+from chalicelib.web.http import caller, day, document, gone, if_match, number, parse
 from chalicelib.web.paging import PAGING, Read, listing
-from chalicelib.web.routing import IDEMPOTENCY_KEY, IF_MATCH, route
+from chalicelib.web.routing import IF_MATCH, route
 from chalicelib.wiring import ports
+
+if TYPE_CHECKING:
+    from chalicelib.core.model import Schedule
+    from chalicelib.core.rows import Gate
 
 routes = Blueprint(__name__)
 
@@ -22,18 +25,22 @@ MOST_FIRES = 1000
 LAST_DAY = 253_402_300_799_999  # ms: 31 December 9999, beyond which no calendar goes
 
 
-@route(routes, "GET", APP + "/schedules", query=PAGING)
+@route(routes, "GET", APP + "/schedules", query=("tag", "workflow", "state", *PAGING))
 def list_schedules(ns: str, app: str) -> dict[str, Any]:
-    """List the schedules of an app."""
+    """List the schedules of an app. Those that fit each filter that is given: a tag, the workflow, the state."""
+    from chalicelib.flow.bulk import fits
     from chalicelib.flow.definitions import require
+    from chalicelib.flow.read import schedule_view
     from chalicelib.ports import Page
+    from chalicelib.web.filters import filters
 
     require(ports(), "app", f"{ns}.{app}")
+    wanted = filters(routes.current_request, ns, app)
 
     def read(limit: int, cursor: str | None) -> Page[Any]:
         page = ports().catalog.schedules(f"{ns}.{app}", limit, cursor)
-        views = (_living(name) for name in page.items)
-        return Page(tuple(view for view in views if view is not None), page.cursor)
+        found = (_living(name) for name in page.items)
+        return Page(tuple(schedule_view(*each) for each in found if each and fits(wanted, *each)), page.cursor)
 
     return listing(routes.current_request, read, lambda view: view)
 
@@ -48,13 +55,13 @@ def put_schedule(ns: str, app: str, name: str) -> Response:
     request = routes.current_request
     require(ports(), "app", f"{ns}.{app}")
     _, new = put(ports(), f"{ns}.{app}.{name}", parse(NewSchedule, request), caller(request), if_match(request))
-    return _shown(ns, app, name, 201 if new else 200)
+    return shown(ns, app, name, 201 if new else 200)
 
 
 @route(routes, "GET", ONE)
 def get_schedule(ns: str, app: str, name: str) -> Response:
     """Read a schedule."""
-    return _shown(ns, app, name)
+    return shown(ns, app, name)
 
 
 @route(routes, "DELETE", ONE, headers=(IF_MATCH,), status=(204,))
@@ -65,37 +72,6 @@ def delete_schedule(ns: str, app: str, name: str) -> Response:
     request = routes.current_request
     delete(ports(), f"{ns}.{app}.{name}", caller(request), if_match(request))
     return gone()
-
-
-@route(routes, "POST", ONE + "/enable")
-def enable_schedule(ns: str, app: str, name: str) -> Response:
-    """Enable a schedule: what is accepted from now on counts."""
-    from chalicelib.flow.schedules import enable
-
-    enable(ports(), f"{ns}.{app}.{name}", caller(routes.current_request))
-    return _shown(ns, app, name)
-
-
-@route(routes, "POST", ONE + "/disable")
-def disable_schedule(ns: str, app: str, name: str) -> Response:
-    """Disable a schedule. Its waiting jobs are dropped on record, its runs go on."""
-    from chalicelib.flow.schedules import disable
-
-    disable(ports(), f"{ns}.{app}.{name}", caller(routes.current_request))
-    return _shown(ns, app, name)
-
-
-@route(routes, "POST", ONE + "/run", body="RunNow", headers=(IDEMPOTENCY_KEY,), status=(202,))
-def run_now(ns: str, app: str, name: str) -> Response:
-    """Run now, past the trigger but not past the constraints. One Idempotency-Key, one job."""
-    from chalicelib.flow.schedules import run_now as start
-    from chalicelib.web.bodies import RunNow
-
-    request = routes.current_request
-    wish = parse(RunNow, request)
-    # A caller that repeats a request under one key gets one job; without a key each request is a wish of its own.
-    request_id = request.headers.get(IDEMPOTENCY_KEY) or request.context.get("requestId") or uuid4().hex
-    return answer({"job_id": start(ports(), f"{ns}.{app}.{name}", wish.properties, request_id)}, 202)
 
 
 @route(routes, "GET", ONE + "/jobs", query=PAGING)
@@ -123,7 +99,7 @@ def schedule_runs(ns: str, app: str, name: str) -> dict[str, Any]:
 
 @route(routes, "GET", ONE + "/records", query=PAGING)
 def schedule_records(ns: str, app: str, name: str) -> dict[str, Any]:
-    """List what was aborted, dropped, coalesced or skipped of a schedule, newest first."""
+    """List what was aborted, dropped, coalesced, skipped or expired of a schedule, newest first."""
     from chalicelib.flow.read import record_view
 
     full = _known(ns, app, name)
@@ -140,27 +116,20 @@ def why_schedule(ns: str, app: str, name: str) -> dict[str, Any]:
 
 @route(routes, "GET", ONE + "/versions", query=PAGING)
 def schedule_versions(ns: str, app: str, name: str) -> dict[str, Any]:
-    """List every definition that a schedule ever had, newest first."""
-    from chalicelib.core.calendar import iso
+    """List every definition that a schedule ever had, newest first, each with what it changed."""
+    from chalicelib.flow.read import version_view
     from chalicelib.ports import Page
 
     full = _known(ns, app, name)
 
     def read(limit: int, cursor: str | None) -> Page[Any]:
-        older = [row for row in ports().catalog.versions(full) if cursor is None or row.version < int(cursor)]
+        rows = ports().catalog.versions(full)
+        pairs = zip(rows, (None, *rows[:-1]), strict=True)
+        older = [pair for pair in pairs if cursor is None or pair[0].version < int(cursor)]
         newest = tuple(reversed(older))[:limit]
-        return Page(newest, str(newest[-1].version) if len(older) > limit else None)
+        return Page(newest, str(newest[-1][0].version) if len(older) > limit else None)
 
-    return listing(
-        routes.current_request,
-        read,
-        lambda row: {
-            "version": row.version,
-            "created_at": iso(row.created_at),
-            "created_by": row.by,
-            "definition": dict(row.definition),
-        },
-    )
+    return listing(routes.current_request, read, lambda pair: version_view(*pair))
 
 
 @route(routes, "GET", ONE + "/preview", query=("count",))
@@ -173,26 +142,25 @@ def preview(ns: str, app: str, name: str) -> dict[str, Any]:
     count = number(routes.current_request, "count", 10, MOST_FIRES)
     _, schedule = existing(ports(), f"{ns}.{app}.{name}")
     timer = ports().catalog.timer(f"{ns}.{app}.{name}")
-    anchors = dict.fromkeys(timer.next, timer.anchor) if timer else None
+    anchors = emit.anchors_of(timer, schedule) if timer else None
     fires = emit.preview(schedule, ports().clock.now(), count, anchors)
     return {"items": [iso(fire) for fire in fires if fire <= LAST_DAY], "next_cursor": None}
 
 
-def _shown(ns: str, app: str, name: str, status: int = 200) -> Response:
+def shown(ns: str, app: str, name: str, status: int = 200) -> Response:
     from chalicelib.flow.read import schedule_view
     from chalicelib.flow.schedules import existing
 
     return document(schedule_view(*existing(ports(), f"{ns}.{app}.{name}")), status)
 
 
-def _living(full: str) -> dict[str, Any] | None:
+def _living(full: str) -> tuple[Gate, Schedule] | None:
     """A schedule of a list, or None if it was deleted since the list was read."""
     from chalicelib.core.errors import SluiceError
-    from chalicelib.flow.read import schedule_view
     from chalicelib.flow.schedules import existing
 
     try:
-        return schedule_view(*existing(ports(), full))
+        return existing(ports(), full)
     except SluiceError as error:
         if error.code != "not_found":
             raise

@@ -7,7 +7,21 @@ from typing import Annotated
 
 import typer
 
-from sluice.cli import apply, datasets, describe, get, jobs, runs, schedules, why
+from sluice.cli import (
+    apply,
+    datasets,
+    describe,
+    dry_run,
+    event,
+    get,
+    jobs,
+    occurrences,
+    run,
+    runs,
+    schedules,
+    versions,
+    why,
+)
 from sluice.cli.frame import Commands
 
 HELP = """Schedules for data workflows on AWS: deploy them, run them, and ask why they did or did not run.
@@ -59,8 +73,15 @@ app.command(rich_help_panel=DEFINE)(get.get)
 app.command(rich_help_panel=DEFINE)(describe.describe)
 app.command(rich_help_panel=ACT)(schedules.enable)
 app.command(rich_help_panel=ACT)(schedules.disable)
-app.command(rich_help_panel=ACT)(schedules.run)
+app.command(rich_help_panel=ACT)(schedules.pause)
+app.command(rich_help_panel=ACT)(schedules.resume)
+app.command(rich_help_panel=ACT)(run.run)
+app.command(rich_help_panel=ACT)(occurrences.skip)
+app.command(rich_help_panel=ACT)(occurrences.unskip)
+app.command(rich_help_panel=ACT)(event.event)
 app.add_typer(why.app, name="why", rich_help_panel=LOOK)
+app.command("dry-run", rich_help_panel=LOOK)(dry_run.dry_run)
 app.command(rich_help_panel=LOOK)(jobs.jobs)
 app.add_typer(runs.app, name="runs", rich_help_panel=LOOK)
+app.command(rich_help_panel=LOOK)(versions.versions)
 app.command(rich_help_panel=LOOK)(datasets.datasets)

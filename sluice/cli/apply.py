@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated
 
 import typer
+from rich.text import Text
 
 from sluice import render, spell
 from sluice.cli.frame import Json, connect, pairs_of
@@ -12,7 +13,8 @@ from sluice.client import Client, Document
 from sluice.errors import ApiRefused, WrongUsage
 from sluice.names import APP, NAMESPACE, path_of
 
-CHANGES = ("created", "replaced", "unchanged")
+# What happens comes first, then what does not.
+CHANGES = ("created", "replaced", "deleted", "untouched", "kept")
 
 
 def apply(
@@ -22,9 +24,16 @@ def apply(
         typer.Option("--set", metavar="KEY=VALUE", help="Fill the placeholder ${KEY} in the files."),
     ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Check and report; store nothing.")] = False,
+    update_schedules: Annotated[
+        bool | None,
+        typer.Option(
+            "--update-schedules/--no-update-schedules",
+            help="Make the schedules those of the files, or leave them be; unsaid, the installation decides.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
-    """Deploy apps: create or replace what the files name."""
+    """Deploy apps: make them what the files say, and delete what those no longer name."""
     # Imported here because a YAML parser is slow to load, and only this command reads files.
     from sluice import documents
 
@@ -32,9 +41,10 @@ def apply(
     apps = [(file, documents.load(file, values)) for file in files]
     names = [_name_of(file, document) for file, document in apps]  # all are read before the first is sent
     client = connect()
+    query = {"dry_run": True if dry_run else None, "update_schedules": update_schedules}
     for name, (_, document) in zip(names, apps, strict=True):
         new = not _ensure_namespace(client, name.partition(".")[0], dry_run)
-        report = client.put(path_of(APP, name), document, {"dry_run": True if dry_run else None})
+        report = client.put(path_of(APP, name), document, query)
         if as_json:
             render.machine(report)
         else:
@@ -76,7 +86,8 @@ def _show(name: str, report: Document, dry_run: bool, new_namespace: str | None)
     render.table(
         console, ("CHANGE", "KIND", "NAME"), [(render.state(change), kind, full) for change, kind, full in rows]
     )
-    counts = [f"{count} {change}" for change in CHANGES if (count := sum(row[0] == change for row in rows))]
-    end = "  (dry run: nothing was stored)" if dry_run else ""
+    counts = [(change, count) for change in CHANGES if (count := sum(row[0] == change for row in rows))]
+    told = [Text.assemble(f"{count} ", render.state(change)) for change, count in counts]
+    line = Text.assemble(f"{name}: ", Text(", ").join(told) if told else spell.NOTHING)
     console.print()
-    console.print(f"{name}: {', '.join(counts) or spell.NOTHING}{end}", soft_wrap=True)
+    console.print(line.append("  (dry run: nothing was stored)" if dry_run else ""), soft_wrap=True)

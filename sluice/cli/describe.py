@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from sluice import names, render, spell
+from sluice import names, render, spell, states
 from sluice.cli import frame, tables
 from sluice.cli.get import KindArgument
 from sluice.client import Client, Document
@@ -50,7 +50,7 @@ _PARTS = {
     NAMESPACE: ("apps", "datasets"),
     APP: ("workflows", "schedules"),
     WORKFLOW: (),
-    SCHEDULE: ("why", "runs"),
+    SCHEDULE: ("why", "runs", "versions"),
     DATASET: ("partitions",),
 }
 
@@ -60,26 +60,22 @@ def _part(client: Client, path: str) -> Document:
 
 
 def _is_history(path: str) -> bool:
-    return path.endswith(("/runs", "/partitions"))
+    return path.endswith(("/runs", "/partitions", "/versions"))
 
 
 def _schedule(view: Document, parts: Parts) -> Pairs:
     why = parts["why"]
-    constraints = [
-        f"at most {spell.count(c.get('max', 0), 'run')} of the workflow at a time, else {c.get('on_unmet')}"
-        if c.get("type") == "concurrency"
-        else spell.pairs(c, " ")
-        for c in view.get("constraints", ())
-    ]
     timeout = view.get("timeout")
     after = f"{timeout.get('after')}, then {timeout.get('then')}" if isinstance(timeout, dict) else timeout
     by = f", one job per {'/'.join(view['by'])}" if view.get("by") else ""
     return [
         ("triggered by", f"{view.get('triggered_by')}{by}"),
         ("runs", view.get("workflow")),
+        ("state", states.meaning(view.get("state"))),
         ("now", why.get("why")),
         ("next fire", spell.both(why.get("next_fire"), frame.now())),
-        ("constraints", "\n".join(constraints)),
+        ("skips", "\n".join(spell.both(at, frame.now()) for at in view.get("skips") or ())),
+        ("constraints", "\n".join(spell.constraint(rule) for rule in view.get("constraints", ()))),
         ("timeout", after),
         ("priority", None if view.get("priority") is None else str(view["priority"])),
         ("properties", spell.pairs(view.get("properties"), "\n")),
@@ -107,7 +103,11 @@ def _dataset(view: Document, _: Parts) -> Pairs:
 
 
 def _group(view: Document, _: Parts) -> Pairs:
-    return []
+    """Apps and namespaces. What was last deployed is told of an app: what lives now may differ, changed by hand."""
+    deployed = view.get("deployed") or {}
+    by = f" by {deployed['by']}" if deployed.get("by") else ""
+    at = f"{spell.both(deployed.get('at'), frame.now())}{by}" if deployed else None
+    return [("deployed", at), ("document", deployed.get("uri"))]
 
 
 _PAGES: dict[names.Kind, Callable[[Document, Parts], Pairs]] = {
@@ -144,6 +144,7 @@ def _below(heading: str, draw: Callable[..., None], *front: Any) -> Callable[[Co
 _BELOW = {
     "why": _below("Waiting jobs", tables.jobs),
     "runs": _below("Last runs", tables.runs),
+    "versions": _below("Last versions", tables.versions),
     "partitions": _below("Partitions", tables.partitions),
     "apps": _below("Apps", tables.definitions, APP),
     "datasets": _below("Datasets", tables.definitions, DATASET),

@@ -21,7 +21,7 @@ Namespace = Annotated[
     str | None,
     typer.Option("--namespace", "-n", metavar="NS", envvar="SLUICE_NAMESPACE", help="The namespace of short names."),
 ]
-App = Annotated[str | None, typer.Option("--app", "-a", metavar="APP", help="The app of short names.")]
+App = Annotated[str | None, typer.Option("--app", "-a", metavar="[NS.]APP", help="The app of short names.")]
 OfSchedule = Annotated[
     str | None, typer.Option("--schedule", "-s", metavar="NAME", help="Only this schedule; short with -n and -a.")
 ]
@@ -29,7 +29,11 @@ OfSchedule = Annotated[
 
 Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most; 0 for all.", show_default=True)
 
-ORDER = ("apply", "get", "describe", "enable", "disable", "run", "why", "jobs", "runs", "datasets")
+ORDER = (
+    *("apply", "get", "describe"),
+    *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event"),
+    *("why", "dry-run", "jobs", "runs", "versions", "datasets"),
+)
 
 
 def connect() -> Client:

@@ -7,9 +7,10 @@ from typing import Annotated
 import typer
 
 from sluice import names, render
-from sluice.cli import frame, tables
+from sluice.cli import filters, frame, tables
 from sluice.client import Client, Document
-from sluice.names import APP, DATASET, NAMESPACE, Kind
+from sluice.errors import WrongUsage
+from sluice.names import APP, DATASET, NAMESPACE, SCHEDULE, Kind
 
 KindArgument = Annotated[
     str, typer.Argument(metavar="KIND", help="namespaces, apps, workflows, schedules or datasets.")
@@ -21,24 +22,31 @@ def get(
     name: Annotated[str | None, typer.Argument(metavar="NAME", help="One of them, such as demo.flights.clean.")] = None,
     namespace: frame.Namespace = None,
     app: frame.App = None,
+    tag: filters.Tags = None,
+    workflow: filters.Workflows = None,
+    state: filters.States = None,
     as_json: frame.Json = False,
 ) -> None:
     """List definitions, or print one as YAML."""
     wanted = names.kind_of(kind)
+    chosen = filters.read(tag, workflow, state)
+    if chosen and (wanted is not SCHEDULE or name is not None):
+        got = f"{wanted.name} {name}" if name else wanted.collection
+        raise WrongUsage(f"expected `get schedules` beside --tag, --workflow and --state, got {got!r}", "KIND")
     if name is not None:
         path = names.path_of(wanted, names.full_name(wanted, name, namespace, app))
         _show_one(frame.connect().get(path), as_json)
         return
-    answer = _listing(wanted, namespace, app)
+    answer = _listing(wanted, *names.place(namespace, app), chosen)
     if as_json:
         render.machine(answer)
     elif answer["items"]:
         tables.definitions(render.stdout(), wanted, answer["items"], frame.now())
     else:
-        render.note(f"no {wanted.collection} here")
+        render.note(f"no {wanted.collection} {'like that' if chosen else 'here'}")
 
 
-def _listing(kind: Kind, namespace: str | None, app: str | None) -> Document:
+def _listing(kind: Kind, namespace: str | None, app: str | None, chosen: filters.Filters) -> Document:
     """Everything of a kind in its namespace or app. What lives in apps is gathered from all, unless one is named."""
     if kind is NAMESPACE:
         return frame.connect().listing(names.collection_path(kind, []))
@@ -47,7 +55,7 @@ def _listing(kind: Kind, namespace: str | None, app: str | None) -> Document:
         return frame.connect().listing(names.collection_path(kind, [space]))
     client = frame.connect()
     apps = [app] if app else [full.rpartition(".")[2] for full in _names(client, space)]
-    answers = [client.listing(names.collection_path(kind, [space, each])) for each in apps]
+    answers = [client.listing(names.collection_path(kind, [space, each]), chosen.within(space, each)) for each in apps]
     return {"items": [item for answer in answers for item in answer["items"]], "next_cursor": None}
 
 

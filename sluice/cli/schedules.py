@@ -1,73 +1,136 @@
-"""``sluice enable``, ``disable`` and ``run``: what people do to schedules."""
+"""``sluice enable``, ``disable``, ``pause`` and ``resume``: schedules by name, or all that filters choose in an app."""
 
 from __future__ import annotations
 
-import uuid
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 from rich.text import Text
 
-from sluice import names, render
-from sluice.cli import follow, frame
-from sluice.client import Client, Document
-from sluice.errors import ApiRefused
-from sluice.names import SCHEDULE
+from sluice import checks, names, render, states
+from sluice.cli import bulk, filters, frame
+from sluice.client import Document
+from sluice.errors import ApiRefused, WrongUsage
+from sluice.names import APP, SCHEDULE
 
-Names = Annotated[list[str], typer.Argument(metavar="NAME", help="Schedules, such as demo.flights.clean.")]
+Names = Annotated[list[str] | None, typer.Argument(metavar="NAME", help="Schedules, such as demo.flights.clean.")]
+All = Annotated[bool, typer.Option("--all", metavar="", help="All schedules of the app.")]
+AppOf = Annotated[
+    str | None, typer.Option("--app", "-a", metavar="[NS.]APP", help="The app of filters, or of short names.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Schedules, by their full names, or by filters in an app: one of both, checked."""
+
+    names: list[str]
+    app: str
+    filters: filters.Filters
 
 
 def enable(
-    schedules: Names, namespace: frame.Namespace = None, app: frame.App = None, as_json: frame.Json = False
+    schedules: Names = None,
+    namespace: frame.Namespace = None,
+    app: AppOf = None,
+    tag: filters.Tags = None,
+    workflow: filters.Workflows = None,
+    state: filters.States = None,
+    every: All = False,
+    as_json: frame.Json = False,
 ) -> None:
     """Let schedules fire from now on."""
-    _switch("enable", schedules, namespace, app, as_json)
+    _act("enable", _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every), as_json)
 
 
 def disable(
-    schedules: Names, namespace: frame.Namespace = None, app: frame.App = None, as_json: frame.Json = False
-) -> None:
-    """Stop schedules; what waits is dropped, what runs goes on."""
-    _switch("disable", schedules, namespace, app, as_json)
-
-
-def run(
-    schedule: Annotated[str, typer.Argument(metavar="NAME", help="A schedule, such as demo.flights.clean.")],
-    properties: Annotated[
-        list[str] | None,
-        typer.Option("--property", "-p", metavar="KEY=VALUE", help="A property of this run only; repeatable."),
-    ] = None,
-    wait: Annotated[
-        bool, typer.Option("--wait", "-w", metavar="", help="Follow it to its end; exit 1 unless it succeeds.")
-    ] = False,
+    schedules: Names = None,
     namespace: frame.Namespace = None,
-    app: frame.App = None,
+    app: AppOf = None,
+    tag: filters.Tags = None,
+    workflow: filters.Workflows = None,
+    state: filters.States = None,
+    every: All = False,
     as_json: frame.Json = False,
 ) -> None:
-    """Run a schedule now, past its trigger; prints the job's id."""
-    full = names.full_name(SCHEDULE, schedule, namespace, app)
-    body = {"properties": frame.pairs_of("--property", properties or [])}
-    client = frame.connect()
-    # One wish, one key: if the answer is lost and the request is sent again, it is still one run.
-    answer = client.post(f"{names.path_of(SCHEDULE, full)}/run", body, key=uuid.uuid4().hex)
-    if wait:
-        _follow(client, str(answer["job_id"]), as_json)
-    elif as_json:
-        render.machine(answer)
+    """Stop schedules; what waits is dropped, what runs goes on."""
+    _act("disable", _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every), as_json)
+
+
+def pause(
+    schedules: Names = None,
+    mode: Annotated[
+        str, typer.Option("--mode", "-m", metavar="MODE", help=f"How: {', '.join(states.MODES)}.", show_default=True)
+    ] = "hold",
+    stop_timeouts: Annotated[
+        bool, typer.Option("--stop-timeouts", metavar="", help="Timeouts stand still meanwhile; else they go on.")
+    ] = False,
+    namespace: frame.Namespace = None,
+    app: AppOf = None,
+    tag: filters.Tags = None,
+    workflow: filters.Workflows = None,
+    state: filters.States = None,
+    every: All = False,
+    as_json: frame.Json = False,
+) -> None:
+    """Pause schedules; resume lets them go on where they were."""
+    how = checks.one_of(mode, tuple(states.MODES), "--mode")
+    chosen = _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every)
+    if not chosen.names and (how != "hold" or stop_timeouts):
+        option = "--stop-timeouts" if how == "hold" else "--mode"
+        hint = "name the schedules: sluice get schedules takes the same filters and lists them"
+        raise WrongUsage(f"expected names beside {option}, got filters: they pause with mode hold", option, hint)
+    _act("pause", chosen, as_json, {"mode": how, "timeouts": "stop" if stop_timeouts else "count"})
+
+
+def resume(
+    schedules: Names = None,
+    namespace: frame.Namespace = None,
+    app: AppOf = None,
+    tag: filters.Tags = None,
+    workflow: filters.Workflows = None,
+    state: filters.States = None,
+    every: All = False,
+    as_json: frame.Json = False,
+) -> None:
+    """Let paused schedules go on."""
+    _act("resume", _chosen(schedules, namespace, app, filters.read(tag, workflow, state), every), as_json)
+
+
+def _chosen(
+    schedules: list[str] | None, namespace: str | None, app: str | None, by: filters.Filters, every: bool
+) -> Chosen:
+    """What to act on. Filters have to be said, or ``--all``: a command that was cut short must not stop an app."""
+    if schedules:
+        if by or every:
+            hint = "leave the names out: filters choose among all schedules of the app"
+            raise WrongUsage("expected names or filters, got both", "NAME", hint)
+        return Chosen([names.full_name(SCHEDULE, name, namespace, app) for name in schedules], "", by)
+    if not by and not every:
+        hint = "name schedules, or add --app NS.APP and --tag, --workflow, --state or --all"
+        raise WrongUsage("expected schedules or filters that choose them, got neither", "NAME", hint)
+    if by and every:
+        raise WrongUsage("expected filters or --all, got both", "--all", "leave --all out")
+    if app is None:
+        raise WrongUsage("expected the app to choose from, got none", "--app", "add --app NS.APP")
+    return Chosen([], names.full_name(APP, app, namespace, field="--app"), by)
+
+
+def _act(action: str, chosen: Chosen, as_json: bool, how: Document | None = None) -> None:
+    if chosen.names:
+        _switch(action, chosen.names, as_json, how)
     else:
-        print(answer["job_id"])
-        if render.stderr().is_terminal:
-            render.note(f"sluice why job {answer['job_id']}")
+        bulk.act(action, chosen.app, chosen.filters, as_json)
 
 
-def _switch(action: str, schedules: list[str], namespace: str | None, app: str | None, as_json: bool) -> None:
+def _switch(action: str, fulls: list[str], as_json: bool, how: Document | None) -> None:
     """Each of them, also after one was refused: what is left undone is said, and the exit code tells."""
-    fulls = [names.full_name(SCHEDULE, name, namespace, app) for name in schedules]
     client = frame.connect()
     refused = False
     for full in fulls:
         try:
-            view = client.post(f"{names.path_of(SCHEDULE, full)}/{action}")
+            view = client.post(f"{names.path_of(SCHEDULE, full)}/{action}", how)
         except ApiRefused as refusal:
             frame.tell(refusal)
             refused = True
@@ -83,22 +146,9 @@ def _switch(action: str, schedules: list[str], namespace: str | None, app: str |
 def _show(view: Document) -> None:
     state = str(view.get("state"))
     line = Text.assemble((str(view["name"]), "bold"), " is ", render.state(state))
-    if state == "enabled" and view.get("triggered_by"):
+    if state in states.MODES:
+        line = Text.assemble((str(view["name"]), "bold"), " is paused, mode ", render.state(state))
+        line.append(f": {states.MODES[state]}")
+    elif state == "enabled" and view.get("triggered_by"):
         line.append(f", triggered by {view['triggered_by']}")
     render.stdout().print(line, soft_wrap=True)
-
-
-def _follow(client: Client, job_id: str, as_json: bool) -> None:
-    if not as_json:
-        print(job_id, flush=True)
-    try:
-        last = follow.until_over(client, job_id, quiet=as_json)
-    except KeyboardInterrupt:
-        render.note(f"no longer followed, but it goes on: sluice runs show {job_id}")
-        raise typer.Exit(130) from None
-    if as_json:
-        render.machine(last)
-    else:
-        follow.show_end(last)
-    if last.get("state") != "SUCCEEDED":
-        raise typer.Exit(1)

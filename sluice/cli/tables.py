@@ -101,6 +101,33 @@ def partitions(console: Console, items: Sequence[View], now: datetime, indent: i
     render.table(console, ("PARTITION", "READY", "PATH…"), rows, indent)
 
 
+def constraints(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
+    """Whether each one holds, and until when it will not."""
+    rows: Rows = [
+        (
+            spell.words(item.get("type")),
+            Text("yes", "green") if item.get("met") else Text("no", "yellow"),
+            spell.ago(item.get("until"), now),
+            item.get("why"),
+        )
+        for item in items
+    ]
+    render.table(console, ("CONSTRAINT", "MET", "UNTIL", "WHY…"), rows, indent)
+
+
+def versions(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
+    rows: Rows = [
+        (
+            str(item["version"]),
+            spell.ago(item.get("created_at"), now),
+            item.get("created_by"),
+            render.lines(console, item.get("changes") or ()),
+        )
+        for item in items
+    ]
+    render.table(console, ("VERSION", "CREATED", "BY", "CHANGES…"), rows, indent)
+
+
 def attempt(run: View) -> str:
     return f"{run.get('attempt', 1)} of {run.get('attempts', 1)}"
 

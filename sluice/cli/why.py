@@ -96,6 +96,9 @@ def show_job(console: Console, answer: Document) -> None:
             ("since", spell.both(answer.get("since"), frame.now())),
         ],
     )
+    if answer.get("constraints"):
+        render.heading(console, "Constraints")
+        tables.constraints(console, answer["constraints"], frame.now(), indent=2)
 
 
 def _lines(sentences: list[str] | None, style: str = "") -> Text | None:

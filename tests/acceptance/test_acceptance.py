@@ -1,9 +1,50 @@
-"""Acceptance scenarios, as they are told: each test reads like the requirement."""
+"""The acceptance scenarios of docs/requirements.md, as they are told there: one pipeline at a time."""
 
 from __future__ import annotations
 
-from tests.support.schedules import after, at, at_most, partitions
+from chalicelib.core.calendar import HOUR
+from chalicelib.core.model import App
+from chalicelib.flow import deploy
+from tests.acceptance.words import (
+    concurrency,
+    days,
+    delay,
+    doze,
+    doze_until,
+    kinds,
+    on,
+    partition,
+    reasons,
+    since_last_run,
+    why,
+    why_schedule,
+    window,
+)
+from tests.support.clock import NOON
+from tests.support.schedules import at, partitions
 from tests.support.world import World, day, flights
+
+
+def test_acceptance_1(world: World) -> None:
+    """Any new partition triggers, minimum interval 5 min between runs (C4); five partitions over five minutes: only
+    the first launches."""
+    world.deploy(flights({"daily": on(partition(), "clean", since_last_run("5m"))}))
+    for number in (1, 2, 3, 4, 5):
+        world.upload(day(number))
+        world.settle()
+        world.pass_by("30s")
+        world.finish()
+        world.pass_by("30s")
+
+    [run] = world.runs("daily")
+    assert days(world, run) == ["1"]
+    assert kinds(world, "daily") == ["ABORTED"] * 4
+    told = "5m since the last successful run started, else abort: not before 2026-03-02T12:05:00.000Z"
+    assert set(reasons(world, "daily")) == {f"ABORTED: {told}"}
+
+    world.upload(day(6))
+    world.settle()
+    assert [days(world, run) for run in world.runs("daily")] == [["1"], ["6"]]
 
 
 def test_acceptance_2(world: World) -> None:
@@ -19,6 +60,35 @@ def test_acceptance_2(world: World) -> None:
     first, second = world.runs("daily")
     assert world.context(first)["properties"] == {"mode": "fast"}
     assert world.context(second)["properties"] == {"mode": "thorough"}
+
+
+def test_acceptance_3(world: World) -> None:
+    """Redeploy with different schedules: with ``update_schedules: false`` nothing changes; with ``true`` only the new
+    set exists and fires."""
+    old = flights({"kept": partitions(), "gone": partitions(dataset="weather")})
+    new = flights({"kept": partitions(2), "come": at("@every 10m", "notify")})
+    world.deploy(old)
+    before = {name: why_schedule(world, name) for name in ("kept", "gone")}
+
+    world.clock.pass_by("1s")
+    _redeploy(world, new, update_schedules=False)
+    assert world.ports.catalog.schedules("demo.flights", 10, None).items == ("demo.flights.gone", "demo.flights.kept")
+    assert {name: why_schedule(world, name) for name in before} == before
+    world.upload(day(1))
+    world.upload(day(1, "weather", "a.csv"))
+    world.settle()
+    assert (len(world.runs("kept")), len(world.runs("gone"))) == (1, 1)
+
+    world.clock.pass_by("1s")
+    _redeploy(world, new, update_schedules=True)
+    assert world.ports.catalog.schedules("demo.flights", 10, None).items == ("demo.flights.come", "demo.flights.kept")
+    world.upload(day(2))
+    world.upload(day(2, "weather", "a.csv"))
+    doze(world, "11m")
+    assert (len(world.runs("kept")), len(world.runs("gone")), len(world.runs("come"))) == (1, 1, 1)
+    world.upload(day(3))
+    world.settle()
+    assert [days(world, run) for run in world.runs("kept")] == [["1"], ["2", "3"]]
 
 
 def test_acceptance_4(world: World) -> None:
@@ -47,6 +117,31 @@ def test_acceptance_4(world: World) -> None:
     assert dropped.kind == "DROPPED"
 
 
+def test_acceptance_5(world: World) -> None:
+    """Needs 5 and a 10 min delay; 5 arrive; updated to need 3 with 0.1 s delay; 3 arrive: launch with the new
+    properties."""
+    world.deploy(flights({"daily": on(partition(count=5), "clean", delay("10m"), properties={"version": 1})}))
+    for number in (1, 2, 3, 4, 5):
+        world.upload(day(number))
+    world.settle()
+    assert [job.state for job in world.jobs("daily")] == ["PENDING_CONSTRAINTS"]
+
+    world.clock.pass_by("1m")
+    world.put("daily", on(partition(count=3), "clean", delay("0.1s"), properties={"version": 2}))
+    for number in (6, 7, 8):
+        world.upload(day(number))
+    world.settle()
+    assert world.runs("daily") == []
+    world.pass_by("100ms")
+
+    [run] = world.runs("daily")
+    assert world.context(run)["properties"] == {"version": 2}
+    assert days(world, run) == ["6", "7", "8"]
+    world.pass_by("10m")
+    assert len(world.runs("daily")) == 1
+    assert reasons(world, "daily") == ["DROPPED: the schedule was replaced or enabled anew"]
+
+
 def test_acceptance_6(world: World) -> None:
     """Needs 5; 4 arrive; deleted; 1 more: no launch."""
     world.deploy(flights({"daily": partitions(5)}))
@@ -64,177 +159,52 @@ def test_acceptance_6(world: World) -> None:
     assert (record.kind, record.reason) == ("DROPPED", "the schedule was deleted")
 
 
-def test_story_4(world: World) -> None:
-    """B after A succeeded, not after A failed."""
-    world.deploy(flights({"a": partitions(), "b": after("clean", "join")}))
-    world.upload(day(1))
-    world.settle()
-    world.finish("FAILED", "disk full")
-    world.settle()
-    assert world.runs("b") == []
-
-    world.clock.pass_by("1s")
-    world.upload(day(2))
-    world.settle()
-    world.finish("SUCCESS")
-    world.settle()
-
-    [run] = world.runs("b")
-    assert world.context(run)["upstream"]["run_id"] == world.runs("a")[1].run_id
-
-
-def test_story_1(world: World) -> None:
-    """Workflows at fixed times: each fires at its own minute, in its own zone, once."""
-    paris = at("30 13 * * *", zone=None)
-    paris["trigger"] = {"type": "time", "expression": "30 13 * * *", "zone": "Europe/Paris"}
-    del paris["zone"]
-    world.deploy(flights({"utc": at("15 12 * * *", "notify"), "paris": {**paris, "workflow": "notify"}}))
-
-    world.pass_by("1h")
-
-    fired = {name: [run.nominal_at for run in world.runs(name)] for name in ("utc", "paris")}
-    noon = world.clock.now() - 3_600_000
-    assert fired == {"utc": [noon + 15 * 60_000], "paris": [noon + 30 * 60_000]}
-
-
-def test_guide_4(world: World) -> None:
-    """Clean up when another workflow fails; not when it succeeds, and not before its last attempt."""
-    retried = {"target": {"type": "emr_serverless", "entry_point": "s3://code/a.py"}, "retries": {"attempts": 2}}
-    schedules = {"a": partitions(workflow="fragile"), "cleanup": after("fragile", "join", "FAILED")}
-    world.deploy(flights(schedules, fragile=retried))
-    world.upload(day(1))
-    world.settle()
-    world.finish("FAILED", "first attempt")
-    world.settle()
-    assert world.runs("cleanup") == []
-
-    world.pass_by("2m")
-    world.finish("FAILED", "second attempt")
-    world.settle()
-
-    assert [run.state for run in world.runs("a")] == ["RETRYING", "FAILED"]
-    assert len(world.runs("cleanup")) == 1
-
-
-def test_c1_a_concurrency_constraint_aborts_on_record_by_default(world: World) -> None:
-    world.deploy(flights({"daily": partitions(constraints=[{"type": "concurrency", "max": 1}])}))
-    world.upload(day(1))
-    world.settle()
-    world.upload(day(2))
-    world.settle()
-
-    assert len(world.runs("daily")) == 1
-    [record] = world.records("daily")
-    assert record.kind == "ABORTED"
-    assert "1 of 1 in use" in record.reason
-
-
-def test_w2_the_urgent_one_goes_first_and_a_late_comer_does_not_overtake(world: World) -> None:
-    schedules = {
-        name: partitions(dataset=dataset, by=["day"], priority=priority, **at_most(1))
-        for name, dataset, priority in (("low", "flights", 2), ("high", "weather", 8))
-    }
-    world.deploy(flights(schedules))
-    for number in (1, 2):
+def test_acceptance_7(world: World) -> None:
+    """Needs 5 and a 40 s delay; 5 arrive; deleted 500 ms before the delay ends: no launch."""
+    world.deploy(flights({"daily": on(partition(count=5), "clean", delay("40s", since="met"))}))
+    for number in (1, 2, 3, 4, 5):
         world.upload(day(number))
     world.settle()
-    world.upload(day(1, "weather", "x.csv"))
-    world.settle()
-    order = [run.schedule.rpartition(".")[2] for run in world.runs("low")]
-    assert order == ["low"]
+    assert why(world, "daily")["constraints"][0]["until"] == "2026-03-02T12:00:40.000Z"
 
-    started = []
-    for _ in range(3):
-        world.finish()
-        world.settle()
-        live = [run.name for run in world.targets.emr.runs.values() if run.state == "SUBMITTED"]
-        started += [name.split(".")[2] for name in live]
+    world.pass_by("39s")
+    world.pass_by("500ms")
+    world.delete("daily")
+    world.pass_by("10m")
 
-    assert started == ["high", "low"]
-
-
-def test_c10_a_job_that_is_not_launched_in_time_is_aborted_with_its_reason(world: World) -> None:
-    world.deploy(flights({"daily": partitions(2, timeout={"after": "1h", "then": "abort"})}))
-    world.upload(day(1))
-    world.settle()
-
-    world.pass_by("1h2m")
-
-    assert world.jobs("daily") == []
-    [record] = world.records("daily")
-    assert record.kind == "ABORTED"
-    assert "timeout of 1h" in record.reason
-    assert "1 partition of demo.flights" in record.reason
-
-
-def test_c10_a_timeout_may_run_it_anyway_but_never_past_a_limit(world: World) -> None:
-    anyway = partitions(2, timeout={"after": "1h", "then": "run"}, **at_most(1, "abort"))
-    world.deploy(flights({"daily": anyway, "other": partitions(dataset="weather", by=["day"])}))
-    world.upload(day(1, "weather", "x.csv"))
-    world.upload(day(1))
-    world.settle()
-
-    world.pass_by("1h2m")
     assert world.runs("daily") == []
-    assert [job.state for job in world.jobs("daily")] == ["PENDING_LAUNCH"]
+    assert world.targets.emr.calls == []
+    assert reasons(world, "daily") == ["DROPPED: the schedule was deleted"]
+
+
+def test_acceptance_8(world: World) -> None:
+    """A trigger and several constraints: launch only when all hold."""
+    careful = on(partition(count=2), "clean", delay("10m", since="met"), window("14:00", "18:00"), concurrency(1))
+    world.deploy(flights({"daily": careful, "other": partitions(dataset="weather", by=["day"])}))
+    world.upload(day(1, "weather", "a.csv"))
+    world.settle()
+    assert len(world.runs("other")) == 1
+
+    world.upload(day(1))
+    world.pass_by("1m")
+    assert world.jobs("daily")[0].state == "PENDING_TRIGGER"
+
+    world.upload(day(2))
+    world.settle()
+    assert [met["met"] for met in why(world, "daily")["constraints"]] == [False, False, False]
+    doze(world, "15m")
+    assert [met["met"] for met in why(world, "daily")["constraints"]] == [True, False, False]
+    doze_until(world, NOON + 2 * HOUR)
+    assert [met["met"] for met in why(world, "daily")["constraints"]] == [True, True, False]
+    assert world.runs("daily") == []
 
     world.finish()
     world.settle()
     [run] = world.runs("daily")
-    assert "timeout" in run.fired_by
+    assert run.claimed_at == NOON + 2 * HOUR
+    assert days(world, run) == ["1", "2"]
 
 
-def test_l3_events_while_disabled_are_ignored_and_only_later_ones_count(world: World) -> None:
-    world.deploy(flights({"daily": partitions(2)}))
-    world.upload(day(1))
-    world.settle()
-    world.disable("daily")
-    world.upload(day(2))
-    world.clock.pass_by("1s")
-    world.enable("daily")
-    world.upload(day(3))
-    world.settle()
-    assert world.runs("daily") == []
-
-    world.upload(day(4))
-    world.settle()
-
-    [run] = world.runs("daily")
-    assert [event["partition"]["day"] for event in world.context(run)["events"]] == ["3", "4"]
-
-
-def test_t7_thousands_of_partitions_reach_the_run_through_a_manifest(make_world: object) -> None:
-    world: World = make_world(inline_events=10)  # type: ignore[operator]
-    world.deploy(flights({"daily": partitions(25)}))
-    for number in range(1, 26):
-        world.upload(day(number))
-    world.settle()
-
-    [run] = world.runs("daily")
-    context = world.context(run)
-    assert context["events"] == []
-    listed = world.payloads.manifests[run.run_id]
-    assert sorted(int(event["partition"]["day"]) for event in listed) == list(range(1, 26))
-
-
-def test_t8_a_partition_is_ready_at_its_flag_not_at_its_first_object(world: World) -> None:
-    world.deploy(flights({"daily": partitions()}))
-    assert "not ready" in world.upload(day(1, name="part-00000.parquet"))
-    assert "not ready" in world.upload(day(1, name="_temporary/0/part-00000.parquet"))
-    world.settle()
-    assert world.runs("daily") == []
-    assert "is ready" in world.upload(day(1))
-
-
-def test_t16_a_duplicate_and_a_reordered_notification_count_once(world: World) -> None:
-    world.deploy(flights({"daily": partitions(2, dataset="weather")}))
-    first, second = day(1, "weather", "a.csv"), day(1, "weather", "b.csv")
-    for key in (second, first, first, second):
-        world.upload(key)
-    world.settle()
-    [job] = world.jobs("daily")
-    assert job.leaves["0"].count == 1
-
-    world.upload(day(2, "weather", "a.csv"))
-    world.settle()
-    assert len(world.runs("daily")) == 1
+def _redeploy(world: World, document: dict[str, object], update_schedules: bool) -> None:
+    app = App.model_validate(document)
+    deploy.deploy(world.ports, "demo", "flights", app, "tester", update_schedules=update_schedules)

@@ -9,10 +9,11 @@ import pytest
 from chalicelib.aws import keys
 from chalicelib.aws.jobs import DynamoJobs
 from chalicelib.aws.table import Dynamo
-from chalicelib.core.lines import Pace, Slots, Waiter
-from chalicelib.core.rows import Gate, Job, Run
+from chalicelib.core.lines import LineState, Pace, Slots, Waiter
+from chalicelib.core.rows import Failures, Gate, Job, Run, Seen
 from chalicelib.core.writes import (
     CloseGeneration,
+    CountFailure,
     Create,
     GateIs,
     GiveBack,
@@ -23,8 +24,10 @@ from chalicelib.core.writes import (
     NotClosed,
     Put,
     PutGate,
+    PutSeen,
     Remove,
     Replace,
+    SettleGate,
     SettleLine,
     TakeOut,
     TakePermit,
@@ -91,6 +94,51 @@ def test_a_gate_is_checked_by_generation_version_and_mode(dynamo: Dynamo) -> Non
     assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == disabled
 
 
+def test_l4_a_gate_is_checked_by_its_revision_for_a_pause_and_a_resume_leave_generation_and_version(
+    dynamo: Dynamo,
+) -> None:
+    gate = rows.gate()
+    paused = replace(gate, rev=2, mode="hold", pauses=((NOON, NOON + 5), (NOON + 9, None)), skips=(NOON + 1, NOON + 2))
+    resumed = replace(paused, rev=3, mode="enabled", reason="", wake_at=NOON)
+    assert ok(dynamo, PutGate(gate, None))
+    assert ok(dynamo, PutGate(paused, gate))
+    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == paused
+    assert ok(dynamo, PutGate(resumed, paused))
+    assert not ok(dynamo, GateIs(gate, ("enabled",)), Create(rows.run())), "it looks the same, but it is not"
+    assert not ok(dynamo, PutGate(replace(gate, rev=2), gate))
+    assert ok(dynamo, GateIs(resumed, ("enabled",)), Create(rows.run()))
+
+
+def test_l4_a_gate_is_settled_only_if_nobody_has_changed_it(dynamo: Dynamo) -> None:
+    awake = rows.gate(rev=2, wake_at=NOON)
+    assert ok(dynamo, PutGate(awake, None))
+    assert not ok(dynamo, SettleGate(replace(awake, rev=1)))
+    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == awake
+    assert ok(dynamo, SettleGate(awake))
+    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == replace(awake, wake_at=None)
+
+
+def test_t18_a_feed_is_remembered_over_what_was_read(dynamo: Dynamo) -> None:
+    seen = Seen(rows.SCHEDULE, rows.GENERATION, "0", NOON)
+    assert ok(dynamo, PutSeen(seen, None))
+    assert not ok(dynamo, PutSeen(replace(seen, at=NOON + 1), None)), "somebody was first"
+    assert ok(dynamo, PutSeen(replace(seen, at=NOON + 5), NOON))
+    assert not ok(dynamo, PutSeen(replace(seen, at=NOON + 3), NOON)), "a late writer does not set it back"
+    assert dynamo.get(keys.seen(rows.SCHEDULE, rows.GENERATION, "0"), Seen) == replace(seen, at=NOON + 5)
+
+
+def test_l19_failures_are_counted_side_by_side_and_forgiven_at_once(dynamo: Dynamo) -> None:
+    for expected in (1, 2):
+        assert ok(dynamo, CountFailure(rows.SCHEDULE))
+        assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, expected)
+    assert ok(dynamo, CountFailure(rows.SCHEDULE), Create(rows.run()))
+    assert not ok(dynamo, CountFailure(rows.SCHEDULE), Create(rows.run()))
+    assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 3)
+    assert ok(dynamo, Put(Failures(rows.SCHEDULE, 0)))
+    assert ok(dynamo, CountFailure(rows.SCHEDULE))
+    assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
+
+
 def test_a_job_is_taken_out_by_its_id_whatever_it_gathered_meanwhile(dynamo: Dynamo) -> None:
     job = rows.job()
     assert ok(dynamo, Create(job))
@@ -120,7 +168,43 @@ def test_a_tombstone_keeps_the_job_under_it_and_lets_nothing_join(dynamo: Dynamo
     assert not ok(dynamo, Replace(replace(job, rev=2)))
     assert not ok(dynamo, TakeOut(job))
     assert not ok(dynamo, NotClosed(rows.SCHEDULE, rows.GENERATION), Create(rows.run()))
-    assert not ok(dynamo, NoneGathering(rows.SCHEDULE, rows.GENERATION), Create(rows.run()))
+    assert ok(dynamo, NoneGathering(rows.SCHEDULE, rows.GENERATION), Create(rows.run())), "nothing gathers under it"
+
+
+def test_c11_a_fire_passes_where_nothing_gathers_and_not_beside_a_job_that_does(dynamo: Dynamo) -> None:
+    none = NoneGathering(rows.SCHEDULE, rows.GENERATION)
+    assert ok(dynamo, none, Create(rows.run("first")))
+    assert ok(dynamo, Create(rows.job()))
+    assert not ok(dynamo, none, Create(rows.run("second")))
+
+
+def test_t14_a_new_job_takes_the_place_of_one_whose_match_has_expired(dynamo: Dynamo) -> None:
+    old, new = rows.job("old", rev=4), rows.job("new", rev=5)
+    assert ok(dynamo, Create(old))
+    assert not ok(dynamo, Replace(new)), "another job stands there"
+    assert not ok(dynamo, Replace(replace(new, rev=6), over=old)), "it has changed since"
+    assert ok(dynamo, Replace(new, over=old))
+    assert stored(dynamo) == new
+    assert not ok(dynamo, Replace(new, over=old))
+
+
+def test_l4_a_tombstone_is_put_over_the_job_that_is_set_apart(dynamo: Dynamo) -> None:
+    job = rows.job(rev=2)
+    grave = rows.job("", rev=3, closed=True)
+    assert ok(dynamo, Create(job))
+    assert ok(dynamo, Replace(grave, over=job), Create(replace(job, place="JOB#1")))
+    assert not ok(dynamo, Replace(rows.job(rev=4))), "nothing joins it"
+    assert ok(dynamo, TakeOut(grave)), "a resume takes it off"
+    assert stored(dynamo) is None
+
+
+def test_t12_a_job_is_taken_out_exactly_as_it_was_read_where_that_is_asked_for(dynamo: Dynamo) -> None:
+    job = rows.job()
+    assert ok(dynamo, Create(job))
+    later = replace(job, rev=2)
+    assert ok(dynamo, Replace(later))
+    assert not ok(dynamo, TakeOut(job, exact=True))
+    assert ok(dynamo, TakeOut(later, exact=True))
 
 
 def test_a_tombstone_over_nothing_bars_the_first_event(dynamo: Dynamo) -> None:
@@ -129,7 +213,7 @@ def test_a_tombstone_over_nothing_bars_the_first_event(dynamo: Dynamo) -> None:
 
 
 def test_slots_let_a_newcomer_in_only_when_nobody_waits(dynamo: Dynamo) -> None:
-    take = TakePermit(ONE, NOON, 0, from_queue=False)
+    take = TakePermit(ONE, NOON, LineState(LINE), from_queue=False)
     assert ok(dynamo, take)
     assert not ok(dynamo, take)
     assert ok(dynamo, JoinLine(ONE, NOON, NOON + 60_000))
@@ -146,7 +230,7 @@ def test_slots_let_a_newcomer_in_only_when_nobody_waits(dynamo: Dynamo) -> None:
 def test_nobody_joins_a_line_that_would_let_him_pass(dynamo: Dynamo) -> None:
     join = JoinLine(ONE, NOON, NOON)
     assert not ok(dynamo, join)
-    assert ok(dynamo, TakePermit(ONE, NOON, 0, from_queue=False))
+    assert ok(dynamo, TakePermit(ONE, NOON, LineState(LINE), from_queue=False))
     assert ok(dynamo, join)
     assert ok(dynamo, LeaveLine(LINE))
     assert not ok(dynamo, LeaveLine(LINE))
@@ -155,25 +239,29 @@ def test_nobody_joins_a_line_that_would_let_him_pass(dynamo: Dynamo) -> None:
 
 def test_an_unlimited_slot_is_counted_and_never_refused(dynamo: Dynamo) -> None:
     for _ in range(3):
-        assert ok(dynamo, TakePermit(Slots(LINE, None), NOON, 0, from_queue=False))
+        assert ok(dynamo, TakePermit(Slots(LINE, None), NOON, LineState(LINE), from_queue=False))
     assert DynamoJobs(dynamo).line(LINE).active == 3
 
 
 def test_a_pace_lets_a_burst_through_and_then_one_at_a_time(dynamo: Dynamo) -> None:
     jobs = DynamoJobs(dynamo)
+
+    def take(now: int, head: int, from_queue: bool = False) -> bool:
+        return ok(dynamo, TakePermit(PACE, now, LineState("emr:app", head=head), from_queue))
+
     for _ in range(3):
-        assert ok(dynamo, TakePermit(PACE, NOON, jobs.line("emr:app").head, from_queue=False))
+        assert take(NOON, jobs.line("emr:app").head)
     assert jobs.line("emr:app").head == NOON + 3000
-    assert not ok(dynamo, TakePermit(PACE, NOON, NOON + 3000, from_queue=False))
+    assert not take(NOON, NOON + 3000)
     assert ok(dynamo, JoinLine(PACE, NOON, NOON + 1000))
-    assert not ok(dynamo, TakePermit(PACE, NOON + 1000, NOON + 3000, from_queue=False)), "somebody waits"
-    assert ok(dynamo, TakePermit(PACE, NOON + 1000, NOON + 3000, from_queue=True))
-    assert ok(dynamo, TakePermit(PACE, NOON + 9000, NOON + 4000, from_queue=False))
+    assert not take(NOON + 1000, NOON + 3000), "somebody waits"
+    assert take(NOON + 1000, NOON + 3000, from_queue=True)
+    assert take(NOON + 9000, NOON + 4000)
     assert jobs.line("emr:app").head == NOON + 10_000
 
 
 def test_one_server_leases_a_line_and_an_empty_one_is_settled(dynamo: Dynamo) -> None:
-    assert ok(dynamo, TakePermit(ONE, NOON, 0, from_queue=False))
+    assert ok(dynamo, TakePermit(ONE, NOON, LineState(LINE), from_queue=False))
     assert ok(dynamo, JoinLine(ONE, NOON, NOON + 7))
     assert ok(dynamo, LeaseLine(LINE, NOON + 7, NOON + 60_000))
     assert not ok(dynamo, LeaseLine(LINE, NOON + 7, NOON + 60_000))

@@ -8,10 +8,12 @@ from chalicelib.aws.catalog import DynamoCatalog
 from chalicelib.aws.jobs import DynamoJobs
 from chalicelib.aws.runs import DynamoRuns, DynamoWakes
 from chalicelib.aws.table import Dynamo
+from chalicelib.core import ids
 from chalicelib.core.calendar import DAY
-from chalicelib.core.rows import Definition, PrefixRow, Record, Subscription
+from chalicelib.core.lines import LineState
+from chalicelib.core.rows import Definition, Failures, PrefixRow, Record, Seen, Subscription, Timer
 from chalicelib.core.sweep import Ref
-from chalicelib.core.writes import Put
+from chalicelib.core.writes import CountRates, Create, Put
 from tests.support import rows
 from tests.support.clock import NOON
 
@@ -116,3 +118,105 @@ def test_a_settled_row_leaves_the_wake_index(dynamo: Dynamo) -> None:
     assert DynamoWakes(dynamo).overdue("runs", NOON, 10) == (Ref("run", ("r1", "001")),)
     dynamo.put_all([Put(replace(run, wake_at=None))])
     assert DynamoWakes(dynamo).overdue("runs", NOON, 10) == ()
+
+
+# -- what custom events, sizes and absences leave behind -----------------------------------------------------------
+
+
+def test_t9_an_object_is_found_by_its_key_and_by_the_digest_that_stands_for_it(dynamo: Dynamo) -> None:
+    longest = "raw/a/day=1/" + "ü" * 500
+    row = rows.sized(longest, cursor="c", leases=3)
+    dynamo.put_all([Put(row), Put(rows.sized())])
+    catalog = DynamoCatalog(dynamo)
+    assert catalog.sized_object("demo.flights", longest, "etag") == row
+    assert catalog.stored_object("demo.flights", ids.digest(longest, "etag", length=40)) == row
+    assert catalog.sized_object("demo.flights", "another", "etag") is None
+    assert catalog.sized_object("demo.weather", longest, "etag") is None
+
+
+def test_t9_where_overwrites_count_each_content_of_a_key_is_an_object_of_its_own(dynamo: Dynamo) -> None:
+    """Where they do not, none is named, and the second writing of a key finds the first."""
+    versions = [rows.sized(etag=etag, cursor=etag or None) for etag in ("", "one", "two")]
+    dynamo.put_all([Put(row) for row in versions])
+    catalog, key = DynamoCatalog(dynamo), versions[0].object_key
+    assert [catalog.sized_object("demo.flights", key, etag) for etag in ("", "one", "two")] == versions
+    assert catalog.sized_object("demo.flights", key, "three") is None
+    assert dynamo.commit([Create(rows.sized(etag="two"))]) is not None
+    assert dynamo.commit([Create(rows.sized(etag="three"))]) is None
+
+
+def test_t11_a_posted_event_is_read_back_with_its_payload(dynamo: Dynamo) -> None:
+    dynamo.put_all([Put(rows.posted())])
+    jobs = DynamoJobs(dynamo)
+    assert jobs.posted("p1") == rows.posted()
+    assert jobs.posted("p2") is None
+
+
+def test_t18_when_a_feed_came_last_is_known_per_leaf_and_generation(dynamo: Dynamo) -> None:
+    dynamo.put_all([Put(Seen(rows.SCHEDULE, rows.GENERATION, "0", NOON)), Put(rows.job())])
+    jobs = DynamoJobs(dynamo)
+    assert jobs.seen(rows.SCHEDULE, rows.GENERATION, "0") == NOON
+    assert jobs.seen(rows.SCHEDULE, rows.GENERATION, "1") is None
+    assert jobs.seen(rows.SCHEDULE, rows.GENERATION + 1, "0") is None
+    assert jobs.jobs(rows.SCHEDULE, rows.GENERATION, 10, None).items == (rows.job(),), "it is no job"
+
+
+def test_l19_failures_in_a_row_are_none_where_none_were_counted(dynamo: Dynamo) -> None:
+    catalog = DynamoCatalog(dynamo)
+    assert catalog.failures(rows.SCHEDULE) == 0
+    dynamo.put_all([Put(Failures(rows.SCHEDULE, 4))])
+    assert catalog.failures(rows.SCHEDULE) == 4
+
+
+def test_c11_whether_a_match_makes_room_for_the_next_stands_in_the_index(dynamo: Dynamo) -> None:
+    apart = Subscription("partition:demo.a", "demo.flights.s", NOON, 1, "0", NOON, apart=True)
+    joined = replace(apart, schedule="demo.flights.t", apart=False)
+    dynamo.put_all([Put(apart), Put(joined)])
+    assert DynamoCatalog(dynamo).subscriptions("partition:demo.a", 10, None).items == (apart, joined)
+
+
+def test_l10_a_timer_whose_leaves_are_used_up_is_read_back_empty(dynamo: Dynamo) -> None:
+    spent = Timer(rows.SCHEDULE, rows.GENERATION, 1, NOON, {}, rev=3)
+    dynamo.put_all([Put(spent)])
+    assert DynamoCatalog(dynamo).timer(rows.SCHEDULE) == spent
+    assert DynamoWakes(dynamo).overdue("catalog", NOON + DAY, 10) == ()
+
+
+def test_c5_a_line_that_nobody_has_used_is_empty_and_one_of_rules_alone_has_them(dynamo: Dynamo) -> None:
+    jobs = DynamoJobs(dynamo)
+    assert jobs.line("workflow:w") == LineState("workflow:w")
+    assert dynamo.commit([CountRates("workflow:w", ("9/5000", "2/1000"))]) is None
+    assert jobs.line("workflow:w") == LineState("workflow:w", rates=("2/1000", "9/5000"))
+
+
+def test_o3_the_wake_index_names_each_kind_of_row_that_may_be_overdue(dynamo: Dynamo) -> None:
+    """Each is an outbox until its work is done."""
+    dynamo.put_all([Put(rows.gate(wake_at=NOON)), Put(rows.sized()), Put(rows.posted()), Put(rows.job())])
+    wakes = DynamoWakes(dynamo)
+    digest = ids.digest(rows.sized().object_key, "etag", length=40)
+    assert set(wakes.overdue("catalog", NOON, 10)) == {
+        Ref("gate", (rows.SCHEDULE,)),
+        Ref("object", ("demo.flights", digest)),
+    }
+    assert set(wakes.overdue("jobs", NOON, 10)) == {
+        Ref("posted", ("p1",)),
+        Ref("job", (rows.SCHEDULE, ids.base36(rows.GENERATION), "PENDING")),
+    }
+    dynamo.put_all([Put(rows.gate()), Put(rows.sized(wake_at=None)), Put(rows.posted(wake_at=None))])
+    assert wakes.overdue("catalog", NOON, 10) == ()
+
+
+def test_c8_jobs_that_wake_soon_are_told_with_their_instants_but_not_fires_which_were_hinted(dynamo: Dynamo) -> None:
+    places = {"PENDING": NOON + 20, "JOB#1": NOON + 10, "RETRY#r#2": NOON + 30, "FIRE#1": NOON + 15}
+    for place, at in places.items():
+        dynamo.put_all([Put(rows.job(place, place=place, wake_at=at))])
+    dynamo.put_all([Put(rows.job("early", place="PENDING#1", wake_at=NOON - 1)), Put(rows.posted(wake_at=NOON + 12))])
+    dynamo.put_all([Put(rows.job("late", place="PENDING#2", wake_at=NOON + 31))])
+
+    soon = DynamoWakes(dynamo).upcoming(NOON, NOON + 30, 100)
+
+    assert [(ref.kind, ref.parts[2], at) for ref, at in soon] == [
+        ("job", "JOB#1", NOON + 10),
+        ("job", "PENDING", NOON + 20),
+        ("job", "RETRY#r#2", NOON + 30),
+    ]

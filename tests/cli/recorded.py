@@ -126,6 +126,26 @@ def schedule_why(state: str = "enabled") -> View:
     }
 
 
+def unmet() -> list[View]:
+    """What ``why`` says of a job's constraints when one of two holds."""
+    return [
+        {"type": "time_window", "met": False, "why": "opens at 22:00 in Europe/Paris", "until": past(hours=-3.5)},
+        {"type": "since_last_run", "met": True, "why": "4 h have passed since the last run started", "until": None},
+    ]
+
+
+def version(number: int, *changes: str) -> View:
+    made = schedule()
+    definition = {field: made[field] for field in ("workflow", "trigger", "by", "constraints", "properties")}
+    return {
+        "version": number,
+        "created_at": past(hours=10 - number),
+        "created_by": ARN,
+        "definition": definition,
+        "changes": list(changes),
+    }
+
+
 def run(run_id: str = JOB, state: str = "SUCCEEDED", **more: Any) -> View:
     ended = state in ("SUCCEEDED", "FAILED", "RETRYING", "CANCELLED")
     return {

@@ -20,6 +20,7 @@ from tests.cli.recorded import (
     run,
     schedule,
     schedule_why,
+    version,
     workflow,
 )
 
@@ -29,7 +30,9 @@ REPORT = {
     "name": "demo.flights",
     "created": ["dataset demo.flights", f"schedule {CLEAN}"],
     "replaced": ["workflow demo.flights.clean_flights"],
-    "unchanged": ["app demo.flights"],
+    "kept": ["app demo.flights"],
+    "deleted": [],
+    "untouched": [],
 }
 DOCUMENT = "namespace: demo\napp: flights\ndatasets: {flights: {bucket: '${bucket}'}}\n"
 
@@ -51,10 +54,10 @@ def test_apply_sends_the_filled_document_and_reports(api: PlayedApi, sluice: Slu
         ["created", "dataset", "demo.flights"],
         ["created", "schedule", CLEAN],
     ]
-    assert "demo.flights: 2 created, 1 replaced, 1 unchanged" in done.stdout
+    assert "demo.flights: 2 created, 1 replaced, 1 kept" in done.stdout
     [put] = api.sent("PUT", APP)
     assert put.body == {"namespace": "demo", "app": "flights", "datasets": {"flights": {"bucket": "a=b"}}}
-    assert "dry_run" not in put.query
+    assert put.query == {}
     assert not api.sent("PUT", NS)
 
 
@@ -206,6 +209,7 @@ def test_describe_a_schedule_tells_what_it_is_and_what_happens(api: PlayedApi, s
     api.play("GET", f"{SCHEDULES}/clean", schedule())
     api.play("GET", f"{SCHEDULES}/clean/why", schedule_why())
     api.lists[f"{SCHEDULES}/clean/runs"] = [run(state="FAILED") for _ in range(9)]
+    api.lists[f"{SCHEDULES}/clean/versions"] = [version(3, "constraints.0.max: 1 -> 2"), version(2), version(1)]
     page = sluice("describe", "schedule", CLEAN).stdout
     for words in (
         f"schedule {CLEAN}  enabled  version 3",
@@ -216,11 +220,13 @@ def test_describe_a_schedule_tells_what_it_is_and_what_happens(api: PlayedApi, s
         "Waiting jobs",
         "waits for 1 partition of demo.weather",
         "Last runs",
+        "Last versions",
+        "constraints.0.max: 1 -> 2",
     ):
         assert words in page
     assert page.count("exit code 1: the file is empty") == 5
     parts = json.loads(sluice("describe", "schedule", CLEAN, "--json").stdout)
-    assert list(parts) == ["schedule", "why", "runs"]
+    assert list(parts) == ["schedule", "why", "runs", "versions"]
 
 
 def test_describe_the_other_kinds(api: PlayedApi, sluice: Sluice) -> None:

@@ -14,7 +14,11 @@ from tests.cli.conftest import Sluice
 from tests.cli.played_api import Played, PlayedApi
 from tests.cli.recorded import CLEAN, SCHEDULES, run, schedule
 
-COMMANDS = ["apply", "get", "describe", "enable", "disable", "run", "why", "jobs", "runs", "datasets"]
+COMMANDS = [
+    *["apply", "get", "describe"],
+    *["enable", "disable", "pause", "resume", "run", "skip", "unskip", "event"],
+    *["why", "dry-run", "jobs", "runs", "versions", "datasets"],
+]
 
 
 def test_help_names_every_command_in_its_panel_and_ends_with_examples(sluice: Sluice) -> None:

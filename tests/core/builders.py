@@ -8,10 +8,11 @@ from typing import Any
 from hypothesis import settings
 
 from chalicelib.core.calendar import SECOND, Instant, iso, parse_instant
-from chalicelib.core.check import Facts, StartRate
+from chalicelib.core.facts import Facts, StartRate
 from chalicelib.core.model import Dataset, Schedule, Workflow
+from chalicelib.core.progress import Progress
 from chalicelib.core.rows import GATHERING, Event, Gate, Job, Run, StartRequest
-from chalicelib.core.triggers import AllTrigger, AnyOfTrigger, AnyTrigger, Progress
+from chalicelib.core.triggers import AnyTrigger, Composite
 
 NOON = parse_instant("2026-03-02T12:00:00Z")
 NAME = "demo.flights.clean"
@@ -27,16 +28,25 @@ PARTITION: dict[str, Any] = {"type": "partition", "dataset": "demo.flights"}
 WEATHER: dict[str, Any] = {"type": "partition", "dataset": "demo.weather"}
 CLEANED: dict[str, Any] = {"type": "program_status", "workflow": "demo.flights.clean"}
 TICK: dict[str, Any] = {"type": "time", "expression": "@every 10s"}
+SIZE: dict[str, Any] = {"type": "size", "dataset": "demo.flights", "bytes": "10GB"}
+ORDERS: dict[str, Any] = {"type": "event", "event": "orders.closed", "namespace": "demo"}
+QUIET: dict[str, Any] = {"type": "quiet", "of": PARTITION, "after": "10m"}
+ELAPSED: dict[str, Any] = {"type": "elapsed", "after": "4h"}
+ABSENT: dict[str, Any] = {"type": "absent", "of": PARTITION, "within": "1h"}
 EMR: dict[str, Any] = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
 SQS: dict[str, Any] = {"type": "sqs", "queue_url": "https://sqs.example/queue"}
 
 
-def all_of(*children: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "all", "triggers": list(children)}
+def all_of(*children: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"type": "all", "triggers": list(children), **fields}
 
 
 def any_of(*children: dict[str, Any]) -> dict[str, Any]:
     return {"type": "any", "triggers": list(children)}
+
+
+def at_least(count: int, *children: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"type": "at_least", "count": count, "triggers": list(children), **fields}
 
 
 def concurrency(most: int, on_unmet: str = "abort") -> dict[str, Any]:
@@ -61,11 +71,13 @@ def dataset(**fields: Any) -> Dataset:
 
 
 def gate(**fields: Any) -> Gate:
-    return Gate(**{"schedule": NAME, "generation": 7, "version": 1, "mode": "enabled", "updated_at": NOON, **fields})
+    given = {"schedule": NAME, "generation": 7, "version": 1, "mode": "enabled", "updated_at": NOON, "mode_at": NOON}
+    return Gate(**{**given, **fields})
 
 
 def job(kind: str = "gathering", **fields: Any) -> Job:
-    place = {"gathering": GATHERING, "fire": f"FIRE#{iso(NOON)}#0#0", "retry": "RETRY#r#2", "run_now": "RUNNOW#1"}[kind]
+    places = {"gathering": GATHERING, "fire": f"FIRE#{iso(NOON)}#0#0", "retry": "RETRY#r#2", "run_now": "RUNNOW#1"}
+    place = places.get(kind, "JOB#1")
     state = "PENDING_TRIGGER" if kind == "gathering" else "PENDING_CONSTRAINTS"
     given = {"schedule": NAME, "generation": 7, "place": place, "job_id": f"{NAME}.7.first", "kind": kind}
     return Job(**{**given, "state": state, "created_at": NOON, **fields})
@@ -89,6 +101,11 @@ def run(state: str = "STARTING", **fields: Any) -> Run:
     return Run(**{**given, **told, **counted, **fields})
 
 
+def came(count: int = 1, first: Instant = NOON, last: Instant | None = None, amount: int = 0) -> Progress:
+    """What a leaf has gathered."""
+    return Progress(count, first, first if last is None else last, amount)
+
+
 def partition_event(name: str = "e1", at: Instant = NOON, **values: str) -> Event:
     return Event(name, "partition", "partition:demo.flights", at, at, partition=values or {"year": "2013"})
 
@@ -99,9 +116,5 @@ def at(event: Event, instant: Instant) -> Event:
 
 def only_leaves(tree: AnyTrigger) -> list[str]:
     """The ids of a tree's leaves, counted without the code under test."""
-    count = sum(len(only_leaves(child)) for child in tree.triggers) if _is_group(tree) else 1
+    count = sum(len(only_leaves(child)) for child in tree.triggers) if isinstance(tree, Composite) else 1
     return [str(number) for number in range(count)]
-
-
-def _is_group(tree: AnyTrigger) -> bool:
-    return isinstance(tree, AllTrigger | AnyOfTrigger)

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 
 from chalicelib.core.calendar import DAY, HOUR, MINUTE, Instant
-from chalicelib.core.check import Abort, Coalesce, Decision, Drop, Facts, Ghost, Launch, Wait, asks_of, decide
+from chalicelib.core.check import Abort, Coalesce, Decision, Drop, Ghost, Launch, Wait, decide
+from chalicelib.core.facts import Facts, asks_of
 from chalicelib.core.lines import LineState, Pace, Slots
+from chalicelib.core.progress import Progress
 from chalicelib.core.rows import Job
-from chalicelib.core.triggers import Progress
 from tests.core.builders import (
     EMR,
     EMR_LINE,
@@ -103,7 +104,7 @@ def test_t7_a_job_whose_trigger_is_met_is_launched_with_what_came_as_the_reason(
 
 
 def test_t1_a_due_fire_is_launched() -> None:
-    assert decided(job("fire", due_at=NOON), facts()) == Launch(asks_of(schedule(), workflow(), RATE), "due")
+    assert decided(job("fire", due_at=NOON), facts()) == Launch(asks_of(schedule(), workflow(), RATE, "demo"), "due")
 
 
 def test_c8_an_unmet_trigger_waits_for_events_and_is_looked_at_again_at_its_timeout() -> None:
@@ -153,13 +154,28 @@ def test_c10_a_retry_has_no_timeout_for_its_run_was_launched_in_time() -> None:
     assert isinstance(decided(job("retry"), facts(), NOON + 30 * DAY), Launch)
 
 
+@pytest.mark.parametrize(
+    ("waiting", "why"),
+    [
+        (met(kind="backlog", place="JOB#1"), f"trigger met: {COME}"),
+        (job("run_now"), "run now"),
+        (job("retry", attempt=3), "attempt 2 failed"),
+    ],
+)
+@pytest.mark.parametrize("waited", ["", "waits for a slot of workflow demo.flights.clean: 1 of 1 in use"])
+def test_h1_a_run_says_what_fired_it_whatever_its_job_waited_for(waiting: Job, why: str, waited: str) -> None:
+    decision = decided(replace(waiting, reason=waited), facts())
+    assert isinstance(decision, Launch)
+    assert decision.why == why
+
+
 # -- concurrency ---------------------------------------------------------------------------------------------------
 
 
 def test_c1_abort_when_as_many_runs_are_active_as_allowed() -> None:
     assert isinstance(decided(met(), limited(2, active=1, on_unmet="abort")), Launch)
     assert decided(met(), limited(2, active=2, on_unmet="abort")) == Abort(
-        "concurrency of workflow demo.flights.clean is not met: 2 of 2 in use"
+        "at most 2 runs of the workflow at a time, else abort: 2 of 2 in use"
     )
 
 
@@ -173,7 +189,7 @@ def test_c1_only_a_constraint_that_says_abort_aborts_and_at_its_own_limit() -> N
     mixed = schedule(constraints=[concurrency(5, "abort"), concurrency(2, "wait")])
     assert isinstance(decided(met(), facts(schedule=mixed, lines={LINE: LineState(LINE, active=2)})), Launch)
     assert decided(met(), facts(schedule=mixed, lines={LINE: LineState(LINE, active=5)})) == Abort(
-        "concurrency of workflow demo.flights.clean is not met: 5 of 5 in use"
+        "at most 5 runs of the workflow at a time, else abort: 5 of 5 in use"
     )
 
 
@@ -183,11 +199,11 @@ def test_c1_a_free_slot_that_others_wait_for_is_queued_for_and_no_reason_to_abor
 
 def test_c1_the_smallest_of_several_limits_holds() -> None:
     several = schedule(constraints=[concurrency(5, "wait"), concurrency(2, "wait")])
-    assert asks_of(several, workflow(), RATE)[0] == Slots(LINE, 2)
+    assert asks_of(several, workflow(), RATE, "demo")[0] == Slots(LINE, 2)
 
 
 def test_c1_runs_are_counted_even_where_none_is_refused() -> None:
-    assert asks_of(schedule(), workflow(), RATE)[0] == Slots(LINE, None)
+    assert asks_of(schedule(), workflow(), RATE, "demo")[0] == Slots(LINE, None)
 
 
 def test_w1_a_retry_waits_where_another_job_would_be_aborted() -> None:
@@ -267,4 +283,4 @@ def test_c1_a_target_without_a_lifecycle_goes_through_no_line() -> None:
 
 def test_e8_a_workflow_with_an_application_of_its_own_goes_at_that_applications_pace() -> None:
     own = workflow(EMR | {"application_id": "app-2"})
-    assert asks_of(schedule(), own, RATE)[1] == Pace("emr:app-2", RATE.spacing, RATE.burst)
+    assert asks_of(schedule(), own, RATE, "demo")[1] == Pace("emr:app-2", RATE.spacing, RATE.burst)

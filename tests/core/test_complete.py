@@ -16,11 +16,12 @@ from chalicelib.core.complete import Advance, News
 from chalicelib.core.lines import LineState
 from chalicelib.core.rows import Run
 from chalicelib.core.states import RUN_MOVES, RunState
-from chalicelib.core.writes import Create, GiveBack, Replace
-from tests.core.builders import LINE, NOON, partition_event, run, thorough
+from chalicelib.core.writes import Create, Ended, GiveBack, Replace
+from tests.core.builders import LINE, NAME, NOON, partition_event, run, thorough
 
 STATES: tuple[RunState, ...] = get_args(RunState)
 LATER = NOON + MINUTE
+RUN = f"{NAME}.7.first#001"  # what a line remembers the run by
 DELAY = 30_000
 
 
@@ -107,6 +108,21 @@ def test_w1_a_retry_that_is_dropped_leaves_its_run_failed() -> None:
     assert (step.run.state, step.run.announce, step.retry) == ("FAILED", ("FAILED",), None)
 
 
+@pytest.mark.parametrize("state", ["STARTING", "RUNNING"])
+def test_w1_a_run_whose_end_is_wanted_is_not_attempted_again(state: str) -> None:
+    step = moved(run(state, attempts=3, cancel=True), "FAILED", DELAY)
+    assert (step.run.state, step.run.announce, step.retry) == ("FAILED", ("FAILED",), None)
+
+
+@pytest.mark.parametrize("state", ["CANCELLED", "FAILED", "SUCCEEDED"])
+@pytest.mark.parametrize(("told", "kept"), [("", "asked for by bob"), ("killed by EMR", "killed by EMR")])
+def test_h1_why_its_end_was_wanted_outlives_a_target_that_says_nothing(state: RunState, told: str, kept: str) -> None:
+    wanted = run("RUNNING", cancel=True, reason="asked for by bob")
+    assert moved(wanted, state, reason=told).run.reason == kept
+    unwanted = replace(wanted, cancel=False)
+    assert moved(unwanted, state, reason=told).run.reason == told
+
+
 # -- announcements -------------------------------------------------------------------------------------------------
 
 
@@ -171,9 +187,11 @@ def test_t10_a_target_without_a_lifecycle_has_nothing_to_announce() -> None:
 def test_c9_a_run_that_ends_gives_its_slots_back_and_wakes_who_waits() -> None:
     before = run("RUNNING")
     step = moved(before, "SUCCEEDED")
-    assert complete.plan(before, step, {}, LATER) == [Replace(step.run), GiveBack(LINE, None)]
-    crowd = {LINE: LineState(LINE, active=1, waiters=1)}
-    assert complete.plan(before, step, crowd, LATER) == [Replace(step.run), GiveBack(LINE, LATER)]
+    ended = Ended(RUN, LineState(LINE), started_at=NOON, succeeded_at=LATER)
+    assert complete.plan(before, step, {}, LATER) == [Replace(step.run), GiveBack(LINE, None, ended)]
+    crowd = LineState(LINE, active=1, waiters=1)
+    woken = GiveBack(LINE, LATER, replace(ended, read=crowd))
+    assert complete.plan(before, step, {LINE: crowd}, LATER) == [Replace(step.run), woken]
 
 
 def test_c9_a_run_that_goes_on_keeps_its_permits() -> None:
@@ -185,7 +203,8 @@ def test_w1_a_failed_attempt_gives_its_permits_back_and_queues_the_next_in_one_p
     before = run("RUNNING", attempts=2)
     step = moved(before, "FAILED", DELAY)
     assert step.retry is not None
-    assert complete.plan(before, step, {}, LATER) == [Replace(step.run), GiveBack(LINE, None), Create(step.retry)]
+    back = GiveBack(LINE, None, Ended(RUN, LineState(LINE)))
+    assert complete.plan(before, step, {}, LATER) == [Replace(step.run), back, Create(step.retry)]
 
 
 def test_w1_a_run_whose_retry_is_dropped_has_no_permits_to_give_back() -> None:

@@ -10,7 +10,7 @@ from chalicelib.core import calendar, complete, ids, match, triggers
 from chalicelib.core.calendar import MINUTE
 from chalicelib.core.complete import News
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.triggers import Progress
+from chalicelib.core.progress import Progress
 from tests.support.clock import NOON
 from tests.support.rows import run
 
@@ -69,5 +69,5 @@ def test_w1_a_retry_that_is_dropped_leaves_the_end_of_the_attempt_as_it_was() ->
 def test_c14_what_is_met_is_missing_nothing_and_a_count_is_told() -> None:
     leaf = triggers.ProgramStatusTrigger(type="program_status", workflow="a.b.c", count=5)
     either = triggers.AnyOfTrigger(type="any", triggers=(leaf,))
-    assert triggers.evaluate(either, {"0": Progress(5, NOON, NOON)}).missing == ()
-    assert "COMPLETED 3 times since" in triggers.evaluate(leaf, {"0": Progress(3, NOON, NOON)}).why
+    assert triggers.evaluate(either, {"0": Progress(5, NOON, NOON)}, NOON).missing == ()
+    assert "COMPLETED 3 times since" in triggers.evaluate(leaf, {"0": Progress(3, NOON, NOON)}, NOON).why

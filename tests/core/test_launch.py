@@ -1,280 +1,104 @@
-"""The plans that claim a job, queue it or take it off: exactly these writes, and no other (C9, C11, C13, W10)."""
+"""What each answer to a start call makes of a run: it may be repeated, it must never start twice (C12, W10)."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from chalicelib.core import launch, lines
-from chalicelib.core.calendar import DAY, HOUR
-from chalicelib.core.check import asks_of
-from chalicelib.core.lines import LineState, Pace, Route, Slots, Waiter
-from chalicelib.core.rows import GATHERING, Job, Record
-from chalicelib.core.writes import (
-    Create,
-    GateIs,
-    GiveBack,
-    JoinLine,
-    LeaveLine,
-    NoneGathering,
-    Put,
-    Remove,
-    Replace,
-    TakeOut,
-    TakePermit,
+from chalicelib.core import launch
+from chalicelib.core.calendar import MINUTE, SECOND
+from chalicelib.core.launch import NoAnswer, NotNow, Started
+from chalicelib.core.rows import Run
+from tests.core.builders import NOON, brief, run
+
+CALLED = launch.calling(run(), NOON)
+
+
+def test_w10_a_call_is_on_record_before_it_is_made() -> None:
+    assert replace(run(), rev=2, calls=1, lease_until=CALLED.lease_until, wake_at=CALLED.wake_at) == replace(
+        CALLED, start_requested_at=None
+    )
+    assert CALLED.start_requested_at == NOON
+    assert CALLED.lease_until == CALLED.wake_at == NOON + launch.CALL_LEASE
+    assert not CALLED.unknown_answer
+
+
+def test_w10_a_call_whose_lease_was_never_answered_may_have_started_the_run() -> None:
+    again = launch.calling(CALLED, NOON + 3 * MINUTE)
+    assert again.unknown_answer
+    assert (again.calls, again.start_requested_at) == (2, NOON)
+
+
+def test_c12_a_call_that_was_refused_for_the_moment_is_made_again_after_a_while() -> None:
+    refused = launch.answered(CALLED, NotNow("throttled"), NOON)
+    assert (refused.lease_until, refused.reason, refused.unknown_answer) == (None, "throttled", False)
+    assert refused.wake_at == NOON + launch.backoff(1, refused.run_id)
+    assert not launch.calling(refused, NOON + MINUTE).unknown_answer
+
+
+def test_w7_a_run_that_started_is_asked_about_if_it_stays_silent() -> None:
+    started = launch.answered(CALLED, Started("app-1/r1"), NOON)
+    assert (started.state, started.target_id, started.reason) == ("STARTING", "app-1/r1", "")
+    assert (started.lease_until, started.wake_at) == (None, NOON + launch.SILENT_FIRST)
+
+
+def test_w10_an_unknown_answer_sticks_whatever_is_answered_later() -> None:
+    silent = launch.answered(CALLED, NoAnswer("timed out"), NOON)
+    assert silent.unknown_answer
+    assert silent.reason == "timed out"
+    for answer in (NotNow("throttled"), NoAnswer("again"), Started("x")):
+        assert launch.answered(launch.calling(silent, NOON + MINUTE), answer, NOON + MINUTE).unknown_answer
+
+
+@pytest.mark.parametrize("answer", [NotNow("x"), NoAnswer("x"), Started("x")])
+def test_every_answer_is_a_revision_and_ends_the_patience_of_the_sweep(answer: NotNow | NoAnswer | Started) -> None:
+    tired = replace(CALLED, leases=7)
+    after = launch.answered(tired, answer, NOON)
+    assert (after.rev, after.leases, after.calls) == (tired.rev + 1, 0, tired.calls)
+
+
+@pytest.mark.parametrize(
+    ("made", "sure"),
+    [
+        (run(), True),
+        (CALLED, False),
+        (launch.answered(CALLED, NotNow("x"), NOON), True),
+        (launch.answered(CALLED, NoAnswer("x"), NOON), False),
+        (launch.answered(CALLED, Started("x"), NOON), False),
+    ],
 )
-from tests.core.builders import (
-    EMR_LINE,
-    LINE,
-    NAME,
-    NOON,
-    RATE,
-    SQS,
-    concurrency,
-    facts,
-    gate,
-    job,
-    met,
-    run,
-    schedule,
-    workflow,
-)
-from tests.core.builders import partition_event as event
+def test_c13_a_slot_may_be_given_back_only_if_surely_nothing_started(made: Run, sure: bool) -> None:
+    assert launch.surely_not_started(made) is sure
 
-SLOT, PACE = Slots(LINE, 1), Pace(EMR_LINE, RATE.spacing, RATE.burst)
-LIMITED = schedule(constraints=[concurrency(1, "wait")])
-FREE = Route((SLOT, PACE), None)
 
+@given(st.lists(st.sampled_from(["refused", "silent", "died"]), max_size=6))
+@brief
+def test_c13_surely_not_started_means_that_every_call_was_refused(story: list[str]) -> None:
+    made, now = run(), NOON
+    for what in story:
+        now += 5 * MINUTE
+        made = launch.calling(made, now)
+        if what != "died":
+            made = launch.answered(made, NotNow("busy") if what == "refused" else NoAnswer("?"), now)
+    assert launch.surely_not_started(made) is (set(story) <= {"refused"})
 
-def waiter_of(queued: Job) -> Waiter:
-    assert queued.waits_at is not None
-    assert queued.rank is not None
-    return Waiter(queued.waits_at, queued.rank, queued.schedule, queued.generation, queued.place, queued.job_id)
 
+@given(st.integers(1, 100), st.text(st.characters(exclude_categories=["Cs"])))
+@brief
+def test_c12_backoff_is_between_a_second_and_five_minutes_and_the_same_each_time(calls: int, run_id: str) -> None:
+    delay = launch.backoff(calls, run_id)
+    assert SECOND <= delay <= 5 * MINUTE
+    assert delay == launch.backoff(calls, run_id)
 
-# -- the run that a job becomes ------------------------------------------------------------------------------------
 
+def test_c12_backoff_doubles_with_each_call_up_to_its_bound() -> None:
+    for calls in range(1, 12):
+        span = min(SECOND * 2**calls, 5 * MINUTE)
+        assert span / 2 <= launch.backoff(calls, "r") <= span
 
-def test_a_run_keeps_the_id_of_its_job_and_is_its_own_outbox() -> None:
-    made = launch.build_run(met(reason="trigger met"), facts(), (LINE, EMR_LINE), "s3://c/x.json", NOON + 5)
 
-    assert (made.run_id, made.attempt, made.state) == (f"{NAME}.7.first", 1, "STARTING")
-    assert (made.permits, made.fired_by) == ((LINE, EMR_LINE), "trigger met")
-    assert (made.claimed_at, made.created_at, made.wake_at) == (NOON + 5, NOON, NOON + 5)
-    assert made.request.name == f"{NAME}.7.first-1"
-    assert made.request.context_uri == "s3://c/x.json"
-
-
-def test_l9_runtime_arguments_are_the_workflows_then_the_schedules_then_those_of_run_now() -> None:
-    known = facts(
-        workflow=workflow(properties={"a": "workflow", "b": "workflow", "c": "workflow"}),
-        schedule=schedule(properties={"b": "schedule", "c": "schedule"}),
-    )
-    made = launch.build_run(job("run_now", properties={"c": "now"}), known, (), "", NOON)
-    assert made.request.properties == {"a": "workflow", "b": "schedule", "c": "now"}
-
-
-def test_w2_a_schedules_own_priority_goes_before_its_workflows() -> None:
-    assert launch.priority_of(schedule(), workflow(priority=8)) == 8
-    assert launch.priority_of(schedule(priority=0), workflow(priority=8)) == 0
-    assert launch.priority_of(schedule(), workflow()) == 5
-
-
-def test_w10_each_attempt_has_a_token_and_a_name_of_its_own() -> None:
-    first = launch.build_run(met(), facts(), (), "", NOON)
-    again = launch.build_run(met(), facts(), (), "", NOON + DAY)
-    second = launch.build_run(replace(met(), attempt=2), facts(), (), "", NOON)
-    assert first.request == again.request
-    assert first.request.client_token != second.request.client_token
-    assert second.request.name == f"{NAME}.7.first-2"
-
-
-def test_w10_the_longest_names_there_are_fit_into_the_name_of_an_emr_run() -> None:
-    longest = ".".join(["n" * 63] * 3)
-    made = launch.build_run(met(job_id=f"{longest}.{'z' * 9}.{'f' * 20}", attempt=20), facts(), (), "", NOON)
-    assert made.request.name == f"{made.run_id}-20"
-
-
-def test_w1_a_target_without_a_lifecycle_is_attempted_once() -> None:
-    thrice = {"attempts": 3}
-    assert launch.build_run(met(), facts(workflow=workflow(retries=thrice)), (), "", NOON).attempts == 3
-    assert launch.build_run(met(), facts(workflow=workflow(SQS, retries=thrice)), (), "", NOON).attempts == 1
-
-
-def test_t17_only_a_fire_has_a_nominal_time() -> None:
-    fire = replace(event(at=NOON - 9), kind="time")
-    assert launch.build_run(met(event=fire), facts(), (), "", NOON).nominal_at == NOON - 9
-    assert launch.build_run(met(event=event()), facts(), (), "", NOON).nominal_at is None
-
-
-def test_h1_a_run_is_kept_for_180_days() -> None:
-    assert launch.build_run(met(), facts(), (), "", NOON).expires_at == NOON + 180 * DAY
-
-
-def test_a_job_without_its_facts_is_not_claimed() -> None:
-    with pytest.raises(ValueError, match="expected complete facts"):
-        launch.build_run(met(), facts(workflow=None), (), "", NOON)
-
-
-# -- claim ---------------------------------------------------------------------------------------------------------
-
-
-def test_c9_a_claim_is_job_out_run_in_gate_open_and_permits_taken() -> None:
-    claimed, known = met(), facts(lines={EMR_LINE: LineState(EMR_LINE, head=NOON + 3)})
-
-    plan = launch.claim(claimed, run(), known, FREE, NOON)
-
-    assert plan == [
-        TakeOut(claimed),
-        Create(run()),
-        GateIs(gate(), ("enabled",)),
-        TakePermit(SLOT, NOON, 0, from_queue=False),
-        TakePermit(PACE, NOON, NOON + 3, from_queue=False),
-    ]
-
-
-def test_l11_run_now_is_claimed_from_a_disabled_schedule_too() -> None:
-    [_, _, gate_is] = launch.claim(job("run_now"), run(), facts(), Route((), None), NOON)
-    assert gate_is == GateIs(gate(), ("enabled", "disabled"))
-
-
-def test_c11_a_fire_is_claimed_only_if_no_other_job_of_its_schedule_waits() -> None:
-    assert NoneGathering(NAME, 7) in launch.claim(job("fire"), run(), facts(), FREE, NOON)
-    waiting = job("fire", place=GATHERING)
-    assert NoneGathering(NAME, 7) not in launch.claim(waiting, run(), facts(), FREE, NOON)
-
-
-def test_w2_a_claim_out_of_a_queue_takes_the_place_in_it_along() -> None:
-    queued = met(waits_at=EMR_LINE, rank="4#x", held=(LINE,))
-
-    plan = launch.claim(queued, run(), facts(), Route((PACE,), None), NOON)
-
-    assert plan[3:] == [TakePermit(PACE, NOON, 0, from_queue=True), Remove(waiter_of(queued))]
-
-
-def test_a_claim_past_a_line_that_is_asked_for_no_more_leaves_that_queue_uncounted() -> None:
-    queued = met(waits_at="emr:app-before", rank="4#x")
-    plan = launch.claim(queued, run(), facts(), FREE, NOON)
-    assert plan[-2:] == [Remove(waiter_of(queued)), LeaveLine("emr:app-before")]
-
-
-# -- queue ---------------------------------------------------------------------------------------------------------
-
-
-def test_c9_a_job_that_is_blocked_holds_what_it_passed_and_queues() -> None:
-    head = NOON + RATE.burst * RATE.spacing + 5
-    full = LineState(EMR_LINE, head=head)
-    known = facts(schedule=LIMITED, lines={EMR_LINE: full})
-
-    plan = launch.queue(met(), known, Route((SLOT,), PACE), NOON)
-
-    rank = lines.rank(5, None, NOON, met().job_id)
-    queued = replace(
-        met(),
-        state="PENDING_LAUNCH",
-        held=(LINE,),
-        waits_at=EMR_LINE,
-        rank=rank,
-        reason=lines.why(PACE, full),
-        rev=2,
-        wake_at=NOON + DAY,
-    )
-    assert plan == [
-        Replace(queued),
-        GateIs(gate(), ("enabled",)),
-        TakePermit(SLOT, NOON, 0, from_queue=False),
-        JoinLine(PACE, NOON, head - PACE.slack),
-        Create(waiter_of(queued)),
-    ]
-
-
-def test_c11_a_fire_that_must_wait_becomes_the_gathering_job() -> None:
-    fire = job("fire")
-
-    plan = launch.queue(fire, facts(schedule=LIMITED), Route((), SLOT), NOON)
-
-    [out, create, gate_is, join, waiter] = plan
-    assert out == TakeOut(fire)
-    assert isinstance(create, Create)
-    assert isinstance(create.row, Job)
-    assert (create.row.place, create.row.rev, create.row.job_id) == (GATHERING, 1, fire.job_id)
-    assert (create.row.kind, create.row.state, create.row.waits_at) == ("fire", "PENDING_LAUNCH", LINE)
-    assert gate_is == GateIs(gate(), ("enabled",))
-    assert join == JoinLine(SLOT, NOON, NOON + lines.SLOTS_LEASE)
-    assert waiter == Create(waiter_of(create.row))
-
-
-def test_c9_a_job_that_is_served_at_one_line_and_blocked_at_the_next_moves_over() -> None:
-    queued = met(waits_at=LINE, rank="4#x")
-
-    [stored, _, permit, left, joined, waiter] = launch.queue(
-        queued, facts(schedule=LIMITED), Route((SLOT,), PACE), NOON
-    )
-
-    assert permit == TakePermit(SLOT, NOON, 0, from_queue=True)
-    assert left == Remove(waiter_of(queued))
-    assert isinstance(joined, JoinLine)
-    assert isinstance(stored, Replace)
-    assert isinstance(stored.row, Job)
-    assert (stored.row.held, stored.row.waits_at) == ((LINE,), EMR_LINE)
-    assert waiter == Create(waiter_of(stored.row))
-
-
-def test_c10_a_job_that_queues_is_looked_at_when_its_timeout_ends_but_a_retry_is_not() -> None:
-    def wakes(queued: Job, **fields: object) -> int | None:
-        plan = launch.queue(queued, facts(schedule=schedule(**fields)), Route((), SLOT), NOON)
-        [row] = [write.row for write in plan if isinstance(write, Replace)]
-        return row.wake_at
-
-    assert wakes(met(), timeout={"after": "2h"}) == NOON + 2 * HOUR
-    assert wakes(met(), timeout="never") is None
-    assert wakes(job("retry")) is None
-
-
-def test_a_route_that_is_free_is_not_queued() -> None:
-    with pytest.raises(ValueError, match="expected a route that is blocked"):
-        launch.queue(met(), facts(), FREE, NOON)
-
-
-# -- off the queue -------------------------------------------------------------------------------------------------
-
-RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted", NOON)
-
-
-def test_l3_a_job_goes_with_its_record() -> None:
-    assert launch.drop(met(), RECORD, {}, NOON) == [TakeOut(met()), Put(RECORD)]
-
-
-def test_c9_a_job_that_goes_gives_up_its_place_and_gives_back_its_slots() -> None:
-    queued = met(waits_at=EMR_LINE, rank="4#x", held=(LINE,))
-    assert launch.drop(queued, RECORD, {LINE: LineState(LINE, active=1)}, NOON) == [
-        TakeOut(queued),
-        Put(RECORD),
-        Remove(waiter_of(queued)),
-        LeaveLine(EMR_LINE),
-        GiveBack(LINE, None),
-    ]
-
-
-def test_o3_a_job_that_has_run_already_goes_without_a_record() -> None:
-    queued = met(waits_at=LINE, rank="4#x")
-    assert launch.forget(queued, {}, NOON) == [TakeOut(queued), Remove(waiter_of(queued)), LeaveLine(LINE)]
-
-
-def test_c8_a_slot_that_comes_back_wakes_whoever_waits_for_it() -> None:
-    crowd = {LINE: LineState(LINE, active=1, waiters=2)}
-    assert launch.give_back((LINE,), crowd, NOON) == [GiveBack(LINE, NOON)]
-    assert launch.give_back((LINE,), {}, NOON) == [GiveBack(LINE, None)]
-
-
-def test_e8_a_start_that_was_permitted_is_spent_and_not_given_back() -> None:
-    assert launch.give_back((LINE, EMR_LINE), {}, NOON) == [GiveBack(LINE, None)]
-    assert launch.give_back((EMR_LINE,), {}, NOON) == []
-
-
-def test_every_permit_of_a_launch_is_one_that_the_decision_asked_for() -> None:
-    asks = asks_of(LIMITED, workflow(), RATE)
-    route = lines.route(asks, (), {}, NOON, None)
-    plan = launch.claim(met(), run(), facts(schedule=LIMITED), route, NOON)
-    assert [write.ask for write in plan if isinstance(write, TakePermit)] == list(asks)
+def test_c12_a_crowd_that_was_refused_together_comes_back_apart() -> None:
+    assert len({launch.backoff(5, f"run-{number}") for number in range(100)}) > 90

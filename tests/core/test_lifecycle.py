@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
 from chalicelib.core import lifecycle
 from chalicelib.core.calendar import DAY, HOUR, SECOND
 from chalicelib.core.model import Schedule
-from chalicelib.core.rows import Gate, Listing, Mode, Subscription, Timer, Version
-from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutGate, Write
-from tests.core.builders import CLEANED, NAME, NOON, PARTITION, TICK, WEATHER, all_of, any_of, gate, schedule
+from chalicelib.core.rows import Failures, Gate, Listing, Mode, Subscription, Timer, Version
+from chalicelib.core.writes import (
+    CloseGeneration,
+    CountRates,
+    CountStarts,
+    Create,
+    Delete,
+    Put,
+    PutGate,
+    Replace,
+    Write,
+)
+from tests.core.builders import ABSENT, CLEANED, NAME, NOON, PARTITION, TICK, WEATHER, all_of, any_of, gate, schedule
 
 ME = "alice"
 CLOSED = CloseGeneration(NAME, 7, NOON, NOON + 45 * DAY)
@@ -21,7 +31,17 @@ FULL: list[Schedule] = [
     schedule(all_of(*[PARTITION] * 44, TICK)),
     schedule(any_of(*[TICK] * 45)),
     schedule(any_of(*[CLEANED | {"statuses": ["STARTED", "COMPLETED", "FAILED", "KILLED"]}] * 11, TICK)),
-]
+    schedule(any_of(*[ABSENT] * 45)),
+    schedule(
+        all_of(*[PARTITION] * 24, TICK),
+        constraints=[
+            {"type": "fresh", "workflows": [f"a.b.w{number}" for number in range(20)], "within": "1d",
+             "on_unmet": "wait"},
+            {"type": "rate", "max": 1, "per": "day"},
+        ],
+        pause_after_failures=3,
+    ),
+]  # fmt: skip
 
 
 def put(new: Schedule, old: Schedule | None = None, before: Gate | None = None, enabled: bool | None = None) -> Any:
@@ -39,8 +59,14 @@ def key(write: Write) -> tuple[Any, ...]:
             return ("gate", after.schedule)
         case CloseGeneration(name, generation):
             return ("gathering", name, generation)
-        case Create(row) | Put(row) | Delete(row):
+        case CountRates(line):
+            return ("line", line)
+        case CountStarts(workflow):
+            return ("workflow", workflow)
+        case Create(row) | Put(row) | Delete(row) | Replace(row):
             match row:
+                case Failures():
+                    return ("failures", row.schedule)
                 case Version():
                     return ("version", row.schedule, row.version)
                 case Listing():
@@ -67,7 +93,7 @@ def rows(plan: list[Write], kind: type) -> list[tuple[str, Any]]:
 def test_l2_a_new_schedule_is_disabled_and_out_of_the_index(enabled: bool | None) -> None:
     after, plan = put(MIXED, enabled=enabled)
 
-    assert after == Gate(NAME, NOON, 1, "disabled", NOON, ME)
+    assert after == Gate(NAME, NOON, 1, "disabled", NOON, ME, since=NOON, mode_at=NOON)
     assert plan == [
         PutGate(after, None),
         Create(Version(NAME, 1, document(MIXED), NOON, ME)),
@@ -175,7 +201,7 @@ def test_l3_an_update_may_enable_or_disable_at_once() -> None:
 def test_l3_enabling_opens_a_generation_that_counts_only_what_comes_from_now_on() -> None:
     before = gate(mode="disabled")
     after, plan = lifecycle.enable(before, schedule(), NOON, ME)
-    assert after == Gate(NAME, NOON, 1, "enabled", NOON, ME)
+    assert after == Gate(NAME, NOON, 1, "enabled", NOON, ME, rev=2, since=NOON, mode_at=NOON)
     assert plan == [
         PutGate(after, before),
         CLOSED,
@@ -192,7 +218,7 @@ def test_t5_enabling_never_catches_up_on_fires() -> None:
 
 def test_l3_disabling_takes_the_schedule_out_of_the_index_and_closes_what_gathers() -> None:
     after, plan = lifecycle.disable(gate(), MIXED, NOON, ME)
-    assert after == Gate(NAME, 7, 1, "disabled", NOON, ME)
+    assert after == Gate(NAME, 7, 1, "disabled", NOON, ME, rev=2, mode_at=NOON)
     assert plan[:2] == [PutGate(after, gate()), CLOSED]
     removed = [key(Delete(row)) for row in lifecycle.subscriptions(gate(), MIXED, NOON)]
     assert [key(write) for write in plan[2:]] == [*removed, ("timer", NAME)]
@@ -230,21 +256,44 @@ def test_l3_each_enabling_has_a_generation_of_its_own() -> None:
     assert seen == [NOON, NOON + 1, NOON + 2, NOON + 3]
 
 
+ROOM = 4  # writes that a flow adds to a plan, such as the tombstone and the job that a drain sets apart
+
+
 @pytest.mark.parametrize("new", FULL)
 @pytest.mark.parametrize("old", FULL)
 def test_l5_a_plan_of_the_largest_triggers_names_no_row_twice_and_fits_into_a_transaction(
     old: Schedule, new: Schedule
 ) -> None:
+    timer = Timer(NAME, 7, 1, NOON, {"0": NOON}, rev=2)
+    urgent = new.model_copy(update={"priority": 9, "constraints": ()})
     plans = [
         put(new, enabled=True)[1],
         put(new, old, gate())[1],
         put(new, old, gate(), enabled=False)[1],
         put(new, old, gate(mode="disabled"), enabled=True)[1],
-        put(new.model_copy(update={"priority": 9}), new, gate())[1],
+        put(new, old, gate(mode="backlog"))[1],
+        put(new, old, gate(mode="completed"), enabled=True)[1],
+        put(urgent, new, gate())[1],
+        lifecycle.put(NAME, urgent, new, gate(), None, NOON, ME, carry=True, timer=timer)[1],
+        lifecycle.put(NAME, new, urgent, gate(), None, NOON, ME, carry=True, timer=timer)[1],
         lifecycle.enable(gate(mode="disabled"), old, NOON, ME)[1],
+        lifecycle.enable(gate(mode="completed"), old, NOON, ME)[1],
         lifecycle.disable(gate(), old, NOON, ME)[1],
         lifecycle.delete(gate(), old, NOON, ME)[1],
     ]
     for plan in plans:
-        assert len(plan) <= 100
+        assert len(plan) <= 100 - ROOM
+        assert len({key(write) for write in plan}) == len(plan)
+
+
+@pytest.mark.parametrize("made", FULL)
+@pytest.mark.parametrize("before", ["enabled", "hold", "backlog", "drain"])
+def test_l5_so_does_a_plan_that_pauses_or_resumes_them(before: Mode, made: Schedule) -> None:
+    pauses = [
+        lifecycle.pause(gate(mode=before), made, mode, stop, NOON, ME)[1]
+        for mode in get_args(lifecycle.PauseMode)
+        for stop in (True, False)
+    ]
+    for plan in [*pauses, lifecycle.resume(gate(mode=before), made, NOON, ME)[1]]:
+        assert len(plan) <= 100 - ROOM
         assert len({key(write) for write in plan}) == len(plan)

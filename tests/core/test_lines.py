@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from chalicelib.core import lines
 from chalicelib.core.calendar import SECOND, Instant
-from chalicelib.core.lines import LineState, Pace, Slots
+from chalicelib.core.lines import LineState, Log, Pace, Slots
 from tests.core.builders import EMR_LINE, LINE, NOON, brief, thorough
 
 PACE = Pace(EMR_LINE, SECOND, 3)
@@ -107,8 +107,15 @@ def test_c9_every_job_takes_its_lines_in_one_order_slots_before_pace_the_widest_
     assert all(lines.in_order(shuffled) == ASKS for shuffled in permutations(ASKS))
 
 
+def test_c5_logs_come_first_the_widest_last_for_what_waits_in_them_must_keep_no_slot() -> None:
+    hourly, daily = Log("rate:a.b.c:9/3600000", 9, 3_600_000), Log("rate:a.b.c:2/86400000", 2, 86_400_000, False)
+    first = (hourly, daily, ASKS[1], ASKS[3])
+    assert all(lines.in_order(shuffled) == first for shuffled in permutations(first))
+
+
 asks = st.one_of(
     st.builds(Slots, st.sampled_from(["workflow:a", "workflow:b", "pool:x"]), st.none() | st.integers(1, 3)),
+    st.builds(Log, st.sampled_from(["rate:a:1", "rate:a:2"]), st.integers(1, 3), st.integers(1, 5_000), st.booleans()),
     st.builds(Pace, st.sampled_from(["emr:a", "emr:b"]), st.integers(1, 5_000), st.integers(1, 20)),
 )
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chalicelib.core import match
+from chalicelib.core import gather, match
 from chalicelib.core.calendar import DAY, HOUR, MINUTE
-from chalicelib.core.match import Touch
+from chalicelib.core.gather import Touch
+from chalicelib.core.progress import Progress
 from chalicelib.core.rows import GATHERING, Event, Job, Subscription
-from chalicelib.core.triggers import Progress
 from tests.core.builders import (
     CLEANED,
     NAME,
@@ -36,7 +36,10 @@ SINCE_NOON = Subscription("partition:demo.flights", NAME, 7, 1, "0", NOON)
 
 def gathered(job: Job | None, *events: Event, now: int = NOON, leaves: tuple[str, ...] = ("0",), **fields: Any) -> Job:
     touches = [Touch(event, leaves) for event in events]
-    return match.gather(job, touches, schedule(**fields), SINCE_NOON, None, now)
+    grown = gather.gather(job, touches, schedule(**fields), SINCE_NOON, None, now)
+    assert grown.dropped is None
+    assert grown.job is not None
+    return grown.job
 
 
 # -- which partition an object belongs to --------------------------------------------------------------------------
@@ -266,6 +269,7 @@ def test_c11_events_that_arrive_while_a_met_job_waits_are_added_to_it() -> None:
 def test_t19_a_job_keeps_the_values_that_it_gathers_for() -> None:
     correlation = {"year": "2013", "day": "1/2"}
     touch = Touch(partition_event(), ("0",))
-    job = match.gather(None, [touch], schedule(by=["year", "day"]), SINCE_NOON, correlation, NOON)
+    job = gather.gather(None, [touch], schedule(by=["year", "day"]), SINCE_NOON, correlation, NOON).job
+    assert job is not None
     assert job.correlation == correlation
     assert job.place == "PENDING#2013/1%2F2"

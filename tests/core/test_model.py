@@ -70,6 +70,27 @@ def test_w1_a_workflow_is_attempted_once_unless_it_says_otherwise() -> None:
     assert made.properties == {}
 
 
+def test_c11_fires_and_matches_join_the_job_that_waits_unless_each_is_to_have_its_own() -> None:
+    assert Schedule.model_validate(SHORT).coalesce is True
+    assert Schedule.model_validate(SHORT | {"coalesce": False}).coalesce is False
+
+
+def test_l6_an_update_drops_what_has_gathered_unless_it_says_carry() -> None:
+    assert NewSchedule.model_validate(SHORT).on_update == "drop"
+    carrying = NewSchedule.model_validate(SHORT | {"on_update": "carry"})
+    assert carrying.definition() == Schedule.model_validate(SHORT), "a wish about the update is no part of what is kept"
+
+
+def test_l19_a_schedule_bears_any_number_of_failures_unless_it_says_how_many() -> None:
+    assert Schedule.model_validate(SHORT).pause_after_failures is None
+    assert Schedule.model_validate(SHORT | {"pause_after_failures": 3}).pause_after_failures == 3
+
+
+def test_t9_an_overwrite_does_not_count_unless_the_dataset_says_so() -> None:
+    assert dataset().count_overwrites is False
+    assert dataset(count_overwrites=True).count_overwrites is True
+
+
 def test_only_a_target_whose_runs_can_be_followed_has_a_lifecycle() -> None:
     assert Workflow.model_validate({"target": EMR}).target.has_lifecycle
     assert not Workflow.model_validate({"target": SQS}).target.has_lifecycle

@@ -10,7 +10,7 @@ from pydantic import BaseModel, ValidationError
 from chalicelib.core import errors
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.model import App, Dataset, NewSchedule, Schedule, Workflow
-from tests.core.builders import CLEANED, EMR, PARTITION, TICK, all_of
+from tests.core.builders import ABSENT, CLEANED, ELAPSED, EMR, PARTITION, QUIET, SIZE, TICK, all_of
 
 SHORT: dict[str, Any] = {"workflow": "clean", "trigger": {"type": "partition", "dataset": "flights"}}
 FLIGHTS: dict[str, Any] = {"bucket": "lake", "prefix": "raw/", "keys": ["day"]}
@@ -56,6 +56,10 @@ def test_a_field_that_is_unknown_is_refused_with_its_path(changed: dict[str, Any
         ({"trigger": CLEANED | {"statuses": ["DONE"]}}, "trigger.statuses.0", "'DONE'"),
         ({"constraints": [{"type": "concurrency", "max": 0}]}, "constraints.0.max", "0"),
         ({"trigger": 5}, "trigger", "5"),
+        ({"zone": "Mars/Base"}, "zone", "'Mars/Base'"),
+        ({"coalesce": "perhaps"}, "coalesce", "'perhaps'"),
+        ({"on_update": "keep"}, "on_update", "'keep'"),
+        ({"pause_after_failures": 0}, "pause_after_failures", "0"),
     ],
 )
 def test_a_value_of_the_wrong_kind_is_refused_with_its_path_and_itself(
@@ -70,7 +74,8 @@ def test_a_value_of_the_wrong_kind_is_refused_with_its_path_and_itself(
 def test_a_trigger_of_an_unknown_type_is_refused_naming_the_types(trigger: dict[str, Any]) -> None:
     error = refused_schedule(trigger=trigger)
     assert error.field == "trigger"
-    expected = "expected an object whose type is one of time, partition, program_status, all, any"
+    leaves = "time, partition, size, program_status, event, quiet, elapsed, absent"
+    expected = f"expected an object whose type is one of {leaves}, all, any, at_least"
     assert error.message == f"{expected}, got {trigger!r}"
 
 
@@ -131,6 +136,11 @@ def test_t8_a_done_flag_is_the_name_of_one_object(flag: str) -> None:
     assert refused(Dataset, FLIGHTS | {"ready": {"done_flag": flag}}).field == "ready.done_flag"
 
 
+def test_t8_a_partition_is_ready_by_a_flag_or_by_a_manifest_and_not_by_both() -> None:
+    error = refused(Dataset, FLIGHTS | {"ready": {"done_flag": "_SUCCESS", "manifest": "files.json"}})
+    assert (error.field, error.message) == ("ready", "expected either a done_flag or a manifest, got 'both'")
+
+
 @pytest.mark.parametrize("entry", ["job.py", "s3://bucket", "s3:///job.py", "https://x/job.py"])
 def test_an_emr_target_names_its_program_in_s3(entry: str) -> None:
     assert refused(Workflow, {"target": EMR | {"entry_point": entry}}).field == "target.entry_point"
@@ -152,7 +162,10 @@ def test_t19_correlation_keys_go_with_no_time_leaf() -> None:
     error = refused_schedule(trigger=all_of(PARTITION, TICK), by=["day"])
     assert error.field == "by"
     assert "(T19)" in error.message
-    assert error.hint == "a fire time belongs to no partition; use two schedules"
+    assert error.hint == "a time belongs to no partition; use two schedules"
+    for timed in (ELAPSED, ABSENT):
+        assert refused_schedule(trigger=all_of(PARTITION, timed), by=["day"]).field == "by"
+    assert Schedule.model_validate(SHORT | {"trigger": all_of(QUIET, SIZE), "by": ["day"]}).by == ("day",)
 
 
 def test_l5_a_schedule_of_more_than_45_leaves_is_refused() -> None:

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chalicelib.core import triggers
+from chalicelib.core import leaves, triggers
 from chalicelib.core.calendar import MINUTE
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.triggers import Progress
+from chalicelib.core.progress import Progress
 from tests.core.builders import CLEANED, NOON, PARTITION, TICK, WEATHER, all_of, any_of, brief, thorough, trigger
 
 FOUR = {**PARTITION, "count": 4}
@@ -27,11 +27,11 @@ def came(count: int = 1, first: int = NOON, last: int = NOON) -> Progress:
 def is_met(document: dict[str, Any], **progress: int) -> bool:
     """Leaf numbers are given as ``l0``, ``l1``, ...: how many events each has gathered."""
     gathered = {leaf.removeprefix("l"): came(count) for leaf, count in progress.items()}
-    return triggers.evaluate(trigger(document), gathered).met
+    return triggers.evaluate(trigger(document), gathered, NOON).met
 
 
 def why(document: dict[str, Any], progress: dict[str, Progress]) -> str:
-    return triggers.evaluate(trigger(document), progress).why
+    return triggers.evaluate(trigger(document), progress, NOON).why
 
 
 leaf_documents = st.sampled_from([PARTITION, FOUR, WEATHER, CLEANED, TWICE, TICK])
@@ -61,7 +61,7 @@ def test_leaves_are_numbered_in_reading_order() -> None:
         ("3", "partition"),
         ("4", "partition"),
     ]
-    assert [leaf.id for leaf in triggers.time_leaves(tree)] == ["2"]
+    assert [leaf.id for leaf in triggers.timed_leaves(tree)] == ["2"]
 
 
 def test_only_a_single_time_leaf_needs_no_gathering() -> None:
@@ -134,7 +134,7 @@ def test_t14_a_tree_is_met_as_its_groups_and_counts_say(
 
     tree = trigger(document)
     assert len(triggers.leaves(tree)) <= 13
-    assert triggers.evaluate(tree, progress).met == truth(document)
+    assert triggers.evaluate(tree, progress, NOON).met == truth(document)
 
 
 @given(tree_documents, gatherings, gatherings)
@@ -146,7 +146,7 @@ def test_t14_more_events_never_unmeet_a_trigger(
         leaf: before[leaf].plus(extra.count, extra.last_at) if leaf in before else extra for leaf, extra in more.items()
     }
     tree = trigger(document)
-    assert triggers.evaluate(tree, after).met >= triggers.evaluate(tree, before).met
+    assert triggers.evaluate(tree, after, NOON).met >= triggers.evaluate(tree, before, NOON).met
 
 
 @given(st.lists(st.tuples(st.integers(1, 9), st.integers(0, 99)), min_size=1))
@@ -195,7 +195,7 @@ def test_a_met_trigger_says_what_came() -> None:
 def test_a_trigger_that_waits_always_names_something_that_is_missing(
     document: dict[str, Any], progress: dict[str, Progress]
 ) -> None:
-    verdict = triggers.evaluate(trigger(document), progress)
+    verdict = triggers.evaluate(trigger(document), progress, NOON)
     if not verdict.met:
         assert verdict.missing
         assert all(verdict.missing)
@@ -214,10 +214,10 @@ def test_a_trigger_is_described_in_words() -> None:
 
 def test_t15_a_leaf_is_found_by_the_key_of_its_events() -> None:
     def keys(document: dict[str, Any]) -> tuple[str, ...]:
-        return triggers.event_keys(triggers.leaves(trigger(document))[0].trigger)
+        return leaves.event_keys(triggers.leaves(trigger(document))[0].trigger)
 
-    assert keys(PARTITION) == (triggers.partition_key("demo.flights"),) == ("partition:demo.flights",)
-    assert keys(CLEANED) == (triggers.status_key("demo.flights.clean", "COMPLETED"),)
+    assert keys(PARTITION) == (leaves.partition_key("demo.flights"),) == ("partition:demo.flights",)
+    assert keys(CLEANED) == (leaves.status_key("demo.flights.clean", "COMPLETED"),)
     assert keys(TWICE) == ("status:demo.flights.clean:FAILED", "status:demo.flights.clean:KILLED")
     assert keys({**CLEANED, "statuses": ["FAILED", "FAILED"]}) == ("status:demo.flights.clean:FAILED",)
     assert keys(TICK) == ()

@@ -8,9 +8,9 @@ from typing import Any
 from chalicelib.core import lifecycle
 from chalicelib.core.launch import Never
 from chalicelib.core.rows import GATHERING
+from chalicelib.core.sweep import ref_of
 from chalicelib.core.writes import Put
 from chalicelib.flow import schedules, serve
-from chalicelib.flow.apply import ref_of
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights, full
 

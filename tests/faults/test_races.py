@@ -10,10 +10,13 @@ from dataclasses import replace
 
 import pytest
 
+from chalicelib.core.calendar import MINUTE
 from chalicelib.core.match import partition_event
+from chalicelib.core.rows import Run
 from chalicelib.flow.apply import apply_event
 from chalicelib.flow.check import check_job
 from chalicelib.flow.emit import emit_due
+from chalicelib.flow.serve import serve
 from infra.local.endpoints import Endpoints
 from tests.support import tables
 from tests.support.schedules import at, at_most, partitions
@@ -22,6 +25,8 @@ from tests.support.world import World, day, flights
 pytestmark = pytest.mark.cloud
 
 LINE = "workflow:demo.flights.clean"
+GROUP = "group:demo.cluster"
+RATE = "rate:demo.flights.clean:2/600000"
 
 
 @pytest.fixture
@@ -46,6 +51,22 @@ def together(*acts: Callable[[], object]) -> list[object]:
         return [future.result() for future in [pool.submit(run, act) for act in acts]]
 
 
+def checks(world: World, *names: str) -> list[Callable[[], object]]:
+    """A check of each job of these schedules that does not queue yet."""
+    jobs = [job for name in names for job in world.jobs(name) if not job.waits_at]
+    places = [(job.schedule, job.generation, job.place) for job in jobs]
+    return [lambda place=place: check_job(world.ports, place) for place in places]  # type: ignore[misc]
+
+
+def started(world: World, *names: str) -> list[Run]:
+    return sorted((run for name in names for run in world.runs(name)), key=lambda run: run.claimed_at)
+
+
+def gaps(runs: list[Run], apart: int) -> int:
+    """The shortest time between a start and the n-th after it."""
+    return min(later.claimed_at - run.claimed_at for run, later in zip(runs, runs[apart:], strict=False))
+
+
 def test_c9_two_schedules_racing_for_one_slot_never_exceed_it(world: World) -> None:
     schedules = {"a": partitions(by=["day"], **at_most(1)), "b": partitions(by=["day"], **at_most(1))}
     world.deploy(flights(schedules))
@@ -67,6 +88,87 @@ def test_c9_two_schedules_racing_for_one_slot_never_exceed_it(world: World) -> N
         world.settle()
     assert sorted(len(world.runs(name)) for name in schedules) == [8, 8]
     assert (world.line(LINE).active, world.line(LINE).waiters) == (0, 0)
+
+
+def test_c5_two_schedules_racing_for_one_rate_never_exceed_it(world: World) -> None:
+    rate = {"constraints": [{"type": "rate", "max": 2, "per": "10m"}]}
+    world.deploy(flights({name: partitions(by=["day"], **rate) for name in ("a", "b")}))
+    for number in range(1, 5):
+        world.upload(day(number))
+
+    for starts in (2, 4, 6, 8):
+        together(*checks(world, "a", "b"), *([lambda: serve(world.ports, RATE)] * 3))
+        world.settle()
+        assert len(started(world, "a", "b")) == starts
+        world.finish()
+        world.clock.pass_by("10m")
+    line = world.line(RATE)
+    assert line.waiters == 0
+    assert gaps(started(world, "a", "b"), 2) >= 10 * MINUTE
+
+
+@pytest.mark.parametrize("of", ["success", "any"])
+def test_c4_jobs_racing_behind_one_gap_start_one_by_one(world: World, of: str) -> None:
+    gap = {"constraints": [{"type": "since_last_run", "at_least": "5m", "of": of, "on_unmet": "wait"}]}
+    world.deploy(flights({name: partitions(by=["day"], **gap) for name in ("a", "b")}))
+    for number in range(1, 4):
+        world.upload(day(number))
+
+    for starts in range(1, 7):
+        together(*checks(world, "a", "b"))
+        assert len(started(world, "a", "b")) == starts
+        world.finish()
+        world.hints.sent = []
+        world.clock.pass_by("5m")
+    assert gaps(started(world, "a", "b"), 1) >= 5 * MINUTE
+
+
+def test_c1_two_workflows_racing_for_one_group_never_exceed_it(world: World) -> None:
+    group = {"constraints": [{"type": "concurrency", "max": 2, "group": "cluster", "on_unmet": "wait"}]}
+    world.deploy(flights({name: partitions(workflow=name, by=["day"], **group) for name in ("clean", "join")}))
+    for number in range(1, 5):
+        world.upload(day(number))
+
+    for ended in (0, 2, 4, 6):
+        together(*checks(world, "clean", "join"), *([lambda: serve(world.ports, GROUP)] * 3))
+        world.settle()
+        runs = started(world, "clean", "join")
+        assert len([run for run in runs if run.state == "STARTING"]) == 2
+        assert len(runs) == ended + 2
+        line = world.line(GROUP)
+        assert (line.active, line.waiters) == (2, 6 - ended)
+        world.finish()
+    assert (world.line(GROUP).active, world.line(GROUP).waiters) == (0, 0)
+
+
+def test_l4_a_resume_racing_with_checks_and_ends_leaves_no_job_asleep(world: World) -> None:
+    world.deploy(flights({"a": partitions(by=["day"], **at_most(2))}))
+    for number in range(1, 4):
+        world.upload(day(number))
+    world.settle()
+    for number in range(4, 7):
+        world.upload(day(number))
+    world.pause("a")
+
+    together(*checks(world, "a"), lambda: world.resume("a"), world.finish, lambda: serve(world.ports, LINE))
+    for _ in range(4):
+        world.settle()
+        world.finish()
+    world.settle()
+
+    assert [run.state for run in world.runs("a")] == ["SUCCEEDED"] * 6
+    assert (world.line(LINE).active, world.line(LINE).waiters) == (0, 0)
+
+
+def test_t11_one_event_posted_side_by_side_counts_once(world: World) -> None:
+    event = {"workflow": "clean", "enabled": True, "trigger": {"type": "event", "event": "order", "count": 100}}
+    world.deploy(flights(dict.fromkeys(("a", "b"), event)))
+
+    together(*[lambda source=source: world.post("order", source) for source in ("o1", "o2", "o3")] * 4)
+
+    for name in ("a", "b"):
+        [job] = world.jobs(name)
+        assert job.leaves["0"].count == 3
 
 
 def test_w10_many_checkers_of_one_job_make_one_run_and_one_start(world: World) -> None:

@@ -138,7 +138,14 @@ def test_tls_is_asked_for_unless_the_api_is_an_emulator(template: dict[str, Any]
 
 @pytest.mark.parametrize(
     ("function", "memory", "timeout"),
-    [("APIHandler", 512, 29), ("Tick", 1024, 60), ("Objects", 512, 60), ("Check", 1024, 120), ("RunState", 512, 60)],
+    [
+        ("APIHandler", 512, 29),
+        ("Tick", 1024, 60),
+        ("Objects", 512, 60),
+        ("Check", 1024, 120),
+        ("RunState", 512, 60),
+        ("Custom", 512, 60),
+    ],
 )
 def test_lambdas(resources: dict[str, Any], function: str, memory: int, timeout: int) -> None:
     properties = resources[function]["Properties"]
@@ -159,6 +166,7 @@ def test_every_lambda_knows_its_surroundings(template: dict[str, Any]) -> None:
         "SLUICE_CONTROL_BUCKET",
         "SLUICE_EMR_APPLICATION_ID",
         "SLUICE_EMR_JOB_ROLE_ARN",
+        "SLUICE_UPDATE_SCHEDULES",
         "POWERTOOLS_SERVICE_NAME",
         "AWS_ENDPOINT_URL",
         "AWS_ENDPOINT_URL_EMR_SERVERLESS",
@@ -194,12 +202,18 @@ def test_the_minute_tick(resources: dict[str, Any]) -> None:
     assert (event["Type"], event["Properties"]["Schedule"]) == ("Schedule", "rate(1 minute)")
 
 
-def test_a_state_change_that_cannot_be_applied_is_kept(resources: dict[str, Any]) -> None:
-    properties = resources["RunState"]["Properties"]
-    kept = {"Fn::GetAtt": ["RunStateDeadLetters", "Arn"]}
+@pytest.mark.parametrize("function", ["RunState", "Custom"])
+def test_an_event_that_cannot_be_applied_is_kept(resources: dict[str, Any], function: str) -> None:
+    properties = resources[function]["Properties"]
+    kept = {"Fn::GetAtt": [f"{function}DeadLetters", "Arn"]}
     assert properties["EventInvokeConfig"]["DestinationConfig"]["OnFailure"] == {"Type": "SQS", "Destination": kept}
     (event,) = properties["Events"].values()
     assert event["Properties"]["DeadLetterConfig"] == {"Arn": kept}
+
+
+def test_t11_custom_events_name_their_namespace_in_the_source(resources: dict[str, Any]) -> None:
+    (event,) = resources["Custom"]["Properties"]["Events"].values()
+    assert (event["Type"], event["Properties"]["Pattern"]) == ("CloudWatchEvent", {"source": [{"prefix": "sluice/"}]})
 
 
 def test_outputs(template: dict[str, Any]) -> None:

@@ -18,22 +18,35 @@ class Crash(BaseException):
 
 
 class CrashPoints:
-    """Counts effects, dies after the one it is armed for, and remembers what kinds of effects it saw."""
+    """Counts effects, dies after the one (or each of those) it is armed for, and remembers the kinds it saw.
+
+    ``forms`` are the writes and the ways in which they were used, such as ``GiveBack ended``. ``in_act`` is how many
+    effects there were until the recovery began.
+    """
 
     def __init__(self) -> None:
         self.armed = False
         self.count = 0
-        self.die_after: int | None = None
+        self.die_after: int | Sequence[int] | None = None
         self.names: list[str] = []
-        self.seen: set[type] = set()
+        self.forms: set[str] = set()
+        self.in_act: int | None = None
 
     def effect(self, name: str) -> None:
         if not self.armed:
             return
         self.count += 1
         self.names.append(name)
-        if self.count == self.die_after:
+        deadly = self.die_after if isinstance(self.die_after, Sequence) else (self.die_after,)
+        if self.count in deadly:
             raise Crash(name)
+
+    def writes(self, writes: Sequence[Write]) -> None:
+        if self.armed:
+            self.forms |= {form for write in writes for form in _forms(write)}
+
+    def ends_act(self) -> None:
+        self.in_act = self.count
 
 
 class CrashingLedger:
@@ -43,13 +56,13 @@ class CrashingLedger:
     def commit(self, writes: Sequence[Write]) -> Refused | None:
         refused: Refused | None = self._inner.commit(writes)
         if refused is None:
-            self._points.seen |= {type(write) for write in writes} if self._points.armed else set()
+            self._points.writes(writes)
             self._points.effect(f"commit({', '.join(_name(write) for write in writes)})")
         return refused
 
     def put_all(self, writes: Sequence[Put]) -> None:
         self._inner.put_all(writes)
-        self._points.seen |= {Put} if self._points.armed else set()
+        self._points.writes(writes)
         self._points.effect(f"put_all({len(writes)} of {_name(writes[0]) if writes else 'nothing'})")
 
 
@@ -112,6 +125,13 @@ def redelivered(act: Callable[[], Any]) -> None:
     """An invocation that its queue repeats until it comes through."""
     while lost(act):
         pass
+
+
+def _forms(write: Any) -> list[str]:
+    """A kind of write, and each of its options that is used."""
+    kind = type(write).__name__
+    options = ("over", "exact", "begins", "from_queue", "ended", "wake_at")
+    return [kind, *(f"{kind} {option}" for option in options if getattr(write, option, None) not in (None, False))]
 
 
 def _name(write: Any) -> str:

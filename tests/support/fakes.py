@@ -131,6 +131,7 @@ class MemoryPayloads:
     def __init__(self) -> None:
         self.contexts: dict[str, str] = {}
         self.manifests: dict[str, list[Mapping[str, Any]]] = {}
+        self.deployments: dict[str, Any] = {}
 
     def context_uri(self, run_id: str) -> str:
         return f"s3://control/context/{run_id}.json"
@@ -145,3 +146,22 @@ class MemoryPayloads:
     def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
         self.manifests[run_id] = list(events)
         return f"s3://control/manifests/{run_id}.jsonl"
+
+    def deployment_uri(self, app: str, digest: str) -> str:
+        return f"s3://control/deployments/{app}/{digest}.json"
+
+    def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
+        self.deployments[self.deployment_uri(app, digest)] = json.loads(json.dumps(document))
+
+
+class MemoryLake:
+    """The objects of all buckets: what was uploaded is there at once, as in S3."""
+
+    def __init__(self) -> None:
+        self.objects: dict[tuple[str, str], str] = {}
+
+    def text(self, bucket: str, key: str) -> str | None:
+        return self.objects.get((bucket, key))
+
+    def names(self, bucket: str, prefix: str) -> frozenset[str]:
+        return frozenset(key for where, key in self.objects if where == bucket and key.startswith(prefix))

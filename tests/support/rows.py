@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core.rows import Event, Gate, Job, Marker, Run, StartRequest
+from chalicelib.core.rows import Event, Gate, Job, Marker, Posted, Run, SizedObject, StartRequest
 from tests.support.clock import NOON
 
 SCHEDULE = "demo.flights.clean"
@@ -30,6 +30,17 @@ def event(event_id: str = "e1", **fields: Any) -> Event:
 
 def marker(event_id: str = "e1", job_id: str = "j1") -> Marker:
     return Marker(SCHEDULE, GENERATION, event(event_id), job_id, NOON)
+
+
+def sized(object_key: str = "raw/a/day=1/x", **fields: Any) -> SizedObject:
+    told = event(object_key, kind="size", key="size:demo.flights", size=5 * 10**9)
+    return replace(SizedObject("demo.flights", object_key, "etag", told, wake_at=NOON), **fields)
+
+
+def posted(event_id: str = "p1", **fields: Any) -> Posted:
+    payload = {"total": 1.5, "deep": {"list": [1, None, "ü"]}}
+    told = event(event_id, kind="event", key="event:demo:closed", partition=None, payload=payload)
+    return replace(Posted(told, wake_at=NOON, expires_at=NOON), **fields)
 
 
 def run(run_id: str = "r1", **fields: Any) -> Run:

@@ -15,11 +15,11 @@ from chalicelib.aws.runs import DynamoRuns, DynamoWakes
 from chalicelib.aws.table import Dynamo
 from chalicelib.core.model import App, NewSchedule
 from chalicelib.core.rows import Job, Record, Run
-from chalicelib.flow import attend, complete, definitions, deploy, emit, match, schedules, sweep
+from chalicelib.flow import attend, complete, definitions, deploy, emit, events, match, pauses, schedules, sweep
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 from tests.support.clock import HandClock
-from tests.support.fakes import APPLICATION, FakeTargets, MemoryHints, MemoryPayloads
+from tests.support.fakes import APPLICATION, FakeTargets, MemoryHints, MemoryLake, MemoryPayloads
 
 MOST_ROUNDS = 200
 EMR = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
@@ -41,9 +41,11 @@ def settings(names: dict[str, str], **tuned: Any) -> Settings:
 class World:
     def __init__(self, client: Any, names: dict[str, str], **tuned: Any) -> None:
         self.clock = HandClock()
+        self.posted = 0
         self.hints = MemoryHints()
         self.targets = FakeTargets(self.clock)
         self.payloads = MemoryPayloads()
+        self.lake = MemoryLake()
         made = settings(names, **tuned)
         dynamo = Dynamo(client, made)
         self.ports = Ports(
@@ -56,6 +58,7 @@ class World:
             hints=self.hints,
             targets=self.targets,
             payloads=self.payloads,
+            lake=self.lake,
             settings=made,
         )
 
@@ -74,6 +77,12 @@ class World:
     def disable(self, name: str) -> None:
         schedules.disable(self.ports, full(name), "tester")
 
+    def pause(self, name: str, mode: Any = "hold", stop_timeouts: bool = False) -> None:
+        pauses.pause(self.ports, full(name), mode, "tester", stop_timeouts)
+
+    def resume(self, name: str) -> None:
+        pauses.resume(self.ports, full(name), "tester")
+
     def delete(self, name: str) -> None:
         schedules.delete(self.ports, full(name), "tester")
 
@@ -82,8 +91,15 @@ class World:
 
     # -- what the outside does -----------------------------------------------------------------------------------
 
-    def upload(self, key: str, bucket: str = "lake-bucket") -> str:
-        return match.match_object(self.ports, match.ObjectCreated(bucket, key, self.clock.now()))
+    def upload(self, key: str, bucket: str = "lake-bucket", size: int = 0, etag: str = "", text: str = "") -> str:
+        """An object is put, and its notification arrives."""
+        self.lake.objects[bucket, key] = text
+        return match.match_object(self.ports, match.ObjectCreated(bucket, key, self.clock.now(), size, etag))
+
+    def post(self, kind: str, source: str = "", namespace: str = "demo", **payload: Any) -> None:
+        """A custom event is posted; without a source each is one of its own."""
+        self.posted += 1
+        events.post(self.ports, namespace, [events.Envelope(kind, source or f"n{self.posted}", payload)])
 
     def emr_says(self, job_run_id: str, state: str, details: str = "") -> str:
         """EMR's run reaches a state, and its event arrives."""
@@ -122,6 +138,7 @@ class World:
 
     def tick(self) -> None:
         emit.emit_due(self.ports)
+        sweep.hint_soon(self.ports)
         sweep.sweep_all(self.ports)
         self.settle()
 

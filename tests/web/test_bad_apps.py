@@ -7,6 +7,10 @@ import pytest
 from tests.web.conftest import APP, NS, Api
 from tests.web.wrong import DATASET, EMR, WORKFLOW, after, partition, refused, schedule, time
 
+# What lives in the standing app, and would be removed by a document that did not name it.
+LIVING = {"notify": WORKFLOW, "clean": {"target": EMR}, "refine": {"target": EMR}}
+CHAINED = {"workflow": "clean", "enabled": True, "trigger": after("refine")}
+
 
 @pytest.mark.parametrize(
     ("third", "code", "field"),
@@ -28,8 +32,8 @@ def test_an_app_whose_third_schedule_is_wrong_stores_nothing_at_all(
     document = {
         "description": "new",
         "datasets": {"fresh": {"bucket": "lake", "prefix": "fresh/", "keys": ["day"]}},
-        "workflows": {"loop": {"target": EMR}},
-        "schedules": {"first": schedule(trigger=partition("fresh")), "second": schedule(), "third": third},
+        "workflows": LIVING | {"loop": {"target": EMR}},
+        "schedules": {"first": schedule(trigger=partition("fresh")), "chained": CHAINED, "third": third},
     }
     error = refused(standing, 400, "PUT", APP + query, document)
     assert (error["code"], error["field"]) == (code, field)
@@ -65,7 +69,7 @@ def test_an_app_with_a_prefix_that_is_taken_stores_nothing(
 def test_a_deployment_means_its_own_parts_too(standing: Api) -> None:
     document = {
         "datasets": {"orders": DATASET},
-        "workflows": {"ship": WORKFLOW},
+        "workflows": LIVING | {"ship": WORKFLOW},
         "schedules": {"a": schedule(trigger=partition("ordres"))},
     }
     assert refused(standing, 400, "PUT", APP, document)["hint"] == "did you mean 'demo.orders'?"
@@ -87,8 +91,25 @@ def test_a_wrong_app_is_refused(standing: Api, document: dict[str, Any], field: 
     assert refused(standing, 400, "PUT", APP, document)["field"].startswith(field)
 
 
+@pytest.mark.parametrize(
+    ("third", "field"),
+    [(schedule(workflow="clean"), "workflow"), ({"workflow": "notify", "trigger": after("clean")}, "trigger")],
+)
+@pytest.mark.parametrize("query", ["", "?update_schedules=false"])
+def test_a_schedule_of_a_workflow_that_its_document_forgot_is_refused(
+    standing: Api, third: Any, field: str, query: str
+) -> None:
+    """`clean` lives, so its name is right; but the document would remove it."""
+    document = {"workflows": {"notify": WORKFLOW}, "schedules": {"third": third}}
+    error = refused(standing, 400, "PUT", APP + query, document)
+    assert (error["code"], error["field"]) == ("unknown_reference", f"schedules.third.{field}")
+    assert error["message"] == "expected a workflow that the document names, got 'demo.flights.clean'"
+    assert str(error["hint"]).startswith("add it to the workflows of the document")
+
+
 def test_a_flag_is_true_or_false(standing: Api) -> None:
-    for text in ("yes", "1", "True", ""):
-        error = refused(standing, 400, "PUT", f"{APP}?dry_run={text}", {"owner": "new"})
-        assert (error["field"], error["message"]) == ("dry_run", f"expected true or false, got {text!r}")
+    for name in ("dry_run", "update_schedules"):
+        for text in ("yes", "1", "True", ""):
+            error = refused(standing, 400, "PUT", f"{APP}?{name}={text}", {"owner": "new"})
+            assert (error["field"], error["message"]) == (name, f"expected true or false, got {text!r}")
     assert refused(standing, 400, "PUT", f"{APP}?dryrun=true", {"owner": "new"})["field"] == "dryrun"

@@ -7,7 +7,12 @@ import pytest
 from tests.web.conftest import APP, KEYS, NS, WEEKDAYS, Api
 from tests.web.wrong import DATASET, EMR, ONE, WORKFLOW, after, partition, refused, schedule, time
 
-CRON = "expected a 5-field cron expression such as '0 5 * * mon-fri', a macro such as @daily, or '@every 1h30m', got "
+CRON = (
+    "expected a 5-field cron expression such as '0 5 * * mon-fri', a macro such as @daily, "
+    "'@every 1h30m', or 'R4/PT3S', got "
+)
+TRIGGERS = "time, partition, size, program_status, event, quiet, elapsed, absent, all, any, at_least"
+CONSTRAINTS = "concurrency, delay, time_window, since_last_run, rate, fresh"
 
 
 @pytest.mark.parametrize(
@@ -49,10 +54,10 @@ CRON = "expected a 5-field cron expression such as '0 5 * * mon-fri', a macro su
          "expected a concurrency constraint only for a target with a lifecycle, got 'one for a sqs target"),
         (schedule(constraints=[{"type": "concurrency", "max": 0}]), "invalid", "constraints.0.max", ""),
         (schedule(constraints=[{"type": "quiet_hours"}]), "invalid", "constraints.0",
-         "expected an object whose type is one of concurrency, got "),
+         f"expected an object whose type is one of {CONSTRAINTS}, got "),
         (schedule(trigger={"type": "moon"}), "invalid", "trigger",
-         "expected an object whose type is one of time, partition, program_status, all, any, got {'type': 'moon'}"),
-        (schedule(trigger="0 5 * * *"), "invalid", "trigger", "expected an object whose type is one of time, "),
+         f"expected an object whose type is one of {TRIGGERS}, got {{'type': 'moon'}}"),
+        (schedule(trigger="0 5 * * *"), "invalid", "trigger", f"expected an object whose type is one of {TRIGGERS}, "),
         (schedule(trigger={"type": "all", "triggers": []}), "invalid", "trigger.triggers", ""),
         (schedule(trigger={"type": "any", "triggers": [WEEKDAYS, partition("flights", count=0)]}), "invalid",
          "trigger.triggers.1.count", ""),

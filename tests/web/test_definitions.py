@@ -14,7 +14,6 @@ WORKFLOW = {"target": {"type": "sqs", "queue_url": "https://sqs.example/target"}
     ("path", "body", "change"),
     [
         ("/v1/namespaces/other", {}, {"owner": "ops"}),
-        (f"{NS}/apps/orders", {}, {"description": "orders"}),
         (f"{APP}/workflows/ship", WORKFLOW, {"priority": 9}),
         (f"{NS}/datasets/orders", DATASET, {"prefix": "raw/orders-v2/"}),
     ],
@@ -23,7 +22,7 @@ def test_a_document_lives_from_its_creation_to_its_deletion(
     api: Api, path: str, body: dict[str, Any], change: dict[str, Any]
 ) -> None:
     created = api.send("PUT", path, body)
-    assert created.status_code == (200 if "/apps/orders" in path else 201)
+    assert created.status_code == 201
     collection = path.rpartition("/")[0]
     assert api.get(path)["name"] in [item["name"] for item in api.get(collection)["items"]]
 
@@ -59,7 +58,6 @@ def test_lake_stands_for_the_bucket_of_the_installation(api: Api) -> None:
     ("path", "referrers"),
     [
         (NS, ["demo.flights", "demo.weather"]),
-        (APP, ["demo.flights.clean", "demo.flights.nightly"]),
         (f"{NS}/datasets/flights", ["schedule demo.flights.nightly"]),
         (f"{APP}/workflows/notify", ["schedule demo.flights.nightly"]),
         (f"{APP}/workflows/clean", ["schedule demo.flights.after"]),
@@ -168,14 +166,14 @@ PARTS = ["app demo.orders", "dataset demo.orders", "workflow demo.orders.ship", 
 
 def test_a_deployment_reports_what_it_did_to_each_part(api: Api) -> None:
     path = f"{NS}/apps/orders"
-    report = {"name": "demo.orders", "created": [], "replaced": [], "unchanged": []}
+    report = {"name": "demo.orders", "created": [], "replaced": [], "kept": [], "deleted": [], "untouched": []}
 
     assert api.put(path, ORDERS) == report | {"created": PARTS}
     before = api.everything()
-    assert api.put(path, ORDERS) == report | {"unchanged": PARTS}
+    assert api.put(path, ORDERS) == report | {"kept": PARTS}
     assert api.everything() == before
     changed = ORDERS | {"workflows": {"ship": WORKFLOW | {"priority": 9}}}
-    assert api.put(path, changed) == report | {"unchanged": [*PARTS[:2], PARTS[3]], "replaced": [PARTS[2]]}
+    assert api.put(path, changed) == report | {"kept": [*PARTS[:2], PARTS[3]], "replaced": [PARTS[2]]}
     assert api.get(f"{path}/workflows/ship")["priority"] == 9
     assert api.get(f"{path}/schedules/daily")["enabled"] is True
 
@@ -188,7 +186,7 @@ def test_a_dry_run_tells_the_same_and_stores_nothing(api: Api) -> None:
     assert foreseen == api.put(f"{path}?dry_run=false", ORDERS)
 
     before = api.everything()
-    assert api.put(f"{path}?dry_run=true", ORDERS)["unchanged"] == PARTS
+    assert api.put(f"{path}?dry_run=true", ORDERS)["kept"] == PARTS
     assert api.everything() == before
 
 
@@ -199,7 +197,7 @@ def test_a_document_may_hand_a_prefix_from_one_dataset_to_another(api: Api) -> N
 
 
 def test_an_app_says_where_it_belongs_or_says_nothing(api: Api) -> None:
-    api.put(APP, {"namespace": "demo", "app": "flights"})
+    api.put(f"{APP}?dry_run=true", {"namespace": "demo", "app": "flights"})
     error = api.refused(400, "PUT", APP, {"namespace": "demo", "app": "fligths"})
     assert (error["field"], error["message"]) == ("app", "expected 'flights', as the path says, got 'fligths'")
 
@@ -211,16 +209,21 @@ def after(workflow: str) -> dict[str, str]:
     return {"type": "program_status", "workflow": workflow}
 
 
+def spark(name: str) -> dict[str, Any]:
+    return {"target": {"type": "emr_serverless", "entry_point": f"s3://code/{name}.py"}}
+
+
 def circle(**enabled: Any) -> dict[str, Any]:
     """Two schedules, each of which starts the other's workflow."""
     there = {"workflow": "clean", "trigger": after("refine")}
     back = {"workflow": "refine", "trigger": after("clean")}
-    return {"schedules": {"there": there | enabled, "back": back | enabled}}
+    workflows = {"clean": spark("clean"), "refine": spark("refine"), "notify": WORKFLOW}
+    return {"workflows": workflows, "schedules": {"there": there | enabled, "back": back | enabled}}
 
 
 def test_a_circle_of_schedules_that_stay_enabled_stores_nothing(api: Api) -> None:
     """A document that leaves `enabled` out keeps what is enabled so, and that is what would go round."""
-    api.put(f"{APP}/workflows/refine", {"target": {"type": "emr_serverless", "entry_point": "s3://code/refine.py"}})
+    api.put(f"{APP}/workflows/refine", spark("refine"))
     for name, workflow in [("there", "clean"), ("back", "refine")]:
         api.schedule(name, workflow=workflow, enabled=True)
     before = api.everything()
@@ -233,9 +236,9 @@ def test_a_circle_of_schedules_that_stay_enabled_stores_nothing(api: Api) -> Non
 
 def test_a_document_may_turn_a_chain_around(api: Api) -> None:
     """Halfway through, old and new together are a circle; what counts is how it ends."""
-    api.put(f"{APP}/workflows/refine", {"target": {"type": "emr_serverless", "entry_point": "s3://code/refine.py"}})
+    api.put(f"{APP}/workflows/refine", spark("refine"))
     api.schedule("there", workflow="clean", trigger=after("refine"), enabled=True)
-    turned = {"schedules": {"back": circle()["schedules"]["back"] | {"enabled": True}}}
+    turned = circle(enabled=True)
     turned["schedules"]["there"] = {"workflow": "clean", "trigger": {"type": "partition", "dataset": "flights"}}
 
     api.put(APP, turned)

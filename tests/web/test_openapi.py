@@ -11,7 +11,7 @@ from openapi_spec_validator import OpenAPIV31SpecValidator
 
 from app import app
 from chalicelib.core.errors import STATUS
-from tests.web.conftest import APP, NS, WEEKDAYS, Api, installation
+from tests.web.conftest import Api, installation
 
 
 @pytest.fixture(scope="module")
@@ -58,20 +58,56 @@ def test_every_operation_tells_its_parameters_body_and_errors(document: Any) -> 
     assert set(run["responses"]) == {"202", "default"}
 
 
-def test_bodies_have_the_schemas_of_the_documents(api: Api, document: Any) -> None:
-    """What the document says about a body is what the API does with it."""
-    body = operations(document)["/v1/namespaces/{ns}/apps/{app}", "put"]["requestBody"]["content"]["application/json"]
-    schema = {**body["schema"], "components": document["components"]}
-    right = {
-        "workflows": {"notify": {"target": {"type": "sqs", "queue_url": "https://sqs.example/q"}}},
-        "schedules": {"daily": {"workflow": "notify", "trigger": WEEKDAYS, "timeout": {"after": "2h"}}},
+def test_a_body_is_required_where_it_has_a_field_that_is(document: Any) -> None:
+    required = {
+        path.rpartition("/")[2]: each["requestBody"]["required"]
+        for (path, method), each in operations(document).items()
+        if method == "post" and "requestBody" in each
     }
-    wrong = {"schedules": {"daily": {"workflow": "notify", "trigger": {"type": "moon"}}}}
-    api.put(NS)
-    assert list(Draft202012Validator(schema).iter_errors(right)) == []
-    api.put(APP, right)
-    assert list(Draft202012Validator(schema).iter_errors(wrong))
-    api.refused(400, "PUT", APP, wrong)
+    assert required == {
+        **dict.fromkeys(("bulk", "dry-run", "events", "partitions", "skip", "unskip"), True),
+        **dict.fromkeys(("pause", "run"), False),
+    }
+
+
+def test_each_list_has_the_filters_of_what_it_lists(document: Any) -> None:
+    states = {
+        path.rpartition("/")[2]: one["schema"]["enum"]
+        for (path, _), each in operations(document).items()
+        for one in each["parameters"]
+        if one["name"] == "state" and "{name}" not in path
+    }
+    assert states["schedules"] == ["enabled", "hold", "backlog", "drain", "completed", "disabled"]
+    assert {"STARTING", "SUCCEEDED", "FAILED"} < set(states["runs"])
+    schedules = operations(document)["/v1/namespaces/{ns}/apps/{app}/schedules", "get"]["parameters"]
+    named = {one["name"] for one in schedules if one["in"] == "query"}
+    assert named == {"tag", "workflow", "state", "limit", "cursor"}
+
+
+def test_every_union_of_typed_documents_has_its_discriminator(document: Any) -> None:
+    """By it generated clients, and validators, tell the fault of the one that was meant."""
+    schemas = document["components"]["schemas"]
+    unions = {
+        "trigger": schemas["NewSchedule"]["properties"]["trigger"],
+        "inner": schemas["AllTrigger"]["properties"]["triggers"]["items"],
+        "of": schemas["QuietTrigger"]["properties"]["of"],
+        "constraint": schemas["NewSchedule"]["properties"]["constraints"]["items"],
+        "target": schemas["Workflow"]["properties"]["target"],
+        "rehearsed": schemas["DryRun"]["properties"]["events"]["items"],
+    }
+    types = {name: set(union["discriminator"]["mapping"]) for name, union in unions.items()}
+    leaves = {"time", "partition", "size", "program_status", "event", "quiet", "elapsed", "absent"}
+    assert types == {
+        "trigger": leaves | {"all", "any", "at_least"},
+        "inner": leaves | {"all", "any", "at_least"},
+        "of": {"partition", "size", "program_status", "event"},
+        "constraint": {"concurrency", "delay", "time_window", "since_last_run", "rate", "fresh"},
+        "target": {"emr_serverless", "sqs"},
+        "rehearsed": leaves - {"quiet"},
+    }
+    for union in unions.values():
+        assert union["discriminator"]["propertyName"] == "type"
+        assert set(union["discriminator"]["mapping"].values()) == {member["$ref"] for member in union["oneOf"]}
 
 
 def test_errors_have_the_schema_that_it_tells(api: Api, document: Any) -> None:

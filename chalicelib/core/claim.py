@@ -1,0 +1,241 @@
+"""The plans that claim a job, queue it, set it aside or take it out: each one transaction (C9, C13, W10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core import check, gather, ids, lines, triggers
+from chalicelib.core.calendar import Instant
+from chalicelib.core.facts import Facts
+from chalicelib.core.ids import holder_of as holder_of
+from chalicelib.core.lines import Ask, LineState, Log, Pace, Route, Waiter
+from chalicelib.core.model import DEFAULT_PRIORITY, Schedule, Workflow
+from chalicelib.core.rows import GATHERING, HISTORY, Gate, Job, Record, Run, StartRequest
+from chalicelib.core.states import CLAIMABLE
+from chalicelib.core.writes import (
+    Begin,
+    Create,
+    Ended,
+    GateIs,
+    GiveBack,
+    JoinLine,
+    LeaveLine,
+    NoneGathering,
+    NotClosed,
+    Put,
+    Remove,
+    Replace,
+    TakeOut,
+    TakePermit,
+    Write,
+)
+
+
+def build_run(job: Job, facts: Facts, permits: tuple[str, ...], context_uri: str, now: Instant) -> Run:
+    """The run that a job becomes: its outbox, with exactly the start request that every call will carry."""
+    gate, schedule, workflow = _complete(facts)
+    properties = properties_of(workflow, schedule, job.properties)
+    request = StartRequest(
+        target=workflow.target.model_dump(mode="json"),
+        properties=properties,
+        context_uri=context_uri,
+        client_token=ids.client_token(job.job_id, job.attempt),
+        name=f"{job.job_id}-{job.attempt}"[-256:],
+    )
+    return Run(
+        run_id=job.job_id,
+        attempt=job.attempt,
+        schedule=gate.schedule,
+        generation=gate.generation,
+        workflow=schedule.workflow,
+        state="STARTING",
+        request=request,
+        permits=permits,
+        fired_by=job.reason or job.kind,
+        claimed_at=now,
+        created_at=job.created_at,
+        priority=priority_of(schedule, workflow),
+        attempts=workflow.retries.attempts if workflow.target.has_lifecycle else 1,
+        kind=job.kind,
+        version=gate.version,
+        nominal_at=job.event.instant if job.event and job.event.kind == "time" else None,
+        accepted_at=job.accepted_at,
+        correlation=job.correlation,
+        partition=job.correlation,
+        event=job.event,
+        pause_after=schedule.pause_after_failures,
+        wake_at=now,
+        expires_at=now + HISTORY,
+    )
+
+
+def parse_holder(holder: str) -> tuple[str, int]:
+    run_id, _, attempt = holder.rpartition("#")
+    return run_id, int(attempt)
+
+
+def properties_of(workflow: Workflow, schedule: Schedule, given: Mapping[str, Any]) -> dict[str, Any]:
+    """The runtime arguments of a run: the workflow's, over them the schedule's, over them those of a run-now (L9)."""
+    return {**workflow.properties, **schedule.properties, **given}
+
+
+def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[Write]:
+    """One transaction: the job out, the run in, permits taken, the gate open for this generation and version."""
+    gate, schedule, _ = _complete(facts)
+    # Where an event may undo the match, the claim is of what was read; anywhere else a steady stream would starve it.
+    exact = job.kind == "gathering" and job.waits_at is None and triggers.is_fickle(schedule.trigger)
+    plan: list[Write] = [TakeOut(job, exact), Create(run), GateIs(gate, CLAIMABLE[job.kind])]
+    if check.is_prepared(job) and check.coalesces(schedule, gate):
+        plan.append(NoneGathering(job.schedule, job.generation))
+    holder = holder_of(job.job_id, job.attempt)
+    permits = _permits(route.take, job, facts, now, begins=holder)
+    return [*plan, *permits, *_begun(job, facts, now, holder), *_leave(job, taken=route.take)]
+
+
+def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
+    """One transaction: the permits before the line that blocks are held, the job queues there, counted as a waiter."""
+    gate, schedule, workflow = _complete(facts)
+    blocked = route.blocked
+    if blocked is None:
+        raise ValueError("expected a route that is blocked, got one that is free")
+    taken = tuple(ask for ask in route.take if not _is_told_only(ask))
+    state = facts.line(blocked.line)
+    place = lines.rank(priority_of(schedule, workflow), None, job.created_at, job.job_id)
+    waiting = replace(
+        job,
+        place=settled_place(job, schedule, gate),
+        state="PENDING_LAUNCH",
+        held=(*job.held, *(ask.line for ask in taken)),
+        waits_at=blocked.line,
+        rank=place,
+        met_at=job.met_at if job.met_at is not None else now,
+        reason=lines.why(blocked, state),
+        rev=job.rev + 1,
+        wake_at=check.deadline_of(job, schedule, gate),
+    )
+    waiter = Waiter(blocked.line, place, waiting.schedule, waiting.generation, waiting.place, waiting.job_id)
+    return [
+        *moved(job, waiting),
+        GateIs(gate, CLAIMABLE[job.kind]),
+        *_permits(taken, job, facts, now),
+        *_leave(job, taken),
+        JoinLine(blocked, now, lines.next_look(blocked, state, now), state.rev),
+        Create(waiter),
+    ]
+
+
+def _is_told_only(ask: Ask) -> bool:
+    """A log that limits others and not this job: it is told of the start when there is one, and of no mere wish."""
+    return isinstance(ask, Log) and not ask.binding
+
+
+def settled_place(job: Job, schedule: Schedule, gate: Gate) -> str:
+    """A fire that must wait leaves its own place, which a stalled emitter may write again: it becomes the gathering
+    job, so that later fires coalesce with it, or, where none do, a job apart. So does a match that time completed,
+    where each is a job of its own. Others stay where they are."""
+    if check.is_prepared(job):
+        return GATHERING if check.coalesces(schedule, gate) else gather.place_apart(job)
+    apart = job.kind == "gathering" and job.waits_at is None and check.sets_apart(schedule, gate)
+    return gather.place_apart(job) if apart else job.place
+
+
+def moved(job: Job, later: Job) -> list[Write]:
+    """The job as it stands later, in its place or in another. It is moved as it was read: an event that came meanwhile
+    may have undone the match, or belongs to it, and whoever wakes it has newer facts."""
+    if later.place == job.place:
+        return [Replace(later)]
+    if job.kind != "gathering":
+        return [TakeOut(job, exact=True), Create(replace(later, rev=1))]
+    beside = [NotClosed(job.schedule, job.generation)] if job.place != GATHERING else []
+    return [TakeOut(job, exact=True), Create(gather.set_apart(later)), *beside]
+
+
+def stand_aside(job: Job, later: Job, states: Mapping[str, LineState], now: Instant) -> list[Write]:
+    """Out of the queue, for a wait that is at no line: what it holds goes back, its place in the queue is given up."""
+    out = replace(later, held=(), waits_at=None, rank=None)
+    return [*moved(job, out), *_leave(job, taken=()), *return_held(job, states, now)]
+
+
+def drop(job: Job, record: Record, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:
+    """One transaction: the job out with its record, its place in a queue given up, what it held given back."""
+    out, *rest = forget(job, held, now, exact)
+    return [out, Put(record), *rest]
+
+
+def forget(job: Job, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:
+    """The same without a record, for a job that has one already, or has run."""
+    return [TakeOut(job, exact), *_leave(job, taken=()), *return_held(job, held, now)]
+
+
+def return_held(job: Job, states: Mapping[str, LineState], now: Instant) -> list[Write]:
+    """Give back what a job holds that will not start with it: slots, and its entries in logs."""
+    back: list[Write] = []
+    for line in job.held:
+        state = states.get(line) or LineState(line)
+        wake = now if state.waiters > 0 else None
+        if lines.gives_back(line):
+            back.append(GiveBack(line, wake))
+        elif lines.is_log(line):
+            back.append(GiveBack(line, wake, Ended(holder_of(job.job_id, job.attempt), state)))
+    return back
+
+
+def give_back(
+    permits: tuple[str, ...], states: Mapping[str, LineState], now: Instant, run: Run | None = None
+) -> list[Write]:
+    """Give the slots of a run back; where somebody waits, the very same write wakes the queue. The line learns of a
+    success when it started and ended."""
+    plan: list[Write] = []
+    for line in permits:
+        if not lines.gives_back(line):
+            continue
+        state = states.get(line) or LineState(line)
+        ended = _ended(run, state) if run is not None else None
+        plan.append(GiveBack(line, now if state.waiters > 0 else None, ended))
+    return plan
+
+
+def _ended(run: Run, state: LineState) -> Ended:
+    holder = holder_of(run.run_id, run.attempt)
+    if run.state != "SUCCEEDED":
+        return Ended(holder, state)
+    return Ended(holder, state, run.claimed_at, run.moved_at)
+
+
+def priority_of(schedule: Schedule, workflow: Workflow) -> int:
+    if schedule.priority is not None:
+        return schedule.priority
+    return workflow.priority if workflow.priority is not None else DEFAULT_PRIORITY
+
+
+def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins: str | None = None) -> list[Write]:
+    """A log's entry is made when its permit is taken; a slot learns of a start only when it is one."""
+    own = holder_of(job.job_id, job.attempt)
+    return [
+        TakePermit(ask, now, facts.line(ask.line), ask.line == job.waits_at, own if isinstance(ask, Log) else begins)
+        for ask in take
+    ]
+
+
+def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
+    """The start of a run, told to the lines whose permits its job held while it queued for another."""
+    asks = {ask.line: ask for ask in facts.asks(job.schedule.partition(".")[0])}
+    held = [asks[line] for line in job.held if line in asks]
+    return [Begin(ask, now, facts.line(ask.line), holder) for ask in held if not isinstance(ask, Pace)]
+
+
+def _leave(job: Job, taken: tuple[Ask, ...]) -> list[Write]:
+    """Give up the place in the queue. Taking the permit there counts the waiter down in the same write."""
+    if job.waits_at is None or job.rank is None:
+        return []
+    gone = Remove(Waiter(job.waits_at, job.rank, job.schedule, job.generation, job.place, job.job_id))
+    served = any(ask.line == job.waits_at for ask in taken)
+    return [gone] if served else [gone, LeaveLine(job.waits_at)]
+
+
+def _complete(facts: Facts) -> tuple[Gate, Schedule, Workflow]:
+    if facts.gate is None or facts.schedule is None or facts.workflow is None:
+        raise ValueError("expected complete facts: a job without gate, schedule or workflow is dropped before")
+    return facts.gate, facts.schedule, facts.workflow

@@ -1,0 +1,105 @@
+"""How each constraint of a job stands at a moment: met or not, why, and when time alone would meet it (C1-C5, C7, C14).
+
+Pure, of the job, the facts and ``now``. `core/check.py` decides by it, and ``why`` shows it: the same words.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chalicelib.core import constraints, lines, windows
+from chalicelib.core.calendar import Instant, iso
+from chalicelib.core.constraints import AnyConstraint, Concurrency, Delay, Fresh, Rate, SinceLastRun, TimeWindow
+from chalicelib.core.facts import Facts
+from chalicelib.core.lines import Slots
+from chalicelib.core.model import Schedule
+from chalicelib.core.rows import Job
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One constraint as it stands. ``until``: when the passing of time alone meets it, if it can."""
+
+    constraint: AnyConstraint
+    met: bool
+    why: str
+    until: Instant | None = None
+
+    @property
+    def waits(self) -> bool:
+        """Whether an unmet one makes the job wait on the clock or on facts; lines have queues of their own."""
+        return self.constraint.on_unmet == "wait" and not isinstance(self.constraint, Concurrency | Rate)
+
+    @property
+    def aborts(self) -> bool:
+        return self.constraint.on_unmet == "abort"
+
+
+def stand(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[Condition, ...]:
+    """Each constraint of the schedule, in the order in which it names them."""
+    return tuple(_stand(constraint, job, facts, schedule, now) for constraint in schedule.constraints)
+
+
+def _stand(constraint: AnyConstraint, job: Job, facts: Facts, schedule: Schedule, now: Instant) -> Condition:
+    match constraint:
+        case Concurrency():
+            return _concurrency(constraint, job, facts, schedule)
+        case Delay():
+            began = job.created_at if constraint.since == "created" else _met_at(job, now)
+            return _until(constraint, began + constraint.span, now)
+        case TimeWindow():
+            opens = now if windows.is_inside(constraint.window, now) else windows.next_opening(constraint.window, now)
+            return _until(constraint, opens, now)
+        case SinceLastRun():
+            ask = Slots(lines.workflow_line(schedule.workflow), None, constraint.span, constraint.of == "any")
+            return _until(constraint, lines.gap_ends(ask, facts.line(ask.line)) or 0, now)
+        case Rate():
+            rule = lines.rate_rule(constraint.max, constraint.span)
+            log = lines.log_of(schedule.workflow, rule, binding=True)
+            held = log.line in job.held
+            return _until(constraint, now if held else lines.frees_at(log, facts.line(log.line)), now)
+        case Fresh():
+            return _fresh(constraint, facts, now)
+
+
+def _until(constraint: AnyConstraint, opens: Instant, now: Instant) -> Condition:
+    """A condition that holds from an instant on."""
+    rule = constraints.describe(constraint)
+    if now >= opens:
+        return Condition(constraint, True, f"{rule}: met")
+    return Condition(constraint, False, f"{rule}: not before {iso(opens)}", opens)
+
+
+def _concurrency(constraint: Concurrency, job: Job, facts: Facts, schedule: Schedule) -> Condition:
+    line = line_of(constraint, schedule, job.schedule)
+    active, rule = facts.line(line).active, constraints.describe(constraint)
+    held = line in job.held
+    told = f"{active} of {constraint.max} in use"
+    return Condition(constraint, held or active < constraint.max, f"{rule}: {'a slot is held' if held else told}")
+
+
+def line_of(constraint: Concurrency, schedule: Schedule, name: str) -> str:
+    """The line whose slots a concurrency constraint limits. A group belongs to the schedule's namespace."""
+    if constraint.group is not None:
+        return lines.group_line(name.partition(".")[0], constraint.group)
+    return lines.workflow_line(schedule.workflow)
+
+
+def _fresh(constraint: Fresh, facts: Facts, now: Instant) -> Condition:
+    rule = constraints.describe(constraint)
+    stale = [_staleness(name, facts.successes.get(name)) for name in constraint.workflows
+             if (at := facts.successes.get(name)) is None or at < now - constraint.span]  # fmt: skip
+    if not stale:
+        return Condition(constraint, True, f"{rule}: met")
+    return Condition(constraint, False, f"{rule}: {'; '.join(stale)}")
+
+
+def _staleness(name: str, at: Instant | None) -> str:
+    return f"{name} has not succeeded yet" if at is None else f"{name} succeeded last at {iso(at)}"
+
+
+def _met_at(job: Job, now: Instant) -> Instant:
+    """When the trigger was met: of a job that needs none, when it came into being."""
+    if job.kind in ("gathering", "backlog"):
+        return job.met_at if job.met_at is not None else now
+    return job.created_at

@@ -1,0 +1,94 @@
+"""Events as they are stored: each in an outbox until every schedule of its key has it, and marked where it was applied.
+
+All of these are rows, told by `core/rows.py` with the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from chalicelib.core.calendar import Instant
+
+EventKind = Literal["time", "partition", "size", "program_status", "event", "elapsed", "absent", "run_now"]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """A fact that may fire triggers. ``accepted_at`` is when it became ready; only later leaves count it."""
+
+    id: str
+    kind: EventKind
+    key: str
+    instant: Instant
+    accepted_at: Instant
+    partition: Mapping[str, str] | None = None
+    dataset: str | None = None
+    path: str | None = None
+    workflow: str | None = None
+    run_id: str | None = None
+    status: str | None = None
+    size: int | None = None
+    payload: Mapping[str, Any] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """The registry row of a partition and the outbox of its event: due until every schedule of its key has it."""
+
+    dataset: str
+    values: tuple[str, ...]
+    event: Event
+    object_key: str
+    cursor: str | None = None
+    leases: int = 0
+    wake_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SizedObject:
+    """An object that was counted for size leaves, and the outbox of its event. ``etag``: if overwrites count."""
+
+    dataset: str
+    object_key: str
+    etag: str
+    event: Event
+    cursor: str | None = None
+    leases: int = 0
+    wake_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A custom event, and its outbox."""
+
+    event: Event
+    cursor: str | None = None
+    leases: int = 0
+    wake_at: Instant | None = None
+    expires_at: Instant | None = None
+
+
+Outbox = Partition | SizedObject | Posted
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """When an event of an absent leaf was last accepted (T18)."""
+
+    schedule: str
+    generation: int
+    leaf: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Marker:
+    """Says that an event has been applied to a generation, and to which job. Lives longer than any message can."""
+
+    schedule: str
+    generation: int
+    event: Event
+    event_job: str
+    expires_at: Instant | None = None

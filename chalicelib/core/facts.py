@@ -1,0 +1,115 @@
+"""The facts that the decision about a job depends on, read beforehand, and what a job asks of the lines."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from chalicelib.core import lines, triggers
+from chalicelib.core.calendar import Instant, Millis
+from chalicelib.core.constraints import Concurrency, Rate, SinceLastRun
+from chalicelib.core.leaves import ElapsedTrigger
+from chalicelib.core.lines import Ask, LineState, Pace, Slots
+from chalicelib.core.model import Schedule, Workflow
+from chalicelib.core.rows import Gate, Job
+from chalicelib.core.targets import EmrServerlessTarget
+
+
+@dataclass(frozen=True, slots=True)
+class StartRate:
+    """What an EMR Serverless application allows: a start every ``spacing`` ms, ``burst`` at once (E8)."""
+
+    application_id: str
+    spacing: Millis
+    burst: int
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """Everything that the decision about a job depends on, read strongly. ``successes``: when each workflow that a
+    freshness constraint names last succeeded."""
+
+    gate: Gate | None
+    schedule: Schedule | None
+    workflow: Workflow | None
+    start_rate: StartRate
+    gathering: Job | None = None
+    already: str | None = None
+    lines: Mapping[str, LineState] = field(default_factory=dict)
+    successes: Mapping[str, Instant | None] = field(default_factory=dict)
+    counted: bool = False
+
+    def line(self, name: str) -> LineState:
+        return self.lines.get(name) or LineState(name)
+
+    def asks(self, namespace: str) -> tuple[Ask, ...]:
+        """The lines that a job goes through, in their order; none if its schedule or workflow is gone."""
+        if self.schedule is None or self.workflow is None:
+            return ()
+        rates = self.line(lines.workflow_line(self.schedule.workflow)).rates
+        return asks_of(self.schedule, self.workflow, self.start_rate, namespace, rates, self.counted)
+
+
+def asks_of(
+    schedule: Schedule,
+    workflow: Workflow,
+    rate: StartRate,
+    namespace: str,
+    rates: tuple[str, ...] = (),
+    counted: bool = False,
+) -> tuple[Ask, ...]:
+    """The lines that a job of this schedule goes through, in their order. ``rates`` are the rules of the workflow that
+    count every start. A target without a lifecycle needs no line unless a schedule asks when, or how often, it starts
+    (``counted``)."""
+    if not counted and not is_tracked(schedule, workflow):
+        return ()
+    asks: list[Ask] = [_own_slots(schedule)]
+    for constraint in schedule.constraints:
+        if isinstance(constraint, Concurrency) and constraint.group is not None:
+            asks.append(Slots(lines.group_line(namespace, constraint.group), constraint.max))
+    own = [rule_of(constraint) for constraint in schedule.constraints if isinstance(constraint, Rate)]
+    asks += [lines.log_of(schedule.workflow, rule, rule in own) for rule in sorted({*rates, *own})]
+    if isinstance(workflow.target, EmrServerlessTarget):
+        application = workflow.target.application_id or rate.application_id
+        asks.append(Pace(lines.emr_line(application), rate.spacing, rate.burst))
+    return lines.in_order(_tightest(asks))
+
+
+def is_tracked(schedule: Schedule, workflow: Workflow) -> bool:
+    """Whether the starts of this schedule are counted: its target has runs to follow, or its rules ask for it."""
+    return workflow.target.has_lifecycle or asks_for_starts(schedule)
+
+
+def asks_for_starts(schedule: Schedule) -> bool:
+    """Whether a schedule's rules depend on the starts of its workflow, whoever causes them (C5, T13)."""
+    elapsed = any(isinstance(leaf.trigger, ElapsedTrigger) for leaf in triggers.leaves(schedule.trigger))
+    return elapsed or any(isinstance(constraint, Rate) for constraint in schedule.constraints)
+
+
+def rule_of(constraint: Rate) -> str:
+    return lines.rate_rule(constraint.max, constraint.span)
+
+
+def rates_of(schedule: Schedule) -> tuple[str, ...]:
+    """The rules by which the starts of its workflow are to be counted."""
+    return tuple(sorted({rule_of(each) for each in schedule.constraints if isinstance(each, Rate)}))
+
+
+def _own_slots(schedule: Schedule) -> Slots:
+    limits = [c.max for c in schedule.constraints if isinstance(c, Concurrency) and c.group is None]
+    gaps = [c for c in schedule.constraints if isinstance(c, SinceLastRun)]
+    widest = max(gaps, key=lambda gap: gap.span, default=None)
+    # Of two gaps the wider is held by the claim; an `any` counts whatever the other does, and failed runs besides.
+    line = lines.workflow_line(schedule.workflow)
+    return Slots(line, min(limits, default=None), widest.span if widest else None, any(gap.of == "any" for gap in gaps))
+
+
+def _tightest(asks: list[Ask]) -> tuple[Ask, ...]:
+    """Two constraints on one group: the tighter limit holds, for a line is asked once."""
+    found: dict[str, Ask] = {}
+    for ask in asks:
+        known = found.get(ask.line)
+        if isinstance(known, Slots) and isinstance(ask, Slots) and known.limit is not None and ask.limit is not None:
+            ask = known if known.limit <= ask.limit else ask
+        found[ask.line] = ask
+    return tuple(found.values())

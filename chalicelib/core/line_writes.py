@@ -1,0 +1,93 @@
+"""The writes that touch a line, as values: permits, queues, starts. `core/writes.py` tells them with all others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from chalicelib.core.calendar import Instant
+from chalicelib.core.lines import Ask, LineState, Log, Slots
+
+
+@dataclass(frozen=True, slots=True)
+class TakePermit:
+    """Take a permit of a line as its state was read: as a newcomer (nobody may wait), or from its queue.
+
+    ``begins`` names the run that starts with it: its start is remembered, and a gap or rate holds as it was read.
+    """
+
+    ask: Ask
+    now: Instant
+    read: LineState
+    from_queue: bool
+    begins: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Begin:
+    """Remember the start of a run whose permit of this line was taken before, while its job queued for another."""
+
+    ask: Slots | Log
+    now: Instant
+    read: LineState
+    begins: str
+
+
+@dataclass(frozen=True, slots=True)
+class JoinLine:
+    """Count one more waiter, under the exact negation of what lets a newcomer take a permit. ``rev`` is that of the
+    line as it was read; a log, whose entries only age, is expected to be unchanged."""
+
+    ask: Ask
+    now: Instant
+    wake_at: Instant
+    rev: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveLine:
+    """Count one waiter less, without a permit."""
+
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a line learns with a permit that comes back: whose it was, and of a success when it started and ended."""
+
+    holder: str
+    read: LineState
+    started_at: Instant | None = None
+    succeeded_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GiveBack:
+    """Give a permit back. ``wake_at`` None expects that nobody waits; else that somebody does, and wakes the queue."""
+
+    line: str
+    wake_at: Instant | None
+    ended: Ended | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class CountRates:
+    """From now on every start of a workflow is counted in these log lines."""
+
+    line: str
+    rates: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaseLine:
+    """Move a line's ``wake_at`` from what was read: whoever succeeds serves the queue."""
+
+    line: str
+    read: Instant
+    until: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class SettleLine:
+    """Take a line out of the wake index, expecting that nobody waits."""
+
+    line: str

@@ -1,0 +1,297 @@
+"""Patterns that choose among custom events by their payload, in the manner of EventBridge's content filtering (T11).
+
+A pattern is an object with the shape of the payload. Its leaves are lists of alternatives, of which one must hold:
+plain values, or an operator such as ``{"prefix": "eu-"}``. All fields of an object must hold; under ``$or`` one of its
+patterns must. Where there is more than one way to read such a pattern, this one is meant:
+
+- a list in the payload holds if one of its elements does, lists within lists included;
+- an object in the place of a leaf is there, but it is equal to no value, and not unequal to one either;
+- what is absent, or would lie under something absent, holds for ``{"exists": false}`` and for nothing else;
+- numbers are equal by value (``1`` is ``1.0``), and a truth is no number;
+- what is no text neither begins nor ends with any, so ``anything-but`` a prefix or suffix holds for it.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import operator as comparison
+import re
+from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from chalicelib.core.errors import invalid
+
+DEEPEST = 10  # objects within objects; each $or is a level too
+MOST_LEAVES = 100
+MOST_ALTERNATIVES = 100  # of one leaf: with the two above, a bound on the work that an event can cost
+MOST_DESCRIBED = 200  # characters
+
+_OR = "$or"
+_TEXT = {
+    "prefix": "begins with {}",
+    "suffix": "ends with {}",
+    "equals-ignore-case": "is {} in any case",
+    "wildcard": "is like {}",
+}
+_OPERATORS = (*_TEXT, "anything-but", "exists", "numeric")
+_LOWER = {">": comparison.gt, ">=": comparison.ge}
+_UPPER = {"<": comparison.lt, "<=": comparison.le}
+_COMPARE = {"=": comparison.eq, **_LOWER, **_UPPER}
+_WILD = re.compile(r"\\[*\\]|.", re.DOTALL)
+
+
+def matches(pattern: Mapping[str, Any], payload: Any) -> bool:
+    """Whether a payload is one that a pattern, as `check_pattern` lets it pass, asks for. An empty one asks nothing."""
+    return all(
+        any(matches(each, payload) for each in wanted) if key == _OR else _field_matches(wanted, _found(payload, key))
+        for key, wanted in pattern.items()
+    )
+
+
+def _found(payload: Any, key: str) -> list[Any]:
+    """What stands under a key: one value, or none."""
+    return [payload[key]] if isinstance(payload, Mapping) and key in payload else []
+
+
+def _field_matches(wanted: Any, found: list[Any]) -> bool:
+    values = _elements(found)
+    if isinstance(wanted, Mapping):
+        nested = [value for value in values if isinstance(value, Mapping)]
+        return any(matches(wanted, value) for value in nested or [{}])
+    plain = [value for value in values if not isinstance(value, Mapping)]
+    return any(
+        alternative["exists"] is bool(found)
+        if isinstance(alternative, Mapping) and "exists" in alternative
+        else any(_accepts(alternative, value) for value in plain)
+        for alternative in wanted
+    )
+
+
+def _elements(found: list[Any]) -> list[Any]:
+    """The values with lists taken apart, however deep they are."""
+    values, pending = [], list(found)
+    while pending:
+        value = pending.pop()
+        if isinstance(value, list | tuple):
+            pending += value
+        else:
+            values.append(value)
+    return values
+
+
+def _accepts(alternative: Any, value: Any) -> bool:
+    if not isinstance(alternative, Mapping):
+        return isinstance(alternative, bool) is isinstance(value, bool) and bool(alternative == value)
+    ((operator, operand),) = alternative.items()
+    if operator == "anything-but":
+        return not any(_accepts(each, value) for each in (operand if isinstance(operand, list | tuple) else [operand]))
+    if operator == "numeric":
+        bounds = zip(operand[::2], operand[1::2], strict=True)
+        return _is_number(value) and all(_COMPARE[sign](value, bound) for sign, bound in bounds)
+    return isinstance(value, str) and _text_accepts(operator, operand, value)
+
+
+def _text_accepts(operator: str, operand: str, value: str) -> bool:
+    if operator == "prefix":
+        return value.startswith(operand)
+    if operator == "suffix":
+        return value.endswith(operand)
+    if operator == "equals-ignore-case":
+        return value.casefold() == operand.casefold()
+    return _is_like(operand, value)
+
+
+def _is_like(wildcard: str, text: str) -> bool:
+    """``*`` stands for any text; ``\\*`` and ``\\\\`` for the characters themselves. No regular expression: some take
+    years over a text made for it. The first place where a part fits is as good as any, so one pass is enough."""
+    parts = [""]
+    for token in _WILD.findall(wildcard):
+        if token == "*":
+            parts.append("")
+        else:
+            parts[-1] += token[-1]
+    if len(parts) == 1:
+        return text == parts[0]
+    first, *middle, last = parts
+    at = len(first) if text.startswith(first) else -1
+    for part in middle:
+        place = text.find(part, at) if at >= 0 else -1
+        at = place + len(part) if place >= 0 else -1
+    return 0 <= at <= len(text) - len(last) and text.endswith(last)
+
+
+def check_pattern(pattern: Mapping[str, Any], field: str) -> None:
+    """Refuse what is no pattern, or too large. Raises ``invalid`` with the path of the fault under ``field``."""
+    leaves = list(_leaves(pattern, field, 1))
+    if len(leaves) > MOST_LEAVES:
+        hint = "match by a prefix or wildcard, or tell the events apart by their type"
+        raise invalid(field, f"at most {MOST_LEAVES} leaves in one pattern", len(leaves), hint)
+    for path, leaf in leaves:
+        _check_leaf(path, leaf)
+
+
+def _leaves(pattern: Any, path: str, level: int) -> Iterator[tuple[str, Any]]:
+    if not isinstance(pattern, Mapping) or (level > 1 and not pattern):
+        hint = 'whatever is there is [{"exists": true}]' if pattern == {} else None
+        raise invalid(path, "an object with the fields to match", pattern, hint)
+    if level > DEEPEST:
+        raise invalid(path, f"at most {DEEPEST} levels in one pattern", level, "match fields further up")
+    for key, wanted in pattern.items():
+        here = f"{path}.{key}" if path else key
+        if key == _OR:
+            if not _is_list(wanted):
+                raise invalid(here, "a list of patterns, one of which must match", wanted)
+            for place, each in enumerate(wanted):
+                yield from _leaves(each, f"{here}.{place}", level + 1)
+        elif isinstance(wanted, Mapping):
+            yield from _leaves(wanted, here, level + 1)
+        else:
+            _refuse_stray_operator(here, key, wanted)
+            yield here, wanted
+
+
+def _refuse_stray_operator(path: str, key: str, wanted: Any) -> None:
+    """``{"total": {"numeric": [">", 5]}}`` would ask for a field named ``numeric``: an error that stays silent."""
+    is_operand = key in _OPERATORS and not _is_list(wanted)
+    is_comparison = key == "numeric" and _is_list(wanted) and _is_sign(wanted[0])
+    if is_operand or is_comparison or key in ("anything-but", "equals-ignore-case"):
+        hint = f'write the operator as an alternative, in a list: [{{"{key}": ...}}]'
+        raise invalid(path, "an object of fields, or a list of alternatives", {key: wanted}, hint)
+
+
+def _check_leaf(path: str, leaf: Any) -> None:
+    if not _is_list(leaf):
+        hint = f"write {json.dumps([leaf])}" if _is_plain(leaf) else "nothing matches an empty list"
+        raise invalid(path, 'a list of alternatives such as ["a", {"prefix": "b"}]', leaf, hint)
+    _check_number_of(path, leaf)
+    for place, alternative in enumerate(leaf):
+        if not _is_plain(alternative):
+            _check_operator(f"{path}.{place}", alternative)
+
+
+def _check_operator(path: str, alternative: Any) -> None:
+    if not isinstance(alternative, Mapping) or len(alternative) != 1:
+        hint = "each operator is an alternative of its own" if isinstance(alternative, Mapping) else None
+        raise invalid(path, "a text, a number, true, false, null, or an object with one operator", alternative, hint)
+    ((operator, operand),) = alternative.items()
+    here = f"{path}.{operator}"
+    if operator not in _OPERATORS:
+        near = get_close_matches(operator, _OPERATORS, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else None
+        raise invalid(here, f"an operator, one of {', '.join(_OPERATORS)}", operator, hint)
+    if operator == "numeric":
+        _check_numeric(here, operand)
+    elif operator == "anything-but":
+        _check_anything_but(here, operand)
+    elif operator == "exists":
+        if not isinstance(operand, bool):
+            raise invalid(here, "true or false", operand)
+    else:
+        _check_text(here, operator, operand)
+
+
+def _check_text(path: str, operator: str, operand: Any) -> None:
+    if not isinstance(operand, str):
+        raise invalid(path, "text", operand)
+    if operator == "wildcard" and any(token == "\\" for token in _WILD.findall(operand)):
+        raise invalid(path, "a backslash only before '*' or another backslash", operand, "write two for one")
+
+
+def _check_anything_but(path: str, operand: Any) -> None:
+    if isinstance(operand, Mapping):
+        if len(operand) != 1 or not operand.keys() <= {"prefix", "suffix"}:
+            raise invalid(path, "a value, a list of values, or an object with prefix or suffix", operand)
+        ((operator, text),) = operand.items()
+        _check_text(f"{path}.{operator}", operator, text)
+    elif _is_list(operand):
+        _check_number_of(path, operand)
+        for place, each in enumerate(operand):
+            if not _is_plain(each):
+                raise invalid(f"{path}.{place}", "a text, a number, true, false or null", each)
+    elif not _is_plain(operand):
+        raise invalid(path, "a value, a list of values, or an object with prefix or suffix", operand)
+
+
+def _check_numeric(path: str, operand: Any) -> None:
+    signs, bounds = (operand[::2], operand[1::2]) if _is_list(operand) else ([], [])
+    paired = len(signs) == len(bounds) in (1, 2) and all(map(_is_sign, signs)) and all(map(_is_number, bounds))
+    if not paired or (len(signs) == 2 and not (set(signs) & _LOWER.keys() and set(signs) & _UPPER.keys())):
+        hint = "signs are = < <= > >=; two of them are a lower and an upper bound"
+        raise invalid(path, 'a comparison such as [">", 5] or [">=", 0, "<", 100]', operand, hint)
+    if len(signs) == 2:
+        low, high = bounds if signs[0] in _LOWER else reversed(bounds)
+        if low > high or (low == high and set(signs) != {">=", "<="}):
+            raise invalid(path, "bounds with a number between them", operand)
+
+
+def _check_number_of(path: str, values: Any) -> None:
+    if len(values) > MOST_ALTERNATIVES:
+        hint = "match by a prefix or wildcard, or tell the events apart by their type"
+        raise invalid(path, f"at most {MOST_ALTERNATIVES} alternatives", len(values), hint)
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple) and len(value) > 0
+
+
+def _is_sign(value: Any) -> bool:
+    return isinstance(value, str) and value in _COMPARE
+
+
+def _is_number(value: Any) -> bool:
+    # Whole numbers are asked first: one that no float can hold is finite all the same.
+    return not isinstance(value, bool) and (
+        isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
+    )
+
+
+def _is_plain(value: Any) -> bool:
+    return value is None or isinstance(value, str | bool) or _is_number(value)
+
+
+def describe(pattern: Mapping[str, Any]) -> str:
+    """The pattern in words: ``region begins with 'eu-' and total is > 100``, cut if they are many."""
+    text = " and ".join(_phrases(pattern, "")) or "any payload"
+    return text if len(text) <= MOST_DESCRIBED else f"{text[: MOST_DESCRIBED - 3]}..."
+
+
+def _phrases(pattern: Mapping[str, Any], path: str) -> Iterator[str]:
+    for key, wanted in pattern.items():
+        here = f"{path}.{key}" if path else key
+        if key == _OR:
+            yield _either([" and ".join(_phrases(each, path)) for each in wanted])
+        elif isinstance(wanted, Mapping):
+            yield from _phrases(wanted, here)
+        else:
+            yield _either([f"{here} {words}" for words in _predicates(wanted)])
+
+
+def _predicates(alternatives: list[Any]) -> Iterator[str]:
+    plain = [_word(each) for each in alternatives if _is_plain(each)]
+    if plain:
+        yield f"is {' or '.join(plain)}"
+    yield from (_operator_in_words(each) for each in alternatives if not _is_plain(each))
+
+
+def _operator_in_words(alternative: Mapping[str, Any]) -> str:
+    ((operator, operand),) = alternative.items()
+    if operator == "exists":
+        return "is there" if operand else "is absent"
+    if operator == "numeric":
+        pairs = zip(operand[::2], operand[1::2], strict=True)
+        return "is " + " and ".join(f"{sign} {bound}" for sign, bound in pairs)
+    if operator == "anything-but":
+        if isinstance(operand, Mapping):
+            return "never " + _operator_in_words(operand)
+        return f"is none of {', '.join(map(_word, operand))}" if _is_list(operand) else f"is not {_word(operand)}"
+    return _TEXT[operator].format(_word(operand))
+
+
+def _either(phrases: list[str]) -> str:
+    return phrases[0] if len(phrases) == 1 else f"({' or '.join(phrases)})"
+
+
+def _word(value: Any) -> str:
+    return repr(value) if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,134 @@
+"""Whether a deployment may be carried out: checked as a whole, in the catalog as it will be afterwards (L8, L17)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core import lifecycle
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.model import NewSchedule
+from chalicelib.core.rows import Definition, Gate, Subscription, Version
+from chalicelib.flow import definitions, references
+from chalicelib.flow.plan import AS_SENT, Part, Plan, resolved
+from chalicelib.ports import Kind, Page, Ports
+
+# In any other mode a schedule is in the index, or comes back into it without being checked again.
+OFF = ("disabled", "completed", "deleted")
+
+
+def check(ports: Ports, plan: Plan) -> None:
+    """Refuse here what would be refused halfway: sizes, prefixes, references, and removals that others would miss."""
+    seen = replace(ports, catalog=Foreseen(ports, plan))
+    _check_prefixes(ports, plan)
+    removed = {part.name for part in plan.of("workflow", "deleted")}
+    for part in plan.parts:
+        try:
+            if part.document is not None:
+                definitions.check_size(part.document)
+            if part.schedule is not None:
+                _check_schedule(seen, part, part.schedule, removed)
+        except SluiceError as error:
+            raise error.under(_field(part)) if part.kind != "app" else error from None
+    check_removals(ports, plan, "keep it in the document, or change these first")
+
+
+def _check_schedule(seen: Ports, part: Part, sent: NewSchedule, removed: Collection[str]) -> None:
+    """A schedule must fit what will be there, and its own document; one that is not to be stored only the latter."""
+    new = resolved(part.name, sent)
+    body = new.model_dump(mode="json")
+    missing = sorted(definitions.named(body) & set(removed))
+    if missing:
+        field = "workflow" if new.workflow in missing else "trigger"
+        hint = "add it to the workflows of the document: what an app's document does not name is deleted"
+        message = f"expected a workflow that the document names, got {missing[0]!r}"
+        raise SluiceError("unknown_reference", message, field, hint)
+    if part.fate in AS_SENT:
+        definitions.check_size(body)
+        references.check(seen, part.name, new)
+
+
+def _check_prefixes(ports: Ports, plan: Plan) -> None:
+    """A prefix belongs to one dataset. It is free when its dataset's turn comes if it is free now, or is given up by a
+    dataset before it in the document."""
+    owners: dict[tuple[str, str], str | None] = {}
+    for part in plan.parts:
+        if part.kind != "dataset" or part.document is None:
+            continue
+        place = (str(part.document["bucket"]), str(part.document["prefix"]))
+        owner = owners[place] if place in owners else ports.catalog.dataset_at(*place)
+        if owner not in (None, part.name):
+            raise definitions.prefix_taken(*place, str(owner)).under(_field(part))
+        stored = ports.catalog.definition("dataset", part.name)
+        if stored is not None:
+            owners[str(stored.document["bucket"]), str(stored.document["prefix"])] = None
+        owners[place] = part.name
+
+
+def check_removals(ports: Ports, plan: Plan, hint: str) -> None:
+    """A workflow that goes must not be missed: not by other apps, nor by schedules that are left untouched."""
+    removed = [part.name for part in plan.of("workflow", "deleted")]
+    decided = {part.name for part in plan.parts if part.kind == "schedule" and part.fate != "untouched"}
+    left = definitions.referrers(ports, removed, but=decided)
+    for name in sorted(left):
+        raise definitions.in_use("workflow", name, left[name], hint)
+
+
+def _field(part: Part) -> str:
+    return f"{part.kind}s.{part.name.rpartition('.')[2]}"
+
+
+class Foreseen:
+    """The catalog as it will be once a plan is carried out: what it puts comes first, what it removes is gone."""
+
+    def __init__(self, ports: Ports, plan: Plan) -> None:
+        self._catalog = ports.catalog
+        now = ports.clock.now()
+        self._gone = {(part.kind, part.name) for part in plan.parts if part.fate == "deleted"}
+        self._rows = {
+            (part.kind, part.name): Definition(part.kind, part.name, part.document, 0, now)
+            for part in plan.parts
+            if part.kind != "schedule" and part.document is not None
+        }
+        sent = {part.name: part.schedule for part in plan.of("schedule", *AS_SENT) if part.schedule is not None}
+        self._schedules = {name: resolved(name, each) for name, each in sent.items()}
+        self._index = [
+            row
+            for name, each in sent.items()
+            if each.enabled or (each.enabled is None and self._is_on(name))
+            for row in lifecycle.subscriptions(Gate(name, 0, 0, "enabled", now), self._schedules[name], 0)
+        ]
+
+    def definition(self, kind: Kind, name: str) -> Definition | None:
+        if (kind, name) in self._gone:
+            return None
+        return self._rows.get((kind, name)) or self._catalog.definition(kind, name)
+
+    def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]:
+        page = self._catalog.definitions(kind, parent, limit, cursor)
+        known = self._rows.keys() | self._gone
+        own = [row for (of, name), row in self._rows.items() if (of, name.rpartition(".")[0]) == (kind, parent)]
+        kept = [row for row in page.items if (kind, row.name) not in known]
+        return Page((*kept, *(own if cursor is None else ())), page.cursor)
+
+    def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
+        """The index as the plan leaves it: rows of schedules that it puts or deletes gone, those of enabled ones in."""
+        page = self._catalog.subscriptions(event_key, limit, cursor)
+        kept = [row for row in page.items if row.schedule not in self._schedules]
+        kept = [row for row in kept if ("schedule", row.schedule) not in self._gone]
+        own = [row for row in self._index if row.event_key == event_key] if cursor is None else []
+        return Page((*kept, *own), page.cursor)
+
+    def version(self, schedule: str, version: int) -> Version | None:
+        own = self._schedules.get(schedule) if version == 0 else None
+        if own is None:
+            return self._catalog.version(schedule, version)
+        return Version(schedule, 0, own.model_dump(mode="json"), 0)
+
+    def _is_on(self, schedule: str) -> bool:
+        gate = self._catalog.gate(schedule)
+        return gate is not None and gate.mode not in OFF
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._catalog, attribute)

@@ -1,0 +1,127 @@
+"""What a deployment would do to an app, as values: each part and what becomes of it (L8)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from chalicelib.core.model import App, NewSchedule, Schedule
+from chalicelib.core.rows import Definition, Gate
+from chalicelib.flow import definitions, facts
+from chalicelib.ports import Kind, Ports
+
+Report = dict[str, list[str]]
+Fate = Literal["created", "replaced", "kept", "deleted", "untouched"]
+AS_SENT: tuple[Fate, ...] = ("created", "replaced", "kept")  # what is as the document says when all is done
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of an app and what becomes of it; ``untouched``: left alone, for schedules are not to be updated.
+
+    ``document`` is a definition as it is to be stored, ``schedule`` a schedule as it was sent, ``row`` a definition
+    that goes, as it was read.
+    """
+
+    kind: Kind | Literal["schedule"]
+    name: str
+    fate: Fate
+    document: Mapping[str, Any] | None = None
+    schedule: NewSchedule | None = None
+    row: Definition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a deployment will do, part by part, in the order in which it is done."""
+
+    app: str
+    document: App
+    update_schedules: bool
+    parts: tuple[Part, ...]
+
+    def report(self) -> Report:
+        """The parts by what becomes of them, each as ``kind full.name``."""
+        return {fate: [f"{part.kind} {part.name}" for part in self.parts if part.fate == fate]
+                for fate in get_args(Fate)}  # fmt: skip
+
+    def of(self, kind: str, *fates: Fate) -> list[Part]:
+        return [part for part in self.parts if part.kind == kind and part.fate in fates]
+
+
+def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) -> Plan:
+    """What deploying a document would do to an app, by what is stored at this moment."""
+    namespace = name.partition(".")[0]
+    stored = {row.name: row for row in definitions.members(ports, "workflow", name)}
+    workflows = {f"{name}.{short}": each.model_dump(mode="json") for short, each in document.workflows.items()}
+    absent = sorted(stored.keys() - workflows.keys())
+    app = ports.catalog.definition("app", name)
+    parts = [_definition_part("app", name, app, shell_of(document))]
+    for short, dataset in document.datasets.items():
+        full, body = f"{namespace}.{short}", definitions.resolve_bucket(ports, dataset.model_dump(mode="json"))
+        parts.append(_definition_part("dataset", full, ports.catalog.definition("dataset", full), body))
+    parts += [_definition_part("workflow", full, stored.get(full), body) for full, body in workflows.items()]
+    parts += _schedule_parts(ports, name, document, absent, update_schedules, _is_first(app))
+    parts += [Part("workflow", full, "deleted", row=stored[full]) for full in absent]
+    return Plan(name, document, update_schedules, tuple(parts))
+
+
+def _schedule_parts(
+    ports: Ports, name: str, document: App, removed: Collection[str], update: bool, first: bool
+) -> Iterator[Part]:
+    """Those of the document, then those that only live. A first deployment has no schedules to protect."""
+    living = dict(_living(ports, name))
+    for short, sent in document.schedules.items():
+        gate, old = living.pop(f"{name}.{short}", (None, None))
+        fate: Fate
+        if gate is None or old is None:
+            fate = "created" if update or first else "untouched"
+        elif not update and old.workflow in removed:
+            fate = "deleted"
+        elif old == resolved(f"{name}.{short}", sent) and _is_as_wished(gate, sent):
+            fate = "kept"
+        else:
+            fate = "replaced" if update else "untouched"
+        yield Part("schedule", f"{name}.{short}", fate, schedule=sent)
+    for full, (_, old) in sorted(living.items()):
+        yield Part("schedule", full, "deleted" if update or old.workflow in removed else "untouched")
+
+
+def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[Gate, Schedule]]]:
+    for name in definitions.schedules_of(ports, app):
+        gate = ports.catalog.gate(name)
+        schedule = facts.definition_of(ports, gate)
+        if gate is not None and schedule is not None and gate.mode != "deleted":
+            yield name, (gate, schedule)
+
+
+def _is_as_wished(gate: Gate, sent: NewSchedule) -> bool:
+    """``enabled`` switches a schedule on or off. One that is paused is on, and stays paused; one that is completed is
+    done with what the document asked for, and must not begin again with every deployment of it."""
+    return sent.enabled is None or gate.mode == "completed" or sent.enabled == (gate.mode != "disabled")
+
+
+def _definition_part(kind: Kind, name: str, row: Definition | None, body: Mapping[str, Any]) -> Part:
+    if row is None:
+        return Part(kind, name, "created", body)
+    # What was deployed is noted with the app, and is no part of it.
+    stands = {field: value for field, value in row.document.items() if (kind, field) != ("app", "deployed")}
+    return Part(kind, name, "kept" if stands == dict(body) else "replaced", body)
+
+
+def _is_first(app: Definition | None) -> bool:
+    """Whether no deployment of this app has ever come to its end. (Apps older than the note of it have none.)"""
+    return app is None or ("deployed" in app.document and app.document["deployed"] is None)
+
+
+def shell_of(document: App) -> Mapping[str, Any]:
+    """An app's own fields, as they are stored."""
+    shell: Mapping[str, Any] = document.model_dump(mode="json", include={"description", "tags", "owner"})
+    return shell
+
+
+def resolved(name: str, sent: NewSchedule) -> Schedule:
+    """A schedule as it is stored, with full names throughout."""
+    namespace, app, _ = name.split(".")
+    return sent.definition().resolved(namespace, app)

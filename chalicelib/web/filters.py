@@ -1,0 +1,29 @@
+"""Filters of lists of schedules: by tag, workflow, state (L18)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, get_args
+
+from chalice.app import Request
+
+from chalicelib.core.errors import invalid
+from chalicelib.core.states import Mode
+from chalicelib.web.http import query
+
+if TYPE_CHECKING:
+    from chalicelib.flow.bulk import Filters
+
+STATES = tuple(mode for mode in get_args(Mode) if mode != "deleted")  # of what can be listed
+
+
+def filters(request: Request, ns: str, app: str) -> Filters:
+    """``?tag=team=a&workflow=clean&state=enabled``: which schedules of an app are meant. A workflow may be short."""
+    from chalicelib.core.documents import check_reference
+    from chalicelib.core.model import full_name
+    from chalicelib.flow.bulk import Filters, parse_tag
+
+    tag, workflow, state = query(request, "tag"), query(request, "workflow"), query(request, "state")
+    if state is not None and state not in STATES:
+        raise invalid("state", f"one of {', '.join(STATES)}", state)
+    named = full_name(check_reference(workflow, "workflow"), ns, app) if workflow is not None else None
+    return Filters(parse_tag(tag) if tag is not None else None, named, state)

@@ -1,0 +1,49 @@
+"""One change to many schedules of an app, chosen by filters: which ones changed, and which could not (L18)."""
+
+from __future__ import annotations
+
+import typer
+
+from sluice import names, render, spell
+from sluice.cli import frame
+from sluice.cli.filters import Filters
+from sluice.client import Document
+from sluice.names import APP
+
+CHANGES = ("changed", "unchanged", "failed")
+
+
+def act(action: str, app: str, filters: Filters, as_json: bool) -> None:
+    """Change what the filters choose in an app (its full name), or all of it. Exit code 1 if one of them failed."""
+    wish = filters.within(*app.split(".")) if filters else {"all": True}
+    report = frame.connect().post(f"{names.path_of(APP, app)}/bulk", {"action": action, **wish})
+    if as_json:
+        render.machine(report)
+    else:
+        _show(app, report)
+    if report.get("failed"):
+        raise typer.Exit(1)
+
+
+def _show(app: str, report: Document) -> None:
+    rows: list[tuple[render.Cell, ...]] = [
+        (render.state(change), _name(item), _reason(item)) for change in CHANGES for item in report.get(change, ())
+    ]
+    if not rows:
+        render.note(f"no schedule of {app} is like that")
+        return
+    console = render.stdout()
+    render.table(console, ("CHANGE", "NAME", "WHY…"), rows)
+    counts = [f"{len(report[change])} {change}" for change in CHANGES if report.get(change)]
+    console.print()
+    console.print(f"{app}: {', '.join(counts) or spell.NOTHING}", soft_wrap=True)
+
+
+def _name(item: str | Document) -> str:
+    return str(item["name"]) if isinstance(item, dict) else item
+
+
+def _reason(item: str | Document) -> str | None:
+    """Why one failed, and what to do; the others need no reason."""
+    error = item.get("error") or {} if isinstance(item, dict) else {}
+    return ": ".join(str(part) for part in (error.get("message"), error.get("hint")) if part) or None

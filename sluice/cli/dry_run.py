@@ -1,0 +1,79 @@
+"""``sluice dry-run``: what a schedule would do if these events came, step by step. Nothing happens (L11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from sluice import names, render, spell
+from sluice.cli import frame
+from sluice.client import Document
+from sluice.names import SCHEDULE
+
+
+def dry_run(
+    schedule: Annotated[str, typer.Argument(metavar="NAME", help="A schedule, such as demo.flights.clean.")],
+    file: Annotated[
+        str, typer.Option("--file", "-f", metavar="FILE", help="The events, YAML or JSON, in order; - for stdin.")
+    ],
+    namespace: frame.Namespace = None,
+    app: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Play events to a schedule's trigger, and see what fires."""
+    from sluice import events  # late, with the YAML parser that it brings
+
+    full = names.full_name(SCHEDULE, schedule, namespace, app)
+    body = {"events": events.to_play(file)}
+    answer = frame.connect().post(f"{names.path_of(SCHEDULE, full)}/dry-run", body, repeatable=True)
+    if as_json:
+        render.machine(answer)
+        return
+    console = render.stdout()
+    fires = int(answer.get("fires") or 0)
+    word = Text(f"fires {spell.count(fires, 'time')}", "green") if fires else Text("does not fire", "yellow")
+    render.title(console, "schedule", full, word)
+    _show_steps(console, answer.get("steps") or [])
+    left = [(_waiting(job), job.get("why")) for job in answer.get("left") or ()]
+    if answer.get("why") or left:
+        console.print()
+        render.fields(console, [("why", answer.get("why")), *left])
+
+
+def _show_steps(console: Console, steps: list[Document]) -> None:
+    rows: list[tuple[render.Cell, ...]] = [
+        (str(number), spell.exact(step.get("at")), _event(step.get("event")), _result(step), _why(step))
+        for number, step in enumerate(steps, 1)
+    ]
+    if rows:
+        console.print()
+        render.table(console, ("#", "AT", "EVENT", "RESULT", "WHY…"), rows, indent=2)
+
+
+def _result(step: Document) -> Text:
+    if step.get("fires"):
+        return Text("fires", "bold green")
+    return Text("counts", "cyan") if step.get("touched") else Text("ignored", "dim")
+
+
+def _why(step: Document) -> str:
+    missing = "; ".join(step.get("missing") or ())
+    return str(step.get("why") or (f"waits for {missing}" if missing else ""))
+
+
+def _event(event: str | Mapping[str, Any] | None) -> str | None:
+    """In words: the API's own, or those of what was sent."""
+    if not isinstance(event, Mapping):
+        return event
+    about = event.get("dataset") or event.get("workflow") or event.get("event")
+    more = [spell.pairs(event.get("partition")), event.get("status"), event.get("bytes")]
+    return " ".join(str(part) for part in (event.get("type"), about, *more) if part and part != spell.NOTHING)
+
+
+def _waiting(job: Document) -> str:
+    """What still waits after the last event: one job, or one for each value of the correlation keys."""
+    return f"left: {spell.pairs(job['correlation'])}" if job.get("correlation") else "left"

@@ -1,0 +1,52 @@
+"""``sluice skip`` and ``unskip``: leave one occurrence of a schedule out, or take it in again (L19)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from sluice import checks, names, render, spell
+from sluice.cli import frame
+from sluice.client import Document
+from sluice.names import SCHEDULE
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A schedule, such as demo.flights.clean.")]
+At = Annotated[str, typer.Argument(metavar="AT", help="The instant at which it would fire: 2026-11-22T05:00:00Z.")]
+
+
+def skip(
+    schedule: Name, at: At, namespace: frame.Namespace = None, app: frame.App = None, as_json: frame.Json = False
+) -> None:
+    """Leave one occurrence of a schedule out."""
+    _act("skip", schedule, at, namespace, app, as_json)
+
+
+def unskip(
+    schedule: Name, at: At, namespace: frame.Namespace = None, app: frame.App = None, as_json: frame.Json = False
+) -> None:
+    """Take a skipped occurrence in again."""
+    _act("unskip", schedule, at, namespace, app, as_json)
+
+
+def _act(action: str, name: str, at: str, namespace: str | None, app: str | None, as_json: bool) -> None:
+    full = names.full_name(SCHEDULE, name, namespace, app)
+    body = {"at": checks.instant(at, "AT")}
+    view = frame.connect().post(f"{names.path_of(SCHEDULE, full)}/{action}", body)
+    if as_json:
+        render.machine(view)
+    else:
+        _show(view)
+
+
+def _show(view: Document) -> None:
+    """All that is left out, and not just this one: a forgotten skip is seen when the next is made."""
+    skips = [spell.both(at, frame.now()) for at in view.get("skips") or ()]
+    console = render.stdout()
+    if not skips:
+        console.print(Text.assemble((str(view["name"]), "bold"), " skips nothing"), soft_wrap=True)
+        return
+    console.print(Text.assemble((str(view["name"]), "bold"), " skips"), soft_wrap=True)
+    for each in skips:
+        console.print(f"  {each}", soft_wrap=True)

@@ -1,0 +1,58 @@
+"""``sluice run``: run a schedule now, and follow it if asked to."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Annotated
+
+import typer
+
+from sluice import names, render
+from sluice.cli import follow, frame
+from sluice.client import Client
+from sluice.names import SCHEDULE
+
+
+def run(
+    schedule: Annotated[str, typer.Argument(metavar="NAME", help="A schedule, such as demo.flights.clean.")],
+    properties: Annotated[
+        list[str] | None,
+        typer.Option("--property", "-p", metavar="KEY=VALUE", help="A property of this run only; repeatable."),
+    ] = None,
+    wait: Annotated[
+        bool, typer.Option("--wait", "-w", metavar="", help="Follow it to its end; exit 1 unless it succeeds.")
+    ] = False,
+    namespace: frame.Namespace = None,
+    app: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Run a schedule now, past its trigger; prints the job's id."""
+    full = names.full_name(SCHEDULE, schedule, namespace, app)
+    body = {"properties": frame.pairs_of("--property", properties or [])}
+    client = frame.connect()
+    # One wish, one key: if the answer is lost and the request is sent again, it is still one run.
+    answer = client.post(f"{names.path_of(SCHEDULE, full)}/run", body, key=uuid.uuid4().hex)
+    if wait:
+        _follow(client, str(answer["job_id"]), as_json)
+    elif as_json:
+        render.machine(answer)
+    else:
+        print(answer["job_id"])
+        if render.stderr().is_terminal:
+            render.note(f"sluice why job {answer['job_id']}")
+
+
+def _follow(client: Client, job_id: str, as_json: bool) -> None:
+    if not as_json:
+        print(job_id, flush=True)
+    try:
+        last = follow.until_over(client, job_id, quiet=as_json)
+    except KeyboardInterrupt:
+        render.note(f"no longer followed, but it goes on: sluice runs show {job_id}")
+        raise typer.Exit(130) from None
+    if as_json:
+        render.machine(last)
+    else:
+        follow.show_end(last)
+    if last.get("state") != "SUCCEEDED":
+        raise typer.Exit(1)

@@ -1,0 +1,105 @@
+"""Events in files: those that a dry run plays (L11), and those that are raised (T11). Checked before they are sent."""
+
+from __future__ import annotations
+
+import json
+import uuid
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+from sluice import checks, documents
+from sluice.client import Document
+from sluice.errors import WrongUsage
+
+KEY = "events"
+STATUSES = ("STARTED", "COMPLETED", "FAILED", "KILLED")
+
+# What an event that is played has to say, by its type.
+NEEDED = {
+    "partition": ("dataset", "partition"),
+    "time": ("at",),
+    "program_status": ("workflow", "status"),
+    "size": ("dataset", "bytes"),
+    "event": ("event",),
+    "elapsed": (),
+    "absent": (),
+}
+
+
+def to_play(path: str) -> list[Document]:
+    """The events of a file for a dry run, each of a known type and with what that needs."""
+    listed = documents.load_list(path, KEY)
+    return [_playable(event, f"{path}: {KEY}.{number}") for number, event in enumerate(listed)]
+
+
+def to_raise(path: str) -> list[Document]:
+    """The events of a file to raise, each with a type, and an id: its own, or one made here."""
+    listed = documents.load_list(path, KEY)
+    return [_raisable(event, partial("{}: {}.{}.{}".format, path, KEY, number)) for number, event in enumerate(listed)]
+
+
+def one_to_raise(kind: str, payload: str | None, event_id: str | None) -> Document:
+    """An event from the command line. ``payload`` is the text of a JSON object."""
+    event: Document = {"type": kind}
+    if payload is not None:
+        event["payload"] = _object(payload)
+    if event_id is not None:
+        event["id"] = event_id
+    return _raisable(event, {"type": "TYPE", "id": "--id"}.__getitem__)
+
+
+def _playable(event: Document, where: str) -> Document:
+    kind = checks.one_of(_text(event, "type", f"{where}.type"), tuple(NEEDED), f"{where}.type")
+    for field in NEEDED[kind]:
+        if event.get(field) is None:
+            raise WrongUsage(f"expected a value, got nothing: an event of type {kind} needs it", f"{where}.{field}")
+    played = {**event, "type": kind}
+    if event.get("at") is not None:
+        played["at"] = checks.instant(event["at"], f"{where}.at")
+    if kind == "partition":
+        played["partition"] = _values(event["partition"], f"{where}.partition")
+    if kind == "program_status":
+        played["status"] = checks.one_of(str(event["status"]), STATUSES, f"{where}.status")
+    return played
+
+
+def _values(partition: Any, where: str) -> dict[str, str]:
+    """``year: 2013`` is a number to YAML, and the text of a folder's name to everybody else."""
+    if not isinstance(partition, dict):
+        raise WrongUsage(f"expected partition keys and values, got {partition!r}", where, "such as {year: 2013}")
+    for key, value in partition.items():
+        if isinstance(value, bool) or not isinstance(value, str | int):
+            raise WrongUsage(f"expected text or a whole number, got {value!r}", f"{where}.{key}")
+    return {key: str(value) for key, value in partition.items()}
+
+
+def _raisable(event: Document, where: Callable[[str], str]) -> Document:
+    """With an id, so that the same event sent again, because an answer was lost, is still one event. ``where`` tells
+    the place of a field."""
+    raised = {"id": uuid.uuid4().hex, **event}
+    for field in ("type", "id"):
+        _text(raised, field, where(field))
+    if not isinstance(event.get("payload", {}), dict):
+        raise WrongUsage(f"expected an object, got {event['payload']!r}", where("payload"))
+    if "timestamp" in event:
+        raised["timestamp"] = checks.instant(event["timestamp"], where("timestamp"))
+    return raised
+
+
+def _text(event: Document, field: str, where: str) -> str:
+    value = event.get(field)
+    if not isinstance(value, str) or not value:
+        raise WrongUsage(f"expected the {field} of the event, got {value!r}", where)
+    return value
+
+
+def _object(text: str) -> Document:
+    hint = """quote it for the shell, such as --payload '{"order": 7}'"""
+    try:
+        payload = json.loads(text)
+    except json.JSONDecodeError as error:
+        raise WrongUsage(f"expected JSON, got {error.msg.lower()}", f"--payload, column {error.colno}", hint) from None
+    if not isinstance(payload, dict):
+        raise WrongUsage(f"expected a JSON object, got {text}", "--payload", hint)
+    return payload

@@ -1,0 +1,121 @@
+"""Schedules chosen by tag, workflow and state: listed, and changed all at once (L18)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Sluice
+from tests.cli.played_api import PlayedApi
+from tests.cli.recorded import CLEAN, SCHEDULES, app, schedule
+
+APP = "/v1/namespaces/demo/apps/flights"
+BULK = f"{APP}/bulk"
+DONE = {"changed": [CLEAN, "demo.flights.join"], "unchanged": ["demo.flights.report"], "failed": []}
+
+
+@pytest.mark.parametrize("action", ["enable", "disable", "pause", "resume"])
+def test_l18_every_switch_takes_filters(api: PlayedApi, sluice: Sluice, action: str) -> None:
+    api.play("POST", BULK, DONE)
+    done = sluice(action, "--app", "demo.flights", "--tag", "team=a")
+    assert done.exit_code == 0
+    assert [line.split() for line in done.stdout.splitlines()] == [
+        ["CHANGE", "NAME"],
+        ["changed", CLEAN],
+        ["changed", "demo.flights.join"],
+        ["unchanged", "demo.flights.report"],
+        [],
+        ["demo.flights:", "2", "changed,", "1", "unchanged"],
+    ]
+    assert [request.body for request in api.requests] == [{"action": action, "tag": "team=a"}]
+    assert json.loads(sluice(action, "--app", "demo.flights", "--tag", "team=a", "--json").stdout) == DONE
+
+
+@pytest.mark.parametrize(
+    ("args", "wish"),
+    [
+        (("--tag", "team"), {"tag": "team"}),
+        (("--workflow", "clean_flights"), {"workflow": "demo.flights.clean_flights"}),
+        (("--workflow", "other.app.load"), {"workflow": "other.app.load"}),
+        (("--state", "Hold"), {"state": "hold"}),
+        (("--all",), {"all": True}),
+        (
+            ("--tag", "team=a=b", "--workflow", "flights.clean_flights", "--state", "enabled"),
+            {"tag": "team=a=b", "workflow": "demo.flights.clean_flights", "state": "enabled"},
+        ),
+    ],
+)
+def test_l18_filters_are_sent_as_the_api_reads_them(
+    api: PlayedApi, sluice: Sluice, args: tuple[str, ...], wish: dict[str, object]
+) -> None:
+    api.play("POST", BULK, DONE)
+    assert sluice("disable", "-n", "demo", "-a", "flights", *args).exit_code == 0
+    assert [request.body for request in api.requests] == [{"action": "disable", **wish}]
+
+
+def test_l18_one_that_fails_is_told_with_its_reason_and_the_exit_code_says_so(api: PlayedApi, sluice: Sluice) -> None:
+    error = {"code": "conflict", "message": "expected a living schedule", "field": None, "hint": "look again"}
+    report = {**DONE, "failed": [{"name": "demo.flights.weekly", "error": error}]}
+    api.play("POST", BULK, report)
+    done = sluice("pause", "--app", "demo.flights", "--all")
+    assert done.exit_code == 1
+    assert "failed     demo.flights.weekly  expected a living schedule: look again" in done.stdout
+    assert "demo.flights: 2 changed, 1 unchanged, 1 failed" in done.stdout
+    as_json = sluice("pause", "--app", "demo.flights", "--all", "--json")
+    assert (as_json.exit_code, json.loads(as_json.stdout)) == (1, report)
+
+
+def test_l18_filters_that_choose_nothing_are_said_aside(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", BULK, {"changed": [], "unchanged": [], "failed": []})
+    done = sluice("enable", "--app", "demo.flights", "--tag", "team=none")
+    assert (done.exit_code, done.stdout) == (0, "")
+    assert done.stderr == "no schedule of demo.flights is like that\n"
+
+
+def test_l18_schedules_are_listed_by_the_filters_of_the_api(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[SCHEDULES] = [schedule()]
+    filters = ("--tag", "team=a", "--workflow", "clean_flights", "--state", "enabled")
+    assert CLEAN in sluice("get", "schedules", "--app", "demo.flights", *filters).stdout
+    [request] = api.requests
+    wish = {"tag": "team=a", "workflow": "demo.flights.clean_flights", "state": "enabled"}
+    assert {key: request.query.get(key) for key in wish} == wish
+
+
+def test_l18_over_all_apps_a_short_workflow_is_that_of_each(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[f"{APP.rpartition('/')[0]}"] = [app("demo.flights"), app("demo.weather")]
+    api.lists |= {SCHEDULES: [], "/v1/namespaces/demo/apps/weather/schedules": []}
+    done = sluice("get", "schedules", "-n", "demo", "--workflow", "load")
+    assert (done.exit_code, done.stderr) == (0, "no schedules like that\n")
+    asked = [request.query["workflow"] for request in api.requests if request.path.endswith("/schedules")]
+    assert asked == ["demo.flights.load", "demo.weather.load"]
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("disable", "--tag", "team=a"), "expected the app to choose from, got none"),
+        (("disable", "--all", "--app", "flights"), "expected an app as namespace.app, got 'flights'"),
+        (("disable", "--app", "demo.flights"), "add --app NS.APP and --tag, --workflow, --state or --all"),
+        (("disable", CLEAN, "--all", "-a", "demo.flights"), "expected names or filters, got both"),
+        (("disable", CLEAN, "--tag", "team=a"), "expected names or filters, got both"),
+        (("disable", "-a", "demo.flights", "--all", "--tag", "x"), "expected filters or --all, got both"),
+        (("disable", "-a", "demo.flights", "--tag", "=a"), "expected a tag as key or key=value, got '=a'"),
+        (("disable", "-a", "demo.flights", "--tag", "a", "--tag", "b"), "expected --tag once, got it 2 times"),
+        (("disable", "-a", "demo.flights", "--workflow", "a..b"), "got 'a..b'"),
+        (("disable", "-a", "demo.flights", "--state", "enabld"), "hint: did you mean enabled?"),
+        (("disable", "-a", "demo.flights", "--state", "running"), "expected one of enabled, hold, drain, backlog"),
+        (("pause", "-a", "demo.flights", "--all", "--mode", "drain"), "expected names beside --mode, got filters"),
+        (("pause", "-a", "demo.flights", "--all", "--stop-timeouts"), "expected names beside --stop-timeouts"),
+        (("get", "workflows", "-n", "demo", "--tag", "team=a"), "expected `get schedules` beside --tag"),
+        (("get", "schedule", CLEAN, "--state", "hold"), f"got 'schedule {CLEAN}'"),
+        (("get", "schedules", "-n", "demo", "--state", "drained"), "hint: did you mean drain?"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_sent(
+    api: PlayedApi, sluice: Sluice, args: tuple[str, ...], words: str
+) -> None:
+    done = sluice(*args)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert not api.requests

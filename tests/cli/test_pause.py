@@ -1,0 +1,137 @@
+"""`pause` and `resume`, `skip` and `unskip`: a schedule that stands still, and an occurrence that is left out."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli.conftest import Sluice
+from tests.cli.played_api import PlayedApi
+from tests.cli.recorded import CLEAN, SCHEDULES, past, schedule, schedule_why
+
+ONE = f"{SCHEDULES}/clean"
+
+
+def described(api: PlayedApi, view: dict[str, object], state: str = "enabled") -> None:
+    api.play("GET", ONE, view)
+    api.play("GET", f"{ONE}/why", {**schedule_why(state), "jobs": []})
+    api.lists |= {f"{ONE}/runs": [], f"{ONE}/versions": []}
+
+
+@pytest.mark.parametrize(
+    ("args", "body"),
+    [
+        ((), {"mode": "hold", "timeouts": "count"}),
+        (("--mode", "drain"), {"mode": "drain", "timeouts": "count"}),
+        (("-m", "BACKLOG", "--stop-timeouts"), {"mode": "backlog", "timeouts": "stop"}),
+    ],
+)
+def test_l4_a_pause_says_its_mode_and_whether_timeouts_go_on(
+    api: PlayedApi, sluice: Sluice, args: tuple[str, ...], body: dict[str, str]
+) -> None:
+    view = schedule(state=body["mode"])
+    api.play("POST", f"{ONE}/pause", view)
+    done = sluice("pause", CLEAN, *args)
+    assert done.exit_code == 0
+    assert done.stdout.startswith(f"{CLEAN} is paused, mode {body['mode']}: ")
+    assert [request.body for request in api.requests] == [body]
+    assert json.loads(sluice("pause", CLEAN, *args, "--json").stdout) == view
+
+
+def test_l4_resume_lets_it_go_on(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"{ONE}/resume", schedule())
+    done = sluice("resume", "clean", "-n", "demo", "-a", "flights")
+    assert (done.exit_code, done.stdout) == (0, f"{CLEAN} is enabled, triggered by 1 partition of demo.flights\n")
+    assert [request.body for request in api.requests] == [{}]
+
+
+def test_an_app_may_be_named_with_its_namespace(
+    api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SLUICE_NAMESPACE", "elsewhere")
+    api.play("POST", f"{ONE}/resume", schedule())
+    assert sluice("resume", "clean", "--app", "demo.flights").exit_code == 0
+
+
+def test_l4_what_cannot_be_paused_is_told_and_the_others_are_paused(api: PlayedApi, sluice: Sluice) -> None:
+    message = "expected an enabled schedule, got 'demo.flights.report', which is disabled"
+    api.refuse("POST", f"{SCHEDULES}/report/pause", 409, "conflict", message, hint="enable it first")
+    api.play("POST", f"{ONE}/pause", schedule(state="hold"))
+    done = sluice("pause", "demo.flights.report", CLEAN)
+    assert done.exit_code == 1
+    assert f"{CLEAN} is paused" in done.stdout
+    assert done.stderr.splitlines() == [f"error: {message}", "  hint: enable it first"]
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        ("hold", "paused: what waits keeps gathering, and launches on resume"),
+        ("drain", "paused: what waits goes on, and nothing new is taken in"),
+        ("backlog", "paused: new jobs queue up, and run on resume"),
+        ("completed", "its last fire is over"),
+    ],
+)
+def test_l4_a_described_schedule_says_what_its_state_means(
+    api: PlayedApi, sluice: Sluice, state: str, words: str
+) -> None:
+    described(api, schedule(state=state), state)
+    page = sluice("describe", "schedule", CLEAN).stdout
+    assert page.startswith(f"schedule {CLEAN}  {state}  version 3")
+    assert words in page
+
+
+def test_l19_a_skipped_occurrence_is_sent_in_utc_and_all_that_is_skipped_is_told(
+    api: PlayedApi, sluice: Sluice
+) -> None:
+    view = schedule() | {"skips": ["2026-11-22T05:00:00.000Z", "2026-11-29T05:00:00.000Z"]}
+    api.play("POST", f"{ONE}/skip", view)
+    done = sluice("skip", CLEAN, "2026-11-22T00:00:00-05:00")
+    assert done.exit_code == 0
+    assert done.stdout.splitlines()[0] == f"{CLEAN} skips"
+    assert [line[:29] for line in done.stdout.splitlines()[1:]] == [
+        "  2026-11-22 05:00:00.000 UTC",
+        "  2026-11-29 05:00:00.000 UTC",
+    ]
+    assert [request.body for request in api.requests] == [{"at": "2026-11-22T05:00:00Z"}]
+    assert json.loads(sluice("skip", CLEAN, "2026-11-22T05:00:00Z", "--json").stdout) == view
+
+
+def test_l19_after_the_last_one_is_taken_in_again_nothing_is_skipped(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"{ONE}/unskip", schedule() | {"skips": []})
+    assert sluice("unskip", CLEAN, "2026-11-22T05:00:00Z").stdout == f"{CLEAN} skips nothing\n"
+    assert [request.body for request in api.requests] == [{"at": "2026-11-22T05:00:00Z"}]
+
+
+def test_l19_a_described_schedule_lists_what_is_skipped(api: PlayedApi, sluice: Sluice) -> None:
+    described(api, schedule() | {"skips": [past(hours=-3.5), past(hours=-27.5)]})
+    lines = sluice("describe", "schedule", CLEAN).stdout.splitlines()
+    first = next(number for number, line in enumerate(lines) if line.startswith("  skips "))
+    assert lines[first].endswith("UTC (in 3 h)")
+    assert lines[first + 1].endswith("UTC (in 1 d)")
+
+
+@pytest.mark.parametrize(
+    ("args", "words"),
+    [
+        (("pause", CLEAN, "--mode", "dran"), "expected one of hold, drain, backlog, got 'dran'"),
+        (("pause", CLEAN, "--mode", "dran"), "  hint: did you mean drain?"),
+        (("pause", CLEAN, "--mode", "dran"), "  field: --mode"),
+        (("pause",), "expected schedules or filters that choose them, got neither"),
+        (("pause", "clean"), "expected a schedule as namespace.app.schedule, got 'clean'"),
+        (("resume", "clean", "-a", "demo..x"), "expected an app as namespace.app, got 'demo..x'"),
+        (("skip", CLEAN), "missing argument 'AT'"),
+        (("skip", CLEAN, "tomorrow"), "such as 2026-11-22T05:00:00Z, got 'tomorrow'"),
+        (("skip", CLEAN, "2026-11-22T05:00:00"), "hint: add its zone: 2026-11-22T05:00:00Z is that instant in UTC"),
+        (("unskip", CLEAN, "2026-11-22"), "hint: add its zone: 2026-11-22T00:00:00Z is that instant in UTC"),
+        (("unskip", CLEAN, "0001-01-01T00:00:00+14:00"), "expected an instant with its zone"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_before_anything_is_sent(
+    api: PlayedApi, sluice: Sluice, args: tuple[str, ...], words: str
+) -> None:
+    done = sluice(*args)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert words in done.stderr
+    assert not api.requests

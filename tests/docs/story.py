@@ -1,0 +1,208 @@
+"""Stories that the pages tell of their examples: played on a world, and written down as they go.
+
+Each line has the instant at which it happened; what starts and what goes on record is found out, not told.
+"""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+from chalicelib.core.calendar import MINUTE, SECOND, Instant, duration, iso
+from chalicelib.core.rows import Event, Job, Run
+from chalicelib.core.sizes import parse_bytes
+from chalicelib.flow import context, pauses, read
+from tests.support.world import EMR, World, day, flights, full
+
+WIDTH = 118  # of a line in a page's block
+MARGIN = " " * 14
+Documents = dict[str, Any]
+
+
+class Story:
+    """An example's schedules in the app that the pages describe, enabled on Monday, 2 March 2026, at 12:00 UTC."""
+
+    def __init__(self, world: World, schedules: Documents) -> None:
+        self.world = world
+        self.names = list(schedules)
+        self.documents = schedules
+        self.told: list[str] = []
+        self._seen: set[str] = set()
+        self._last = ""
+        enabled = {name: {"enabled": True} | document for name, document in schedules.items()}
+        world.deploy(flights(enabled, report={"target": EMR}, urgent={"target": EMR}))
+        world.settle()
+
+    # -- what happens ----------------------------------------------------------------------------------------------
+
+    def ready(self, *days: int, dataset: str = "flights") -> None:
+        """Days of a dataset are ready, one after the other within the same moment."""
+        for number in days:
+            self._tell(f"day {number} of {dataset} is ready")
+            self.world.upload(day(number, dataset, "_SUCCESS" if dataset == "flights" else "part-0.csv"))
+            self._settle()
+
+    def comes(self, name: str, size: str, dataset: str = "flights", number: int = 1) -> None:
+        """An object of a size is put into a day of a dataset."""
+        self._tell(f"{name} comes to day {number} of {dataset}, {size}")
+        self.world.upload(day(number, dataset, name), size=parse_bytes(size, "size"))
+        self._settle()
+
+    def posts(self, kind: str, source: str = "", **payload: Any) -> None:
+        named = f" under the id {source}" if source else ""
+        self._tell(f"{kind} is posted{named}: {json.dumps(payload)}")
+        self.world.post(kind, source, **payload)
+        self._settle()
+
+    def ends(self, state: str = "SUCCESS") -> None:
+        """Every living run ends in a state of EMR Serverless."""
+        living = [run for name in self.names for run in self.world.runs(name) if run.state in ("STARTING", "RUNNING")]
+        for workflow, count in Counter(_short(run.workflow) for run in living).items():
+            self._tell(f"{workflow} ends: {state}" if count == 1 else f"{count} runs of {workflow} end: {state}")
+        self.world.finish(state)
+        self._settle()
+
+    def pauses(self, mode: str, stop_timeouts: bool = False) -> None:
+        self._tell(f"pause {self.names[0]}, mode {mode}{', timeouts stop' if stop_timeouts else ''}")
+        self.world.pause(self.names[0], mode, stop_timeouts)
+        self._settle()
+
+    def asks(self, wish: str) -> None:
+        """Somebody resumes, disables or enables the schedule."""
+        self._tell(f"{wish} {self.names[0]}")
+        getattr(self.world, wish)(self.names[0])
+        self._settle()
+
+    def skips(self, span: str) -> None:
+        """The occurrence that lies a span ahead is to be left out."""
+        at = self.world.clock.now() + duration(span)
+        self._tell(f"skip {self.names[0]} at {iso(at)}")
+        pauses.skip(self.world.ports, full(self.names[0]), at, "tester")
+
+    def puts(self, what: str, **changed: Any) -> None:
+        """The schedule is replaced by one that differs as ``what`` says."""
+        self._tell(f"put {self.names[0]}: {what}")
+        self.world.put(self.names[0], self.documents[self.names[0]] | changed)
+        self._settle()
+
+    def passes(self, span: str) -> None:
+        """A span of time. All but its last two minutes pass at once, with one tick: nothing may fall due in them."""
+        end = self.world.clock.now() + duration(span)
+        self.world.clock.wait_until(end - 2 * MINUTE)
+        self.world.tick()
+        self._find()
+        self.world.pass_by(f"{end - self.world.clock.now()}ms")
+        self._find()
+
+    # -- what is asked ---------------------------------------------------------------------------------------------
+
+    def why(self, name: str | None = None) -> None:
+        """What `why` says of a schedule at this moment."""
+        view = read.why_schedule(self.world.ports, full(name or self.names[0]))
+        self._tell(f"why: {view['why']}")
+
+    def wakes(self, name: str | None = None) -> None:
+        """What `why` says of the one waiting job, and what will make it move."""
+        view = read.why_job(self.world.ports, self._waiting(name))
+        self._tell(f"why: {view['why']}")
+        self._tell(f"wakes: {view['wakes']}")
+
+    def waits(self, name: str | None = None) -> None:
+        """How each constraint of the one waiting job stands."""
+        for each in read.why_job(self.world.ports, self._waiting(name))["constraints"]:
+            self._tell(f"{each['type']}: {each['why']}")
+
+    def _waiting(self, name: str | None) -> Job:
+        """The one job that waits; fires that are prepared for an instant to come do not."""
+        now = self.world.clock.now()
+        (job,) = [job for job in self.world.jobs(name or self.names[0]) if (job.due_at or 0) <= now]
+        return job
+
+    @property
+    def contexts(self) -> list[Any]:
+        """What each run that has started was told: by reference, or in its message."""
+        told = [self.world.context(run) for name in self.names for run in self.world.runs(name)]
+        return [each for each in told if each is not None] + [sent for _, sent in self.world.targets.queue.messages]
+
+    # -- how it is written down ------------------------------------------------------------------------------------
+
+    def _settle(self) -> None:
+        self.world.settle()
+        self._find()
+
+    def _find(self) -> None:
+        """Whatever has started or gone on record since the last look, in the order of its instants."""
+        for at, key, line in sorted(self._news()):
+            if key not in self._seen:
+                self._seen.add(key)
+                self._tell(line, at)
+
+    def _news(self) -> Iterator[tuple[Instant, str, str]]:
+        for name in self.names:
+            for run in self.world.runs(name):
+                fired_by = _events(context.events_of(self.world.ports, run))
+                yield (
+                    run.claimed_at,
+                    f"{run.run_id}#{run.attempt}",
+                    f"{_starts(run, name)}: {fired_by}{_properties(run)}",
+                )
+                if run.state == "CANCELLED":
+                    over = f"the run of {_short(run.workflow)} is cancelled"
+                    yield run.moved_at or run.claimed_at, f"{run.run_id} over", over
+            for record in self.world.records(name):
+                yield record.recorded_at, record.id, f"record {record.kind}: {record.reason}"
+
+    def _tell(self, line: str, at: Instant | None = None) -> None:
+        clock = _clock(self.world.clock.now() if at is None else at)
+        margin = MARGIN if clock == self._last else f"{clock:14}"
+        self._last = clock
+        self.told += textwrap.wrap(
+            line, WIDTH, initial_indent=margin, subsequent_indent=MARGIN + "  ", break_long_words=False,
+            break_on_hyphens=False,
+        )  # fmt: skip
+
+
+def _clock(at: Instant) -> str:
+    moment = datetime.fromtimestamp(at // 1000, UTC)
+    return f"{moment:%a %H:%M:%S}" if at % MINUTE >= SECOND else f"{moment:%a %H:%M}"
+
+
+def _starts(run: Run, name: str) -> str:
+    has_queue = run.request.target["type"] == "sqs"
+    return f"{name} sends to its queue" if has_queue else f"{name} starts {_short(run.workflow)}"
+
+
+def _properties(run: Run) -> str:
+    return f", properties {json.dumps(dict(run.request.properties))}" if run.request.properties else ""
+
+
+def _events(events: Sequence[Event]) -> str:
+    return ", ".join(_event(event) for event in events) or "the time has come"
+
+
+def _event(event: Event) -> str:
+    match event.kind:
+        case "partition":
+            return f"day {(event.partition or {})['day']} of {_short(event.dataset or '')}"
+        case "size":
+            return (event.path or "").rpartition("/")[2]
+        case "program_status":
+            return f"{_short(event.workflow or '')} {event.status}"
+        case "event":
+            return f"{event.key.rpartition(':')[2]} {json.dumps(event.payload)}"
+        case "time":
+            return f"the time {_clock(event.instant)}"
+        case "run_now":
+            return "somebody asked"
+        case "elapsed":
+            return "its span has elapsed"
+        case "absent":
+            return "nothing came"
+
+
+def _short(name: str) -> str:
+    return name.rpartition(".")[2]

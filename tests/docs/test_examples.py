@@ -1,0 +1,81 @@
+"""Every example on the pages of triggers, constraints and modes is played, and the page must say what comes of it.
+
+A page has, for each example, a block of YAML (what stands under `schedules:` of an app) and a block of what happened:
+the reasons, records and starts, word by word and at their instants. `STORIES` has what is done to the example.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from chalicelib.core.model import NewSchedule
+from tests.docs import constraint_stories, lifecycle_stories, trigger_stories
+from tests.docs.story import Story
+from tests.support.world import World
+
+DOCS = Path(__file__).parents[2] / "docs"
+STORIES: dict[str, dict[str, Callable[[Story], None]]] = {
+    "triggers": trigger_stories.STORIES,
+    "constraints": constraint_stories.STORIES,
+    "lifecycle": lifecycle_stories.STORIES,
+}
+EXAMPLE = re.compile(
+    r"^<!-- example: (?P<name>\w+) -->\n```yaml\n(?P<yaml>.*?)^```\n"
+    r"(?P<between>.*?)^<!-- story: (?P<story>\w+) -->\n```\n(?P<told>.*?)^```$",
+    flags=re.S | re.M,
+)
+CONTEXT = Draft202012Validator(json.loads((DOCS / "run-context.schema.json").read_text()))
+
+
+class Example(NamedTuple):
+    """One example of a page: its schedules, and what the page says of them, line by line."""
+
+    page: str
+    name: str
+    schedules: dict[str, Any]
+    told: list[str]
+
+
+def examples(page: str) -> list[Example]:
+    found = EXAMPLE.finditer((DOCS / f"{page}.md").read_text())
+    return [Example(page, each["name"], yaml.safe_load(each["yaml"]), each["told"].splitlines()) for each in found]
+
+
+EXAMPLES = [example for page in STORIES for example in examples(page)]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.page}-{example.name}")
+def test_what_a_page_says_of_its_example_is_what_happens(world: World, example: Example) -> None:
+    story = Story(world, example.schedules)
+    STORIES[example.page][example.name](story)
+
+    assert story.told == example.told, "\n".join(["the page should say:", *story.told])
+    assert [fault.message for context in story.contexts for fault in CONTEXT.iter_errors(context)] == []
+
+
+@pytest.mark.parametrize("page", STORIES)
+def test_every_example_has_a_story_and_every_story_an_example(page: str) -> None:
+    assert [example.name for example in examples(page)] == list(STORIES[page])
+
+
+@pytest.mark.parametrize("page", STORIES)
+def test_every_schedule_that_a_page_shows_is_one_that_is_played(page: str) -> None:
+    text = (DOCS / f"{page}.md").read_text()
+    blocks = len(re.findall(r"^```yaml$", text, flags=re.M))
+    named = re.findall(r"^<!-- (?:example|story): (\w+) -->$", text, flags=re.M)
+    assert named == [name for example in examples(page) for name in (example.name, example.name)]
+    assert blocks == len(examples(page)), "a block of YAML without a story"
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.page}-{example.name}")
+def test_an_example_reads_the_same_as_json_of_the_api(example: Example) -> None:
+    for document in example.schedules.values():
+        assert NewSchedule.model_validate(json.loads(json.dumps(document))) == NewSchedule.model_validate(document)

@@ -1,0 +1,138 @@
+"""What the examples of docs/triggers.md do. Each function plays one; the page holds what comes of it, line by line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tests.docs.story import Story
+
+
+def time(story: Story) -> None:
+    story.why()
+    story.passes("16h")
+
+
+def repeats(story: Story) -> None:
+    story.passes("1m")
+    story.why()
+
+
+def partition(story: Story) -> None:
+    story.ready(1, 2)
+    story.ready(2)
+    story.why()
+    story.passes("30m")
+    story.ready(3)
+    story.ready(4)
+    story.why()
+
+
+def size(story: Story) -> None:
+    story.comes("a.parquet", "60GB")
+    story.comes("a.parquet", "60GB")
+    story.why()
+    story.passes("5m")
+    story.comes("b.parquet", "45GB")
+
+
+def program_status(story: Story) -> None:
+    story.why("follow")
+    story.ready(1)
+    story.passes("5m")
+    story.ends()
+    story.passes("5m")
+    story.ends()
+    story.ready(2)
+    story.passes("5m")
+    story.ends("FAILED")
+
+
+def event(story: Story) -> None:
+    story.posts("books.closed", "a-1", region="eu-west", total=12)
+    story.posts("books.closed", "a-1", region="eu-west", total=12)
+    story.posts("books.closed", "a-2", region="us-east", total=3)
+    story.why()
+    story.posts("books.closed", "a-3", region="eu-north", total=7)
+
+
+def quiet(story: Story) -> None:
+    story.why()
+    story.ready(1)
+    story.passes("4m")
+    story.ready(2)
+    story.why()
+    story.passes("6m")
+    story.ready(3)
+    story.passes("10m")
+
+
+def elapsed(story: Story) -> None:
+    story.why()
+    story.passes("3h")
+    story.comes("a.parquet", "120GB")
+    story.ends()
+    story.passes("4h")
+
+
+def absent_within(story: Story) -> None:
+    story.why()
+    story.passes("90m")
+    story.ready(1)
+    story.passes("30m")
+    story.passes("90m")
+    story.passes("2h")
+
+
+def absent_deadline(story: Story) -> None:
+    story.why()
+    story.passes("10h")
+    story.ready(1, dataset="weather")
+    story.passes("7h")
+    story.passes("1d")
+
+
+def any_of(story: Story) -> None:
+    story.ready(1, 2)
+    story.why()
+    story.passes("1h")
+
+
+def at_least(story: Story) -> None:
+    story.ready(1, 2)
+    story.why()
+    story.posts("go")
+
+
+def within(story: Story) -> None:
+    story.ready(1)
+    story.why()
+    story.passes("6h")
+    story.ready(1, dataset="weather")
+    story.why()
+
+
+def by_value(story: Story) -> None:
+    story.ready(1)
+    story.passes("20m")
+    story.ready(2, dataset="weather")
+    story.why()
+    story.passes("20m")
+    story.ready(1, dataset="weather")
+
+
+STORIES: dict[str, Callable[[Story], None]] = {
+    "time": time,
+    "repeats": repeats,
+    "partition": partition,
+    "size": size,
+    "program_status": program_status,
+    "event": event,
+    "quiet": quiet,
+    "elapsed": elapsed,
+    "absent_within": absent_within,
+    "absent_deadline": absent_deadline,
+    "any": any_of,
+    "at_least": at_least,
+    "within": within,
+    "by": by_value,
+}

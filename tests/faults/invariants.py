@@ -1,0 +1,210 @@
+"""What holds of the tables at every moment between two writes, and what holds once everything has come to rest.
+
+Read from the rows as they are stored, not through the flows that are on trial.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from functools import cached_property
+from typing import Any, TypeVar
+
+from chalicelib.aws import items
+from chalicelib.core import claim, lifecycle, lines, states, triggers
+from chalicelib.core.calendar import MINUTE, SECOND, Instant, iso, parse_instant
+from chalicelib.core.check import Wait, decide
+from chalicelib.core.facts import Facts
+from chalicelib.core.lines import LineState, Waiter
+from chalicelib.core.model import Schedule
+from chalicelib.core.rows import WAKE, Gate, Job, Marker, Record, Run, Subscription, Timer, Version
+from chalicelib.flow import facts
+from chalicelib.flow.apply import NO_JOB
+from tests.faults.limits import check_limits
+from tests.faults.memory_tables import QuickWorld
+
+R = TypeVar("R")
+# What is overdue is hinted by the next tick: nothing is older than that and the grace, but what keeps failing.
+LONGEST_OVERDUE = 2 * MINUTE + 10 * SECOND
+
+
+class Stock:
+    """Every row of the tables, by kind."""
+
+    def __init__(self, world: QuickWorld) -> None:
+        self._rows = [(name, row["pk"]["S"], row["sk"]["S"], row) for name, row in world.tables.rows()]
+        self._kinds: dict[type, list[Any]] = {}
+
+    def _of(self, kind: type[R], table: str, *places: str, head: str = "") -> list[R]:
+        found: list[R] = self._kinds.setdefault(kind, [])
+        if not found:
+            found += [items.from_item(kind, row) for name, pk, sk, row in self._rows
+                      if name == f"{table}Table" and pk.startswith(head) and sk.startswith(places)]  # fmt: skip
+        return found
+
+    @property
+    def jobs(self) -> list[Job]:
+        """Jobs that wait, those under a tombstone among them, and bare tombstones."""
+        return self._of(Job, "Jobs", "FIRE#", "JOB#", "PENDING", "RETRY#", "RUNNOW#")
+
+    @property
+    def markers(self) -> list[Marker]:
+        return self._of(Marker, "Jobs", "EVT#")
+
+    @property
+    def waiters(self) -> list[Waiter]:
+        return self._of(Waiter, "Jobs", "WAIT#")
+
+    @property
+    def runs(self) -> list[Run]:
+        return self._of(Run, "Runs", "A#")
+
+    @property
+    def records(self) -> list[Record]:
+        return self._of(Record, "Runs", "RECORD")
+
+    @property
+    def gates(self) -> list[Gate]:
+        return self._of(Gate, "Catalog", "GATE")
+
+    @property
+    def timers(self) -> list[Timer]:
+        return self._of(Timer, "Catalog", "TIMER")
+
+    @property
+    def subscriptions(self) -> list[Subscription]:
+        return self._of(Subscription, "Catalog", "", head="TRIGGER#")
+
+    @cached_property
+    def lines(self) -> dict[str, LineState]:
+        found = (row for name, _, sk, row in self._rows if name == "JobsTable" and sk == "STATE")
+        named = ({**row, "line": {"S": row["pk"]["S"].removeprefix("LINE#")}} for row in found)
+        return {state.line: state for state in (items.from_item(LineState, row) for row in named)}
+
+    @cached_property
+    def versions(self) -> dict[tuple[str, int], Schedule]:
+        rows = self._of(Version, "Catalog", "VERSION#")
+        return {(row.schedule, row.version): Schedule.model_validate(row.definition) for row in rows}
+
+    @cached_property
+    def awake(self) -> list[tuple[int, str]]:
+        return [(parse_instant(row["wake_at"]["S"]), f"{pk} {sk}") for _, pk, sk, row in self._rows if "wake_at" in row]
+
+
+def check(world: QuickWorld) -> Stock:
+    """What holds at every moment."""
+    stock = Stock(world)
+    _slots_are_counted(stock)
+    _queues_are_what_jobs_say(stock)
+    _index_is_what_gates_say(stock)
+    _events_are_accounted_for(stock)
+    _each_run_started_once(world, stock)
+    return stock
+
+
+def check_rest(world: QuickWorld) -> None:
+    """What holds besides when all runs have ended, all schedules are closed or enabled, and time has passed."""
+    stock, now = check(world), world.clock.now()
+    check_limits(stock.runs, stock.versions)
+    for state in stock.lines.values():
+        assert (state.active, state.waiters) == (0, 0), f"{state} at rest"
+    late = [(name, now - at) for at, name in stock.awake if at < now - LONGEST_OVERDUE]
+    assert late == [], "nothing is overdue for long"
+    current = {(gate.schedule, gate.generation): gate for gate in stock.gates if gate.mode != "deleted"}
+    for job in stock.jobs:
+        gate = current.get((job.schedule, job.generation))
+        if job.closed:
+            assert (job.held, job.waits_at, job.wake_at) == ((), None, None), f"an unsettled tombstone: {job}"
+        elif gate is None or gate.mode == "disabled":
+            assert job.kind == "run_now" and gate is not None, f"a job of a closed generation: {job}"
+        elif job.state != "PENDING_TRIGGER":
+            assert job.wake_at is not None or gate.mode in states.PAUSED_MODES, f"nothing will wake {job}"
+
+
+def check_awake(world: QuickWorld) -> None:
+    """Whatever could go on now is looked at soon: by the sweep if no hint comes."""
+    stock, now = check(world), world.clock.now()
+    for job in stock.jobs:
+        if job.closed:
+            continue
+        if job.waits_at is not None:
+            at = stock.lines[job.waits_at].wake_at
+            soon = at is not None and (at <= now + lines.SLOTS_LEASE or not lines.gives_back(job.waits_at))
+            assert soon, f"nobody serves {job.waits_at} before {at}"
+        else:
+            _is_woken_in_time(job, facts.gather(world.ports, job), now)
+
+
+def _is_woken_in_time(job: Job, known: Facts, now: Instant) -> None:
+    """Left to the clock alone, nothing becomes of a job before the instant at which it is looked at."""
+    at: Instant | None = now
+    while at is not None and (job.wake_at is None or at < job.wake_at):
+        decision = decide(job, known, at)
+        assert isinstance(decision, Wait), f"{decision} is due at {iso(at)}, and nothing wakes {job}"
+        at = decision.until if decision.until is None or decision.until > at else None
+
+
+def _slots_are_counted(stock: Stock) -> None:
+    living = [run for run in stock.runs if not states.is_terminal(run.state)]
+    used = Counter(line for run in living for line in run.permits)
+    used.update(line for job in stock.jobs for line in job.held)
+    for name, state in stock.lines.items():
+        if not lines.gives_back(name):
+            continue
+        assert state.active == used[name], f"{name} counts {state.active} slots in use, and {used[name]} are"
+        holders = {claim.holder_of(run.run_id, run.attempt) for run in living if name in run.permits}
+        assert set(state.starts) == holders, f"{name} remembers {set(state.starts)} as living, and {holders} are"
+    unknown = {name for name in used if lines.gives_back(name)} - set(stock.lines)
+    assert unknown == set(), "slots of lines that do not exist"
+
+
+def _queues_are_what_jobs_say(stock: Stock) -> None:
+    queued = Counter(waiter.line for waiter in stock.waiters)
+    for name, state in stock.lines.items():
+        assert state.waiters == queued[name], f"{name} counts {state.waiters} waiters, and {queued[name]} are there"
+        assert state.waiters == 0 or state.wake_at is not None, f"{name} has waiters and sleeps"
+    places = Counter((w.line, w.rank, w.job_schedule, w.job_generation, w.job_place, w.job_id) for w in stock.waiters)
+    waiting = Counter((job.waits_at, job.rank, job.schedule, job.generation, job.place, job.job_id)
+                      for job in stock.jobs if job.waits_at is not None)  # fmt: skip
+    assert places == waiting, "each place in a queue has its job, and each waiting job its place"
+
+
+def _index_is_what_gates_say(stock: Stock) -> None:
+    expected: set[tuple[str, str, int, str]] = set()
+    timed: dict[str, int] = {}
+    for gate in stock.gates:
+        schedule = stock.versions[gate.schedule, gate.version]
+        gathers = gate.mode in states.GATHERING_MODES
+        rows = lifecycle.subscriptions(gate, schedule, 0) if gate.mode != "deleted" else []
+        expected |= {_place(row) for row in rows if gathers or row.leaf == WAKE}
+        if gathers and triggers.timed_leaves(schedule.trigger):
+            timed[gate.schedule] = gate.generation
+    _same({_place(row) for row in stock.subscriptions}, expected, "index rows")
+    clocks = {timer.schedule: timer.generation for timer in stock.timers if timer.wake_at or timer.schedule in timed}
+    assert clocks == timed, "each schedule that gathers has the timer of its generation, and no other has one"
+
+
+def _place(row: Subscription) -> tuple[str, str, int, str]:
+    return row.event_key, row.schedule, row.generation, row.leaf
+
+
+def _events_are_accounted_for(stock: Stock) -> None:
+    """Whatever was counted belongs to a job, a run or a record."""
+    ends = {run.run_id for run in stock.runs} | {record.id for record in stock.records}
+    known = ends | {job.job_id for job in stock.jobs} | {NO_JOB}
+    lost = [marker for marker in stock.markers if marker.event_job not in known]
+    assert lost == [], "events of jobs that are nowhere"
+    both = {record.id for record in stock.records if record.kind != "COALESCED"} & {run.run_id for run in stock.runs}
+    assert both == set(), "what ran has no record of not having run"
+
+
+def _each_run_started_once(world: QuickWorld, stock: Stock) -> None:
+    names = Counter(made.name for made in world.targets.emr.runs.values())
+    assert [name for name, count in names.items() if count > 1] == [], "no attempt starts two EMR runs"
+    known = {run.request.name for run in stock.runs}
+    assert set(names) <= known, "every EMR run is on record"
+
+
+def _same(found: Iterable[Any], expected: Iterable[Any], what: str) -> None:
+    missing, spare = set(expected) - set(found), set(found) - set(expected)
+    assert not missing and not spare, f"{what}: missing {missing}, spare {spare}"

@@ -1,0 +1,89 @@
+"""Whether the limits that schedules set were kept, told from the history of runs alone (C1, C4, C5).
+
+A limit is judged where all schedules of a workflow (or of a group) set the same one, in every version they ever had;
+elsewhere those without a limit may go beyond it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+
+from chalicelib.core import states
+from chalicelib.core.constraints import AnyConstraint, Concurrency, Rate, SinceLastRun
+from chalicelib.core.model import Schedule
+from chalicelib.core.rows import Run
+
+Versions = dict[tuple[str, int], Schedule]
+
+
+def check_limits(runs: Iterable[Run], versions: Versions) -> None:
+    """Raise if more ran at a time, started in a span, or followed too soon than was allowed."""
+    bound: dict[str, list[Schedule]] = {}
+    for (name, _), definition in versions.items():
+        bound.setdefault(name, []).append(definition)
+    by_workflow: dict[str, list[Run]] = {}
+    for run in sorted(runs, key=lambda run: run.claimed_at):
+        by_workflow.setdefault(run.workflow, []).append(run)
+    for workflow, started in by_workflow.items():
+        rules = [definition for definition in versions.values() if definition.workflow == workflow]
+        for rule in _shared(rules, lambda each: isinstance(each, Rate)):
+            _check_rate(rule, started)
+        for rule in _shared(rules, lambda each: isinstance(each, Concurrency) and each.group is None):
+            _check_slots(rule, started)
+        for rule in _shared(rules, lambda each: isinstance(each, SinceLastRun)):
+            _check_gap(rule, started)
+    _check_groups(bound, by_workflow)
+
+
+def _check_groups(bound: dict[str, list[Schedule]], by_workflow: dict[str, list[Run]]) -> None:
+    everything = [definition for known in bound.values() for definition in known]
+    groups = {each.group for definition in everything for each in definition.constraints
+              if isinstance(each, Concurrency) and each.group is not None}  # fmt: skip
+    for group in groups:
+        members = {name: versions for name, versions in bound.items()
+                   if any(_in_group(definition, group) for definition in versions)}  # fmt: skip
+        rules = _shared([d for versions in members.values() for d in versions],
+                        lambda each, group=group: isinstance(each, Concurrency) and each.group == group)  # fmt: skip
+        runs = [run for started in by_workflow.values() for run in started if run.schedule in members]
+        for rule in rules:
+            _check_slots(rule, sorted(runs, key=lambda run: run.claimed_at))
+
+
+def _in_group(definition: Schedule, group: str | None) -> bool:
+    return any(isinstance(each, Concurrency) and each.group == group for each in definition.constraints)
+
+
+def _shared(definitions: list[Schedule], kind: Callable[[AnyConstraint], bool]) -> list[AnyConstraint]:
+    """The one constraint of a kind that all of these have, if they do."""
+    found = {tuple(each for each in definition.constraints if kind(each)) for definition in definitions}
+    return list(next(iter(found))) if len(found) == 1 else []
+
+
+def _check_rate(rule: AnyConstraint, started: list[Run]) -> None:
+    assert isinstance(rule, Rate)
+    for run in started:
+        since = run.claimed_at - rule.span
+        window = [other for other in started if since < other.claimed_at <= run.claimed_at]
+        assert len(window) <= rule.max, f"{len(window)} starts within {rule.per}, and {rule.max} are allowed: {window}"
+
+
+def _check_slots(rule: AnyConstraint, started: list[Run]) -> None:
+    assert isinstance(rule, Concurrency)
+    for run in started:
+        living = [other for other in started if other.claimed_at <= run.claimed_at < (_ended(other) or 10**15)]
+        assert len(living) <= rule.max, f"{len(living)} at a time, and {rule.max} are allowed: {living}"
+
+
+def _check_gap(rule: AnyConstraint, started: list[Run]) -> None:
+    assert isinstance(rule, SinceLastRun)
+    for index, run in enumerate(started):
+        if run.fired_by.startswith("run anyway"):
+            continue
+        for other in started[:index]:
+            counts = rule.of == "any" or other.state == "SUCCEEDED" or (_ended(other) or 10**15) > run.claimed_at
+            near = run.claimed_at - other.claimed_at < rule.span
+            assert not (counts and near), f"{run} started too soon after {other}"
+
+
+def _ended(run: Run) -> int | None:
+    return run.ended_at if states.is_terminal(run.state) else None

@@ -1,0 +1,238 @@
+"""A world in which anything may happen at any time: what people, data, EMR, queues, indexes and deaths do to it.
+
+Every step is an invocation or a few; after each the invariants are looked at. `rest` brings everything to its end.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core import states
+from chalicelib.core.calendar import MINUTE, duration
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.launch import Answer, Never, NotNow
+from chalicelib.core.rows import WAKE, Event, Run, Subscription
+from chalicelib.core.sweep import Ref
+from chalicelib.core.writes import Put
+from chalicelib.flow import apply, attend, pauses
+from tests.faults import dying, invariants
+from tests.faults.memory_tables import QuickWorld
+from tests.support.crash import lost, redelivered, wrap
+from tests.support.world import EMR, day, flights, full
+
+NAMES = ("a", "b", "c")
+LIVE = ("SUBMITTED", "RUNNING")
+
+
+class RumourWakes:
+    """The wake index as it really is: what was written a moment ago may be missing, what is gone may still be told."""
+
+    def __init__(self, inner: Any, chance: random.Random) -> None:
+        self._inner, self._chance = inner, chance
+        self._told: list[Ref] = []
+        self.honest = False
+
+    def overdue(self, table: str, until: int, limit: int) -> tuple[Ref, ...]:
+        found: tuple[Ref, ...] = self._inner.overdue(table, until, limit)
+        if self.honest:
+            return found
+        stale = [ref for ref in self._told[-20:] if self._chance.random() < 0.2]
+        self._told += found
+        return tuple(dict.fromkeys([*(ref for ref in found if self._chance.random() < 0.8), *stale]))
+
+    def upcoming(self, since: int, until: int, limit: int) -> Any:
+        return self._inner.upcoming(since, until, limit)
+
+
+class RandomWorld(QuickWorld):
+    def __init__(self, schedules: dict[str, Any], seed: int) -> None:
+        super().__init__(wake_shards=1, history_shards=1, start_burst=3)
+        self.chance = random.Random(seed)
+        retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
+        self.deploy(flights(schedules, clean=retried))
+        self.documents = dict(schedules)
+        self.wakes = RumourWakes(self.ports.wakes, self.chance)
+        self.ports = replace(self.ports, wakes=self.wakes)
+        self.points = wrap(self)
+        self.points.armed = True
+        self.keep_refs()
+        self.truthful_emr()
+        self.slow: list[tuple[Event, list[Subscription]]] = []
+        self.stalled: list[Any] = []
+        self.numbers = 0
+
+    # -- what the fakes keep to ----------------------------------------------------------------------------------
+
+    def keep_refs(self) -> None:
+        """Any hint may be delivered again, much later."""
+        self.old_refs: list[Ref] = []
+        send = self.hints.send
+
+        def sending(refs: Any, due: int, now: int) -> None:
+            self.old_refs += refs
+            send(refs, due, now)
+
+        self.hints.send = sending  # type: ignore[method-assign]
+
+    def truthful_emr(self) -> None:
+        """What has ended is not cancelled any more; and no start is ever asked for behind a closed gate (C13)."""
+        emr = self.targets.emr
+        start, cancel = emr.start, emr.cancel
+
+        def starting(run: Run, context: Any) -> Answer:
+            gate = self.ports.catalog.gate(run.schedule)
+            assert gate is not None
+            assert gate.generation == run.generation, f"{run} is started behind {gate}"
+            assert states.may_start(run.kind, gate.mode), f"{run} is started behind {gate}"
+            return start(run, context)
+
+        def cancelling(run: Run) -> None:
+            if emr.runs[(run.target_id or "").partition("/")[2]].state in LIVE:
+                cancel(run)
+
+        emr.start, emr.cancel = starting, cancelling  # type: ignore[method-assign]
+
+    # -- steps ---------------------------------------------------------------------------------------------------
+
+    def upload_object(self, dataset: str, number: int, name: str, size: int) -> None:
+        known = self.ports.catalog.partition(f"demo.{dataset}", ("2013", "1", str(number)))
+        self.remember_readers(dataset)
+        redelivered(lambda: self.upload(day(number, dataset, name), size=size))
+        now_known = self.ports.catalog.partition(f"demo.{dataset}", ("2013", "1", str(number)))
+        if known is None and now_known is not None:
+            self.all_have(now_known.event)
+        self.settle(lost)
+
+    def post_event(self, source: int) -> None:
+        redelivered(lambda: self.post("order", f"o{source}"))
+        self.settle(lost)
+
+    def all_have(self, event: Event) -> None:
+        """Every schedule that waits for an event has it, once its outbox is settled."""
+        marked = {(marker.schedule, marker.generation) for marker in invariants.Stock(self).markers
+                  if marker.event.id == event.id}  # fmt: skip
+        for row in self.ports.catalog.subscriptions(event.key, 100, None).items:
+            reached = (row.schedule, row.generation) in marked
+            assert reached or event.accepted_at < row.since or row.leaf == WAKE, f"{event} never reached {row}"
+
+    def remember_readers(self, dataset: str) -> None:
+        """A slow reader has seen the index as it is now, and will act on it later."""
+        rows = self.ports.catalog.subscriptions(f"partition:demo.{dataset}", 100, None).items
+        stored = [row for row in invariants.Stock(self).markers if row.event.dataset == f"demo.{dataset}"]
+        for name in {row.schedule for row in rows}:
+            mine = [row for row in rows if row.schedule == name]
+            self.slow += [(marker.event, mine) for marker in stored[-2:]]
+        self.stalled = [job for job in invariants.Stock(self).jobs if job.place.startswith("FIRE#")] or self.stalled
+
+    def slow_reader(self) -> None:
+        """An event that was read before whatever happened since is applied by the rows that were read with it."""
+        if self.slow:
+            event, rows = self.slow.pop(self.chance.randrange(len(self.slow)))
+            lost(lambda: apply.apply_event(self.ports, event, rows, self.clock.now()))
+            self.settle(lost)
+
+    def stalled_emitter(self) -> None:
+        """An emitter wakes that had read its timer long ago, and writes its fires again."""
+        fires, self.stalled = self.stalled, []
+        if fires:
+            lost(lambda: self.ports.ledger.put_all([Put(fire) for fire in fires]))
+
+    def old_hints(self) -> None:
+        for ref in self.chance.sample(self.old_refs, min(3, len(self.old_refs))):
+            lost(lambda ref=ref: attend.attend(self.ports, ref))
+        self.settle(lost)
+
+    def pass_by(self, span: str) -> None:
+        end = self.clock.now() + duration(span)
+        while self.clock.now() < end:
+            now = self.clock.now()
+            next_tick = (now // MINUTE + 1) * MINUTE
+            next_hint = min((due for due, _ in self.hints.sent if due > now), default=end)
+            self.clock.wait_until(min(end, next_tick, next_hint))
+            self.settle(lost)
+            if self.clock.now() == next_tick:
+                dying.tick(self)
+
+    def emr_ends(self, outcome: str, told: int) -> None:
+        """One of the living runs reaches a state; its event comes never, once or twice."""
+        live = [made for made in self.targets.emr.runs.values() if made.state in LIVE]
+        if live:
+            made = self.chance.choice(live)
+            made.state = outcome
+            for _ in range(told):
+                lost(lambda: self.emr_says(made.id, outcome, "said so"))
+            self.settle(lost)
+
+    def emr_answers(self, kind: str) -> None:
+        if kind == "silence":
+            self.targets.emr.lose_answers = 1
+        else:
+            self.targets.emr.answers = [NotNow("throttled") if kind == "not now" else Never("no such role")]
+
+    def people(self, act: Callable[[], Any]) -> None:
+        """What is refused with a reason is refused; what dies is asked for again."""
+        with suppress(SluiceError):
+            redelivered(act)
+        self.settle(lost)
+
+    def update(self, name: str, how: str) -> None:
+        self.numbers += 1
+        document = {**self.documents[name], "properties": {"n": self.numbers}, "on_update": how}
+        del document["enabled"]
+        self.people(lambda: self.put(name, document))
+
+    def skip_next(self, name: str) -> None:
+        timer = self.ports.catalog.timer(full(name))
+        if timer is not None and timer.next:
+            at = min(timer.next.values())
+            self.people(lambda: pauses.skip(self.ports, full(name), at, "tester"))
+
+    def run_it(self, name: str, request: int) -> None:
+        self.people(lambda: self.run_now(name, f"r{request}"))
+
+    def dies_after(self, effects: int) -> None:
+        self.points.die_after = [self.points.count + effects]
+
+    def forget_hints(self) -> None:
+        self.hints.sent = []
+
+    # -- the end -------------------------------------------------------------------------------------------------
+
+    def rest(self) -> None:
+        """No more deaths, no more rumours: all is let go on, time passes, and what repeats for ever is closed."""
+        self.points.die_after, self.wakes.honest = None, True
+        self.targets.emr.answers, self.targets.emr.lose_answers = [], 0
+        for name in NAMES:
+            with suppress(SluiceError):
+                self.resume(name)
+        self._ends_of_runs(8)
+        invariants.check_awake(self)
+        for name in NAMES:
+            with suppress(SluiceError):
+                self.resume(name)  # it may have been held for its failures
+        self._ends_of_runs(4)
+        for name in NAMES:
+            self.disable(name)
+        self._ends_of_runs(8)
+        invariants.check_rest(self)
+        self._contexts_tell_all()
+
+    def _ends_of_runs(self, rounds: int) -> None:
+        for _ in range(rounds):
+            self.pass_by("61s")
+            self.clock.pass_by("11m")
+            dying.tick(self)
+            self.finish()
+            self.settle()
+
+    def _contexts_tell_all(self) -> None:
+        stock = invariants.Stock(self)
+        for run in stock.runs:
+            told = self.payloads.context(run.run_id)
+            if told is not None and run.event is None:
+                marked = sorted(marker.event.id for marker in stock.markers if marker.event_job == run.run_id)
+                assert sorted(event["id"] for event in told["events"]) == marked, f"the events of {run}"

@@ -1,0 +1,127 @@
+"""Leaves of every kind, for `test_crash_points.py`: absence, silence, spans, sizes, events (T9, T11-T14, T18)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.faults.dying import Scenario, finish, passes, people, tick, upload
+from tests.faults.roads import PARTITION
+from tests.support.crash import redelivered
+from tests.support.world import World
+
+
+def on(trigger: dict[str, Any], workflow: str = "clean", **fields: Any) -> dict[str, Any]:
+    return {"workflow": workflow, "enabled": True, "trigger": trigger, **fields}
+
+
+WEATHER = {"type": "partition", "dataset": "weather"}
+QUIET = {"type": "quiet", "of": {**PARTITION, "count": 2}, "after": "5m"}
+BOTH = {"type": "all", "triggers": [PARTITION, WEATHER], "within": "10m"}
+
+
+def by_ten_past(of: dict[str, Any]) -> dict[str, Any]:
+    """The worlds begin at noon."""
+    return {"type": "absent", "of": of, "deadline": "12:10"}
+
+
+def _one_feed_comes(world: World) -> None:
+    passes(world, "5m")
+    upload(world, 1)
+    passes(world, "1m")
+    upload(world, 2)
+    passes(world, "3m30s", "31s", "1m")
+
+
+def _a_feed_comes_late(world: World) -> None:
+    """The absence is noticed while nothing may launch; then the feed comes after all."""
+    people(world, lambda: world.pause("missing"))
+    passes(world, "9m30s", "31s", "1m")
+    upload(world, 1)
+    people(world, lambda: world.resume("missing"))
+
+
+def _chunks(world: World) -> None:
+    upload(world, 1)
+    upload(world, 2)
+    passes(world, "3m")
+    upload(world, 3)
+    passes(world, "4m30s", "31s")
+    finish(world)
+
+
+def _bytes(world: World) -> None:
+    upload(world, 1, name="a.csv", size=60)
+    upload(world, 1, name="a.csv", size=60)
+    upload(world, 1, name="b.csv", size=50)
+    finish(world)
+
+
+def _custom(world: World) -> None:
+    for source in ("o1", "o2", "o1"):
+        redelivered(lambda source=source: world.post("order", source))
+    tick(world)
+    finish(world)
+
+
+def _started_meanwhile(world: World) -> None:
+    """A run at 90 minutes puts off what would have been due at two hours."""
+    passes(world, "90m")
+    people(world, lambda: world.run_now("idle"))
+    finish(world)
+    passes(world, "29m30s", "31s", "88m30s", "80s")
+    finish(world)
+
+
+def _half_grows_old(world: World) -> None:
+    upload(world, 1)
+    passes(world, "5m")
+    redelivered(lambda: world.post("nothing of interest"))
+    world.clock.pass_by("6m")
+    upload(world, 1, "weather", "x.csv")
+    upload(world, 2)
+    finish(world)
+
+
+def _days(world: World, name: str) -> list[list[str]]:
+    """The days that each run was told of, in its context or in its manifest."""
+    runs = world.runs(name)
+    told = [world.context(run)["events"] or world.payloads.manifests[run.run_id] for run in runs]
+    return [sorted(event["partition"]["day"] for event in events) for events in told]
+
+
+GATHERED = {
+    "a feed that comes, and one that does not": Scenario(
+        {"came": on(by_ten_past(PARTITION)), "missing": on(by_ten_past(WEATHER), "join")},
+        _one_feed_comes,
+        [({"came": [], "missing": ["SUCCEEDED"]}, 1)],
+    ),
+    "a feed that comes after its absence was noticed": Scenario(
+        {"missing": on(by_ten_past(PARTITION))}, _a_feed_comes_late, [({"missing": []}, 0)]
+    ),
+    "chunks, and the silence after them": Scenario(
+        {"chunks": on(QUIET)},
+        _chunks,
+        [({"chunks": ["SUCCEEDED"]}, 1)],
+        holds=lambda world: _days(world, "chunks") == [["1", "2", "3"]],
+    ),
+    "objects that are enough together": Scenario(
+        {"bulk": on({"type": "size", "dataset": "flights", "bytes": 110})}, _bytes, [({"bulk": ["SUCCEEDED"]}, 1)]
+    ),
+    "custom events for two schedules": Scenario(
+        {
+            "pairs": on({"type": "event", "event": "order", "count": 2}),
+            "each": on({"type": "event", "event": "order"}, "join", coalesce=False),
+        },
+        _custom,
+        [({"pairs": ["SUCCEEDED"], "each": ["SUCCEEDED", "SUCCEEDED"]}, 3)],
+    ),
+    "a span since the last start": Scenario(
+        {"idle": on({"type": "elapsed", "after": "2h"})}, _started_meanwhile, [({"idle": ["SUCCEEDED"] * 2}, 2)]
+    ),
+    "a half match that grows old": Scenario(
+        {"both": on(BOTH)},
+        _half_grows_old,
+        [({"both": ["SUCCEEDED"]}, 1)],
+        holds=lambda world: [record.kind for record in world.records("both")] == ["EXPIRED"],
+    ),
+}

@@ -1,0 +1,148 @@
+"""Constraints, for `test_crash_points.py`: rates, gaps, groups, room made, freshness, a slow pace (C1, C4, C5, C7)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from chalicelib.core.calendar import MINUTE
+from tests.faults.dying import Scenario, finish, passes, people, upload
+from tests.faults.roads import CLEAN
+from tests.support.crash import lost
+from tests.support.schedules import partitions
+from tests.support.world import World
+
+
+def limited(*constraints: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return partitions(by=["day"], constraints=list(constraints), **fields)
+
+
+RATE = {"type": "rate", "max": 1, "per": "10m"}
+GAP = {"type": "since_last_run", "at_least": "10m", "on_unmet": "wait"}
+GROUP = {"type": "concurrency", "max": 1, "group": "cluster", "on_unmet": "wait"}
+ROOM = {"type": "concurrency", "max": 1, "on_unmet": "cancel_other"}
+FRESH = {"type": "fresh", "workflows": ["clean"], "within": "1h", "on_unmet": "wait"}
+
+
+def _apart_by(world: World, *names: str) -> int:
+    """The shortest time between two starts."""
+    starts = sorted(run.claimed_at for name in names for run in world.runs(name))
+    return min((later - earlier for earlier, later in pairwise(starts)), default=0)
+
+
+def _one_each(world: World) -> None:
+    """A third schedule of the workflow, put while they go, has a rule of its own for the starts."""
+    upload(world, 1)
+    people(world, lambda: world.put("more", limited({"type": "rate", "max": 9, "per": "day"}, dataset="weather")))
+    finish(world)
+    passes(world, "10m1s")
+    finish(world)
+
+
+def _make_room(world: World) -> None:
+    upload(world, 1)
+    world.clock.pass_by("1s")
+    upload(world, 2)
+    passes(world, "1m")
+    finish(world)
+
+
+def _become_fresh(world: World) -> None:
+    upload(world, 1, "weather", "x.csv")
+    upload(world, 1)
+    finish(world)
+    finish(world)
+
+
+def _drained_while_stale(world: World) -> None:
+    """What was met when the schedule was drained still waits for its upstream, and is still woken by it."""
+    upload(world, 1, "weather", "x.csv")
+    people(world, lambda: world.pause("join", "drain"))
+    upload(world, 1)
+    finish(world)
+    people(world, lambda: world.disable("clean"))
+
+
+def _wait_at_a_slow_pace(world: World) -> None:
+    for number in (1, 2, 3):
+        upload(world, number)
+    for _ in range(5):
+        world.clock.pass_by("5s")
+        world.settle(lost)
+    finish(world)
+
+
+def _through_a_crowd(world: World) -> None:
+    """They take their entries of the rate as these come, and wait for the pace together."""
+    for number in (1, 2):
+        people(world, lambda number=number: world.run_now("crowd", f"r{number}"))
+        upload(world, number)
+    for _ in range(12):
+        world.clock.pass_by("5s")
+        world.settle(lost)
+    finish(world)
+
+
+def _leave_a_slow_pace(world: World) -> None:
+    """Two hold a slot and an entry of the rate while they queue for the pace; then the schedule is disabled."""
+    for number in (1, 2, 3):
+        upload(world, number)
+    people(world, lambda: world.disable("paced"))
+
+
+SLOW = {"start_burst": 1, "start_rate_per_second": 0.1}
+PACED = limited({"type": "concurrency", "max": 3, "on_unmet": "wait"}, {"type": "rate", "max": 5, "per": "hour"})
+
+LIMITED = {
+    "a rate, and two schedules that share it": Scenario(
+        {"a": limited(RATE), "b": limited(RATE)},
+        _one_each,
+        [({"a": ["SUCCEEDED"], "b": ["SUCCEEDED"]}, 2)],
+        holds=lambda world: _apart_by(world, "a", "b") > 10 * MINUTE - 1,
+    ),
+    "a gap after the last run, and two schedules that keep it": Scenario(
+        {"a": limited(GAP), "b": limited(GAP)},
+        _one_each,
+        [({"a": ["SUCCEEDED"], "b": ["SUCCEEDED"]}, 2)],
+        holds=lambda world: _apart_by(world, "a", "b") >= 10 * MINUTE,
+    ),
+    "a group of two workflows": Scenario(
+        {"a": limited(GROUP), "b": limited(GROUP, workflow="join")},
+        _one_each,
+        [({"a": ["SUCCEEDED"], "b": ["SUCCEEDED"]}, 2)],
+    ),
+    "a newcomer that cancels the older run": Scenario(
+        {"a": limited(ROOM)},
+        _make_room,
+        # Dead before the older one was started: it is withdrawn, or it has ended before there was need to cancel it.
+        [({"a": [first, "SUCCEEDED"]}, started) for first in ("CANCELLED", "SUCCEEDED") for started in (2, 1)],
+    ),
+    "a freshness that an upstream's success meets": Scenario(
+        {"clean": CLEAN, "join": limited(FRESH, workflow="join", dataset="weather", timeout="never")},
+        _become_fresh,
+        [({"clean": ["SUCCEEDED"], "join": ["SUCCEEDED"]}, 2)],
+    ),
+    "a freshness that is met after a drain": Scenario(
+        {"clean": CLEAN, "join": limited(FRESH, workflow="join", dataset="weather", timeout="never")},
+        _drained_while_stale,
+        [({"clean": [clean], "join": ["SUCCEEDED"]}, 2) for clean in ("SUCCEEDED",)]
+        # Dead on the way: the upstream is closed before it has run, and the join waits for ever.
+        + [({"clean": clean, "join": []}, started) for clean in ([], ["ABORTED"], ["CANCELLED"]) for started in (0, 1)],
+        later=lambda world: world.disable("join"),
+    ),
+    "a pace that keeps who holds a slot and a rate": Scenario(
+        {"paced": PACED}, _wait_at_a_slow_pace, [({"paced": ["SUCCEEDED"] * 3}, 3)], tuned=SLOW
+    ),
+    "a rate, and a pace that others keep busy": Scenario(
+        {"crowd": partitions(9, "join"), "paced": limited({"type": "rate", "max": 1, "per": "15s"})},
+        _through_a_crowd,
+        [({"crowd": ["SUCCEEDED"] * 2, "paced": ["SUCCEEDED"] * 2}, 4)],
+        tuned=SLOW,
+    ),
+    "a disable of who holds a slot and a rate": Scenario(
+        {"paced": PACED},
+        _leave_a_slow_pace,
+        [({"paced": ["SUCCEEDED"]}, 1), ({"paced": ["CANCELLED"]}, 1), ({"paced": ["ABORTED"]}, 0), ({"paced": []}, 0)],
+        tuned=SLOW,
+    ),
+}

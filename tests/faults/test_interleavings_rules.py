@@ -1,0 +1,198 @@
+"""Orders of events around sizes, gaps, spans, repeats and updates; the numbers are those of docs/interleavings.md."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core.calendar import HOUR, SECOND
+from chalicelib.core.launch import NotNow
+from chalicelib.core.writes import Refused
+from tests.support.schedules import at, at_most, partitions
+from tests.support.world import World, day, flights, full
+
+
+def _sized(count: str) -> dict[str, Any]:
+    return {"workflow": "clean", "enabled": True, "trigger": {"type": "size", "dataset": "flights", "bytes": count}}
+
+
+def _gap(**fields: Any) -> dict[str, Any]:
+    return partitions(constraints=[{"type": "since_last_run", "at_least": "5m", **fields}])
+
+
+def test_interleaving_08_an_object_that_is_told_twice_counts_its_bytes_once(world: World) -> None:
+    world.deploy(flights({"bulk": _sized("100")}))
+
+    world.upload(day(1, name="a.csv"), size=60, etag="e-1")
+    world.upload(day(1, name="a.csv"), size=60, etag="e-1")
+    world.settle()
+    assert world.runs("bulk") == []
+    [job] = world.jobs("bulk")
+    assert job.leaves["0"].amount == 60
+
+    world.upload(day(1, name="b.csv"), size=40)
+    world.settle()
+    assert len(world.runs("bulk")) == 1
+
+
+def test_interleaving_08_an_upload_in_parts_is_one_object_of_its_whole_size(world: World) -> None:
+    """S3 tells of a multipart upload when it is complete; a second notification may have another event name."""
+    world.deploy(flights({"bulk": _sized("100")}))
+    for etag in ("abc-3", "abc-3"):
+        world.upload(day(1, name="big.csv"), size=99, etag=etag)
+    world.settle()
+    assert world.runs("bulk") == []
+
+    # Written again with other content: where overwrites do not count, that is no new data.
+    world.upload(day(1, name="big.csv"), size=99, etag="def-3")
+    world.settle()
+    assert world.runs("bulk") == []
+
+
+def test_interleaving_15_a_run_that_goes_on_counts_and_one_that_failed_does_not(world: World) -> None:
+    world.deploy(flights({"a": _gap()}))
+    world.upload(day(1))
+    world.settle()
+    world.clock.pass_by("1m")
+
+    world.upload(day(2))
+    world.settle()
+    assert len(world.runs("a")) == 1
+    [record] = world.records("a")
+    assert record.kind == "ABORTED"
+    assert "5m since the last successful run started" in record.reason
+
+    world.finish("FAILED", "broken")
+    world.upload(day(3))
+    world.settle()
+    assert [run.state for run in world.runs("a")] == ["FAILED", "STARTING"]
+
+
+def test_interleaving_15_who_waits_for_the_gap_starts_when_the_run_has_failed(world: World) -> None:
+    world.deploy(flights({"a": _gap(on_unmet="wait")}))
+    world.upload(day(1))
+    world.settle()
+    world.clock.pass_by("1m")
+    world.upload(day(2))
+    world.settle()
+    assert len(world.runs("a")) == 1
+
+    world.finish("FAILED", "broken")
+    world.settle()
+    assert [run.state for run in world.runs("a")] == ["FAILED", "STARTING"]
+
+
+def test_interleaving_16_a_span_without_any_data_ends_and_begins_with_each_start(world: World) -> None:
+    elapsed = {"workflow": "clean", "enabled": True, "trigger": {"type": "elapsed", "after": "4h"}}
+    world.deploy(flights({"idle": elapsed, "other": partitions()}))
+    enabled = world.clock.now()
+
+    world.pass_by("4h")
+    assert [run.claimed_at - enabled for run in world.runs("idle")] == [4 * HOUR]
+    world.finish()
+
+    world.pass_by("1h")
+    world.upload(day(1))  # somebody else's data starts the workflow at five hours
+    world.settle()
+    world.finish()
+    world.pass_by("3h59m")
+    assert len(world.runs("idle")) == 1
+    world.pass_by("1m")
+    assert [run.claimed_at - enabled for run in world.runs("idle")] == [4 * HOUR, 9 * HOUR]
+
+
+def test_interleaving_24_all_repeats_run_and_then_it_is_complete(world: World) -> None:
+    world.deploy(flights({"beat": at("R4/PT3S", coalesce=False)}))
+    start = world.clock.now()
+    gate = world.ports.catalog.gate(full("beat"))
+    assert gate is not None
+    assert gate.mode == "completed", "all four are prepared at once, and used up"
+
+    world.pass_by("20s")
+
+    assert [run.nominal_at for run in world.runs("beat")] == [start + step * 3 * SECOND for step in range(1, 5)]
+    assert len(world.targets.emr.runs) == 4
+    world.pass_by("1h")
+    assert len(world.runs("beat")) == 4
+
+
+def test_interleaving_24_a_hold_is_not_ended_by_the_last_repeat(world: World) -> None:
+    world.deploy(flights({"beat": at("R2/PT1M", **at_most(1))}))
+    world.pause("beat")
+    world.pass_by("5m")
+    assert world.runs("beat") == []
+    assert _mode(world, "beat") == "hold"
+
+    world.resume("beat")
+    world.settle()
+    assert len(world.runs("beat")) == 1
+    assert _mode(world, "beat") == "completed"
+
+
+def test_interleaving_24_a_resume_runs_the_very_job_that_waited(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2)}))
+    world.upload(day(1))
+    [gathering] = world.jobs("daily")
+    world.pause("daily")
+    world.upload(day(2))
+    world.settle()
+    world.pass_by("10m")
+    assert world.runs("daily") == []
+
+    world.hints.lose = True
+    world.resume("daily")
+    world.hints.lose = False
+    world.pass_by("1m6s")
+
+    [run] = world.runs("daily")
+    assert run.run_id == gathering.job_id
+    assert [event["partition"]["day"] for event in world.context(run)["events"]] == ["1", "2"]
+    assert world.records("daily") == []
+
+
+def test_interleaving_26_an_update_is_carried_past_a_checker_with_the_old_version(world: World) -> None:
+    world.deploy(flights({"daily": partitions(properties={"v": 1}, **at_most(1))}))
+    inner = world.ports.ledger
+
+    class Slow:
+        """Between the checker's look and its claim, an update is put and acknowledged."""
+
+        def commit(self, writes: Any) -> Refused | None:
+            if any(type(write).__name__ == "TakeOut" for write in writes):
+                world.ports = replace(world.ports, ledger=inner)
+                new = partitions(properties={"v": 2}, on_update="carry", **at_most(1))
+                world.put("daily", new)
+            return inner.commit(writes)  # type: ignore[no-any-return]
+
+        def put_all(self, writes: Any) -> None:
+            inner.put_all(writes)
+
+    world.upload(day(1))
+    [job] = world.jobs("daily")
+    world.ports = replace(world.ports, ledger=Slow())
+    world.settle()
+
+    [run] = world.runs("daily")
+    assert run.run_id == job.job_id
+    assert run.request.properties == {"v": 2}
+    assert world.context(run)["properties"] == {"v": 2}
+
+
+def test_interleaving_26_a_run_that_was_refused_so_far_starts_with_the_new_properties(world: World) -> None:
+    world.deploy(flights({"daily": partitions(properties={"v": 1})}))
+    world.targets.emr.answers = [NotNow("throttled")]
+    world.upload(day(1))
+    world.settle()
+
+    world.put("daily", partitions(properties={"v": 2}, on_update="carry"))
+    world.pass_by("2m")
+
+    [run] = world.runs("daily")
+    assert run.target_id is not None
+    assert world.context(run)["properties"] == {"v": 2}
+
+
+def _mode(world: World, name: str) -> str:
+    gate = world.ports.catalog.gate(full(name))
+    assert gate is not None
+    return gate.mode

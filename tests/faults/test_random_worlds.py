@@ -1,0 +1,161 @@
+"""Whole systems under everything at once: random schedules, events, people, deaths, rumours; invariants at each step.
+
+Hypothesis chooses, and shrinks what fails to the few steps that matter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from tests.faults import invariants
+from tests.faults.random_world import NAMES, RandomWorld
+
+names = st.sampled_from(NAMES)
+PARTITION = {"type": "partition", "dataset": "flights"}
+WEATHER = {"type": "partition", "dataset": "weather"}
+ORDER = {"type": "event", "event": "order"}
+
+leaves = st.sampled_from(
+    [
+        PARTITION,
+        {**PARTITION, "count": 2},
+        WEATHER,
+        ORDER,
+        {**ORDER, "count": 2},
+        {"type": "size", "dataset": "flights", "bytes": 150},
+        {"type": "time", "expression": "@every 7m"},
+        {"type": "time", "expression": "R3/PT2M"},
+        {"type": "quiet", "of": PARTITION, "after": "3m"},
+        {"type": "absent", "of": WEATHER, "within": "25m"},
+        {"type": "absent", "of": PARTITION, "deadline": "12:20"},
+        {"type": "elapsed", "after": "31m"},
+    ]
+)
+
+
+def _composite(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    several = st.lists(inner, min_size=2, max_size=3)
+    return st.one_of(
+        st.builds(lambda triggers: {"type": "any", "triggers": triggers}, several),
+        st.builds(lambda triggers: {"type": "all", "triggers": triggers}, several),
+        st.builds(lambda triggers: {"type": "all", "triggers": triggers, "within": "10m"}, several),
+        st.builds(lambda triggers: {"type": "at_least", "count": 2, "triggers": triggers}, several),
+    )
+
+
+data_leaves = st.sampled_from(
+    [PARTITION, {**PARTITION, "count": 2}, WEATHER, {"type": "quiet", "of": PARTITION, "after": "3m"}]
+)
+upstream = st.sampled_from(["COMPLETED", "FAILED", "STARTED"]).map(
+    lambda status: {"type": "program_status", "workflow": "clean", "statuses": [status]}
+)
+simple = st.sampled_from([PARTITION, PARTITION, {**PARTITION, "count": 2}, WEATHER, ORDER])
+triggers = st.one_of(simple, simple, leaves, _composite(leaves))
+# Limits that the schedules of a workflow have in common, so that history can be held against them.
+limits = st.sampled_from(
+    [
+        [],
+        [{"type": "concurrency", "max": 1, "on_unmet": "wait"}],
+        [{"type": "concurrency", "max": 2, "on_unmet": "wait"}],
+        [{"type": "concurrency", "max": 1, "on_unmet": "abort"}],
+        [{"type": "concurrency", "max": 1, "on_unmet": "cancel_other"}],
+        [{"type": "concurrency", "max": 1, "group": "cluster", "on_unmet": "wait"}],
+        [{"type": "rate", "max": 2, "per": "9m"}],
+        [{"type": "since_last_run", "at_least": "5m", "on_unmet": "wait"}],
+        [{"type": "since_last_run", "at_least": "5m", "of": "any"}],
+        [{"type": "concurrency", "max": 2, "on_unmet": "wait"}, {"type": "rate", "max": 1, "per": "4m"}],
+    ]
+)
+others = st.sampled_from(
+    [
+        [],
+        [],
+        [{"type": "delay", "after": "2m", "since": "met"}],
+        [{"type": "time_window", "start": "12:10", "end": "13:30"}],
+    ]
+)
+fresh = [{"type": "fresh", "workflows": ["clean"], "within": "40m", "on_unmet": "wait"}]
+extras = st.fixed_dictionaries(
+    {},
+    optional={
+        "coalesce": st.just(False),
+        "pause_after_failures": st.just(2),
+        "timeout": st.sampled_from(["never", {"after": "20m"}, {"after": "20m", "then": "run"}]),
+        "priority": st.sampled_from([1, 9]),
+    },
+)
+
+
+@st.composite
+def schedules(draw: Any) -> dict[str, Any]:
+    shared = draw(limits)
+    found = {}
+    for name in ("a", "b"):
+        by = draw(st.sampled_from([(), (), ("day",)]))
+        trigger = draw(st.one_of(data_leaves, data_leaves, _composite(data_leaves)) if by else triggers)
+        document = {"workflow": "clean", "trigger": trigger, "by": list(by), "constraints": shared + draw(others)}
+        found[name] = {**document, **draw(extras), "enabled": True}
+    trigger = draw(st.one_of(upstream, triggers, _composite(st.one_of(upstream, leaves))))
+    constraints = draw(st.sampled_from([[], fresh])) + draw(others)
+    found["c"] = {"workflow": "join", "trigger": trigger, **draw(extras), "enabled": True}
+    if draw(st.integers(0, 3)) == 0:  # messages: their runs have no end that could be limited, or counted as failed
+        found["c"] |= {"workflow": "notify", "constraints": constraints}
+        found["c"].pop("pause_after_failures", None)
+    else:
+        found["c"]["constraints"] = constraints + draw(limits)
+    return found
+
+
+upload = st.tuples(
+    st.just("upload_object"), st.sampled_from(["flights", "flights", "weather"]), st.integers(1, 6),
+    st.sampled_from(["_SUCCESS", "_SUCCESS", "a.csv"]), st.sampled_from([0, 60, 100]),
+)  # fmt: skip
+ends = st.tuples(st.just("emr_ends"), st.sampled_from(["RUNNING", "SUCCESS", "FAILED", "FAILED"]), st.integers(0, 2))
+death = st.tuples(st.just("dies_after"), st.integers(1, 12))
+time = st.tuples(st.just("pass_by"), st.sampled_from(["1s", "40s", "2m", "5m", "12m"]))
+step = st.one_of(
+    upload, upload, upload, ends, ends, death, death, death, time, time,
+    st.tuples(st.just("post_event"), st.integers(1, 5)),
+    st.tuples(st.sampled_from(["forget_hints", "old_hints", "slow_reader", "stalled_emitter"])),
+    st.tuples(st.just("emr_answers"), st.sampled_from(["silence", "not now", "never"])),
+    st.tuples(st.sampled_from(["pause", "resume", "disable", "enable"]), names),
+    st.tuples(st.just("pause"), names, st.sampled_from(["hold", "backlog", "drain"]), st.booleans()),
+    st.tuples(st.just("update"), names, st.sampled_from(["carry", "carry", "drop"])),
+    st.tuples(st.just("run_it"), names, st.integers(1, 3)),
+    st.tuples(st.just("skip_next"), names),
+)  # fmt: skip
+PEOPLE = ("pause", "resume", "disable", "enable")
+
+
+def play(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
+    world = RandomWorld(documents, seed)
+    for kind, *arguments in steps:
+        act = getattr(world, kind)
+        if kind in PEOPLE:
+            world.people(lambda act=act, arguments=arguments: act(*arguments))
+        else:
+            act(*arguments)
+        stock = invariants.check(world)
+        invariants.check_limits(stock.runs, stock.versions)
+    world.rest()
+
+
+everything = given(schedules(), st.lists(step, min_size=15, max_size=60), st.integers(0, 1000))
+patient: Any = {"deadline": None, "suppress_health_check": list(HealthCheck)}
+
+
+@settings(max_examples=150, derandomize=True, **patient)
+@everything
+def test_whatever_happens_the_books_are_right(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
+    play(documents, steps, seed)
+
+
+@pytest.mark.long
+@settings(max_examples=4000, **patient)
+@everything
+def test_whatever_happens_the_books_are_right_at_length(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
+    play(documents, steps, seed)

@@ -1,0 +1,49 @@
+"""What is stored, as tests compare it: every item of the tables, and what the app's schedules have become."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import boto3
+
+from chalicelib.core.model import App
+from chalicelib.flow import definitions, deploy
+from tests.support.world import World
+
+
+def rows(world: World, *tables: str) -> dict[str, Any]:
+    """Every item of these tables (by default of all three), by table and key."""
+    client, settings = boto3.client("dynamodb"), world.ports.settings
+    found: dict[str, Any] = {}
+    for table in tables or ("catalog", "jobs", "runs"):
+        pages = client.get_paginator("scan").paginate(TableName=getattr(settings, f"{table}_table"))
+        found |= {f"{table} {item['pk']['S']} {item['sk']['S']}": item for page in pages for item in page["Items"]}
+    return found
+
+
+def everything(world: World) -> Any:
+    """What "nothing was stored" is measured by."""
+    return rows(world), dict(world.payloads.deployments)
+
+
+def send(world: World, document: dict[str, Any], app: str = "demo.flights", **how: Any) -> deploy.Report:
+    """Deploy a document, to any app, with any of the flags of a request."""
+    namespace, _, short = app.partition(".")
+    definitions.put(world.ports, "namespace", namespace, {}, "tester")
+    return deploy.deploy(world.ports, namespace, short, App.model_validate(document), how.pop("by", "tester"), **how)
+
+
+def living(world: World, app: str = "demo.flights") -> dict[str, str]:
+    """The mode of each schedule of an app, by short name."""
+    names = definitions.schedules_of(world.ports, app)
+    gates = {name: world.ports.catalog.gate(name) for name in names}
+    return {name.rpartition(".")[2]: gate.mode for name, gate in gates.items() if gate is not None}
+
+
+def workflows(world: World, app: str = "demo.flights") -> list[str]:
+    return sorted(row.name.rpartition(".")[2] for row in definitions.members(world.ports, "workflow", app))
+
+
+def note(world: World, app: str = "demo.flights") -> Any:
+    """What the app's row says was deployed."""
+    return definitions.get(world.ports, "app", app).document["deployed"]

@@ -1,0 +1,111 @@
+"""Custom events from the event bus, as EventBridge hands them to the Lambda `custom` (T11)."""
+
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from chalicelib import handlers
+from chalicelib.core.errors import SluiceError
+from tests.web.conftest import NS, Api
+from tests.web.wrong import ONE
+
+WAITING = {"type": "event", "event": "orders.closed", "count": 2}
+
+
+def told(event_id: str = "6a7e8feb-b491-4cf7-a9f1-bf3703467718", **changed: Any) -> dict[str, Any]:
+    """https://docs.aws.amazon.com/eventbridge/latest/ref/events-structure.html"""
+    event = {
+        "version": "0",
+        "id": event_id,
+        "detail-type": "orders.closed",
+        "source": "sluice/demo",
+        "account": "123456789012",
+        "time": "2026-11-20T12:00:00Z",
+        "region": "us-east-1",
+        "resources": [],
+        "detail": {"order": 7},
+    }
+    return event | {name.replace("_", "-"): value for name, value in changed.items()}
+
+
+def test_t11_an_event_of_the_bus_makes_progress_of_the_triggers_of_its_namespace(api: Api) -> None:
+    api.put("/v1/namespaces/other")
+    api.schedule("nightly", trigger=WAITING | {"count": 1}, enabled=True)
+    handlers.custom(told("e1", source="sluice/other"))
+    handlers.custom(told("e2", detail_type="orders.opened"))
+    api.work()
+    assert api.get(f"{ONE}/runs")["items"] == []
+
+    event_id = handlers.custom(told("e3"))
+    api.work()
+
+    [run] = api.get(f"{ONE}/runs")["items"]
+    [event] = api.get(f"/v1/runs/{run['run_id']}")["events"]
+    assert (event["id"], event["type"], event["payload"]) == (event_id, "orders.closed", {"order": 7})
+    assert event["instant"] == 1_795_176_000_000  # its time, 2026-11-20T12:00:00Z
+
+
+def test_t16_an_event_that_is_delivered_again_counts_once(api: Api) -> None:
+    api.schedule("nightly", trigger=WAITING, enabled=True)
+    first = handlers.custom(told("e1"))
+    before = api.everything()
+    assert handlers.custom(told("e1")) == first
+    assert api.everything() == before
+    [job] = api.get(f"{ONE}/jobs")["items"]
+    assert job["progress"] == {"0": 1}
+
+    assert handlers.custom(told("e2")) != first
+    [job] = api.get(f"{ONE}/jobs")["items"]
+    assert job["progress"] == {"0": 2}
+
+
+def test_t11_the_bus_and_the_api_tell_the_same_schedules(api: Api) -> None:
+    api.schedule("nightly", trigger=WAITING, enabled=True)
+    handlers.custom(told("e1"))
+    posted = {"events": [{"type": "orders.closed", "id": "e1", "payload": {"order": 7}}]}
+    [accepted] = api.post(f"{NS}/events", posted)["accepted"]
+    # Under one id they are one event, so whoever sends by both ways is heard once.
+    assert accepted["event_id"] == handlers.custom(told("e1"))
+    [job] = api.get(f"{ONE}/jobs")["items"]
+    assert job["progress"] == {"0": 1}
+
+
+def test_t11_the_lambda_of_the_rule_leads_to_this_handler(api: Api) -> None:
+    assert api.client.lambda_.invoke("custom", told()).payload == handlers.custom(told())
+    with pytest.raises(SluiceError, match="no namespace named 'nowhere'"):
+        api.client.lambda_.invoke("custom", told(source="sluice/nowhere"))
+
+
+WRONG = {
+    "an unknown namespace": (told(source="sluice/nowhere"), SluiceError, "no namespace named 'nowhere'"),
+    "what is below a namespace": (told(source="sluice/demo/flights"), SluiceError, "no namespace named 'demo/flights'"),
+    "a type that cannot be waited for": (told(detail_type="Order Closed"), ValidationError, "type"),
+    "no type": (told(detail_type=""), ValidationError, "type"),
+    "a payload that is too large": (
+        told(detail={"x": "x" * 10_000}),
+        ValidationError,
+        "expected a payload of at most 10000 bytes, got 10009",
+    ),
+    "a detail that is no object": (told(detail=[7]), ValidationError, "payload"),
+    "a time that is none": (told(time="noon"), ValidationError, "timestamp"),
+}
+
+
+@pytest.mark.parametrize(("event", "kind", "message"), WRONG.values(), ids=WRONG)
+def test_t11_what_cannot_be_taken_in_is_an_error_so_that_it_is_kept(
+    standing: Api, event: dict[str, Any], kind: type[Exception], message: str
+) -> None:
+    """Lambda tries it again, and keeps it among the dead letters in the end."""
+    before = standing.everything()
+    with pytest.raises(kind, match=message):
+        handlers.custom(event)
+    assert standing.everything() == before
+
+
+@pytest.mark.parametrize("missing", ["source", "detail-type", "detail", "time", "id"])
+def test_t11_an_event_without_its_parts_is_an_error_too(standing: Api, missing: str) -> None:
+    before = standing.everything()
+    with pytest.raises(KeyError, match=missing):
+        handlers.custom({name: value for name, value in told().items() if name != missing})
+    assert standing.everything() == before

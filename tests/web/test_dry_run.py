@@ -1,0 +1,271 @@
+"""A dry run tells what a schedule's trigger would make of given events, and stores nothing (L11)."""
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from tests.web.conftest import APP, KEYS, NS, Api, installation, settle_in
+from tests.web.wrong import EMR, ONE, after, partition, refused, schedule
+
+DAY = {"year": "2013", "month": "1", "day": "1"}
+NEXT_DAY = DAY | {"day": "2"}
+READY = {"type": "partition", "dataset": "flights", "partition": DAY}
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[Api]:
+    """One installation for all: a dry run changes nothing, and each test puts the schedule that it needs."""
+    with installation() as made:
+        settle_in(made)
+        made.put(f"{APP}/workflows/refine", {"target": EMR})
+        yield made
+
+
+def at(clock: str, event: dict[str, Any]) -> dict[str, Any]:
+    return event | {"at": f"2026-11-20T{clock}Z"}
+
+
+def rehearse(api: Api, trigger: Any, *events: Any, **more: Any) -> dict[str, Any]:
+    """The answer of a dry run, which must leave every table as it was."""
+    api.put(ONE, schedule(workflow="clean", trigger=trigger, **more))
+    before = api.everything()
+    told: dict[str, Any] = api.post(f"{ONE}/dry-run", {"events": list(events)})
+    assert api.everything() == before
+    assert set(told) == {"steps", "fires", "left", "why"}
+    assert told["fires"] == sum(step["fires"] for step in told["steps"])
+    return told
+
+
+def fates(told: dict[str, Any]) -> list[str]:
+    """What became of each event: it fired, it counted, or nothing waited for it."""
+    return ["fires" if step["fires"] else "counts" if step["touched"] else "-" for step in told["steps"]]
+
+
+def test_l11_each_event_is_a_step_that_says_what_came_and_what_is_missing(api: Api) -> None:
+    two = partition("flights", count=2)
+    told = rehearse(api, two, at("11:00:00", READY), at("12:00:00", READY | {"partition": NEXT_DAY}))
+
+    first, second = told["steps"]
+    assert first == {
+        "at": "2026-11-20T11:00:00.000Z",
+        "event": "partition year=2013/month=1/day=1 of flights",
+        "touched": True,
+        "fires": False,
+        "why": "waits for 1 partition of demo.flights (1 partition of demo.flights came at 2026-11-20T11:00:00.000Z)",
+        "came": ["1 partition of demo.flights came at 2026-11-20T11:00:00.000Z"],
+        "missing": ["1 partition of demo.flights"],
+    }
+    assert (second["fires"], second["missing"]) == (True, [])
+    assert second["why"] == "trigger met: 2 partitions of demo.flights came since 2026-11-20T11:00:00.000Z"
+    assert (told["fires"], told["left"]) == (1, [])
+
+
+def test_l11_firing_consumes_what_came_and_the_rest_is_left(api: Api) -> None:
+    told = rehearse(api, partition("flights", count=2), READY, READY, READY)
+    assert fates(told) == ["counts", "fires", "counts"]
+    [left] = told["left"]
+    assert left["why"].startswith("waits for 1 partition of demo.flights (1 partition of demo.flights came at ")
+    assert (left["turns_at"], left["correlation"]) == (None, None)
+    assert told["why"] == f"fires 1 time; then {left['why']}"
+
+
+def test_l11_events_are_played_in_the_order_of_their_instants(api: Api) -> None:
+    both = {"type": "all", "triggers": [partition("flights"), partition("weather")]}
+    weather = {"type": "partition", "dataset": "weather"}
+    told = rehearse(
+        api, both, at("12:00:00", READY), at("11:00:00", weather), {**READY, "at": "2026-11-20T11:30+01:00"}
+    )
+    assert [step["at"][11:16] for step in told["steps"]] == ["10:30", "11:00", "12:00"]
+    assert fates(told) == ["counts", "fires", "counts"]
+
+
+def test_l11_without_an_instant_an_event_comes_now(api: Api) -> None:
+    view = api.put(ONE, schedule())
+    [step] = rehearse(api, partition("flights"), READY)["steps"]
+    assert step["at"] >= view["updated_at"]
+
+
+@pytest.mark.parametrize(
+    ("trigger", "event", "fate"),
+    [
+        (partition("flights"), READY, "fires"),
+        (partition("flights"), READY | {"dataset": "demo.flights"}, "fires"),
+        (partition("flights"), READY | {"dataset": "weather"}, "-"),
+        (partition("flights"), {"type": "size", "dataset": "flights", "bytes": 5}, "-"),
+        ({"type": "size", "dataset": "flights", "bytes": "10GB"},
+         {"type": "size", "dataset": "flights", "bytes": "9.9 GB"}, "counts"),
+        ({"type": "size", "dataset": "flights", "bytes": "10GB"},
+         {"type": "size", "dataset": "flights", "bytes": 10_000_000_000}, "fires"),
+        (after("refine"), {"type": "program_status", "workflow": "refine"}, "fires"),
+        (after("refine"), {"type": "program_status", "workflow": "flights.refine", "status": "COMPLETED"}, "fires"),
+        (after("refine"), {"type": "program_status", "workflow": "refine", "status": "FAILED"}, "-"),
+        ({"type": "event", "event": "closed"}, {"type": "event", "event": "closed"}, "fires"),
+        ({"type": "event", "event": "closed"}, {"type": "event", "event": "closed", "namespace": "other"}, "-"),
+        ({"type": "event", "event": "closed", "namespace": "other"},
+         {"type": "event", "event": "closed", "namespace": "other"}, "fires"),
+        ({"type": "event", "event": "closed", "pattern": {"n": [{"numeric": [">", 5]}]}},
+         {"type": "event", "event": "closed", "payload": {"n": 6}}, "fires"),
+        ({"type": "event", "event": "closed", "pattern": {"n": [{"numeric": [">", 5]}]}},
+         {"type": "event", "event": "closed", "payload": {"n": 5}}, "-"),
+        ({"type": "time", "expression": "0 5 * * *"}, {"type": "time", "at": "2026-11-20T05:00:00Z"}, "fires"),
+        ({"type": "time", "expression": "0 5 * * *"}, {"type": "time", "at": "2026-11-20T05:00:01Z"}, "-"),
+        ({"type": "time", "expression": "0 5 * * *", "zone": "Asia/Kolkata"},
+         {"type": "time", "at": "2026-11-20T05:00:00+05:30"}, "fires"),
+        ({"type": "time", "expression": "@every 7m"}, {"type": "time", "at": "2026-11-20T05:00:01Z"}, "fires"),
+        ({"type": "time", "expression": "R4/PT3S"}, {"type": "time"}, "fires"),
+        ({"type": "elapsed", "after": "4h"}, {"type": "elapsed"}, "fires"),
+        ({"type": "elapsed", "after": "4h"}, {"type": "absent"}, "-"),
+        ({"type": "absent", "of": partition("flights"), "within": "1h"}, {"type": "absent"}, "fires"),
+    ],
+)  # fmt: skip
+def test_l11_every_kind_of_event_counts_for_the_leaves_that_wait_for_it(
+    api: Api, trigger: Any, event: Any, fate: str
+) -> None:
+    told = rehearse(api, trigger, event)
+    assert fates(told) == [fate]
+    [step] = told["steps"]
+    assert (step["why"] == "no leaf of the trigger waits for it") == (fate == "-")
+
+
+def test_t19_each_value_of_the_correlation_keys_gathers_by_itself(api: Api) -> None:
+    both = {"type": "all", "triggers": [partition("flights"), partition("weather")]}
+    weather = {"type": "partition", "dataset": "weather", "partition": NEXT_DAY}
+    told = rehearse(api, both, READY, weather, READY | {"partition": NEXT_DAY}, by=KEYS)
+    assert fates(told) == ["counts", "counts", "fires"]
+    [left] = told["left"]
+    assert left["correlation"] == DAY
+    assert left["why"].startswith("waits for 1 partition of demo.weather ")
+
+
+def test_t12_quiet_is_told_to_turn_when_time_has_passed(api: Api) -> None:
+    quiet = {"type": "quiet", "of": partition("flights"), "after": "15m"}
+    told = rehearse(api, quiet, at("11:00:00", READY), at("11:10:00", READY))
+    assert fates(told) == ["counts", "counts"]
+    [left] = told["left"]
+    assert left["turns_at"] == "2026-11-20T11:25:00.000Z"
+
+
+def test_t12_time_that_passes_between_events_may_complete_a_match(api: Api) -> None:
+    quiet = {"type": "quiet", "of": partition("flights"), "after": "15m"}
+    told = rehearse(api, quiet, at("11:00:00", READY), at("11:20:00", READY | {"dataset": "weather"}))
+    assert fates(told) == ["counts", "fires", "-"]
+    assert (told["steps"][1]["at"], told["steps"][1]["event"]) == ("2026-11-20T11:15:00.000Z", "time passes")
+    assert (told["fires"], told["left"]) == (1, [])
+    told = rehearse(api, quiet, at("11:00:00", READY), at("11:20:00", READY))
+    assert fates(told) == ["counts", "fires", "counts"]
+    assert len(told["left"]) == 1
+
+
+def test_t19_an_event_without_the_correlation_keys_says_so(api: Api) -> None:
+    told = rehearse(api, partition("flights"), READY | {"partition": {"year": "2013"}}, by=KEYS)
+    assert fates(told) == ["-"]
+    assert told["steps"][0]["why"] == "it carries no value of every correlation key (year, month, day)"
+
+
+def test_t14_a_partial_match_that_is_too_old_is_gone(api: Api) -> None:
+    both = {"type": "all", "triggers": [partition("flights"), partition("weather")], "within": "1h"}
+    weather = {"type": "partition", "dataset": "weather"}
+    told = rehearse(api, both, at("11:00:00", READY), at("12:00:00", weather), at("12:30:00", READY))
+    assert fates(told) == ["counts", "counts", "fires"]
+    assert told["steps"][1]["missing"] == ["1 partition of demo.flights"]
+
+
+def test_l11_of_no_events_it_tells_what_the_trigger_waits_for(api: Api) -> None:
+    told = rehearse(api, partition("flights"))
+    assert (told["steps"], told["fires"], told["left"]) == ([], 0, [])
+    assert "1 partition of demo.flights" in told["why"]
+
+
+def test_l11_it_does_not_matter_whether_the_schedule_is_enabled_or_what_it_holds(api: Api) -> None:
+    api.put(ONE, schedule(trigger=partition("flights", count=2), enabled=True))
+    api.post(f"{NS}/datasets/flights/partitions", {"partition": DAY})
+    assert len(api.get(f"{ONE}/jobs")["items"]) == 1
+    before = api.everything()
+    for action in (None, "pause", "disable"):
+        if action:
+            api.post(f"{ONE}/{action}")
+            before = api.everything()
+        assert api.post(f"{ONE}/dry-run", {"events": [READY]})["fires"] == 0
+        assert api.post(f"{ONE}/dry-run", {"events": [READY, READY]})["fires"] == 1
+        assert api.everything() == before
+
+
+def test_l11_many_events_can_be_played_at_once(api: Api) -> None:
+    day = {f"key{number}": "x" * 50 for number in range(10)}
+    told = rehearse(api, partition("flights", count=1_000), *[READY | {"partition": day}] * 1_000)
+    assert (told["fires"], len(told["steps"])) == (1, 1_000)
+
+
+# -- what is refused -------------------------------------------------------------------------------------------------
+
+TYPES = "expected an object whose type is one of time, elapsed, absent, partition, size, program_status, event, got "
+INSTANT = "expected an RFC 3339 instant such as 2026-11-20T12:00:00Z, got "
+AGE = "expected an instant from the year 1970 to 9998, got "
+STATUS = "expected 'STARTED', 'COMPLETED', 'FAILED' or 'KILLED', got "
+
+
+@pytest.mark.parametrize(
+    ("event", "code", "field", "message"),
+    [
+        (7, "invalid", "", TYPES + "7"),
+        ({}, "invalid", "", TYPES + "{}"),
+        ({"type": "moon"}, "invalid", "", TYPES + "{'type': 'moon'}"),
+        ({"type": ["time"]}, "invalid", "", TYPES),
+        ({"type": "quiet"}, "invalid", "", TYPES),
+        ({"type": "partition"}, "invalid", ".dataset", "expected a value, got nothing"),
+        (READY | {"dataset": "No Name"}, "invalid", ".dataset", "expected a name, or a full name with dots such as "),
+        (READY | {"partition": "2013-01-01"}, "invalid", ".partition", "expected an object, got '2013-01-01'"),
+        (READY | {"partition": {"day": None}}, "invalid", ".partition.day", "expected text, got None"),
+        (READY | {"count": 2}, "unknown_field", ".count", "unknown field 'count'"),
+        (READY | {"at": "noon"}, "invalid", ".at", INSTANT + "'noon'"),
+        (READY | {"at": "2026-11-20"}, "invalid", ".at", INSTANT + "'2026-11-20'"),
+        (READY | {"at": 7}, "invalid", ".at", "expected text, got 7"),
+        (READY | {"at": "9999-12-31T23:59:59-23:59"}, "invalid", ".at", AGE + "'9999-12-31T23:59:59-23:59'"),
+        ({"type": "time", "at": "9999-12-31T23:59:59Z"}, "invalid", ".at", AGE),
+        ({"type": "time", "at": "0001-01-01T00:00:00+23:59"}, "invalid", ".at", AGE),
+        ({"type": "time", "expression": "@daily"}, "unknown_field", ".expression", "unknown field 'expression'"),
+        ({"type": "size", "dataset": "flights"}, "invalid", ".bytes", "expected a value, got nothing"),
+        (
+            {"type": "size", "dataset": "flights", "bytes": "much"},
+            "invalid",
+            ".bytes",
+            "expected a size such as 100GB, ",
+        ),
+        ({"type": "size", "dataset": "flights", "bytes": 0}, "invalid", ".bytes", "expected a size such as 100GB, "),
+        ({"type": "program_status"}, "invalid", ".workflow", "expected a value, got nothing"),
+        ({"type": "program_status", "workflow": "clean", "status": "DONE"}, "invalid", ".status", STATUS + "'DONE'"),
+        ({"type": "event"}, "invalid", ".event", "expected a value, got nothing"),
+        ({"type": "event", "event": 7}, "invalid", ".event", "expected text, got 7"),
+        ({"type": "event", "event": "closed", "namespace": "No"}, "invalid", ".namespace", "expected a name, got 'No'"),
+        ({"type": "event", "event": "closed", "payload": [1]}, "invalid", ".payload", "expected an object, got [1]"),
+    ],
+)
+def test_l11_a_wrong_event_is_named_by_its_number_and_field(
+    api: Api, event: Any, code: str, field: str, message: str
+) -> None:
+    api.put(ONE, schedule())
+    error = refused(api, 400, "POST", f"{ONE}/dry-run", {"events": [READY, event]})
+    assert (error["code"], error["field"]) == (code, f"events.1{field}")
+    assert error["message"].startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "code", "field", "message"),
+    [
+        (None, 400, "invalid", "events", "expected a value, got nothing"),
+        ({"events": None}, 400, "invalid", "events", "expected a list, got None"),
+        ({"events": READY}, 400, "invalid", "events", "expected a list, got {"),
+        ({"events": [READY] * 1_001}, 400, "invalid", "events", "expected at most 1000 items, got "),
+        ({"events": [], "event": READY}, 400, "unknown_field", "event", "unknown field 'event'"),
+        ({"events": [{"type": "event", "event": "e", "payload": {"x": "x" * 100_000}}]}, 413, "too_large", "events.0",
+         "expected a document of at most 100000 bytes, got "),
+        (b"[]", 400, "invalid", "body", "expected a JSON object, got []"),
+        (b"{", 400, "bad_json", "body", "expected JSON, got something else: "),
+    ],
+)  # fmt: skip
+def test_l11_a_wrong_dry_run_is_refused(api: Api, body: Any, status: int, code: str, field: str, message: str) -> None:
+    api.put(ONE, schedule())
+    error = refused(api, status, "POST", f"{ONE}/dry-run", body)
+    assert (error["code"], error["field"]) == (code, field)
+    assert error["message"].startswith(message)

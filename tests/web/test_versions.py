@@ -1,0 +1,127 @@
+"""Each version of a schedule tells what it changed, who made it and when; and what an update keeps (L6, L7)."""
+
+from typing import Any
+
+import pytest
+
+from tests.web.conftest import APP, NS, WEEKDAYS, Api
+from tests.web.wrong import ONE, refused, schedule
+
+VERSIONS = f"{ONE}/versions"
+PARTITIONS = f"{NS}/datasets/flights/partitions"
+TWO = {"type": "partition", "dataset": "flights", "count": 2}
+
+
+def changes(api: Api) -> list[list[str]]:
+    """What each version changed, the oldest first."""
+    return [item["changes"] for item in reversed(api.get(VERSIONS)["items"])]
+
+
+def test_l7_each_version_tells_what_it_changed_newest_first(api: Api) -> None:
+    one_at_a_time = {"type": "concurrency", "max": 1}
+    api.schedule("nightly", workflow="clean", constraints=[one_at_a_time], tags={"team": "a"})
+    api.schedule("nightly", workflow="clean", constraints=[one_at_a_time | {"max": 2}], tags={"team": "b"})
+    api.schedule("nightly", trigger=TWO, properties={"deep": {"n": [1, 2]}})
+    api.schedule("nightly", trigger=TWO, properties={"deep": {"n": [1, True]}}, timeout="never")
+
+    assert changes(api) == [
+        ["created"],
+        ["constraints.0.max: 1 -> 2", "tags.team: 'a' -> 'b'"],
+        [
+            "constraints.0: removed {group: null, max: 2, on_unmet: 'abort', type: 'concurrency'}",
+            "properties.deep: added {n: [1, 2]}",
+            "tags.team: removed 'b'",
+            "trigger.count: added 2",
+            "trigger.dataset: added 'demo.flights'",
+            "trigger.expression: removed '0 5 * * mon-fri'",
+            "trigger.type: 'time' -> 'partition'",
+            "trigger.zone: removed 'UTC'",
+            "workflow: 'demo.flights.clean' -> 'demo.flights.notify'",
+        ],
+        ["properties.deep.n.1: 2 -> true", "timeout: {after: '1d', then: 'abort'} -> 'never'"],
+    ]
+
+
+def test_l7_a_version_holds_its_definition_and_who_made_it_when(api: Api) -> None:
+    api.schedule("nightly", priority=1)
+    view = api.schedule("nightly", priority=2, enabled=True)
+    newest, oldest = api.get(VERSIONS)["items"]
+    assert set(newest) == {"version", "created_at", "created_by", "changes", "definition"}
+    assert (newest["version"], oldest["version"]) == (2, 1)
+    assert (newest["created_at"], newest["created_by"]) == (view["updated_at"], view["updated_by"])
+    assert (newest["definition"]["priority"], oldest["definition"]["priority"]) == (2, 1)
+    assert newest["changes"] == ["priority: 1 -> 2"]
+    assert {"enabled", "on_update"} & set(newest["definition"]) == set()
+
+
+def test_l7_what_changes_no_definition_makes_no_version(api: Api) -> None:
+    api.schedule("nightly", enabled=True)
+    first = api.get(VERSIONS)
+    for action in ("pause", "resume", "disable", "enable"):
+        api.post(f"{ONE}/{action}")
+    api.schedule("nightly", on_update="carry")
+    assert api.get(VERSIONS) == first
+
+
+@pytest.mark.parametrize("limit", [1, 2, 3])
+def test_l7_the_last_version_of_a_page_is_compared_with_the_first_of_the_next(api: Api, limit: int) -> None:
+    for priority in range(5):
+        api.schedule("nightly", priority=priority)
+    pages = [api.get(f"{VERSIONS}?limit={limit}")]
+    while (cursor := pages[-1]["next_cursor"]) is not None:
+        pages.append(api.get(f"{VERSIONS}?limit={limit}&cursor={cursor}"))
+    told = [item["changes"] for page in pages for item in page["items"]]
+    assert told == [[f"priority: {old} -> {old + 1}"] for old in (3, 2, 1, 0)] + [["created"]]
+
+
+def test_l7_versions_outlive_a_schedule_and_go_on_with_its_successor(api: Api) -> None:
+    api.schedule("nightly", priority=1)
+    api.delete(ONE)
+    assert changes(api) == [["created"]]
+    api.schedule("nightly", priority=2)
+    assert [item["version"] for item in api.get(VERSIONS)["items"]] == [2, 1]
+    api.refused(404, "GET", f"{APP}/schedules/never/versions")
+
+
+def test_l7_a_long_value_is_shortened_in_a_change_and_whole_in_its_definition(api: Api) -> None:
+    api.schedule("nightly", description="x" * 1_000)
+    api.schedule("nightly", description="y" * 1_000)
+    newest = api.get(VERSIONS)["items"][0]
+    [change] = newest["changes"]
+    assert change.startswith("description: 'xxx")
+    assert len(change) < 200
+    assert newest["definition"]["description"] == "y" * 1_000
+
+
+# -- what an update keeps --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("on_update", "kept"), [("carry", [{"0": 1}]), ("drop", []), (None, [])])
+def test_l6_progress_is_carried_if_the_update_says_so(api: Api, on_update: str | None, kept: list[Any]) -> None:
+    first = api.schedule("nightly", trigger=TWO, enabled=True)
+    api.post(PARTITIONS, {"partition": {"year": 2013, "month": 1, "day": 1}})
+
+    wish = {"on_update": on_update} if on_update else {}
+    second = api.schedule("nightly", trigger=TWO, properties={"new": True}, **wish)
+
+    assert [job["progress"] for job in api.get(f"{ONE}/jobs")["items"]] == kept
+    assert (second["generation"] == first["generation"]) == bool(kept)
+    assert len(api.get(f"{ONE}/records")["items"]) == (0 if kept else 1)
+    api.post(PARTITIONS, {"partition": {"year": 2013, "month": 1, "day": 2}})
+    api.work()
+    assert [run["properties"] for run in api.get(f"{ONE}/runs")["items"]] == ([{"new": True}] if kept else [])
+
+
+def test_l6_progress_towards_another_trigger_is_dropped_on_record(api: Api) -> None:
+    api.schedule("nightly", trigger=TWO, enabled=True)
+    api.post(PARTITIONS, {"partition": {"year": 2013, "month": 1, "day": 1}})
+    api.schedule("nightly", trigger=TWO | {"count": 3}, on_update="carry")
+    assert api.get(f"{ONE}/jobs")["items"] == []
+    assert [record["kind"] for record in api.get(f"{ONE}/records")["items"]] == ["DROPPED"]
+
+
+@pytest.mark.parametrize("wish", ["keep", "", None, True, ["carry"]])
+def test_l6_an_update_carries_or_drops_and_nothing_else(standing: Api, wish: Any) -> None:
+    error = refused(standing, 400, "PUT", ONE, schedule(trigger=WEEKDAYS, on_update=wish))
+    assert (error["code"], error["field"]) == ("invalid", "on_update")
+    assert error["message"] == f"expected 'drop' or 'carry', got {wish!r}"
