@@ -78,6 +78,8 @@ def schedule(name: str = CLEAN, state: str = "enabled") -> View:
         "state": state,
         "enabled": state == "enabled",
         "triggered_by": "1 partition of demo.flights",
+        "paused_because": None,
+        "skips": [],
         "generation": 1763673000000,
     }
 
@@ -113,6 +115,7 @@ def job_why(job_id: str = JOB, state: str = "PENDING_TRIGGER") -> View:
         "since": past(minutes=2.2),
         "correlation": {"year": "2013", "month": "1", "day": "1"},
         "wakes": "the next event that its trigger waits for, or its timeout at 2026-11-21T11:00:00.000Z",
+        "constraints": [],
     }
 
 

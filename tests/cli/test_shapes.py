@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from chalicelib.core import model
-from chalicelib.core.rows import Definition, Event, Gate, Job, Partition, Run, StartRequest
+from chalicelib.core.rows import Definition, Event, Gate, Job, Partition, Run, StartRequest, Version
+from chalicelib.core.targets import EmrServerlessTarget
 from chalicelib.flow import read
 from tests.cli import recorded
 
@@ -26,7 +27,7 @@ def definition(kind: Any, made: model.Described) -> dict[str, Any]:
 
 def real() -> dict[str, dict[str, Any]]:
     entry = "s3://lake/code/clean_flights.py"
-    target = model.EmrServerlessTarget(type="emr_serverless", entry_point=entry)
+    target = EmrServerlessTarget(type="emr_serverless", entry_point=entry)
     dataset = model.Dataset(bucket="lake", prefix="raw/flights/", keys=("year",))
     schedule = model.Schedule.model_validate({"workflow": "clean_flights", "trigger": TRIGGER})
     event = Event("e", "partition", "k", 0, 0, {"year": "2013"}, "demo.flights", "s3://lake/")
@@ -40,6 +41,7 @@ def real() -> dict[str, dict[str, Any]]:
         "run": read.run_view(RUN),
         "run_why": read.why_run(RUN),
         "partition": read.partition_view(Partition("demo.flights", ("2013",), event, "o")),
+        "version": read.version_view(Version("demo.flights.clean", 1, {}, 0), None),
     }
 
 
@@ -50,3 +52,7 @@ def test_recorded_views_have_the_fields_of_the_service(name: str) -> None:
 
 def test_recorded_partitions_have_the_fields_of_the_service() -> None:
     assert set(recorded.partition(1)) <= set(real()["partition"])
+
+
+def test_recorded_versions_have_the_fields_of_the_service() -> None:
+    assert set(recorded.version(1)) == set(real()["version"])

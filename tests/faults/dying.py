@@ -57,8 +57,8 @@ def play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
     scenario.act(world)
     points.ends_act()
     _recover(world, scenario)
-    if scenario.later is not None:
-        scenario.later(world)
+    if (later := scenario.later) is not None:
+        people(world, lambda: later(world))
         _recover(world, scenario)
     points.armed = False
     tell = f"after {points.names[-3:]}"
