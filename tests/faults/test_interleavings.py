@@ -105,14 +105,10 @@ def test_interleaving_05_a_run_lists_exactly_the_events_of_its_job(world: World)
     assert sorted(told) == [["1", "2"], ["3", "4"]]
 
 
-def test_interleaving_06_match_dies_halfway_and_the_rest_gets_the_event_once(
-    make_world: MakeWorld, monkeypatch: Any
-) -> None:
-    monkeypatch.setattr(match, "PAGE", 10)
-    world = make_world()
-    names = [f"s{number:02d}" for number in range(40)]
+def test_interleaving_06_match_dies_after_400_and_the_other_600_get_the_event_once(world: World) -> None:
+    names = [f"s{number:03d}" for number in range(1_000)]
     world.deploy(flights({name: partitions(2) for name in names}))
-    inner, budget = world.ports.ledger, 25
+    inner, budget = world.ports.ledger, 400
 
     class Dying:
         def commit(self, writes: Any) -> Refused | None:
@@ -134,7 +130,7 @@ def test_interleaving_06_match_dies_halfway_and_the_rest_gets_the_event_once(
     world.settle()
 
     counts = [[job.leaves["0"].count for job in world.jobs(name)] for name in names]
-    assert counts == [[1]] * 40
+    assert counts == [[1]] * 1_000
 
 
 def test_interleaving_07_one_event_touches_two_leaves_once_each(world: World) -> None:
@@ -185,6 +181,27 @@ def test_interleaving_25_a_stalled_emitter_brings_back_a_fire_that_is_done(world
     assert (len(world.targets.queue.messages), len(world.targets.emr.calls)) == (sent, calls)
     places = [job.place for job in (*world.jobs("tick"), *world.jobs("emr"))]
     assert not {fire.place for fire in stalled} & set(places), "the ghosts are gone, and nothing hints them for ever"
+
+
+def test_interleaving_18_a_long_backlog_is_worked_off_tick_by_tick_each_row_once(world: World) -> None:
+    world.deploy(flights({"told": partitions(9, "notify")}))
+    world.hints.lose = True
+    for number in range(1_200):
+        world.run_now("told", f"r{number}")
+    world.hints.lose = False
+
+    world.clock.pass_by("1m")
+    hinted = []
+    for _ in range(4):
+        hinted.append(sweep.sweep_all(world.ports))
+    assert hinted == [500, 500, 200, 0]
+    world.hints.sent = world.hints.sent[:1_000]  # and two hundred of these are lost again
+    for _ in range(4):
+        world.settle()
+        world.clock.pass_by("1m")
+        world.tick()
+    assert len({run_id for run_id, _ in world.targets.queue.messages}) == 1_200
+    assert len(world.targets.queue.messages) == 1_200
 
 
 def test_interleaving_20_an_event_from_before_the_markers_life_is_refused(world: World) -> None:

@@ -32,6 +32,22 @@ class Before:
         self._inner.put_all(writes)
 
 
+def test_interleaving_01_nothing_more_starts_of_a_schedule_whose_jobs_queue_for_the_pace(world: World) -> None:
+    world.deploy(flights({"daily": partitions(by=["day"])}))
+    for number in range(300):
+        world.upload(day(number))
+    world.pass_by("10s")
+    started = len(world.targets.emr.calls)
+    assert 25 <= started <= 31, "a burst of twenty, then one a second"
+
+    world.disable("daily")
+    world.pass_by("10m")
+
+    assert len(world.targets.emr.calls) == started
+    assert [record.kind for record in world.records("daily")] == ["DROPPED"] * (300 - started)
+    assert (world.line("emr:00app").waiters, world.line(LINE).active) == (0, started)
+
+
 def test_interleaving_09_the_last_run_ends_between_a_look_and_the_queue(world: World) -> None:
     world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}))
     world.upload(day(1))
@@ -116,8 +132,9 @@ def test_interleaving_14_a_retry_waits_where_others_are_aborted(world: World) ->
     assert len(world.runs("told")) == 1
 
 
-def test_interleaving_19_one_of_many_is_disabled_and_all_others_start(world: World) -> None:
-    names = [f"s{number}" for number in range(8)]
+def test_interleaving_19_one_of_many_is_disabled_and_all_others_start(make_world: Any) -> None:
+    world: World = make_world(start_burst=100)
+    names = [f"s{number}" for number in range(49)]
     world.deploy(flights({name: partitions() for name in names}))
     world.upload(day(1))
     world.disable("s3")
