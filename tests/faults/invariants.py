@@ -194,8 +194,18 @@ def _events_are_accounted_for(stock: Stock) -> None:
     known = ends | {job.job_id for job in stock.jobs} | {NO_JOB}
     lost = [marker for marker in stock.markers if marker.event_job not in known]
     assert lost == [], "events of jobs that are nowhere"
+    for job in stock.jobs:
+        _counts_are_those_of_markers(job, [marker for marker in stock.markers if marker.event_job == job.job_id])
     both = {record.id for record in stock.records if record.kind != "COALESCED"} & {run.run_id for run in stock.runs}
     assert both == set(), "what ran has no record of not having run"
+
+
+def _counts_are_those_of_markers(job: Job, markers: list[Marker]) -> None:
+    """Each event counts for one leaf or several, once each; what speaks against an absence takes a leaf away."""
+    counts = [progress.count for progress in job.leaves.values()]
+    if counts and not any(marker.event.kind == "absent" for marker in markers):
+        told = f"{job} counts {counts}, and has {len(markers)} events"
+        assert max(counts) <= len(markers) <= sum(counts), told
 
 
 def _each_run_started_once(world: QuickWorld, stock: Stock) -> None:

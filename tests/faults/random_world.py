@@ -79,7 +79,8 @@ class RandomWorld(QuickWorld):
         self.hints.send = sending  # type: ignore[method-assign]
 
     def truthful_emr(self) -> None:
-        """What has ended is not cancelled any more; and no start is ever asked for behind a closed gate (C13)."""
+        """What has ended is not cancelled. No start is ever asked for behind a closed gate, nor with the properties of a
+        version that was updated since (C13)."""
         emr = self.targets.emr
         start, cancel = emr.start, emr.cancel
 
@@ -88,6 +89,8 @@ class RandomWorld(QuickWorld):
             assert gate is not None
             assert gate.generation == run.generation, f"{run} is started behind {gate}"
             assert states.may_start(run.kind, gate.mode), f"{run} is started behind {gate}"
+            kept = run.kind in ("run_now", "retry") or run.unknown_answer
+            assert kept or run.version == gate.version, f"{run} is started with the properties before {gate}"
             return start(run, context)
 
         def cancelling(run: Run) -> None:
