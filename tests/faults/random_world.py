@@ -79,7 +79,7 @@ class RandomWorld(QuickWorld):
         self.hints.send = sending  # type: ignore[method-assign]
 
     def truthful_emr(self) -> None:
-        """What has ended is not cancelled. No start is ever asked for behind a closed gate, nor with the properties of a
+        """What has ended is not cancelled. No start is asked for behind a closed gate, nor with the properties of a
         version that was updated since (C13)."""
         emr = self.targets.emr
         start, cancel = emr.start, emr.cancel
