@@ -124,7 +124,10 @@ def resume(gate: Gate, schedule: Schedule, now: Instant, by: str) -> tuple[Gate,
 
 
 def disable(gate: Gate, schedule: Schedule, now: Instant, by: str, mode: Mode = "disabled") -> tuple[Gate, list[Write]]:
-    after = _changed(gate, mode, now, by, pauses=(), skips=(), reason="")
+    # A run-now that waits stays. Where its timeout stood still, that goes on now, so it is to be looked at.
+    stood_still = mode == "disabled" and any(ended is None for _, ended in gate.pauses)
+    pauses, wake_at = _ended_pauses(gate, now), now if stood_still else None
+    after = _changed(gate, mode, now, by, pauses=pauses, skips=(), reason="", wake_at=wake_at)
     closed = _close(gate, schedule, now)
     if mode != "deleted":  # the generation stays, and with it what wakes a run-now
         closed = [write for write in closed if not (isinstance(write, Delete) and _wakes(write.row))]

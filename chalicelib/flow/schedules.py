@@ -72,6 +72,7 @@ def disable(ports: Ports, name: str, by: str) -> Gate:
         after, plan = lifecycle.disable(gate, schedule, ports.clock.now(), by)
         if ports.ledger.commit(plan) is None:
             drain(ports, name, gate.generation)
+            wake.all_of(ports, name)
             return after
     raise errors.changed_meanwhile(f"schedule {name}")
 

@@ -180,3 +180,22 @@ def test_l3_a_record_of_a_drain_keeps_its_reason_when_the_schedule_is_disabled_l
     assert [record.reason for record in world.records("a")] == [
         "the schedule was paused to drain before its trigger was met"
     ]
+
+
+def test_l4_a_timeout_that_stood_still_goes_on_when_a_held_schedule_is_disabled(world: World) -> None:
+    fresh = {"type": "fresh", "workflows": ["join"], "within": "1h", "on_unmet": "wait"}
+    world.deploy(flights({"one": partitions(constraints=[fresh], timeout={"after": "1h"})}))
+    world.run_now("one")
+    world.settle()
+    world.pause("one", "hold", stop_timeouts=True)
+    world.settle()
+    world.pass_by("30m")
+
+    world.disable("one")
+    world.settle()
+
+    world.pass_by("59m")
+    assert world.records("one") == []
+    world.pass_by("2m")
+    [record] = world.records("one")
+    assert record.kind == "ABORTED" and "timeout of 1h" in record.reason
