@@ -20,7 +20,6 @@ from chalicelib.core.documents import (
     Name,
     Properties,
     Reference,
-    Tags,
     one_of,
 )
 from chalicelib.core.errors import invalid
@@ -34,84 +33,15 @@ from chalicelib.core.leaves import (
     TimeTrigger,
     status_key,
 )
-from chalicelib.core.targets import AnyTarget
 from chalicelib.core.triggers import AnyTrigger
-
-DEFAULT_PRIORITY = 5
-MOST_PREFIX = 900  # bytes: an S3 key has 1,024, and the partition and the file want some too
-
-
-class Described(Document):
-    """What everything that has an owner carries (L18); changing it changes nothing else."""
-
-    description: str = Field(default="", max_length=1_000)
-    tags: Tags = Field(default_factory=dict)
-    owner: str = Field(default="", max_length=200)
-
-
-class Namespace(Described):
-    pass
-
-
-class Retries(Document):
-    """How often a run is attempted in all, and how long after a failure the next attempt is due."""
-
-    attempts: int = Field(default=1, ge=1, le=20)
-    delay: Duration = "30s"
-
-
-class Workflow(Described):
-    """What is run: a target with default properties (runtime arguments), retries and a priority (9 is most urgent)."""
-
-    target: AnyTarget
-    properties: Properties = Field(default_factory=dict)
-    priority: int = Field(default=DEFAULT_PRIORITY, ge=0, le=9)
-    retries: Retries = Retries()
-
-
-class Readiness(Document):
-    """When a partition is ready (T8): at its first object; when ``done_flag`` appears in it; or when all objects are
-    there that the object ``manifest`` lists, one name to a line or as a JSON list."""
-
-    done_flag: str | None = Field(default=None, pattern=r"^[^/]+$", max_length=200)
-    manifest: str | None = Field(default=None, pattern=r"^[^/]+$", max_length=200)
-
-    @model_validator(mode="after")
-    def _one_rule(self) -> Readiness:
-        if self.done_flag is not None and self.manifest is not None:
-            raise invalid("", "either a done_flag or a manifest", "both")
-        return self
-
-
-class Dataset(Described):
-    """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``.
-
-    ``count_overwrites``: for size triggers, an object that is written again with other content counts again (T9).
-    """
-
-    bucket: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
-    prefix: str
-    keys: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")], ...] = Field(
-        min_length=1, max_length=10
-    )
-    ready: Readiness = Readiness()
-    count_overwrites: bool = False
-
-    @field_validator("prefix")
-    @classmethod
-    def _names_a_folder(cls, prefix: str) -> str:
-        if len(prefix.encode()) > MOST_PREFIX:
-            raise invalid("", f"a prefix of at most {MOST_PREFIX} bytes", prefix)
-        if not prefix.endswith("/") or prefix.startswith("/") or "//" in prefix:
-            raise invalid("", "a prefix that ends with '/' and does not begin with one, such as raw/flights/", prefix)
-        return prefix
-
-    @field_validator("keys")
-    @classmethod
-    def _distinct(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
-        if len(set(keys)) < len(keys):
-            raise invalid("", "distinct partition keys", list(keys))
-        return keys
+from chalicelib.core.workflows import DEFAULT_PRIORITY as DEFAULT_PRIORITY
+from chalicelib.core.workflows import MOST_PREFIX as MOST_PREFIX
+from chalicelib.core.workflows import Dataset as Dataset
+from chalicelib.core.workflows import Described as Described
+from chalicelib.core.workflows import Namespace as Namespace
+from chalicelib.core.workflows import Readiness as Readiness
+from chalicelib.core.workflows import Retries as Retries
+from chalicelib.core.workflows import Workflow as Workflow
 
 
 class Timeout(Document):
