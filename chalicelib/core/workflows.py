@@ -39,7 +39,7 @@ class Workflow(Described):
     target: AnyTarget
     properties: Properties = Field(default_factory=dict)
     priority: int = Field(default=DEFAULT_PRIORITY, ge=0, le=9)
-    retries: Retries = Retries()
+    retries: Retries = Field(default_factory=Retries)
 
 
 class Readiness(Document):
@@ -67,7 +67,7 @@ class Dataset(Described):
     keys: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")], ...] = Field(
         min_length=1, max_length=10
     )
-    ready: Readiness = Readiness()
+    ready: Readiness = Field(default_factory=Readiness)
     count_overwrites: bool = False
 
     @field_validator("prefix")
