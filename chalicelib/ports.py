@@ -30,7 +30,7 @@ from chalicelib.core.writes import Put, Refused, Write
 from chalicelib.settings import Settings
 
 T = TypeVar("T")
-Kind = Literal["namespace", "app", "workflow", "dataset"]
+Kind = Literal["namespace", "app", "workflow", "dataset", "policy"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from chalicelib.core.leaves import (
     TimeTrigger,
     status_key,
 )
+from chalicelib.core.policies import Policy
 from chalicelib.core.triggers import AnyTrigger
 from chalicelib.core.workflows import DEFAULT_PRIORITY as DEFAULT_PRIORITY
 from chalicelib.core.workflows import MOST_PREFIX as MOST_PREFIX
@@ -69,7 +70,8 @@ class Schedule(Described):
 
     ``zone`` is that of its times and windows unless they name one. ``coalesce`` False gives each fire and each match a
     job of its own instead of adding it to the one that waits (C11). ``pause_after_failures`` holds the schedule when
-    so many of its runs have failed in a row (L19).
+    so many of its runs have failed in a row (L19). ``policy`` throttles its starts, with those of all others that name
+    it (E3).
     """
 
     workflow: Reference
@@ -82,6 +84,7 @@ class Schedule(Described):
     zone: str = "UTC"
     coalesce: bool = True
     pause_after_failures: int | None = Field(default=None, ge=1, le=1_000)
+    policy: Reference | None = None
 
     @field_validator("zone")
     @classmethod
@@ -141,6 +144,7 @@ class Schedule(Described):
         return self.model_copy(
             update={
                 "workflow": named(self.workflow),
+                "policy": dataset_name(self.policy, namespace) if self.policy is not None else None,
                 "trigger": triggers.rewrite(self.trigger, leaf),
                 "constraints": tuple(_settle(each, named, self.zone) for each in self.constraints),
             }
@@ -153,6 +157,7 @@ class App(Described):
     namespace: Name | None = None
     app: Name | None = None
     datasets: dict[Name, Dataset] = Field(default_factory=dict)
+    policies: dict[Name, Policy] = Field(default_factory=dict)
     workflows: dict[Name, Workflow] = Field(default_factory=dict)
     schedules: dict[Name, NewSchedule] = Field(default_factory=dict)
 

@@ -65,13 +65,13 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A document that is not a schedule: namespace, app, workflow or dataset, by its full name.
+    """A document that is not a schedule: namespace, app, workflow, dataset or policy, by its full name.
 
     ``counted``: every start of this workflow is counted in its line, also at a target without a lifecycle, because a
     schedule asks how often it starts or when it last did (C5, T13).
     """
 
-    kind: Literal["namespace", "app", "workflow", "dataset"]
+    kind: Literal["namespace", "app", "workflow", "dataset", "policy"]
     name: str
     document: Mapping[str, Any]
     version: int
@@ -186,6 +186,8 @@ class Run:
     ``version`` is that of the schedule whose properties it carries.
     ``cancel`` says that its end is wanted: whoever attends to it asks the target for that, until it has ended.
     ``pause_after`` is how many failures in a row its schedule bears.
+    ``paced_until``: a start call may be made up to then with the permits of its paces; None once they are used up.
+    While it queues for new ones, ``waits_at`` and ``rank`` are its place.
     """
 
     run_id: str
@@ -220,6 +222,9 @@ class Run:
     unknown_answer: bool = False
     cancel: bool = False
     pause_after: int | None = None
+    paced_until: Instant | None = None
+    waits_at: str | None = None
+    rank: str | None = None
     reason: str = ""
     announce: tuple[str, ...] = ()
     cursor: str | None = None

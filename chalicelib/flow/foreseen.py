@@ -76,7 +76,8 @@ def check_removals(ports: Ports, plan: Plan, hint: str) -> None:
 
 
 def _field(part: Part) -> str:
-    return f"{part.kind}s.{part.name.rpartition('.')[2]}"
+    group = "policies" if part.kind == "policy" else f"{part.kind}s"
+    return f"{group}.{part.name.rpartition('.')[2]}"
 
 
 class Foreseen:

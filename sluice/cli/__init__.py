@@ -16,6 +16,7 @@ from sluice.cli import (
     get,
     jobs,
     occurrences,
+    policies,
     run,
     runs,
     schedules,
@@ -85,3 +86,4 @@ app.command(rich_help_panel=LOOK)(jobs.jobs)
 app.add_typer(runs.app, name="runs", rich_help_panel=LOOK)
 app.command(rich_help_panel=LOOK)(versions.versions)
 app.command(rich_help_panel=LOOK)(datasets.datasets)
+app.command(rich_help_panel=LOOK)(policies.policies)
