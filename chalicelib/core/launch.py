@@ -25,16 +25,19 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class NotNow:
-    """The target refused for the moment (throttled, at capacity): surely not started."""
+    """The target refused for the moment (throttled, at capacity): surely not started. ``retry_after``: not before so
+    many ms have passed, if it said so."""
 
     why: str
+    retry_after: Millis | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Nothing is known: it may have started."""
+    """Nothing is known: it may have started. ``retry_after`` as above."""
 
     why: str
+    retry_after: Millis | None = None
 
 
 @dataclass(frozen=True, slots=True)
