@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.complete import News
+from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.launch import Answer, Never, NoAnswer
 from chalicelib.core.lines import LineState, Waiter
 from chalicelib.core.model import Dataset
@@ -130,6 +131,12 @@ class RunTable(Protocol):
 
     def records(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Record]:
         """Records, newest first: ``scope`` is ``schedule`` or ``day``."""
+
+    def dead_letters(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[DeadLetter]:
+        """Dead letters, newest first: ``scope`` is ``schedule`` or ``namespace``."""
+
+    def dead_letter(self, run_id: str) -> DeadLetter | None:
+        """That of the latest attempt to deliver this event."""
 
 
 class Wakes(Protocol):

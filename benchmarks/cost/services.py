@@ -43,7 +43,7 @@ class Sqs:
 
     def send_message_batch(self, QueueUrl: str, Entries: Sequence[Mapping[str, Any]]) -> Any:  # noqa: N803
         self._tally().call("sqs", "SendMessageBatch")
-        if "Id" in Entries[0] and "DelaySeconds" not in Entries[0]:
+        if "DelaySeconds" not in Entries[0]:
             self.delivered_to_targets += len(Entries)
             return {"Successful": [{"Id": entry["Id"], "MessageId": f"m{entry['Id']}"} for entry in Entries]}
         for entry in Entries:

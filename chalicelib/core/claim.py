@@ -57,7 +57,7 @@ def build_run(job: Job, facts: Facts, permits: tuple[str, ...], context_uri: str
         claimed_at=now,
         created_at=job.created_at,
         priority=priority_of(schedule, workflow),
-        attempts=workflow.retries.attempts if workflow.target.has_lifecycle else 1,
+        attempts=workflow.retries.attempts if workflow.target.has_lifecycle else job.attempt,
         kind=job.kind,
         version=gate.version,
         nominal_at=job.event.instant if job.event and job.event.kind == "time" else None,

@@ -13,6 +13,7 @@ from chalicelib.core.documents import Document, Duration, by_type
 from chalicelib.core.errors import invalid
 
 LONGEST_CALL: Millis = 30_000
+DELIVERED = ("sqs", "sns", "http", "lambda", "event_bus")
 _REGION = r"[a-z]{2}[a-z-]+-\d"
 _ARN = r"^arn:aws[a-z-]*:"
 
@@ -144,7 +145,7 @@ AnyTarget = Annotated[
 
 def has_lifecycle(kind: str) -> bool:
     """The same by the type of a target, as it is stored with a run."""
-    return kind == "emr_serverless"
+    return kind not in DELIVERED
 
 
 def _check_group(group: str | None, name: str, what: str) -> None:

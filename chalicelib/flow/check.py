@@ -28,7 +28,7 @@ from chalicelib.core.writes import Put, Replace, TakeOut, Write
 from chalicelib.flow import cancel, fires
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import launch as launching
-from chalicelib.flow.deliver import deliver
+from chalicelib.flow.deliver import deliver, put_back
 from chalicelib.log import logger
 from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
 
@@ -85,7 +85,8 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
 
 
 def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, exact: bool = False) -> Outcome | None:
-    """Out with a job, on record, giving back what it holds. A retry that goes leaves its run FAILED, and announced.
+    """Out with a job, on record, giving back what it holds. A retry that goes leaves its run FAILED, and announced,
+    a redrive its dead letter where it was.
 
     ``exact``: only as it was read, for an event that came meanwhile may have changed what was decided."""
     held = _held(ports, job)
@@ -96,6 +97,9 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
         step = complete.advance(run, news, now, None) if run else None
         plan = [write for write in plan if not isinstance(write, Put)]
         plan += [Replace(step.run)] if step else []
+    elif job.kind == "redrive":
+        kept = [write for write in plan if not isinstance(write, Put)]
+        plan = [*kept, *put_back(ports, job, why, now)]
     outcome = _settled(ports, plan, "aborted" if kind == "ABORTED" else "dropped", why)
     if outcome is not None:
         woken = _to_wake(held)
