@@ -11,6 +11,7 @@ from chalicelib.core.constraints import Concurrency, Rate, SinceLastRun
 from chalicelib.core.leaves import ElapsedTrigger
 from chalicelib.core.lines import Ask, LineState, Pace, Slots
 from chalicelib.core.model import Schedule, Workflow
+from chalicelib.core.probes import Said
 from chalicelib.core.rows import Gate, Job
 from chalicelib.core.targets import EmrServerlessTarget
 
@@ -27,7 +28,7 @@ class StartRate:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Everything that the decision about a job depends on, read strongly. ``successes``: when each workflow that a
-    freshness constraint names last succeeded."""
+    freshness constraint names last succeeded. ``probe``: what its probe has said just now, if it was asked."""
 
     gate: Gate | None
     schedule: Schedule | None
@@ -38,6 +39,7 @@ class Facts:
     lines: Mapping[str, LineState] = field(default_factory=dict)
     successes: Mapping[str, Instant | None] = field(default_factory=dict)
     counted: bool = False
+    probe: Said | None = None
 
     def line(self, name: str) -> LineState:
         return self.lines.get(name) or LineState(name)

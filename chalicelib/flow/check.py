@@ -25,7 +25,7 @@ from chalicelib.core.lines import Ask, LineState, Route
 from chalicelib.core.rows import HISTORY, Job, Record, RecordKind
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Put, Replace, TakeOut, Write
-from chalicelib.flow import cancel, fires
+from chalicelib.flow import cancel, fires, probe
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import launch as launching
 from chalicelib.flow.deliver import deliver, put_back
@@ -54,6 +54,7 @@ def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None
         facts = facts_of.gather(ports, job)
         if fires.is_event(job, facts, now):
             return Outcome("applied", fires.apply(ports, job, facts, now))
+        job, facts = probe.ask(ports, job, facts, now, turn)
         decision = check.decide(job, facts, now, turn)
         outcome = _act(ports, job, facts, decision, now, turn)
         if outcome is not None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from chalicelib.core import dead_letters, errors
+from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import HISTORY, Record, Run
@@ -88,6 +90,27 @@ def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
     generation = run.generation if run else 0
     record = Record(run_id, "DROPPED", letter.schedule, generation, reason, now, expires_at=now + HISTORY)
     ports.ledger.commit([Delete(letter), Put(record)])
+
+
+def view(letter: DeadLetter) -> dict[str, Any]:
+    """What the API shows of one."""
+    return {
+        "run_id": letter.run_id,
+        "attempt": letter.attempt,
+        "schedule": letter.schedule,
+        "workflow": letter.workflow,
+        "target": letter.target,
+        "reason": letter.reason,
+        "tries": letter.tries,
+        "nominal_at": _spelled(letter.nominal_at),
+        "first_try_at": _spelled(letter.first_try_at),
+        "failed_at": iso(letter.failed_at),
+        "size": letter.size,
+    }
+
+
+def _spelled(at: Instant | None) -> str | None:
+    return None if at is None else iso(at)
 
 
 def _check_target(ports: Ports, run: Run) -> None:

@@ -14,6 +14,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import Definition, PrefixRow
 from chalicelib.core.writes import Create, Delete, PutDefinition, RemoveDefinition, Write
+from chalicelib.flow import addresses
 from chalicelib.ports import MOST_RACES, Kind, Page, Ports
 
 T = TypeVar("T")
@@ -41,6 +42,8 @@ def put(
     if kind == "dataset":
         document = resolve_bucket(ports, document)
     check_size(document)
+    if kind == "workflow":
+        addresses.check_target(ports, document["target"], "target")
     for _ in range(MOST_RACES):
         old = ports.catalog.definition(kind, name)
         if if_match is not None and if_match != (old.version if old else None):

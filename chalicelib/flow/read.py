@@ -8,7 +8,6 @@ from typing import Any
 
 from chalicelib.core import changes, check, conditions, emit, errors, lines, progress, triggers
 from chalicelib.core.calendar import Instant, iso
-from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.facts import Facts
 from chalicelib.core.model import Schedule
 from chalicelib.core.rehearse import Step
@@ -105,22 +104,6 @@ def record_view(record: Record) -> View:
         "reason": record.reason,
         "at": iso(record.recorded_at),
         "count": record.count,
-    }
-
-
-def dead_letter_view(letter: DeadLetter) -> View:
-    return {
-        "run_id": letter.run_id,
-        "attempt": letter.attempt,
-        "schedule": letter.schedule,
-        "workflow": letter.workflow,
-        "target": letter.target,
-        "reason": letter.reason,
-        "tries": letter.tries,
-        "nominal_at": _iso(letter.nominal_at),
-        "first_try_at": _iso(letter.first_try_at),
-        "failed_at": iso(letter.failed_at),
-        "size": letter.size,
     }
 
 

@@ -23,15 +23,14 @@ ONE = ALL + "/{run_id}"
 @route(routes, "GET", ALL, query=("schedule", *PAGING))
 def list_dead_letters(ns: str) -> dict[str, Any]:
     """List what could not be delivered in a namespace, newest first, with the reasons."""
-    from chalicelib.flow.dead_letters import listed
+    from chalicelib.flow.dead_letters import listed, view
     from chalicelib.flow.definitions import require
-    from chalicelib.flow.read import dead_letter_view
 
     request = routes.current_request
     require(ports(), "namespace", ns)
     wanted = query(request, "schedule")
     schedule = None if wanted is None else _full(ns, wanted)
-    return listing(request, partial(listed, ports(), ns, schedule), dead_letter_view)
+    return listing(request, partial(listed, ports(), ns, schedule), view)
 
 
 @route(routes, "POST", ONE + "/redrive", status=(202,))
@@ -44,7 +43,7 @@ def redrive_dead_letter(ns: str, run_id: str) -> Response:
 
 @route(routes, "POST", ALL + "/redrive", body="Redrive", status=(202,))
 def redrive_dead_letters(ns: str) -> Response:
-    """Deliver the dead letters of a schedule again, the newest first, up to a limit. ``more`` says that some are left."""
+    """Deliver the dead letters of a schedule again, newest first, up to a limit. ``more`` says that some are left."""
     from chalicelib.flow.dead_letters import redrive_all
     from chalicelib.flow.definitions import require
     from chalicelib.web.bodies import Redrive
