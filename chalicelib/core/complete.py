@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from chalicelib.core import claim, launch, match, states
+from chalicelib.core import claim, dead_letters, launch, match, states
 from chalicelib.core.calendar import Instant, Millis, duration
 from chalicelib.core.lines import LineState
 from chalicelib.core.rows import Failures, Job, Run
@@ -75,7 +75,8 @@ def plan(before: Run, step: Advance, lines: Mapping[str, LineState], now: Instan
         writes += claim.give_back(before.permits, lines, now, step.run)
     if step.retry is not None:
         writes.append(Create(step.retry))
-    return [*writes, *_tally(step.run)]
+    letter = dead_letters.of(step.run, now)
+    return [*writes, *_tally(step.run), *([Put(letter)] if letter else [])]
 
 
 def _tally(run: Run) -> list[Write]:

@@ -12,6 +12,7 @@ from chalicelib.core.leaves import ElapsedTrigger
 from chalicelib.core.lines import Ask, LineState, Pace, Slots
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.policies import Policy
+from chalicelib.core.probes import Said
 from chalicelib.core.rows import Gate, Job
 from chalicelib.core.targets import EmrServerlessTarget
 
@@ -28,7 +29,8 @@ class StartRate:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Everything that the decision about a job depends on, read strongly. ``successes``: when each workflow that a
-    freshness constraint names last succeeded. ``policy`` is that which the schedule names."""
+    freshness constraint names last succeeded. ``policy`` is that which the schedule names, ``probe`` what its probe
+    has said just now, if it was asked."""
 
     gate: Gate | None
     schedule: Schedule | None
@@ -40,6 +42,7 @@ class Facts:
     successes: Mapping[str, Instant | None] = field(default_factory=dict)
     counted: bool = False
     policy: Policy | None = None
+    probe: Said | None = None
 
     def line(self, name: str) -> LineState:
         return self.lines.get(name) or LineState(name)

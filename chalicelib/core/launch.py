@@ -29,16 +29,19 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class NotNow:
-    """The target refused for the moment (throttled, at capacity): surely not started."""
+    """The target refused for the moment (throttled, at capacity): surely not started. ``retry_after``: not before so
+    many ms have passed, if it said so."""
 
     why: str
+    retry_after: Millis | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Nothing is known: it may have started."""
+    """Nothing is known: it may have started. ``retry_after`` as above."""
 
     why: str
+    retry_after: Millis | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,7 +135,7 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
         if run.cancel:
             return replace(later, target_id=answer.target_id, lease_until=None, wake_at=now)
         return replace(later, target_id=answer.target_id, lease_until=None, reason="", wake_at=now + SILENT_FIRST)
-    delay = backoff(run.calls, run.run_id)
+    delay = answer.retry_after if answer.retry_after is not None else backoff(run.calls, run.run_id)
     if isinstance(answer, NotNow):
         return replace(later, lease_until=None, reason=answer.why, wake_at=now + delay)
     # Unknown sticks, whatever later calls say: the token makes a repeat harmless, giving the slot away would not be.
@@ -141,8 +144,12 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
 
 def backoff(tries: int, salt: str) -> Millis:
     """Exponential, 1 s to 5 min, with a jitter computed from the id: a crowd refused together comes back apart."""
-    span: int = min(SECOND * 2 ** min(tries, 9), 5 * MINUTE)
-    jitter = int(ids.digest(salt, tries, length=4), 16) / 0xFFFF
+    return scattered(min(SECOND * 2 ** min(tries, 9), 5 * MINUTE), tries, salt)
+
+
+def scattered(span: Millis, number: int, salt: str) -> Millis:
+    """Between half of a span and all of it, computed from an id and a number."""
+    jitter = int(ids.digest(salt, number, length=4), 16) / 0xFFFF
     return round(span * (0.5 + jitter / 2))
 
 

@@ -13,7 +13,7 @@ from pydantic import Field, Tag, field_validator, model_validator
 
 from chalicelib.core import calendar, triggers
 from chalicelib.core.calendar import Millis, duration
-from chalicelib.core.constraints import AnyConstraint, Fresh, SinceLastRun, TimeWindow
+from chalicelib.core.constraints import AnyConstraint, Fresh, Probe, SinceLastRun, TimeWindow
 from chalicelib.core.documents import (
     Document,
     Duration,
@@ -107,6 +107,8 @@ class Schedule(Described):
     def _fits_together(self) -> Schedule:
         triggers.check_size(self.trigger, len(self.wake_keys))
         triggers.check_windows(self.trigger)
+        if sum(isinstance(each, Probe) for each in self.constraints) > 1:
+            raise invalid("constraints", "at most one probe", "several", "let one ask what the others would")
         if len(set(self.by)) < len(self.by):
             raise invalid("by", "distinct correlation keys", list(self.by))
         if self.by and triggers.timed_leaves(self.trigger):

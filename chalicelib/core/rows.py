@@ -137,7 +137,10 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues."""
+    """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues.
+
+    ``tries`` counts the deliveries that were tried, from ``first_try_at`` on. ``probed`` is what its probe said last.
+    """
 
     schedule: str
     generation: int
@@ -162,19 +165,27 @@ class Job:
     reason: str = ""
     closed: bool = False
     leases: int = 0
+    tries: int = 0
+    first_try_at: Instant | None = None
+    probed: Mapping[str, Any] = field(default_factory=dict)
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StartRequest:
-    """Exactly what the target is asked to start, fixed at the claim, so that a repeated call is the same call."""
+    """Exactly what the target is asked to start, fixed at the claim, so that a repeated call is the same call.
+
+    ``data`` is what a delivery carries instead of the run context: its ``content_type``, and its content as ``text``,
+    as ``base64``, or by reference as ``uri``.
+    """
 
     target: Mapping[str, Any]
     properties: Mapping[str, Any]
     context_uri: str
     client_token: str
     name: str
+    data: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +218,7 @@ class Run:
     version: int = 0
     rev: int = 1
     nominal_at: Instant | None = None
+    due_at: Instant | None = None
     accepted_at: Instant | None = None
     start_requested_at: Instant | None = None
     started_at: Instant | None = None

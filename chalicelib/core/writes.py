@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chalicelib.core.calendar import Instant
+from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.line_writes import Begin as Begin
 from chalicelib.core.line_writes import CountRates as CountRates
 from chalicelib.core.line_writes import Ended as Ended
@@ -43,7 +44,8 @@ from chalicelib.core.rows import (
 from chalicelib.core.states import Mode
 
 Row = (
-    Definition
+    DeadLetter
+    | Definition
     | Failures
     | Gate
     | Job

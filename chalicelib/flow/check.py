@@ -26,10 +26,10 @@ from chalicelib.core.routes import Route
 from chalicelib.core.rows import HISTORY, Job, Record, RecordKind
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Put, Replace, TakeOut, Write
-from chalicelib.flow import cancel, fires
+from chalicelib.flow import cancel, fires, probe
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import launch as launching
-from chalicelib.flow.deliver import deliver
+from chalicelib.flow.deliver import deliver, put_back
 from chalicelib.log import logger
 from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
 
@@ -55,6 +55,7 @@ def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None
         facts = facts_of.gather(ports, job)
         if fires.is_event(job, facts, now):
             return Outcome("applied", fires.apply(ports, job, facts, now))
+        job, facts = probe.ask(ports, job, facts, now, turn)
         decision = check.decide(job, facts, now, turn)
         outcome = _act(ports, job, facts, decision, now, turn)
         if outcome is not None:
@@ -86,7 +87,8 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
 
 
 def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, exact: bool = False) -> Outcome | None:
-    """Out with a job, on record, giving back what it holds. A retry that goes leaves its run FAILED, and announced.
+    """Out with a job, on record, giving back what it holds. A retry that goes leaves its run FAILED, and announced,
+    a redrive its dead letter where it was.
 
     ``exact``: only as it was read, for an event that came meanwhile may have changed what was decided."""
     held = _held(ports, job)
@@ -97,6 +99,9 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
         step = complete.advance(run, news, now, None) if run else None
         plan = [write for write in plan if not isinstance(write, Put)]
         plan += [Replace(step.run)] if step else []
+    elif job.kind == "redrive":
+        kept = [write for write in plan if not isinstance(write, Put)]
+        plan = [*kept, *put_back(ports, job, why, now)]
     outcome = _settled(ports, plan, "aborted" if kind == "ABORTED" else "dropped", why)
     if outcome is not None:
         woken = _to_wake(held)

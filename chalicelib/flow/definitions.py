@@ -17,6 +17,7 @@ from chalicelib.core.policies import Policy
 from chalicelib.core.rows import Definition, PrefixRow
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Create, Delete, PutDefinition, Quicken, RemoveDefinition, Write
+from chalicelib.flow import addresses
 from chalicelib.ports import MOST_RACES, Kind, Page, Ports
 
 T = TypeVar("T")
@@ -45,6 +46,8 @@ def put(
     if kind == "dataset":
         document = resolve_bucket(ports, document)
     check_size(document)
+    if kind == "workflow":
+        addresses.check_target(ports, document["target"], "target")
     for _ in range(MOST_RACES):
         old = ports.catalog.definition(kind, name)
         if if_match is not None and if_match != (old.version if old else None):

@@ -93,5 +93,5 @@ def _already(ports: Ports, job: Job) -> str | None:
         return None
     if ports.runs.run(job.job_id, job.attempt) is not None:
         return f"run {job.job_id}"
-    record = ports.runs.record(job.job_id) if job.kind != "retry" else None
+    record = ports.runs.record(job.job_id) if job.kind not in ("retry", "redrive") else None
     return f"a record ({record.kind})" if record else None

@@ -14,10 +14,12 @@ from chalicelib.core.lines import Ask, LineState, Pace
 from chalicelib.core.routes import Route
 from chalicelib.core.rows import HISTORY, Gate, Pointer, Run
 from chalicelib.core.sweep import Ref
+from chalicelib.core.targets import has_lifecycle
 from chalicelib.core.writes import HoldBack, Put, Replace, Write
 from chalicelib.flow import complete as completing
 from chalicelib.flow import facts
 from chalicelib.flow.context import build, events_of, partition_of
+from chalicelib.flow.deliver import judged
 from chalicelib.log import logger
 from chalicelib.ports import MOST_RACES, Ports, Target
 
@@ -99,6 +101,8 @@ def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LineStat
 def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> None:
     answer = target_of(ports, run).start(run, context)
     logger.info("start requested", extra={"run": run.run_id, "attempt": run.attempt, "answer": str(answer)})
+    if not isinstance(answer, Started) and not has_lifecycle(str(run.request.target["type"])):
+        answer = judged(ports, run, answer, now)
     if isinstance(answer, Never) and run.unknown_answer:
         # An earlier call was never answered, and may be what is running: its slot is not given away unasked.
         found = target_of(ports, run).find(run)
@@ -149,7 +153,7 @@ def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
 def _as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
     """An update that carried the job along holds for its run too, while that has surely not started (C13). A run-now
     and a retry keep what they were given."""
-    if gate is None or gate.version == run.version or run.kind in ("run_now", "retry"):
+    if gate is None or gate.version == run.version or run.kind in ("run_now", "retry", "redrive"):
         return run
     schedule, workflow = facts.definition_of(ports, gate), facts.workflow_of(ports, run.workflow)
     if schedule is None or workflow is None or schedule.workflow != run.workflow or not launch.surely_not_started(run):

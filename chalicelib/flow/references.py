@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from chalicelib.core import errors, leaves, lines, triggers
-from chalicelib.core.constraints import AnyConstraint, Concurrency, SinceLastRun
+from chalicelib.core.constraints import AnyConstraint, Concurrency, Probe, SinceLastRun
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.facts import rates_of
 from chalicelib.core.leaves import AbsentTrigger, LeafTrigger, PartitionTrigger, ProgramStatusTrigger, SizeTrigger
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.rows import WAKE
-from chalicelib.flow import facts
+from chalicelib.flow import addresses, facts
 from chalicelib.ports import Ports
 
 MOST_RATES = 20
@@ -47,6 +47,8 @@ def _check_constraint(ports: Ports, name: str, constraint: AnyConstraint, workfl
         got = f"one for a {workflow.target.type} target, whose runs have no end that could be seen"
         expected = f"a {constraint.type} constraint only for a target with a lifecycle"
         raise errors.invalid(field, expected, got, hint)
+    if isinstance(constraint, Probe):
+        addresses.check_target(ports, constraint.target.model_dump(), f"{field}.target")
     for upstream in getattr(constraint, "workflows", ()):
         _check_upstream(ports, name, upstream, field)
 

@@ -73,6 +73,9 @@ class FakeEmr:
             return NoAnswer("the connection broke")
         return Started(f"{APPLICATION}/{known.id}")
 
+    def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
+        return [self.start(run, context) for run, context in calls]
+
     def ask(self, run: Run) -> News | None:
         found = self.runs.get((run.target_id or "").partition("/")[2])
         state = EMR_STATE[found.state] if found else "STARTING"
@@ -109,6 +112,9 @@ class FakeQueue:
         self.messages.append((run.run_id, context))
         self.sent_at.append(self._clock.now())
         return Started(f"m{len(self.messages)}", done=True)
+
+    def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
+        return [self.start(run, context) for run, context in calls]
 
     def ask(self, run: Run) -> News | None:
         return None
