@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Tag, field_validator, model_validator
 
 from chalicelib.core import calendar, triggers
-from chalicelib.core.calendar import Instant, Millis, duration, iso
+from chalicelib.core.calendar import Instant, Millis, duration, iso, parse_when
 from chalicelib.core.constraints import AnyConstraint, Fresh, SinceLastRun, TimeWindow
 from chalicelib.core.documents import (
     Document,
@@ -33,7 +33,7 @@ from chalicelib.core.leaves import (
     TimeTrigger,
     status_key,
 )
-from chalicelib.core.times import CatchUp, Spread, When, parse_when
+from chalicelib.core.times import CatchUp, Spread, When
 from chalicelib.core.triggers import AnyTrigger
 from chalicelib.core.workflows import DEFAULT_PRIORITY as DEFAULT_PRIORITY
 from chalicelib.core.workflows import MOST_PREFIX as MOST_PREFIX
