@@ -18,7 +18,7 @@ MOST_MESSAGES, MOST_BYTES = 10, 240_000  # SQS's batch, all of its messages toge
 # A message must come before its instant, for nothing can be done in time after it: SQS counts whole seconds, and an
 # idle queue is looked at once a second. The receiver waits out the rest.
 HEAD_START = SECOND
-LONGEST_HEAD_START = 12 * SECOND
+CROWD_HEAD_START = 10 * SECOND
 
 
 class SqsHints:
@@ -39,7 +39,7 @@ class SqsHints:
 
 def head_start(count: int) -> int:
     """How long before its instant a hint about so many is to arrive, in ms: a crowd takes a while to prepare."""
-    return HEAD_START if count < CROWD else min(2 * HEAD_START + count, LONGEST_HEAD_START)
+    return HEAD_START if count < CROWD else CROWD_HEAD_START
 
 
 def _batches(bodies: Sequence[str]) -> Iterator[list[str]]:

@@ -10,7 +10,7 @@ from chalicelib.flow import crowd
 from chalicelib.flow.attend import attend_together
 from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import at
-from tests.support.world import flights
+from tests.support.world import SQS, flights
 
 AT_ONE = "1 12 * * *"
 
@@ -99,9 +99,9 @@ def test_a_refusal_in_a_crowd_is_that_ones_alone() -> None:
 
 def test_who_needs_a_line_or_has_a_lifecycle_is_left_to_the_check_of_single_jobs() -> None:
     world = QuickWorld()
-    limited = at(AT_ONE, "notify", constraints=[{"type": "rate", "max": 5, "per": "hour"}])
+    limited = at(AT_ONE, "counted", constraints=[{"type": "rate", "max": 5, "per": "hour"}])
     schedules = {**many(3), "limited": limited, "emr": at(AT_ONE)}
-    world.deploy(flights(schedules))
+    world.deploy(flights(schedules, counted={"target": SQS}))
     ready = crowd.prepare(world.ports, prepared(world, list(schedules)), world.clock.now() + MINUTE)
     assert len(ready.ready) == 3
     assert sorted(ref.parts[0].rpartition(".")[2] for ref in ready.others) == ["emr", "limited"]
