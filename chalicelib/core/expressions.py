@@ -25,6 +25,7 @@ from chalicelib.core.instants import (
     Millis,
     duration,
     iso,
+    of_our_age,
     parse_instant,
     parts_of,
     zone,
@@ -155,7 +156,7 @@ def _interval(expression: str, field: str) -> Interval | None:
         found = Interval(duration(rest, field))
     else:
         times, start, every = repeated.groups()
-        since = parse_instant(start, field) if start else None
+        since = of_our_age(parse_instant(start, field), field, expression) if start else None
         found = Interval(duration(every, field), int(times) if times else None, since)
     if found.every < SECOND:
         raise invalid(field, "an interval of at least 1s", expression)
