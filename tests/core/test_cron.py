@@ -157,6 +157,16 @@ def test_t1_the_days_are_those_that_the_rules_name(written: tuple[str, Meaning],
         assert cron.parse(text).fires_on(each) == meaning.on(each), (text, each)
 
 
+@pytest.mark.parametrize("number", [1, 2, 3, 4, 5, -1])
+@pytest.mark.parametrize("weekday", range(7))
+def test_t1_the_nth_weekday_of_each_month(weekday: int, number: int) -> None:
+    parsed = cron.parse(f"0 0 * * {weekday}L" if number < 0 else f"0 0 * * {weekday}#{number}")
+    meaning = Meaning(nth=frozenset({(weekday, number)}))
+    for ordinal in range(date(2026, 1, 1).toordinal(), date(2029, 1, 1).toordinal()):
+        day = date.fromordinal(ordinal)
+        assert parsed.fires_on(day) == meaning.on(day), day
+
+
 @given(expressions(), moments)
 @brief
 def test_t1_no_wall_time_hides_between_one_and_the_next(written: tuple[str, Meaning], past: datetime) -> None:
