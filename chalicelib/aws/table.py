@@ -14,8 +14,8 @@ from botocore.exceptions import ClientError
 from chalicelib.aws import items
 from chalicelib.aws.items import Item
 from chalicelib.aws.keys import Key
-from chalicelib.aws.line_statements import Shards
 from chalicelib.aws.statements import statement
+from chalicelib.aws.updates import Shards
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.writes import GateIs, NoneGathering, NotClosed, NotWaiting, Put, Refused, Write
 from chalicelib.settings import Settings

@@ -169,12 +169,12 @@ def _decide_constraints(
     job: Job, facts: Facts, schedule: Schedule, now: Instant, deadline: Instant | None
 ) -> Decision | None:
     unmet = [each for each in conditions.stand(job, facts, schedule, now) if not each.met]
-    waits = [each for each in unmet if each.waits or (job.kind == "retry" and _is_no_line(each))]
+    waits = [each for each in unmet if each.waits or (_is_repeated(job) and _is_no_line(each))]
     if waits:
         until = _earliest(deadline, _latest(waits))
         return Wait(until, "PENDING_CONSTRAINTS", _words(waits), leaves=job.waits_at is not None)
     aborts = [each for each in unmet if each.aborts and not (isinstance(each.constraint, Concurrency) and job.waits_at)]
-    return Abort(_words(aborts)) if aborts and job.kind != "retry" else None
+    return Abort(_words(aborts)) if aborts and not _is_repeated(job) else None
 
 
 def _decide_lines(
@@ -222,10 +222,10 @@ def verdict_of(job: Job, schedule: Schedule, now: Instant) -> triggers.Verdict |
 
 
 def deadline_of(job: Job, schedule: Schedule, gate: Gate | None = None) -> Instant | None:
-    """When the job's timeout ends (C10); a retry has none, for its run was launched in time. Spans in which timeouts
-    stood still (L4) move it; while one lasts there is none."""
+    """When the job's timeout ends (C10); what is tried again has none, for it was launched in time. Spans
+    in which timeouts stood still (L4) move it; while one lasts there is none."""
     span = schedule.timeout_millis
-    if span is None or job.kind == "retry":
+    if span is None or _is_repeated(job):
         return None
     deadline = job.created_at + span
     for began, ended in gate.pauses if gate else ():
@@ -246,6 +246,8 @@ def _reason(job: Job, schedule: Schedule, verdict: triggers.Verdict | None, now:
             return f"trigger met: {came}"
         case "run_now":
             return "run now"
+        case "redrive":
+            return "delivered again, as was asked"
         case "retry":
             return f"attempt {job.attempt - 1} failed"
         case _:
@@ -272,8 +274,13 @@ def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
     return Wait(deadline, "PENDING_CONSTRAINTS", why, leaves=job.waits_at is not None)
 
 
+def _is_repeated(job: Job) -> bool:
+    """Whether it was started, or tried, before: what the schedule asks of a job at first was met then."""
+    return job.kind in ("retry", "redrive") or job.tries > 0
+
+
 def _is_no_line(condition: Condition) -> bool:
-    """A retry waits where others abort (W1); at a limit of runs it queues like any other."""
+    """What is repeated waits where others abort (W1); at a limit of runs it queues like any other."""
     return not isinstance(condition.constraint, Concurrency) and condition.aborts
 
 

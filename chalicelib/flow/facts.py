@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from chalicelib.core import check, claim, errors, lines
 from chalicelib.core.calendar import Instant
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.facts import Facts, StartRate, is_tracked
 from chalicelib.core.lines import LineState
 from chalicelib.core.model import Schedule, Workflow
+from chalicelib.core.policies import Policy
 from chalicelib.core.rows import Gate, Job
 from chalicelib.ports import Ports
 
@@ -30,6 +32,8 @@ def gather(ports: Ports, job: Job) -> Facts:
     )
     if schedule is None or workflow is None:
         return known
+    if schedule.policy is not None:
+        known = replace(known, policy=policy_of(ports, schedule.policy))
     return replace(known, lines=_lines(ports, job, known, schedule, workflow), successes=_successes(ports, schedule))
 
 
@@ -42,10 +46,11 @@ def _waiting(ports: Ports, job: Job, gate: Gate | None, schedule: Schedule | Non
 
 def _lines(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: Workflow) -> dict[str, LineState]:
     """The workflow's own line first: it says which others every start is counted in."""
-    if not known.counted and not is_tracked(schedule, workflow) and not schedule.constraints:
+    tracked = known.counted or is_tracked(schedule, workflow) or bool(schedule.constraints)
+    if not tracked and known.policy is None:
         return {}
     own = lines.workflow_line(schedule.workflow)
-    states = {own: ports.jobs.line(own)}
+    states = {own: ports.jobs.line(own)} if tracked else {}
     asks = replace(known, lines=states).asks(job.schedule.partition(".")[0])
     return states | {ask.line: ports.jobs.line(ask.line) for ask in asks if ask.line != own}
 
@@ -54,9 +59,32 @@ def _successes(ports: Ports, schedule: Schedule) -> dict[str, Instant | None]:
     return {name: ports.jobs.line(lines.workflow_line(name)).last_success_at for name in schedule.fresh_upstreams}
 
 
-def definition_of(ports: Ports, gate: Gate | None) -> Schedule | None:
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A schedule as it is stored, and when it was put: what it says relatively was counted from then."""
+
+    definition: Schedule
+    put_at: Instant
+
+
+def stored(ports: Ports, gate: Gate | None) -> Stored | None:
     version = ports.catalog.version(gate.schedule, gate.version) if gate else None
-    return Schedule.model_validate(version.definition) if version else None
+    return Stored(Schedule.model_validate(version.definition), version.created_at) if version else None
+
+
+def is_same(stored: Stored | None, name: str, sent: Schedule) -> bool:
+    """Whether a schedule that is sent says what is stored. Relative instants are counted as those of the stored one
+    were: the same words again are the same schedule, and its ``due_time`` and ``ttl`` do not begin anew."""
+    namespace, app, _ = name.split(".")
+    try:
+        return stored is not None and stored.definition == sent.resolved(namespace, app, stored.put_at)
+    except SluiceError:
+        return False  # what has no order counted from then is something else
+
+
+def definition_of(ports: Ports, gate: Gate | None) -> Schedule | None:
+    found = stored(ports, gate)
+    return found.definition if found else None
 
 
 def existing(ports: Ports, name: str) -> tuple[Gate, Schedule]:
@@ -73,6 +101,11 @@ def workflow_of(ports: Ports, name: str) -> Workflow | None:
     return Workflow.model_validate(definition.document) if definition else None
 
 
+def policy_of(ports: Ports, name: str) -> Policy | None:
+    definition = ports.catalog.definition("policy", name)
+    return Policy.model_validate(definition.document) if definition else None
+
+
 def start_rate(ports: Ports) -> StartRate:
     settings = ports.settings
     return StartRate(settings.emr_application_id, settings.start_spacing, settings.start_burst)
@@ -84,5 +117,5 @@ def _already(ports: Ports, job: Job) -> str | None:
         return None
     if ports.runs.run(job.job_id, job.attempt) is not None:
         return f"run {job.job_id}"
-    record = ports.runs.record(job.job_id) if job.kind != "retry" else None
+    record = ports.runs.record(job.job_id) if job.kind not in ("retry", "redrive") else None
     return f"a record ({record.kind})" if record else None

@@ -86,6 +86,7 @@ def run_view(run: Run) -> View:
         "context": run.request.context_uri,
         "created_at": iso(run.created_at),
         "nominal_at": _iso(run.nominal_at),
+        "due_at": _iso(run.due_at),
         "accepted_at": _iso(run.accepted_at),
         "claimed_at": iso(run.claimed_at),
         "start_requested_at": _iso(run.start_requested_at),

@@ -141,7 +141,7 @@ def test_t1_what_means_the_same_has_the_same_normal_form(written: str, normal: s
 
 
 @given(expressions())
-@thorough
+@brief
 def test_t1_a_normal_form_means_what_was_written_and_is_its_own(written: tuple[str, Meaning]) -> None:
     parsed = cron.parse(written[0])
     assert cron.parse(str(parsed)) == parsed
@@ -149,7 +149,7 @@ def test_t1_a_normal_form_means_what_was_written_and_is_its_own(written: tuple[s
 
 
 @given(expressions(), dates)
-@thorough
+@brief
 def test_t1_the_days_are_those_that_the_rules_name(written: tuple[str, Meaning], day: date) -> None:
     text, meaning = written
     for number in range(60):

@@ -90,14 +90,14 @@ class CrashingTargets:
         self._inner, self._points = inner, points
 
     def of(self, kind: str) -> Any:
-        return Crashing(self._inner.of(kind), self._points, ("start", "cancel"))
+        return Crashing(self._inner.of(kind), self._points, ("start", "start_many", "cancel"))
 
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         name: str | None = self._inner.run_name(application_id, job_run_id)
         return name
 
 
-EFFECTS = {"commit", "put_all", "send", "put_context", "put_manifest", "start", "cancel"}
+EFFECTS = {"commit", "put_all", "send", "put_context", "put_manifest", "start", "start_many", "cancel"}
 
 
 def wrap(world: World) -> CrashPoints:
@@ -130,7 +130,7 @@ def redelivered(act: Callable[[], Any]) -> None:
 def _forms(write: Any) -> list[str]:
     """A kind of write, and each of its options that is used."""
     kind = type(write).__name__
-    options = ("over", "exact", "begins", "from_queue", "ended", "wake_at")
+    options = ("over", "exact", "begins", "from_queue", "passing", "behind", "ended", "wake_at")
     return [kind, *(f"{kind} {option}" for option in options if getattr(write, option, None) not in (None, False))]
 
 
