@@ -65,6 +65,7 @@ def build_run(
         version=gate.version,
         nominal_at=job.event.instant if job.event and job.event.kind == "time" else None,
         due_at=job.due_at,
+        late=job.window_end is not None and now >= job.window_end,
         accepted_at=job.accepted_at,
         correlation=job.correlation,
         partition=job.correlation,

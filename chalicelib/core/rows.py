@@ -147,7 +147,7 @@ class Job:
 
     ``tries`` counts the deliveries that were tried, from ``first_try_at`` on. ``probed`` is what its probe said last.
     A fire is called by ``nominal_at`` (None: ``due_at``) and, of several events, by its ``index``; ``window_end`` is
-    when the window ends that its events are spread over.
+    when the window ends that its events are spread over, ``prepared_at`` when it was written, if that was too late.
     """
 
     schedule: str
@@ -162,6 +162,7 @@ class Job:
     nominal_at: Instant | None = None
     index: int = 0
     window_end: Instant | None = None
+    prepared_at: Instant | None = None
     leaves: Mapping[str, Progress] = field(default_factory=dict)
     met_at: Instant | None = None
     accepted_at: Instant | None = None
@@ -257,6 +258,14 @@ class Run:
     leases: int = 0
     wake_at: Instant | None = None
     expires_at: Instant | None = None
+
+    @property
+    def lateness(self) -> Millis | None:
+        """How much later than it was due a fire was started (T4); None for what no clock has started, or not yet."""
+        due = self.due_at if self.due_at is not None else self.nominal_at
+        if self.kind != "fire" or due is None or self.start_requested_at is None:
+            return None
+        return self.start_requested_at - due
 
 
 @dataclass(frozen=True, slots=True)
