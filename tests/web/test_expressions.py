@@ -50,3 +50,18 @@ def test_t1_what_is_no_expression_is_refused_and_nothing_is_stored(
     error = refused(api, 400, "PUT", ONE, time(expression))
     assert (error["code"], error["field"]) == (code, field)
     assert error["message"].startswith(message)
+
+
+@pytest.mark.parametrize(("expression", "rate"), [({"minute": "*"}, 1_440), ({"hour": 5}, 1), ("R4/PT3S", 4)])
+def test_t1_the_answer_says_how_many_fires_a_day_that_is(api: Api, expression: Any, rate: int) -> None:
+    api.schedule("nightly", trigger={"type": "time", "expression": expression})
+    assert api.get(f"{ONE}/preview")["fires_per_day"] == rate
+
+
+def test_t2_the_rule_for_daylight_saving_is_two_fields_of_the_trigger(api: Api) -> None:
+    rule = {"gap": "skip", "overlap": "both"}
+    api.schedule("nightly", trigger={"type": "time", "expression": "30 1 * * *", "zone": "Europe/Paris", **rule})
+    assert {name: api.get(ONE)["trigger"][name] for name in rule} == rule
+    wrong = {"type": "time", "expression": "30 1 * * *", "gap": "before"}
+    error = refused(api, 400, "PUT", ONE, {"workflow": "notify", "trigger": wrong})
+    assert (error["field"], error["message"]) == ("trigger.gap", "expected 'after' or 'skip', got 'before'")
