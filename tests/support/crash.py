@@ -97,7 +97,7 @@ class CrashingTargets:
         return name
 
 
-EFFECTS = {"commit", "put_all", "send", "put_context", "put_manifest", "start", "start_many", "cancel"}
+EFFECTS = {"commit", "put_all", "send", "put_context", "put_manifest", "start", "cancel"}
 
 
 def wrap(world: World) -> CrashPoints:
