@@ -101,10 +101,13 @@ class FakeQueue:
         self.messages: list[tuple[str, Mapping[str, Any]]] = []
         self.refuse = 0
         self.answers: list[Answer] = []  # answers to give instead of taking it, the first one first
+        self.down: Answer | None = None  # the answer to everything, while it is set
         self.tried: list[tuple[str, int, Instant | None]] = []  # id, attempt, and when it was due
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         self.tried.append((run.run_id, run.attempt, run.due_at))
+        if self.down is not None:
+            return self.down
         if self.answers:
             return self.answers.pop(0)
         if self.refuse:
