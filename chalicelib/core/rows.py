@@ -139,7 +139,8 @@ class Failures:
 class Job:
     """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues.
 
-    ``tries`` counts the deliveries that were tried, from ``first_try_at`` on. ``probed`` is what its probe said last.
+    ``tries`` counts the deliveries that were tried, from ``first_try_at`` on; the next
+    is not made before ``retry_at``. ``probed`` is what its probe said last.
     """
 
     schedule: str
@@ -167,6 +168,7 @@ class Job:
     leases: int = 0
     tries: int = 0
     first_try_at: Instant | None = None
+    retry_at: Instant | None = None
     probed: Mapping[str, Any] = field(default_factory=dict)
     wake_at: Instant | None = None
     expires_at: Instant | None = None

@@ -6,8 +6,10 @@ import pytest
 
 from chalicelib.core.calendar import MINUTE, SECOND
 from chalicelib.core.launch import Answer, NotNow
+from chalicelib.core.sweep import ref_of
+from chalicelib.flow import attend
 from tests.acceptance.undelivered import DOWN, NEVER, app, letters, undelivered
-from tests.acceptance.words import partition, rate, reasons, states, time, window
+from tests.acceptance.words import partition, rate, reasons, states, time, why, window
 from tests.support.world import World, day, full
 
 # -- delivered -----------------------------------------------------------------------------------------------------
@@ -88,6 +90,23 @@ def test_e6_while_it_waits_for_its_next_try_it_says_so(world: World) -> None:
     [job] = world.jobs("tick")
     assert job.reason.startswith("try 1 of 6 was not taken, the next one in ")
     assert (job.tries, job.first_try_at) == (1, job.due_at)
+    assert why(world, "tick")["why"] == job.reason
+
+
+def test_e6_a_hint_that_comes_twice_or_a_resume_brings_no_try_forward(world: World) -> None:
+    world.deploy(app(tries=1, backoff={"delay": "10m"}))
+    world.targets.queue.answers = [DOWN]
+    world.pass_by("2m")
+    [job] = world.jobs("tick")
+    for _ in range(3):
+        attend.attend(world.ports, ref_of(job))
+    world.pause("tick")
+    world.resume("tick")
+    world.settle()
+    [same] = world.jobs("tick")
+    assert (len(world.targets.queue.tried), same.place, same.wake_at) == (1, job.place, job.retry_at)
+    world.pass_by("10m")
+    assert states(world, "tick") == ["SUCCEEDED"]
 
 
 @pytest.mark.parametrize("answers", [[NEVER], [DOWN, NEVER]])
