@@ -16,6 +16,8 @@ from chalicelib.core import conditions, gather, ids, lines, triggers
 from chalicelib.core.calendar import Instant, iso, spell_duration
 from chalicelib.core.conditions import Condition
 from chalicelib.core.constraints import Concurrency
+from chalicelib.core.deadlines import deadline_of as deadline_of
+from chalicelib.core.deadlines import is_repeated, too_late
 from chalicelib.core.facts import Facts
 from chalicelib.core.lines import Ask, Log, Slots
 from chalicelib.core.model import Schedule, Workflow
@@ -101,6 +103,9 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
     gate, schedule, workflow = facts.gate, facts.schedule, facts.workflow
     if gate is None or schedule is None or workflow is None:
         return Abort(f"workflow {schedule.workflow if schedule else 'unknown'} does not exist any more")
+    overflow = too_late(job, schedule, now)
+    if overflow is not None:
+        return Drop(overflow)
     if is_prepared(job):
         settled = _decide_fire(job, facts, gate, schedule)
         if settled is not None:
@@ -125,8 +130,9 @@ def sets_apart(schedule: Schedule, gate: Gate) -> bool:
 
 
 def _decide_fire(job: Job, facts: Facts, gate: Gate, schedule: Schedule) -> Decision | None:
-    if job.due_at in gate.skips:
-        return Skip(f"the occurrence of {iso(job.due_at or 0)} is skipped, as was asked")
+    nominal = job.nominal_at if job.nominal_at is not None else job.due_at
+    if nominal in gate.skips:
+        return Skip(f"the occurrence of {iso(nominal or 0)} is skipped, as was asked")
     if gate.mode == "drain" and (job.due_at or 0) >= gate.mode_at:
         return Drop("it was due after the schedule was paused to drain")
     if gate.mode not in GATHERING_MODES and not triggers.is_single_time(schedule.trigger):
@@ -171,12 +177,12 @@ def _decide_constraints(
     job: Job, facts: Facts, schedule: Schedule, now: Instant, deadline: Instant | None
 ) -> Decision | None:
     unmet = [each for each in conditions.stand(job, facts, schedule, now) if not each.met]
-    waits = [each for each in unmet if each.waits or (_is_repeated(job) and _is_no_line(each))]
+    waits = [each for each in unmet if each.waits or (is_repeated(job) and _is_no_line(each))]
     if waits:
         until = _earliest(deadline, _latest(waits))
         return Wait(until, "PENDING_CONSTRAINTS", _words(waits), leaves=job.waits_at is not None)
     aborts = [each for each in unmet if each.aborts and not (isinstance(each.constraint, Concurrency) and job.waits_at)]
-    return Abort(_words(aborts)) if aborts and not _is_repeated(job) else None
+    return Abort(_words(aborts)) if aborts and not is_repeated(job) else None
 
 
 def _decide_lines(
@@ -223,23 +229,6 @@ def verdict_of(job: Job, schedule: Schedule, now: Instant) -> triggers.Verdict |
     return replace(verdict, met=True, missing=()) if settled else verdict
 
 
-def deadline_of(job: Job, schedule: Schedule, gate: Gate | None = None) -> Instant | None:
-    """When the job's timeout ends (C10); what is tried again has none, for it was launched in time. Spans
-    in which timeouts stood still (L4) move it; while one lasts there is none."""
-    span = schedule.timeout_millis
-    if span is None or _is_repeated(job):
-        return None
-    deadline = job.created_at + span
-    for began, ended in gate.pauses if gate else ():
-        start = max(began, job.created_at)
-        if start >= deadline:
-            continue
-        if ended is None:
-            return None
-        deadline += max(0, ended - start)
-    return deadline
-
-
 def _reason(job: Job, schedule: Schedule, verdict: triggers.Verdict | None, now: Instant) -> str:
     """What fired it, whatever it waited for since."""
     match job.kind:
@@ -274,11 +263,6 @@ def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
         return None
     why = f"the schedule is on {gate.mode} since {iso(gate.mode_at)}{f' ({gate.reason})' if gate.reason else ''}"
     return Wait(deadline, "PENDING_CONSTRAINTS", why, leaves=job.waits_at is not None)
-
-
-def _is_repeated(job: Job) -> bool:
-    """Whether it was started, or tried, before: what the schedule asks of a job at first was met then."""
-    return job.kind in ("retry", "redrive") or job.tries > 0
 
 
 def _is_no_line(condition: Condition) -> bool:

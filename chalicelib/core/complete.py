@@ -53,6 +53,8 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         moved_at=now,
         lease_until=None,
         leases=0,
+        waits_at=None,
+        rank=None,
     )
     if state == "RUNNING":
         moved = replace(moved, started_at=news.at, running_at=now)
@@ -68,7 +70,7 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
 
 def plan(before: Run, step: Advance, lines: Mapping[str, LineState], now: Instant) -> list[Write]:
     """One transaction: the run moves on, its permits come back when it ended, its next attempt is queued."""
-    writes: list[Write] = [Replace(step.run)]
+    writes: list[Write] = [Replace(step.run), *launch.leave(before)]
     if step.ended and not states.is_terminal(before.state):
         writes += claim.give_back(before.permits, lines, now, step.run)
     if step.retry is not None:

@@ -23,6 +23,7 @@ def check(ports: Ports, name: str, schedule: Schedule) -> None:
         raise errors.unknown_reference("workflow", "workflow", schedule.workflow, _workflows(ports, name))
     for number, constraint in enumerate(schedule.constraints):
         _check_constraint(ports, name, constraint, workflow, f"constraints.{number}")
+    _check_policy(ports, schedule)
     _check_rates(ports, schedule)
     _check_failures(schedule, workflow)
     for leaf in triggers.leaves(schedule.trigger):
@@ -59,6 +60,13 @@ def _check_rates(ports: Ports, schedule: Schedule) -> None:
     if len(rules) > MOST_RATES and not rules <= set(known):
         hint = "use a rate that another schedule of this workflow has: each different one is counted at every start"
         raise errors.invalid("constraints", f"at most {MOST_RATES} different rates of one workflow", len(rules), hint)
+
+
+def _check_policy(ports: Ports, schedule: Schedule) -> None:
+    if schedule.policy is not None and ports.catalog.definition("policy", schedule.policy) is None:
+        namespace = schedule.policy.partition(".")[0]
+        known = [row.name for row in ports.catalog.definitions("policy", namespace, 1000, None).items]
+        raise errors.unknown_reference("policy", "policy", schedule.policy, known)
 
 
 def _check_failures(schedule: Schedule, workflow: Workflow) -> None:

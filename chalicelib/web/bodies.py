@@ -11,6 +11,7 @@ from chalicelib.core.calendar import parse_instant
 from chalicelib.core.documents import Document, Properties, Reference
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.model import App, Dataset, Namespace, NewSchedule, Workflow
+from chalicelib.core.policies import Policy
 from chalicelib.core.rehearse import AnyGiven
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "NewSchedule",
     "Occurrence",
     "Pause",
+    "Policy",
     "Redrive",
     "RunNow",
     "Workflow",

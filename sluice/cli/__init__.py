@@ -17,6 +17,7 @@ from sluice.cli import (
     get,
     jobs,
     occurrences,
+    policies,
     run,
     runs,
     schedules,
@@ -87,3 +88,4 @@ app.add_typer(runs.app, name="runs", rich_help_panel=LOOK)
 app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=LOOK)
 app.command(rich_help_panel=LOOK)(versions.versions)
 app.command(rich_help_panel=LOOK)(datasets.datasets)
+app.command(rich_help_panel=LOOK)(policies.policies)

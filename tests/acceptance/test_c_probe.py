@@ -16,6 +16,7 @@ from tests.acceptance.words import (
     partition,
     reasons,
     states,
+    time,
     why,
     window,
 )
@@ -174,3 +175,18 @@ def test_c15_a_delivery_may_have_a_probe_too(world: World) -> None:
     assert world.targets.queue.messages == []
     world.pass_by("2m")
     assert len(world.targets.queue.messages) == 1
+
+
+def test_c15_of_many_fires_that_are_due_together_none_goes_past_its_probe(world: World) -> None:
+    """A crowd is delivered in batches; what has a probe is looked at by itself."""
+    due = time("1 12 2 3 *")
+    checked = {f"checked{number}": on(due, "notify", probe()) for number in range(3)}
+    world.deploy(flights(checked | {f"free{number}": on(due, "notify") for number in range(3)}))
+    says(world, {"met": False})
+    world.pass_by("2m")
+    assert len(world.targets.queue.messages) == 3
+    assert len(world.targets.asked) >= 3
+    assert [len(world.jobs(name)) for name in checked] == [1, 1, 1]
+    says(world, {"met": True})
+    world.pass_by("2m")
+    assert len(world.targets.queue.messages) == 6

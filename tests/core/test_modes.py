@@ -10,7 +10,8 @@ import pytest
 from chalicelib.core import claim
 from chalicelib.core.calendar import HOUR, MINUTE
 from chalicelib.core.check import Abort, Coalesce, Drop, Ghost, Launch, Skip, Wait, decide
-from chalicelib.core.lines import Route, Slots
+from chalicelib.core.lines import Slots
+from chalicelib.core.routes import Route
 from chalicelib.core.rows import GATHERING, Job
 from chalicelib.core.states import CLAIMABLE, JobKind, Mode, may_start
 from chalicelib.core.writes import Create, NoneGathering, Replace, TakeOut

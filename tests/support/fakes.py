@@ -54,11 +54,13 @@ class FakeEmr:
         self.answers: list[Answer] = []  # answers to give instead of starting, the first one first
         self.lose_answers = 0  # how many starts succeed without the caller hearing of it
         self.calls: list[str] = []
+        self.called_at: list[Instant] = []
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         from chalicelib.core.launch import NoAnswer
 
         self.calls.append(run.request.name)
+        self.called_at.append(self._clock.now())
         if self.answers:
             return self.answers.pop(0)
         token = run.request.client_token
@@ -95,10 +97,12 @@ class FakeEmr:
 
 
 class FakeQueue:
-    """A target without a lifecycle: everything that it took, repeats included."""
+    """A target without a lifecycle: everything that it took, repeats included, and when."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Any) -> None:
+        self._clock = clock
         self.messages: list[tuple[str, Mapping[str, Any]]] = []
+        self.sent_at: list[Instant] = []
         self.refuse = 0
         self.answers: list[Answer] = []  # answers to give instead of taking it, the first one first
         self.down: Answer | None = None  # the answer to everything, while it is set
@@ -114,6 +118,7 @@ class FakeQueue:
             self.refuse -= 1
             return NotNow("the queue is throttled")
         self.messages.append((run.run_id, context))
+        self.sent_at.append(self._clock.now())
         return Started(f"m{len(self.messages)}", done=True)
 
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
@@ -132,7 +137,7 @@ class FakeQueue:
 class FakeTargets:
     def __init__(self, clock: Any) -> None:
         self.emr = FakeEmr(clock)
-        self.queue = FakeQueue()
+        self.queue = FakeQueue(clock)
         self.says: list[bytes | Never | NoAnswer] = []  # what a probe answers, one after the other, the last for ever
         self.asked: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
 
