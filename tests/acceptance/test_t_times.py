@@ -8,24 +8,9 @@ import pytest
 
 from chalicelib.core.calendar import DAY, HOUR, MINUTE, SECOND, iso, parse_instant
 from chalicelib.flow import read, schedules
-from tests.acceptance.words import kinds, on, partition, reasons, time, why_schedule
+from tests.acceptance.words import dues, is_gone, kinds, on, partition, reasons, time, to_queue, why_schedule
 from tests.support.clock import NOON
 from tests.support.world import World, day, flights, full
-
-
-def dues(world: World, name: str = "tick") -> list[float]:
-    """The seconds after noon at which the fires of a schedule were started."""
-    return [((run.start_requested_at or run.claimed_at) - NOON) / SECOND for run in world.runs(name)]
-
-
-def is_gone(world: World, name: str = "tick") -> bool:
-    gate = world.ports.catalog.gate(full(name))
-    return gate is not None and gate.mode == "deleted"
-
-
-def to_queue(trigger: dict[str, Any], **fields: Any) -> dict[str, Any]:
-    return on(trigger, "notify", **fields)
-
 
 # -- T3: due_time and ttl ----------------------------------------------------------------------------------------------
 
