@@ -27,10 +27,12 @@ from chalicelib.core.rows import (
     Version,
 )
 from chalicelib.core.sweep import Ref
-from chalicelib.core.writes import Put, Refused, Write
+from chalicelib.core.writes import Delete, Put, Refused, Write
 from chalicelib.settings import Settings
 
 T = TypeVar("T")
+# A row that is wanted soon: its kind (gate, timer, version, workflow, job, run, record), and what names it.
+Want = tuple[str | int, ...]
 Kind = Literal["namespace", "app", "workflow", "dataset", "policy"]
 
 
@@ -56,6 +58,9 @@ class Ledger(Protocol):
 
     def put_all(self, writes: Sequence[Put]) -> None:
         """Put rows that are harmless to repeat, in batches, in no order."""
+
+    def delete_all(self, writes: Sequence[Delete]) -> None:
+        """Delete rows whatever they hold by now, in batches, in no order."""
 
 
 class Catalog(Protocol):
@@ -210,6 +215,11 @@ class Payloads(Protocol):
         """Write the document that an app was deployed with, under the digest of it."""
 
 
+class Ahead(Protocol):
+    def read(self, ports: Ports, wanted: Sequence[Want]) -> Ports:
+        """The same ports, knowing these rows as they are at this moment: read strongly, a hundred to a call."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything that a flow may reach for."""
@@ -225,6 +235,7 @@ class Ports:
     payloads: Payloads
     lake: Lake
     settings: Settings
+    ahead: Ahead
 
 
 # Losing this many races in a row for one row means that something else is wrong.

@@ -105,6 +105,7 @@ def client(service: str, **options: Any) -> Any:
 @cache
 def ports() -> Ports:
     """The ports of this process, from its environment."""
+    from chalicelib.aws.ahead import DynamoAhead
     from chalicelib.aws.catalog import DynamoCatalog
     from chalicelib.aws.jobs import DynamoJobs
     from chalicelib.aws.lake import S3Lake
@@ -127,4 +128,5 @@ def ports() -> Ports:
         payloads=S3Payloads(client("s3"), settings.control_bucket),
         lake=S3Lake(client("s3")),
         settings=settings,
+        ahead=DynamoAhead(dynamo),
     )

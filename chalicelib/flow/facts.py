@@ -15,17 +15,41 @@ from chalicelib.core.rows import Gate, Job
 from chalicelib.ports import Ports
 
 
-def gather(ports: Ports, job: Job) -> Facts:
+class Parsed:
+    """Documents that one look has parsed already: many jobs of one schedule are one parsing."""
+
+    def __init__(self) -> None:
+        self._schedules: dict[tuple[str, int], Schedule | None] = {}
+        self._workflows: dict[str, tuple[Workflow | None, bool]] = {}
+
+    def schedule(self, ports: Ports, gate: Gate | None) -> Schedule | None:
+        if gate is None:
+            return None
+        place = (gate.schedule, gate.version)
+        if place not in self._schedules:
+            self._schedules[place] = definition_of(ports, gate)
+        return self._schedules[place]
+
+    def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, bool]:
+        """A workflow, and whether all its starts are counted."""
+        if name not in self._workflows:
+            found = ports.catalog.definition("workflow", name)
+            parsed = Workflow.model_validate(found.document) if found else None
+            self._workflows[name] = (parsed, found is not None and found.counted)
+        return self._workflows[name]
+
+
+def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     """The facts of the moment about one job. Gate first: whatever is read after it is at least as new."""
+    parsed = parsed or Parsed()
     gate = ports.catalog.gate(job.schedule)
-    schedule = definition_of(ports, gate)
-    found = ports.catalog.definition("workflow", schedule.workflow) if schedule else None
-    workflow = Workflow.model_validate(found.document) if found else None
+    schedule = parsed.schedule(ports, gate)
+    workflow, counted = parsed.workflow(ports, schedule.workflow) if schedule else (None, False)
     known = Facts(
         gate=gate,
         schedule=schedule,
         workflow=workflow,
-        counted=found is not None and found.counted,
+        counted=counted,
         start_rate=start_rate(ports),
         gathering=_waiting(ports, job, gate, schedule),
         already=_already(ports, job),
