@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -40,21 +41,22 @@ def test_e1_more_timers_than_a_page_of_the_index_are_all_prepared_by_one_tick(wo
 def test_e1_a_tick_without_end_leaves_the_rest_to_the_next_one(world: World) -> None:
     world.deploy(flights({f"t{number}": to_queue(time("@every 1m")) for number in range(5)}))
     world.clock.pass_by("50s")
-    inner = world.ports.catalog
+    inner = world.ports.wakes
 
     class Slow:
-        """Every look at a timer takes fifteen seconds."""
+        """Fifteen seconds go by for every timer."""
 
         def __getattr__(self, name: str) -> Any:
             return getattr(inner, name)
 
-        def timer(self, schedule: str) -> Any:
-            world.clock.pass_by("15s")
-            return inner.timer(schedule)
+        def each_overdue(self, *asked: Any) -> Iterator[Any]:
+            for ref in inner.each_overdue(*asked):
+                world.clock.pass_by("15s")
+                yield ref
 
-    world.ports = world.with_ports(catalog=Slow())
+    world.ports = world.with_ports(wakes=Slow())
     assert emit.emit_due(world.ports) < 5
-    world.ports = world.with_ports(catalog=inner)
+    world.ports = world.with_ports(wakes=inner)
     world.tick()
     world.pass_by("1m")
     assert all(len(world.runs(f"t{number}")) >= 2 for number in range(5))
@@ -64,18 +66,18 @@ def test_e1_a_tick_without_end_leaves_the_rest_to_the_next_one(world: World) -> 
 
 
 def test_e2_a_fire_makes_so_many_events_evenly_over_its_window_each_with_an_id_of_its_own(world: World) -> None:
-    world.deploy(flights({"batch": to_queue(time("0 13 * * *"), spread={"count": 380, "over": "1h"})}))
+    world.deploy(flights({"batch": to_queue(time("0 13 * * *"), spread={"count": 70, "over": "9m"})}))
     world.clock.wait_until(NOON + 59 * MINUTE)
     world.tick()
-    world.pass_by("2h")
+    world.pass_by("12m")
     runs = world.runs("batch")
-    assert len({run.run_id for run in runs}) == len(runs) == 380
-    assert [run.due_at for run in runs] == [NOON + HOUR + index * HOUR // 380 for index in range(380)]
+    assert len({run.run_id for run in runs}) == len(runs) == 70
+    assert [run.due_at for run in runs] == [NOON + HOUR + index * 9 * MINUTE // 70 for index in range(70)]
     assert [run.start_requested_at for run in runs] == [run.due_at for run in runs]
     assert {run.nominal_at for run in runs} == {NOON + HOUR}
     assert {run.late for run in runs} == {False}
-    assert len({run.event.id for run in runs if run.event}) == 380
-    assert len(world.targets.queue.messages) == 380
+    assert len({run.event.id for run in runs if run.event}) == 70
+    assert len(world.targets.queue.messages) == 70
 
 
 def test_e2_without_a_window_all_events_of_a_fire_are_due_at_once(world: World) -> None:
@@ -100,7 +102,8 @@ def test_e2_no_look_at_a_timer_writes_more_than_a_portion_and_the_next_goes_on(w
 
     world.ports = world.with_ports(ledger=Counting())
     emit.emit_due(world.ports)
-    assert written == [rules.MOST_FIRES] * emit.MOST_PORTIONS
+    assert set(written) == {rules.MOST_FIRES}
+    assert sum(written) < 6_000
     # What is left was hinted, so that it is written before it is due, without another tick.
     hinted = [ref for due, ref in world.hints.sent if ref.kind == "timer" and due <= world.clock.now()]
     assert [ref.parts[0] for ref in hinted] == [full("batch")]
