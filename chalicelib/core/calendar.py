@@ -157,6 +157,11 @@ def is_interval(expression: str) -> bool:
     return _interval(expression) is not None
 
 
+def interval(expression: str) -> Millis | None:
+    """How far apart the fires of an interval are; None for an expression that names times."""
+    return _interval(expression)
+
+
 def repeats(expression: str) -> int | None:
     """How often ``R4/PT3S`` fires in all; None for an expression without an end."""
     found = _REPEATED.fullmatch(expression.strip().upper())

@@ -20,7 +20,7 @@ from chalicelib.core.facts import Facts
 from chalicelib.core.lines import Ask, Log, Slots
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.rows import Gate, Job
-from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES, JobState
+from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES, JobState, claimable
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +174,7 @@ def _decide_constraints(
         until = _earliest(deadline, _latest(waits))
         return Wait(until, "PENDING_CONSTRAINTS", _words(waits), leaves=job.waits_at is not None)
     aborts = [each for each in unmet if each.aborts and not (isinstance(each.constraint, Concurrency) and job.waits_at)]
-    return Abort(_words(aborts)) if aborts and job.kind != "retry" else None
+    return Abort(_words(aborts)) if aborts and job.kind not in ("retry", "backfill") else None
 
 
 def _decide_lines(
@@ -222,10 +222,11 @@ def verdict_of(job: Job, schedule: Schedule, now: Instant) -> triggers.Verdict |
 
 
 def deadline_of(job: Job, schedule: Schedule, gate: Gate | None = None) -> Instant | None:
-    """When the job's timeout ends (C10); a retry has none, for its run was launched in time. Spans in which timeouts
-    stood still (L4) move it; while one lasts there is none."""
+    """When the job's timeout ends (C10). A retry has none, for its run was launched in time, nor has a backfill's job,
+    which may wait as long as it takes. Spans in which timeouts stood still (L4) move it; while one lasts there is
+    none."""
     span = schedule.timeout_millis
-    if span is None or job.kind == "retry":
+    if span is None or job.kind in ("retry", "backfill"):
         return None
     deadline = job.created_at + span
     for began, ended in gate.pauses if gate else ():
@@ -246,6 +247,8 @@ def _reason(job: Job, schedule: Schedule, verdict: triggers.Verdict | None, now:
             return f"trigger met: {came}"
         case "run_now":
             return "run now"
+        case "backfill":
+            return f"backfill {job.backfill}"
         case "retry":
             return f"attempt {job.attempt - 1} failed"
         case _:
@@ -258,7 +261,9 @@ def _not_claimable(job: Job, facts: Facts) -> str | None:
         return "the schedule was deleted"
     if gate.generation != job.generation:
         return "the schedule was replaced or enabled anew since"
-    if gate.mode not in CLAIMABLE[job.kind] and gate.mode not in PAUSED_MODES:
+    if job.backfill is not None and (facts.backfill is None or facts.backfill.state != "RUNNING"):
+        return facts.backfill.reason if facts.backfill else "its backfill is gone"
+    if gate.mode not in claimable(job.kind, job.backfill) and gate.mode not in PAUSED_MODES:
         return f"the schedule was {gate.mode}"
     return "the schedule was disabled" if job.closed else None
 
@@ -266,7 +271,7 @@ def _not_claimable(job: Job, facts: Facts) -> str | None:
 def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
     """In hold and backlog a job that could go is kept until the schedule is resumed (L4)."""
     gate = facts.gate
-    if gate is None or gate.mode in CLAIMABLE[job.kind]:
+    if gate is None or gate.mode in claimable(job.kind, job.backfill):
         return None
     why = f"the schedule is on {gate.mode} since {iso(gate.mode_at)}{f' ({gate.reason})' if gate.reason else ''}"
     return Wait(deadline, "PENDING_CONSTRAINTS", why, leaves=job.waits_at is not None)

@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from chalicelib.core.backfill_rows import Backfill as Backfill
+from chalicelib.core.backfill_rows import PlanPart as PlanPart
 from chalicelib.core.calendar import DAY, Instant, Millis
 from chalicelib.core.events import Event as Event
 from chalicelib.core.events import Marker as Marker
@@ -137,7 +139,8 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues."""
+    """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues;
+    ``backfill`` is the one that it is a part of."""
 
     schedule: str
     generation: int
@@ -161,6 +164,7 @@ class Job:
     rank: str | None = None
     reason: str = ""
     closed: bool = False
+    backfill: str | None = None
     leases: int = 0
     wake_at: Instant | None = None
     expires_at: Instant | None = None
@@ -220,6 +224,7 @@ class Run:
     unknown_answer: bool = False
     cancel: bool = False
     pause_after: int | None = None
+    backfill: str | None = None
     reason: str = ""
     announce: tuple[str, ...] = ()
     cursor: str | None = None

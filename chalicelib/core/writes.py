@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chalicelib.core.backfill_rows import Backfill, PlanPart
+from chalicelib.core.backfill_rows import BackfillGoesOn as BackfillGoesOn
+from chalicelib.core.backfill_rows import WakeBackfill as WakeBackfill
 from chalicelib.core.calendar import Instant
 from chalicelib.core.line_writes import Begin as Begin
 from chalicelib.core.line_writes import CountRates as CountRates
@@ -41,13 +44,15 @@ from chalicelib.core.rows import (
 from chalicelib.core.states import Mode
 
 Row = (
-    Definition
+    Backfill
+    | Definition
     | Failures
     | Gate
     | Job
     | Listing
     | Marker
     | Partition
+    | PlanPart
     | Pointer
     | Posted
     | PrefixRow
@@ -76,7 +81,7 @@ class Replace:
     ``over`` is the job that a new one takes the place of, if its id is another.
     """
 
-    row: Job | Run | Timer
+    row: Backfill | Job | Run | Timer
     over: Job | None = None
 
 
@@ -230,6 +235,8 @@ Write = (
     | GiveBack
     | LeaseLine
     | SettleLine
+    | WakeBackfill
+    | BackfillGoesOn
 )
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from chalicelib.core import states
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
-from chalicelib.flow import complete, emit, launch, match, wake
+from chalicelib.flow import backfill, complete, emit, launch, match, wake
 from chalicelib.flow.alone import each_alone
 from chalicelib.flow.check import check_job
 from chalicelib.flow.drain import drain
@@ -38,6 +38,8 @@ def attend(ports: Ports, ref: Ref) -> None:
         case "gate":
             emit.emit_soon(ports, ref.parts[0])
             wake.all_of(ports, ref.parts[0])
+        case "backfill":
+            backfill.attend(ports, *ref.parts)
         case "timer":
             emit.emit_soon(ports, ref.parts[0])
 
