@@ -19,8 +19,8 @@ ALL = ONE + "/backfills"
 
 @route(routes, "POST", ALL, body="Backfill", headers=(IDEMPOTENCY_KEY,), status=(200, 201))
 def begin_backfill(ns: str, app: str, name: str) -> Response:
-    """Run a past interval of a schedule's times, or partitions of a dataset that it waits for, ``concurrency`` at a
-    time. A dry run tells how many there would be, and the first and last of them. One Idempotency-Key, one backfill."""
+    """Run a past interval of a schedule's times, or partitions that it waits for, a few at a time. A dry run
+    tells how many there would be, and the first and last of them. One Idempotency-Key, one backfill."""
     from chalicelib.flow.backfill import begin, foretell
     from chalicelib.flow.backfill_view import backfill_view, plan_view
     from chalicelib.web.bodies import Backfill

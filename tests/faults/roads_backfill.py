@@ -34,8 +34,8 @@ def _all_days(world: World) -> None:
 
 def _retried(world: World) -> None:
     """Each first attempt fails; the second does well."""
-    _begin(world, "nightly", **THREE_DAYS, order="newest")
-    for _ in range(3):
+    _begin(world, "nightly", **THREE_DAYS, order="newest", concurrency=2)
+    for _ in range(2):
         finish(world, _first_fails)
         passes(world, "31s", "1s")
         finish(world, _first_fails)
@@ -143,7 +143,10 @@ BACKFILLED = {
     "a backfill whose runs need a second attempt": Scenario(
         {"nightly": at(NIGHTLY, "twice")},
         _retried,
-        [({"nightly": ["RETRYING", "SUCCEEDED"] * 3}, 6), *_orders("RETRYING", "SUCCEEDED")],
+        [
+            ({"nightly": [*["RETRYING"] * 2, *["SUCCEEDED"] * 2, "RETRYING", "SUCCEEDED"]}, 6),
+            *_orders("RETRYING", "SUCCEEDED"),
+        ],
         outcome=_first_fails,
         holds=_is_whole("nightly", 3),
     ),

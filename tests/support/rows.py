@@ -46,7 +46,8 @@ def posted(event_id: str = "p1", **fields: Any) -> Posted:
 def backfill(backfill_id: str = "b1", **fields: Any) -> Backfill:
     plain = Backfill(
         SCHEDULE, backfill_id, GENERATION, 1, "RUNNING", "p1", 5, "2026-01-01T02:00:00.000Z",
-        "2026-01-05T02:00:00.000Z", "oldest", 2, NOON, since=NOON - 9, until=NOON, properties={"rate": 0.5}, wake_at=NOON,
+        "2026-01-05T02:00:00.000Z", "oldest", 2, NOON, since=NOON - 9, until=NOON, properties={"rate": 0.5},
+        wake_at=NOON,
     )  # fmt: skip
     return replace(plain, **fields)
 
