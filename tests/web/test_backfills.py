@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.cli import recorded
 from tests.web.conftest import APP, KEYS, NS, Api, installation, settle_in
 
 NIGHTLY = {"type": "time", "expression": "0 2 * * *"}
@@ -30,6 +31,7 @@ def api() -> Iterator[Api]:
 def test_l12_a_backfill_is_begun_seen_listed_and_cancelled(api: Api) -> None:
     told = api.answer(api.send("POST", f"{ONE}/backfills", JANUARY | {"concurrency": 3, "order": "newest"}), 201)
     assert (told["state"], told["total"], told["waiting"], told["order"]) == ("RUNNING", 31, 31, "newest")
+    assert set(told) == set(recorded.backfill())
     assert (told["first"], told["position"]) == ("2026-01-31T02:00:00.000Z", "2026-01-28T02:00:00.000Z")
     assert [each["entry"][:10] for each in told["under_way"]] == ["2026-01-31", "2026-01-30", "2026-01-29"]
 
