@@ -66,7 +66,7 @@ def check(row: Backfill, runs: list[Run]) -> None:
     under_way = [run for run in mine if not states.is_terminal(run.state)]
     assert len(row.live) <= row.concurrency, f"{row} has more under way than it may"
     assert len(under_way) <= row.concurrency, f"{len(under_way)} runs of {row}"
-    started = Counter(about(run) for run in mine if run.attempt == 1 and run.state != "ABORTED")
+    started = Counter((run.nominal_at, about(run)) for run in mine if run.attempt == 1 and run.state != "ABORTED")
     assert [entry for entry, count in started.items() if count > 1] == [], f"an entry of {row} ran twice"
     handed_out = row.succeeded + row.failed + row.cancelled + row.dropped + len(row.live)
     assert handed_out == row.next <= row.total, f"{row} has lost count"
