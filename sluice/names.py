@@ -25,9 +25,10 @@ class Kind:
 NAMESPACE = Kind("namespace", "namespaces", ("namespace",))
 APP = Kind("app", "apps", ("namespace", "app"))
 DATASET = Kind("dataset", "datasets", ("namespace", "dataset"))
+POLICY = Kind("policy", "policies", ("namespace", "policy"))
 WORKFLOW = Kind("workflow", "workflows", ("namespace", "app", "workflow"))
 SCHEDULE = Kind("schedule", "schedules", ("namespace", "app", "schedule"))
-KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET)
+KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET, POLICY)
 
 
 def kind_of(word: str) -> Kind:

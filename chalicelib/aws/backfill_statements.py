@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from chalicelib.aws import items, keys
-from chalicelib.aws.line_statements import Built, Shards, condition, update
+from chalicelib.aws.updates import Built, Shards, condition, update
 from chalicelib.core.writes import BackfillGoesOn, WakeBackfill
 
 

@@ -6,11 +6,13 @@ Implements `ports.RunTable` and `ports.Wakes`.
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterator
 
 from chalicelib.aws import items, keys
 from chalicelib.aws.keys import Key, TableName
 from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
 from chalicelib.core.calendar import Instant, iso, parse_instant
+from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.rows import Pointer, Record, Run
 from chalicelib.core.sweep import Ref
 from chalicelib.ports import Page
@@ -50,6 +52,17 @@ class DynamoRuns:
         page = self._history(scope, f"RECORD#{name}", limit, cursor)
         return Page(tuple(items.from_item(Record, item) for item in page.items), page.cursor)
 
+    def dead_letters(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[DeadLetter]:
+        page = self._history("day" if scope == "namespace" else scope, f"DEAD#{name}", limit, cursor)
+        return Page(tuple(items.from_item(DeadLetter, item) for item in page.items), page.cursor)
+
+    def dead_letter(self, run_id: str) -> DeadLetter | None:
+        found = self._dynamo.query_all(
+            "runs", "pk = :pk AND begins_with(sk, :sk)", {"pk": f"RUN#{run_id}", "sk": "DEAD#"}
+        )
+        letters = [items.from_item(DeadLetter, item) for item in found]
+        return letters[-1] if letters else None
+
     def _history(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[items.Item]:
         """Newest first. The shards of an index are read side by side and merged; the cursor is an instant in all."""
         index, attribute, sharded = _SCOPES[scope]
@@ -88,6 +101,17 @@ class DynamoWakes:
         found.sort(key=lambda item: str(item["wake_at"]["S"]))
         refs = (keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])) for item in found[:limit])
         return tuple(ref for ref in refs if ref is not None)
+
+    def each_overdue(self, table: TableName, until: Instant) -> Iterator[Ref]:
+        parts = [self._shard(table, shard, until) for shard in range(self._dynamo.shards.wake)]
+        for item in heapq.merge(*parts, key=lambda item: str(item["wake_at"]["S"])):
+            ref = keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"]))
+            if ref is not None:
+                yield ref
+
+    def _shard(self, table: TableName, shard: int, until: Instant) -> Iterator[items.Item]:
+        values = {"shard": str(shard), "until": iso(until)}
+        yield from self._dynamo.query_all(table, "wake_shard = :shard AND wake_at <= :until", values, index="wake")
 
     def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
         found: list[tuple[Ref, Instant]] = []

@@ -12,13 +12,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from chalicelib.core import calendar, ids, leaves, match, states, triggers
+from chalicelib.core import exclusions, expressions, ids, leaves, match, occurrences, states, triggers
 from chalicelib.core.backfill_rows import Backfill, BackfillState, PlanPart
-from chalicelib.core.calendar import DAY, Instant, iso, parse_instant
+from chalicelib.core.calendar import DAY, Instant, iso, parse_instant, parse_when
 from chalicelib.core.errors import invalid
-from chalicelib.core.leaves import PartitionTrigger, SizeTrigger, TimeTrigger, source_of
+from chalicelib.core.leaves import PartitionTrigger, SizeTrigger, source_of
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import HISTORY, Event, Job, Run
+from chalicelib.core.times import TimeTrigger
 
 # More is a mistake, or several backfills: to make a plan takes time, and somebody waits for the answer.
 MOST_ENTRIES = 10_000
@@ -42,8 +43,9 @@ class Step:
 def instants(schedule: Schedule, anchor: Instant | None, since: Instant, until: Instant) -> tuple[str, ...]:
     """The instants in ``[since, until)`` at which the schedule's times are due, oldest first, each once.
 
-    Intervals keep the step of the living timer (``anchor``), as if it had always run; without one they count from
-    ``since``. A number of repeats is no limit here: the interval is. Raises ``invalid`` for a schedule without times.
+    Intervals keep their step (from ``due_time`` or ``start``, else that of the living timer, ``anchor``), as if they
+    had always run; without any they count from ``since``. Exclusions hold. The bounds of the trigger's life and its
+    repeats do not: the interval is the bound. Raises ``invalid`` for a schedule without times.
     """
     times = [leaf.trigger for leaf in triggers.timed_leaves(schedule.trigger) if isinstance(leaf.trigger, TimeTrigger)]
     if not times:
@@ -59,16 +61,21 @@ def instants(schedule: Schedule, anchor: Instant | None, since: Instant, until: 
 
 
 def _due(leaf: TimeTrigger, anchor: Instant | None, since: Instant, until: Instant) -> Iterable[Instant]:
-    step = calendar.interval(leaf.expression)
-    if step is not None:
-        phase = (anchor if anchor is not None else since) % step
-        first = since + (phase - since) % step
-        yield from range(first, until, step)
-        return
-    instant = calendar.next_fire(leaf.expression, leaf.place, since - 1, since - 1)
-    while instant is not None and instant < until:
-        yield instant
-        instant = calendar.next_fire(leaf.expression, leaf.place, since - 1, instant)
+    """The nominal instants of one leaf, without the bounds of its life: those say when it fires by itself."""
+    named = [parse_when(text, since, "from") for text in (leaf.due_time, leaf.start) if text is not None]
+    parsed = expressions.parse(leaf.expression) if leaf.expression is not None else None
+    if parsed is None:
+        yield from (at for at in named[:1] if since <= at < until)
+    elif isinstance(parsed, expressions.Interval):
+        counted = [*named, *(at for at in (parsed.start, anchor) if at is not None), since]
+        for instant in range(since + (counted[0] - since) % parsed.every, until, parsed.every):
+            if exclusions.end_of(leaf.excluding, leaf.place, instant) is None:
+                yield instant
+    else:
+        free = leaf.model_copy(update={"due_time": None, "start": None, "end": None, "repeats": None})
+        at: Instant | None = since - 1
+        while at is not None and (at := occurrences.next_due(free, since - 1, at)) is not None and at < until:
+            yield at
 
 
 def datasets_of(schedule: Schedule) -> tuple[str, ...]:

@@ -16,6 +16,8 @@ from chalicelib.core import conditions, gather, ids, lines, triggers
 from chalicelib.core.calendar import Instant, iso, spell_duration
 from chalicelib.core.conditions import Condition
 from chalicelib.core.constraints import Concurrency
+from chalicelib.core.deadlines import deadline_of as deadline_of
+from chalicelib.core.deadlines import is_repeated, too_late
 from chalicelib.core.facts import Facts
 from chalicelib.core.lines import Ask, Log, Slots
 from chalicelib.core.model import Schedule, Workflow
@@ -99,6 +101,9 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
     gate, schedule, workflow = facts.gate, facts.schedule, facts.workflow
     if gate is None or schedule is None or workflow is None:
         return Abort(f"workflow {schedule.workflow if schedule else 'unknown'} does not exist any more")
+    overflow = too_late(job, schedule, now)
+    if overflow is not None:
+        return Drop(overflow)
     if is_prepared(job):
         settled = _decide_fire(job, facts, gate, schedule)
         if settled is not None:
@@ -123,8 +128,9 @@ def sets_apart(schedule: Schedule, gate: Gate) -> bool:
 
 
 def _decide_fire(job: Job, facts: Facts, gate: Gate, schedule: Schedule) -> Decision | None:
-    if job.due_at in gate.skips:
-        return Skip(f"the occurrence of {iso(job.due_at or 0)} is skipped, as was asked")
+    nominal = job.nominal_at if job.nominal_at is not None else job.due_at
+    if nominal in gate.skips:
+        return Skip(f"the occurrence of {iso(nominal or 0)} is skipped, as was asked")
     if gate.mode == "drain" and (job.due_at or 0) >= gate.mode_at:
         return Drop("it was due after the schedule was paused to drain")
     if gate.mode not in GATHERING_MODES and not triggers.is_single_time(schedule.trigger):
@@ -169,12 +175,12 @@ def _decide_constraints(
     job: Job, facts: Facts, schedule: Schedule, now: Instant, deadline: Instant | None
 ) -> Decision | None:
     unmet = [each for each in conditions.stand(job, facts, schedule, now) if not each.met]
-    waits = [each for each in unmet if each.waits or (job.kind == "retry" and _is_no_line(each))]
+    waits = [each for each in unmet if each.waits or (is_repeated(job) and _is_no_line(each))]
     if waits:
         until = _earliest(deadline, _latest(waits))
         return Wait(until, "PENDING_CONSTRAINTS", _words(waits), leaves=job.waits_at is not None)
     aborts = [each for each in unmet if each.aborts and not (isinstance(each.constraint, Concurrency) and job.waits_at)]
-    return Abort(_words(aborts)) if aborts and job.kind not in ("retry", "backfill") else None
+    return Abort(_words(aborts)) if aborts and not is_repeated(job) else None
 
 
 def _decide_lines(
@@ -221,24 +227,6 @@ def verdict_of(job: Job, schedule: Schedule, now: Instant) -> triggers.Verdict |
     return replace(verdict, met=True, missing=()) if settled else verdict
 
 
-def deadline_of(job: Job, schedule: Schedule, gate: Gate | None = None) -> Instant | None:
-    """When the job's timeout ends (C10). A retry has none, for its run was launched in time, nor has a backfill's job,
-    which may wait as long as it takes. Spans in which timeouts stood still (L4) move it; while one lasts there is
-    none."""
-    span = schedule.timeout_millis
-    if span is None or job.kind in ("retry", "backfill"):
-        return None
-    deadline = job.created_at + span
-    for began, ended in gate.pauses if gate else ():
-        start = max(began, job.created_at)
-        if start >= deadline:
-            continue
-        if ended is None:
-            return None
-        deadline += max(0, ended - start)
-    return deadline
-
-
 def _reason(job: Job, schedule: Schedule, verdict: triggers.Verdict | None, now: Instant) -> str:
     """What fired it, whatever it waited for since."""
     match job.kind:
@@ -249,6 +237,8 @@ def _reason(job: Job, schedule: Schedule, verdict: triggers.Verdict | None, now:
             return "run now"
         case "backfill":
             return f"backfill {job.backfill}"
+        case "redrive":
+            return "delivered again, as was asked"
         case "retry":
             return f"attempt {job.attempt - 1} failed"
         case _:
@@ -278,7 +268,7 @@ def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
 
 
 def _is_no_line(condition: Condition) -> bool:
-    """A retry waits where others abort (W1); at a limit of runs it queues like any other."""
+    """What is repeated waits where others abort (W1); at a limit of runs it queues like any other."""
     return not isinstance(condition.constraint, Concurrency) and condition.aborts
 
 

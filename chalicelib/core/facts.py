@@ -11,6 +11,8 @@ from chalicelib.core.constraints import Concurrency, Rate, SinceLastRun
 from chalicelib.core.leaves import ElapsedTrigger
 from chalicelib.core.lines import Ask, LineState, Log, Pace, Slots
 from chalicelib.core.model import Schedule, Workflow
+from chalicelib.core.policies import Policy
+from chalicelib.core.probes import Said
 from chalicelib.core.rows import Backfill, Gate, Job
 from chalicelib.core.targets import EmrServerlessTarget
 
@@ -27,7 +29,8 @@ class StartRate:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Everything that the decision about a job depends on, read strongly. ``successes``: when each workflow that a
-    freshness constraint names last succeeded. ``backfill`` is the one that the job is a part of."""
+    freshness constraint names last succeeded. ``policy`` is that which the schedule names, ``probe`` what its probe
+    has said just now, if it was asked, ``backfill`` the one that the job is a part of."""
 
     gate: Gate | None
     schedule: Schedule | None
@@ -39,6 +42,8 @@ class Facts:
     successes: Mapping[str, Instant | None] = field(default_factory=dict)
     counted: bool = False
     backfill: Backfill | None = None
+    policy: Policy | None = None
+    probe: Said | None = None
 
     def line(self, name: str) -> LineState:
         return self.lines.get(name) or LineState(name)
@@ -49,7 +54,11 @@ class Facts:
             return ()
         rates = self.line(lines.workflow_line(self.schedule.workflow)).rates
         asks = asks_of(self.schedule, self.workflow, self.start_rate, namespace, rates, self.counted)
-        return tuple(_unhurried(ask) for ask in asks) if self.backfill is not None else asks
+        if self.backfill is not None:
+            asks = tuple(_unhurried(ask) for ask in asks)
+        if self.schedule.policy is None or self.policy is None:
+            return asks
+        return lines.in_order((*asks, self.policy.pace(self.schedule.policy)))
 
 
 def asks_of(

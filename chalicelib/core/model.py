@@ -12,8 +12,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Tag, field_validator, model_validator
 
 from chalicelib.core import calendar, triggers
-from chalicelib.core.calendar import Millis, duration
-from chalicelib.core.constraints import AnyConstraint, Fresh, SinceLastRun, TimeWindow
+from chalicelib.core.calendar import Instant, Millis, duration, iso, parse_when
+from chalicelib.core.constraints import AnyConstraint, Fresh, Probe, SinceLastRun, TimeWindow
 from chalicelib.core.documents import (
     Document,
     Duration,
@@ -33,6 +33,8 @@ from chalicelib.core.leaves import (
     TimeTrigger,
     status_key,
 )
+from chalicelib.core.policies import Policy
+from chalicelib.core.times import CatchUp, Spread, When
 from chalicelib.core.triggers import AnyTrigger
 from chalicelib.core.workflows import DEFAULT_PRIORITY as DEFAULT_PRIORITY
 from chalicelib.core.workflows import MOST_PREFIX as MOST_PREFIX
@@ -69,7 +71,12 @@ class Schedule(Described):
 
     ``zone`` is that of its times and windows unless they name one. ``coalesce`` False gives each fire and each match a
     job of its own instead of adding it to the one that waits (C11). ``pause_after_failures`` holds the schedule when
-    so many of its runs have failed in a row (L19).
+    so many of its runs have failed in a row (L19). ``policy`` throttles its starts, with those of all others that name
+    it (E3).
+
+    ``catch_up`` says what is made up for after an outage (T5). ``ttl``, counted from the request that puts it, bounds
+    nominal times inclusively; then the schedule is deleted. ``when_done`` says whether one that has fired for the last
+    time is kept, as completed, or deleted (L10). ``spread`` makes several events of each fire (E2).
     """
 
     workflow: Reference
@@ -82,6 +89,11 @@ class Schedule(Described):
     zone: str = "UTC"
     coalesce: bool = True
     pause_after_failures: int | None = Field(default=None, ge=1, le=1_000)
+    policy: Reference | None = None
+    catch_up: CatchUp = CatchUp()
+    ttl: When | None = None
+    when_done: Literal["keep", "delete"] = "keep"
+    spread: Spread | None = None
 
     @field_validator("zone")
     @classmethod
@@ -100,16 +112,36 @@ class Schedule(Described):
             return {**data, "by": trigger.pop("by"), "trigger": trigger}
         return data
 
+    @model_validator(mode="before")
+    @classmethod
+    def _spread_apart(cls, data: Any) -> Any:
+        """Each of a fire's events is a job of its own, whether the document says so or not."""
+        if isinstance(data, dict) and data.get("spread") is not None and "coalesce" not in data:
+            return {**data, "coalesce": False}
+        return data
+
     @model_validator(mode="after")
     def _fits_together(self) -> Schedule:
         triggers.check_size(self.trigger, len(self.wake_keys))
         triggers.check_windows(self.trigger)
+        if sum(isinstance(each, Probe) for each in self.constraints) > 1:
+            raise invalid("constraints", "at most one probe", "several", "let one ask what the others would")
         if len(set(self.by)) < len(self.by):
             raise invalid("by", "distinct correlation keys", list(self.by))
         if self.by and triggers.timed_leaves(self.trigger):
             hint = "a time belongs to no partition; use two schedules"
             raise invalid("by", "correlation keys only where every leaf is about partitions (T19)", list(self.by), hint)
+        self._check_spread()
         return self
+
+    def _check_spread(self) -> None:
+        if self.spread is None:
+            return
+        if not triggers.is_single_time(self.trigger):
+            raise invalid("spread", "spread only with a trigger that is one time (E2)", triggers.describe(self.trigger))
+        if self.coalesce:
+            hint = "leave coalesce out: each event of a spread fire is a job of its own"
+            raise invalid("coalesce", "false, with a spread", True, hint)
 
     @property
     def fresh_upstreams(self) -> tuple[str, ...]:
@@ -129,20 +161,28 @@ class Schedule(Described):
     def timeout_millis(self) -> Millis | None:
         return None if self.timeout == "never" else self.timeout.millis
 
-    def resolved(self, namespace: str, app: str) -> Schedule:
-        """The same schedule with full names and zones throughout."""
+    @property
+    def ends_at(self) -> Instant | None:
+        """The last instant of its life; relative forms must have been resolved."""
+        return None if self.ttl is None else parse_when(self.ttl, 0, "ttl")
+
+    def resolved(self, namespace: str, app: str, now: Instant | None = None) -> Schedule:
+        """The same schedule with full names and zones throughout and, where ``now`` is given, with instants instead
+        of the spans that are counted from it."""
 
         def named(reference: str) -> str:
             return full_name(reference, namespace, app)
 
         def leaf(trigger: LeafTrigger) -> LeafTrigger:
-            return _resolve(trigger, namespace, named, self.zone)
+            return _resolve(trigger, namespace, named, self.zone, now)
 
         return self.model_copy(
             update={
                 "workflow": named(self.workflow),
+                "policy": dataset_name(self.policy, namespace) if self.policy is not None else None,
                 "trigger": triggers.rewrite(self.trigger, leaf),
                 "constraints": tuple(_settle(each, named, self.zone) for each in self.constraints),
+                "ttl": self.ttl if self.ttl is None or now is None else iso(parse_when(self.ttl, now, "ttl")),
             }
         )
 
@@ -153,6 +193,7 @@ class App(Described):
     namespace: Name | None = None
     app: Name | None = None
     datasets: dict[Name, Dataset] = Field(default_factory=dict)
+    policies: dict[Name, Policy] = Field(default_factory=dict)
     workflows: dict[Name, Workflow] = Field(default_factory=dict)
     schedules: dict[Name, NewSchedule] = Field(default_factory=dict)
 
@@ -182,7 +223,9 @@ def dataset_name(reference: str, namespace: str) -> str:
     return reference if "." in reference else f"{namespace}.{reference}"
 
 
-def _resolve(leaf: LeafTrigger, namespace: str, named: Callable[[str], str], zone: str) -> LeafTrigger:
+def _resolve(
+    leaf: LeafTrigger, namespace: str, named: Callable[[str], str], zone: str, now: Instant | None
+) -> LeafTrigger:
     match leaf:
         case PartitionTrigger() | SizeTrigger():
             return leaf.model_copy(update={"dataset": dataset_name(leaf.dataset, namespace)})
@@ -190,7 +233,9 @@ def _resolve(leaf: LeafTrigger, namespace: str, named: Callable[[str], str], zon
             return leaf.model_copy(update={"workflow": named(leaf.workflow)})
         case EventTrigger():
             return leaf.model_copy(update={"namespace": leaf.namespace or namespace})
-        case TimeTrigger() | AbsentTrigger():
+        case TimeTrigger():
+            return leaf.resolved(zone, now)
+        case AbsentTrigger():
             return leaf.model_copy(update={"zone": leaf.zone or zone})
         case _:
             return leaf

@@ -67,13 +67,13 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A document that is not a schedule: namespace, app, workflow or dataset, by its full name.
+    """A document that is not a schedule: namespace, app, workflow, dataset or policy, by its full name.
 
     ``counted``: every start of this workflow is counted in its line, also at a target without a lifecycle, because a
     schedule asks how often it starts or when it last did (C5, T13).
     """
 
-    kind: Literal["namespace", "app", "workflow", "dataset"]
+    kind: Literal["namespace", "app", "workflow", "dataset", "policy"]
     name: str
     document: Mapping[str, Any]
     version: int
@@ -118,13 +118,19 @@ class Subscription:
 @dataclass(frozen=True, slots=True)
 class Timer:
     """The next nominal instant of each timed leaf, and the anchor that ``@every`` counts from. A leaf that has none
-    any more (its repeats are used up) is left out."""
+    any more (its repeats are used up) is left out.
+
+    ``fired`` is how often each leaf with ``repeats`` has fired. ``begun`` are the fires of which not every event is
+    written yet (E2): nominal instant, the instant at which the first is due, and how many are written.
+    """
 
     schedule: str
     generation: int
     version: int
     anchor: Instant
     next: Mapping[str, Instant]
+    fired: Mapping[str, int] = field(default_factory=dict)
+    begun: tuple[tuple[Instant, Instant, int], ...] = ()
     rev: int = 1
     wake_at: Instant | None = None
 
@@ -140,7 +146,12 @@ class Failures:
 @dataclass(frozen=True, slots=True)
 class Job:
     """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues;
-    ``backfill`` is the one that it is a part of."""
+    ``backfill`` is the one that it is a part of.
+
+    ``tries`` counts the deliveries that were tried, from ``first_try_at`` on. ``probed`` is what its probe said last.
+    A fire is called by ``nominal_at`` (None: ``due_at``) and, of several events, by its ``index``; ``window_end`` is
+    when the window ends that its events are spread over, ``prepared_at`` when it was written, if that was too late.
+    """
 
     schedule: str
     generation: int
@@ -151,6 +162,10 @@ class Job:
     created_at: Instant
     rev: int = 1
     due_at: Instant | None = None
+    nominal_at: Instant | None = None
+    index: int = 0
+    window_end: Instant | None = None
+    prepared_at: Instant | None = None
     leaves: Mapping[str, Progress] = field(default_factory=dict)
     met_at: Instant | None = None
     accepted_at: Instant | None = None
@@ -166,19 +181,27 @@ class Job:
     closed: bool = False
     backfill: str | None = None
     leases: int = 0
+    tries: int = 0
+    first_try_at: Instant | None = None
+    probed: Mapping[str, Any] = field(default_factory=dict)
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StartRequest:
-    """Exactly what the target is asked to start, fixed at the claim, so that a repeated call is the same call."""
+    """Exactly what the target is asked to start, fixed at the claim, so that a repeated call is the same call.
+
+    ``data`` is what a delivery carries instead of the run context: its ``content_type``, and its content as ``text``,
+    as ``base64``, or by reference as ``uri``.
+    """
 
     target: Mapping[str, Any]
     properties: Mapping[str, Any]
     context_uri: str
     client_token: str
     name: str
+    data: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +213,10 @@ class Run:
     ``version`` is that of the schedule whose properties it carries.
     ``cancel`` says that its end is wanted: whoever attends to it asks the target for that, until it has ended.
     ``pause_after`` is how many failures in a row its schedule bears.
+    ``paced_until``: a start call may be made up to then with the permits of its paces; None once they are used up.
+    While it queues for new ones, ``waits_at`` and ``rank`` are its place.
+    ``due_at`` is when a fire was due, ``late`` that
+    it was claimed only after the window that its events are spread over (E2).
     """
 
     run_id: str
@@ -209,6 +236,8 @@ class Run:
     version: int = 0
     rev: int = 1
     nominal_at: Instant | None = None
+    due_at: Instant | None = None
+    late: bool = False
     accepted_at: Instant | None = None
     start_requested_at: Instant | None = None
     started_at: Instant | None = None
@@ -225,12 +254,23 @@ class Run:
     cancel: bool = False
     pause_after: int | None = None
     backfill: str | None = None
+    paced_until: Instant | None = None
+    waits_at: str | None = None
+    rank: str | None = None
     reason: str = ""
     announce: tuple[str, ...] = ()
     cursor: str | None = None
     leases: int = 0
     wake_at: Instant | None = None
     expires_at: Instant | None = None
+
+    @property
+    def lateness(self) -> Millis | None:
+        """How much later than it was due a fire was started (T4); None for what no clock has started, or not yet."""
+        due = self.due_at if self.due_at is not None else self.nominal_at
+        if self.kind != "fire" or due is None or self.start_requested_at is None:
+            return None
+        return self.start_requested_at - due
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,13 +12,16 @@ from chalicelib.core.backfill_rows import Backfill, PlanPart
 from chalicelib.core.backfill_rows import BackfillGoesOn as BackfillGoesOn
 from chalicelib.core.backfill_rows import WakeBackfill as WakeBackfill
 from chalicelib.core.calendar import Instant
+from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.line_writes import Begin as Begin
 from chalicelib.core.line_writes import CountRates as CountRates
 from chalicelib.core.line_writes import Ended as Ended
 from chalicelib.core.line_writes import GiveBack as GiveBack
+from chalicelib.core.line_writes import HoldBack as HoldBack
 from chalicelib.core.line_writes import JoinLine as JoinLine
 from chalicelib.core.line_writes import LeaseLine as LeaseLine
 from chalicelib.core.line_writes import LeaveLine as LeaveLine
+from chalicelib.core.line_writes import Quicken as Quicken
 from chalicelib.core.line_writes import SettleLine as SettleLine
 from chalicelib.core.line_writes import TakePermit as TakePermit
 from chalicelib.core.lines import Waiter
@@ -45,6 +48,7 @@ from chalicelib.core.states import Mode
 
 Row = (
     Backfill
+    | DeadLetter
     | Definition
     | Failures
     | Gate
@@ -234,6 +238,8 @@ Write = (
     | LeaveLine
     | GiveBack
     | LeaseLine
+    | HoldBack
+    | Quicken
     | SettleLine
     | WakeBackfill
     | BackfillGoesOn

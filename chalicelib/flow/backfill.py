@@ -103,7 +103,9 @@ def look(ports: Ports, row: Backfill, generation: int) -> dict[str, Standing]:
     for entry, lives_in in row.live.items():
         job_id = backfill.job_id(row, int(entry), lives_in)
         waits = ports.jobs.job(row.schedule, lives_in, backfill.place_of(row.id, int(entry))) is not None
-        attempts = () if waits else ports.runs.attempts(job_id)
+        # A redrive is an attempt, too, but no part of the backfill.
+        found = () if waits else ports.runs.attempts(job_id)
+        attempts = [run for run in found if run.backfill == row.id]
         recorded = not waits and not attempts and ports.runs.record(job_id) is not None
         seen[entry] = backfill.standing(attempts, waits, recorded, lives_in == generation)
     return seen

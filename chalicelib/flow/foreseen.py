@@ -10,7 +10,7 @@ from chalicelib.core import lifecycle
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.model import NewSchedule
 from chalicelib.core.rows import Definition, Gate, Subscription, Version
-from chalicelib.flow import definitions, references
+from chalicelib.flow import addresses, definitions, references
 from chalicelib.flow.plan import AS_SENT, Part, Plan, resolved
 from chalicelib.ports import Kind, Page, Ports
 
@@ -27,6 +27,8 @@ def check(ports: Ports, plan: Plan) -> None:
         try:
             if part.document is not None:
                 definitions.check_size(part.document)
+            if part.document is not None and part.kind == "workflow":
+                addresses.check_target(ports, part.document["target"], "target")
             if part.schedule is not None:
                 _check_schedule(seen, part, part.schedule, removed)
         except SluiceError as error:
@@ -36,7 +38,7 @@ def check(ports: Ports, plan: Plan) -> None:
 
 def _check_schedule(seen: Ports, part: Part, sent: NewSchedule, removed: Collection[str]) -> None:
     """A schedule must fit what will be there, and its own document; one that is not to be stored only the latter."""
-    new = resolved(part.name, sent)
+    new = resolved(part.name, sent, seen.clock.now())
     body = new.model_dump(mode="json")
     missing = sorted(definitions.named(body) & set(removed))
     if missing:
@@ -76,7 +78,8 @@ def check_removals(ports: Ports, plan: Plan, hint: str) -> None:
 
 
 def _field(part: Part) -> str:
-    return f"{part.kind}s.{part.name.rpartition('.')[2]}"
+    group = "policies" if part.kind == "policy" else f"{part.kind}s"
+    return f"{group}.{part.name.rpartition('.')[2]}"
 
 
 class Foreseen:
@@ -92,7 +95,7 @@ class Foreseen:
             if part.kind != "schedule" and part.document is not None
         }
         sent = {part.name: part.schedule for part in plan.of("schedule", *AS_SENT) if part.schedule is not None}
-        self._schedules = {name: resolved(name, each) for name, each in sent.items()}
+        self._schedules = {name: resolved(name, each, now) for name, each in sent.items()}
         self._index = [
             row
             for name, each in sent.items()

@@ -6,9 +6,11 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
+from chalicelib.core.calendar import Instant
 from chalicelib.core.model import App, NewSchedule, Schedule
 from chalicelib.core.rows import Definition, Gate
 from chalicelib.flow import definitions, facts
+from chalicelib.flow.facts import Stored
 from chalicelib.ports import Kind, Ports
 
 Report = dict[str, list[str]]
@@ -61,6 +63,10 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
     for short, dataset in document.datasets.items():
         full, body = f"{namespace}.{short}", definitions.resolve_bucket(ports, dataset.model_dump(mode="json"))
         parts.append(_definition_part("dataset", full, ports.catalog.definition("dataset", full), body))
+    for short, policy in document.policies.items():
+        full = f"{namespace}.{short}"
+        stands = ports.catalog.definition("policy", full)
+        parts.append(_definition_part("policy", full, stands, policy.model_dump(mode="json")))
     parts += [_definition_part("workflow", full, stored.get(full), body) for full, body in workflows.items()]
     parts += _schedule_parts(ports, name, document, absent, update_schedules, _is_first(app))
     parts += [Part("workflow", full, "deleted", row=stored[full]) for full in absent]
@@ -77,23 +83,23 @@ def _schedule_parts(
         fate: Fate
         if gate is None or old is None:
             fate = "created" if update or first else "untouched"
-        elif not update and old.workflow in removed:
+        elif not update and old.definition.workflow in removed:
             fate = "deleted"
-        elif old == resolved(f"{name}.{short}", sent) and _is_as_wished(gate, sent):
+        elif facts.is_same(old, f"{name}.{short}", sent.definition()) and _is_as_wished(gate, sent):
             fate = "kept"
         else:
             fate = "replaced" if update else "untouched"
         yield Part("schedule", f"{name}.{short}", fate, schedule=sent)
     for full, (_, old) in sorted(living.items()):
-        yield Part("schedule", full, "deleted" if update or old.workflow in removed else "untouched")
+        yield Part("schedule", full, "deleted" if update or old.definition.workflow in removed else "untouched")
 
 
-def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[Gate, Schedule]]]:
+def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[Gate, Stored]]]:
     for name in definitions.schedules_of(ports, app):
         gate = ports.catalog.gate(name)
-        schedule = facts.definition_of(ports, gate)
-        if gate is not None and schedule is not None and gate.mode != "deleted":
-            yield name, (gate, schedule)
+        stored = facts.stored(ports, gate)
+        if gate is not None and stored is not None and gate.mode != "deleted":
+            yield name, (gate, stored)
 
 
 def _is_as_wished(gate: Gate, sent: NewSchedule) -> bool:
@@ -121,7 +127,7 @@ def shell_of(document: App) -> Mapping[str, Any]:
     return shell
 
 
-def resolved(name: str, sent: NewSchedule) -> Schedule:
-    """A schedule as it is stored, with full names throughout."""
+def resolved(name: str, sent: NewSchedule, now: Instant) -> Schedule:
+    """A schedule as it is stored, with full names throughout, and its relative instants counted from ``now``."""
     namespace, app, _ = name.split(".")
-    return sent.definition().resolved(namespace, app)
+    return sent.definition().resolved(namespace, app, now)

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chalicelib.core import changes, check, conditions, emit, errors, lines, progress, triggers
+from chalicelib.core import changes, check, conditions, errors, foresee, lines, progress, triggers
 from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.facts import Facts
 from chalicelib.core.model import Schedule
@@ -56,6 +56,7 @@ def job_view(job: Job) -> View:
         "reason": job.reason,
         "created_at": iso(job.created_at),
         "due_at": _iso(job.due_at),
+        "nominal_at": _iso(job.nominal_at if job.nominal_at is not None else job.due_at),
         "met_at": _iso(job.met_at),
         "wake_at": _iso(job.wake_at),
         "waits_at": job.waits_at,
@@ -88,6 +89,9 @@ def run_view(run: Run) -> View:
         "context": run.request.context_uri,
         "created_at": iso(run.created_at),
         "nominal_at": _iso(run.nominal_at),
+        "due_at": _iso(run.due_at),
+        "late": run.late,
+        "lateness_ms": run.lateness,
         "accepted_at": _iso(run.accepted_at),
         "claimed_at": iso(run.claimed_at),
         "start_requested_at": _iso(run.start_requested_at),
@@ -189,7 +193,7 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
     present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
     waiting = [why_job(ports, job) for job in present]
     timer = ports.catalog.timer(name) if gate.mode in GATHERING_MODES else None
-    upcoming = emit.preview(schedule, ports.clock.now(), 1, emit.anchors_of(timer, schedule)) if timer else []
+    upcoming = foresee.preview(schedule, now, 1, timer) if timer else []
     if gate.mode != "enabled":
         why = _not_enabled(gate, len(waiting))
     elif waiting:

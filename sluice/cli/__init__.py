@@ -11,12 +11,14 @@ from sluice.cli import (
     apply,
     backfill,
     datasets,
+    dead_letters,
     describe,
     dry_run,
     event,
     get,
     jobs,
     occurrences,
+    policies,
     run,
     runs,
     schedules,
@@ -85,5 +87,7 @@ app.add_typer(why.app, name="why", rich_help_panel=LOOK)
 app.command("dry-run", rich_help_panel=LOOK)(dry_run.dry_run)
 app.command(rich_help_panel=LOOK)(jobs.jobs)
 app.add_typer(runs.app, name="runs", rich_help_panel=LOOK)
+app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=LOOK)
 app.command(rich_help_panel=LOOK)(versions.versions)
 app.command(rich_help_panel=LOOK)(datasets.datasets)
+app.command(rich_help_panel=LOOK)(policies.policies)

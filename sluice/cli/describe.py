@@ -12,7 +12,7 @@ from sluice import names, render, spell, states
 from sluice.cli import frame, tables
 from sluice.cli.get import KindArgument
 from sluice.client import Client, Document
-from sluice.names import APP, DATASET, NAMESPACE, SCHEDULE, WORKFLOW
+from sluice.names import APP, DATASET, NAMESPACE, POLICY, SCHEDULE, WORKFLOW
 
 LAST = 5
 Parts = dict[str, Document]
@@ -52,6 +52,7 @@ _PARTS = {
     WORKFLOW: (),
     SCHEDULE: ("why", "runs", "versions"),
     DATASET: ("partitions",),
+    POLICY: (),
 }
 
 
@@ -76,6 +77,7 @@ def _schedule(view: Document, parts: Parts) -> Pairs:
         ("next fire", spell.both(why.get("next_fire"), frame.now())),
         ("skips", "\n".join(spell.both(at, frame.now()) for at in view.get("skips") or ())),
         ("constraints", "\n".join(spell.constraint(rule) for rule in view.get("constraints", ()))),
+        ("policy", view.get("policy")),
         ("timeout", after),
         ("priority", None if view.get("priority") is None else str(view["priority"])),
         ("properties", spell.pairs(view.get("properties"), "\n")),
@@ -102,6 +104,15 @@ def _dataset(view: Document, _: Parts) -> Pairs:
     return [("location", tables.location(view) + keys), ("ready at", tables.ready(view))]
 
 
+def _policy(view: Document, _: Parts) -> Pairs:
+    line = view.get("line") or {}
+    return [
+        ("allows", f"{view.get('max_events')} starts in any {view.get('interval')}"),
+        ("waiting", str(line.get("waiting", 0))),
+        ("next start", spell.both(line.get("next_at"), frame.now())),
+    ]
+
+
 def _group(view: Document, _: Parts) -> Pairs:
     """Apps and namespaces. What was last deployed is told of an app: what lives now may differ, changed by hand."""
     deployed = view.get("deployed") or {}
@@ -116,6 +127,7 @@ _PAGES: dict[names.Kind, Callable[[Document, Parts], Pairs]] = {
     WORKFLOW: _workflow,
     SCHEDULE: _schedule,
     DATASET: _dataset,
+    POLICY: _policy,
 }
 
 

@@ -62,6 +62,21 @@ def test_l12_an_interval_keeps_the_step_of_the_living_timer_or_counts_from_the_s
     assert len(instants(at("R2/PT1M"), since, until)) == 150, "a number of repeats is no limit to the past"
 
 
+def test_l12_t6_exclusions_hold_and_the_bounds_of_a_life_do_not() -> None:
+    """The first five days of 2026 begin on a Thursday."""
+    weekdays = at("0 2 * * *", excluding=["sat", "sun", "2026-01-01"], start="2027-01-01T00:00:00Z", repeats=1)
+    found = instants(weekdays, "2026-01-01T00:00:00Z", "2026-01-06T00:00:00Z")
+    assert found == ["2026-01-02T02:00Z", "2026-01-05T02:00Z"]
+    hourly = at("@every 12h", start="2027-01-01T05:00:00Z", excluding=["2026-01-01"])
+    assert instants(hourly, "2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z") == [
+        "2026-01-02T05:00Z",
+        "2026-01-02T17:00Z",
+    ]
+    once = {"type": "time", "due_time": "2026-01-02T05:00:00Z"}
+    assert instants(once, "2026-01-01T00:00:00Z", "2026-01-03T00:00:00Z") == ["2026-01-02T05:00Z"]
+    assert instants(once, "2026-01-03T00:00:00Z", "2026-01-04T00:00:00Z") == []
+
+
 def test_l12_times_of_several_leaves_are_one_list_without_repeats() -> None:
     both = {"type": "any", "triggers": [at("0 0,6 * * *"), at("0 6,9 * * *")]}
     found = instants(both, "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z")

@@ -9,13 +9,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from chalicelib.aws.ahead import DynamoAhead
 from chalicelib.aws.catalog import DynamoCatalog
 from chalicelib.aws.jobs import DynamoJobs
 from chalicelib.aws.runs import DynamoRuns, DynamoWakes
 from chalicelib.aws.table import Dynamo
 from chalicelib.core.model import App, NewSchedule
 from chalicelib.core.rows import Job, Record, Run
-from chalicelib.flow import attend, complete, definitions, deploy, emit, events, match, pauses, schedules, sweep
+from chalicelib.core.sweep import Ref
+from chalicelib.flow import attend, complete, crowd, definitions, deploy, emit, events, match, pauses, schedules, sweep
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 from tests.support.clock import HandClock
@@ -60,6 +62,7 @@ class World:
             payloads=self.payloads,
             lake=self.lake,
             settings=made,
+            ahead=DynamoAhead(dynamo),
         )
 
     # -- what people do ------------------------------------------------------------------------------------------
@@ -124,9 +127,21 @@ class World:
             due = self.hints.due(self.clock.now())
             if not due:
                 return
-            for ref in due:
+            for ref in self._crowd(due, invoke):
                 invoke(lambda ref=ref: attend.attend(self.ports, ref))
         raise AssertionError(f"expected quiet within {MOST_ROUNDS} rounds of hints")
+
+    def _crowd(self, due: list[Ref], invoke: Callable[[Callable[[], Any]], Any]) -> list[Ref]:
+        """Fires that are due together are attended to together, as in one Lambda. Returns what is left to do singly."""
+        left = [ref for ref in due if ref.kind != "job" or not ref.parts[2].startswith("FIRE#")]
+        fires = [ref for ref in due if ref not in left]
+
+        def together() -> None:
+            left.extend(crowd.send(self.ports, crowd.prepare(self.ports, fires, self.clock.now())))
+
+        if fires:
+            invoke(together)
+        return left
 
     def settle_only(self, name: str) -> None:
         """Let the hints about one schedule arrive; those about others stay in the queue."""
