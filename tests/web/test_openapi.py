@@ -66,7 +66,7 @@ def test_a_body_is_required_where_it_has_a_field_that_is(document: Any) -> None:
     }
     assert required == {
         **dict.fromkeys(("bulk", "redrive", "dry-run", "events", "partitions", "skip", "unskip"), True),
-        **dict.fromkeys(("pause", "run"), False),
+        **dict.fromkeys(("backfills", "pause", "run"), False),
     }
 
 
