@@ -1,4 +1,4 @@
-"""Compiled modules beside the sources in a package: a Lambda's file system is read-only, so what is not shipped compiled
+"""Compiled modules beside the sources in a package: a Lambda cannot write there, so what is not shipped compiled
 is compiled anew by every cold start.
 
 A compiled module names the hash of its source and is not held against it (PEP 552, "unchecked"): file times, which a
