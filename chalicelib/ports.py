@@ -193,6 +193,9 @@ class Payloads(Protocol):
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
         """Write the document that an app was deployed with, under the digest of it."""
 
+    def put_data(self, uri: str, content: bytes, content_type: str) -> None:
+        """Write what a schedule carries and is too large to stand with it. Refused where the bucket does not let us."""
+
 
 @dataclass(frozen=True, slots=True)
 class Ports:

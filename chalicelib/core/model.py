@@ -14,6 +14,7 @@ from pydantic import Field, Tag, field_validator, model_validator
 from chalicelib.core import calendar, triggers
 from chalicelib.core.calendar import Millis, duration
 from chalicelib.core.constraints import AnyConstraint, Fresh, SinceLastRun, TimeWindow
+from chalicelib.core.data import Carried, is_sent
 from chalicelib.core.documents import (
     Document,
     Duration,
@@ -33,7 +34,9 @@ from chalicelib.core.leaves import (
     TimeTrigger,
     status_key,
 )
+from chalicelib.core.targets import AnyTarget
 from chalicelib.core.triggers import AnyTrigger
+from chalicelib.core.workflows import BUCKET
 from chalicelib.core.workflows import DEFAULT_PRIORITY as DEFAULT_PRIORITY
 from chalicelib.core.workflows import MOST_PREFIX as MOST_PREFIX
 from chalicelib.core.workflows import Dataset as Dataset
@@ -64,12 +67,12 @@ TimeoutOrNever = Annotated[
 ]
 
 
-class Schedule(Described):
+class Schedule(Described, Carried):
     """A workflow, the trigger that starts it, the constraints its launch must meet, and its properties.
 
     ``zone`` is that of its times and windows unless they name one. ``coalesce`` False gives each fire and each match a
     job of its own instead of adding it to the one that waits (C11). ``pause_after_failures`` holds the schedule when
-    so many of its runs have failed in a row (L19).
+    so many of its runs have failed in a row (L19). Its data reaches the target as the body (L13).
     """
 
     workflow: Reference
@@ -148,10 +151,16 @@ class Schedule(Described):
 
 
 class App(Described):
-    """One deployment: an app's workflows and schedules, and datasets of its namespace (L8)."""
+    """One deployment: an app's workflows and schedules, and datasets of its namespace (L8).
+
+    ``default_target`` serves the messages that name none (L16); ``data_bucket`` keeps data that is too large to stand
+    with its schedule or message (L13), instead of the control bucket.
+    """
 
     namespace: Name | None = None
     app: Name | None = None
+    default_target: AnyTarget | None = None
+    data_bucket: str | None = Field(default=None, pattern=BUCKET)
     datasets: dict[Name, Dataset] = Field(default_factory=dict)
     workflows: dict[Name, Workflow] = Field(default_factory=dict)
     schedules: dict[Name, NewSchedule] = Field(default_factory=dict)
@@ -163,6 +172,8 @@ class NewSchedule(Schedule):
 
     enabled: bool | None = None
     on_update: Literal["drop", "carry"] = "drop"
+
+    _sent = model_validator(mode="after")(is_sent)
 
     def definition(self) -> Schedule:
         return Schedule.model_validate(self.model_dump(exclude={"enabled", "on_update"}))

@@ -175,6 +175,7 @@ class StartRequest:
     context_uri: str
     client_token: str
     name: str
+    data: Mapping[str, Any] | None = None  # content_type, and one of text, base64 and uri (L13)
 
 
 @dataclass(frozen=True, slots=True)

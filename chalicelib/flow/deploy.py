@@ -72,13 +72,13 @@ def _carry_out(ports: Ports, plan: Plan, by: str) -> None:
         if part.fate == "deleted":
             _remove(ports, part, by)
         elif part.fate in ("created", "replaced"):
-            _put(ports, part, by)
+            _put(ports, plan, part, by)
     _note(ports, plan, by)
 
 
-def _put(ports: Ports, part: Part, by: str) -> None:
+def _put(ports: Ports, plan: Plan, part: Part, by: str) -> None:
     if part.schedule is not None:
-        schedules.put(ports, part.name, part.schedule, by, checked=True)
+        schedules.put(ports, part.name, part.schedule, by, checked=True, data_bucket=plan.document.data_bucket)
     elif part.kind in ("dataset", "workflow") and part.document is not None:
         definitions.put(ports, part.kind, part.name, part.document, by)
     elif part.fate == "created" and part.document is not None:

@@ -8,10 +8,10 @@ from typing import Any
 
 from chalicelib.core import lifecycle
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.model import NewSchedule
+from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Definition, Gate, Subscription, Version
 from chalicelib.flow import definitions, references
-from chalicelib.flow.plan import AS_SENT, Part, Plan, resolved
+from chalicelib.flow.plan import AS_SENT, Part, Plan
 from chalicelib.ports import Kind, Page, Ports
 
 # In any other mode a schedule is in the index, or comes back into it without being checked again.
@@ -28,15 +28,14 @@ def check(ports: Ports, plan: Plan) -> None:
             if part.document is not None:
                 definitions.check_size(part.document)
             if part.schedule is not None:
-                _check_schedule(seen, part, part.schedule, removed)
+                _check_schedule(seen, part, plan.resolved(ports, part), removed)
         except SluiceError as error:
             raise error.under(_field(part)) if part.kind != "app" else error from None
     check_removals(ports, plan, "keep it in the document, or change these first")
 
 
-def _check_schedule(seen: Ports, part: Part, sent: NewSchedule, removed: Collection[str]) -> None:
+def _check_schedule(seen: Ports, part: Part, new: Schedule, removed: Collection[str]) -> None:
     """A schedule must fit what will be there, and its own document; one that is not to be stored only the latter."""
-    new = resolved(part.name, sent)
     body = new.model_dump(mode="json")
     missing = sorted(definitions.named(body) & set(removed))
     if missing:
@@ -91,8 +90,9 @@ class Foreseen:
             for part in plan.parts
             if part.kind != "schedule" and part.document is not None
         }
-        sent = {part.name: part.schedule for part in plan.of("schedule", *AS_SENT) if part.schedule is not None}
-        self._schedules = {name: resolved(name, each) for name, each in sent.items()}
+        stored = plan.of("schedule", *AS_SENT)
+        sent = {part.name: part.schedule for part in stored if part.schedule is not None}
+        self._schedules = {part.name: plan.resolved(ports, part) for part in stored}
         self._index = [
             row
             for name, each in sent.items()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import claim, launch, states
+from chalicelib.core import claim, data, launch, states
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Never, Started
@@ -96,7 +96,8 @@ def _as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
     if schedule is None or workflow is None or schedule.workflow != run.workflow or not launch.surely_not_started(run):
         return run
     properties = claim.properties_of(workflow, schedule, {})
-    return replace(run, version=gate.version, request=replace(run.request, properties=properties))
+    request = replace(run.request, properties=properties, data=data.told(schedule))
+    return replace(run, version=gate.version, request=request)
 
 
 def _uncalled(before: Run, called: Run) -> Run:

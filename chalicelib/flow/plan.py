@@ -8,11 +8,12 @@ from typing import Any, Literal, get_args
 
 from chalicelib.core.model import App, NewSchedule, Schedule
 from chalicelib.core.rows import Definition, Gate
-from chalicelib.flow import definitions, facts
+from chalicelib.flow import data, definitions, facts
 from chalicelib.ports import Kind, Ports
 
 Report = dict[str, list[str]]
 Fate = Literal["created", "replaced", "kept", "deleted", "untouched"]
+OPTIONAL = ("default_target", "data_bucket")  # fields of an app
 AS_SENT: tuple[Fate, ...] = ("created", "replaced", "kept")  # what is as the document says when all is done
 
 
@@ -45,6 +46,12 @@ class Plan:
         """The parts by what becomes of them, each as ``kind full.name``."""
         return {fate: [f"{part.kind} {part.name}" for part in self.parts if part.fate == fate]
                 for fate in get_args(Fate)}  # fmt: skip
+
+    def resolved(self, ports: Ports, part: Part) -> Schedule:
+        """The schedule of a part as it is stored."""
+        if part.schedule is None:
+            raise ValueError(f"expected a schedule that was sent, got {part.name}")
+        return resolved(ports, part.name, part.schedule, self.document.data_bucket)
 
     def of(self, kind: str, *fates: Fate) -> list[Part]:
         return [part for part in self.parts if part.kind == kind and part.fate in fates]
@@ -79,7 +86,7 @@ def _schedule_parts(
             fate = "created" if update or first else "untouched"
         elif not update and old.workflow in removed:
             fate = "deleted"
-        elif old == resolved(f"{name}.{short}", sent) and _is_as_wished(gate, sent):
+        elif old == resolved(ports, f"{name}.{short}", sent, document.data_bucket) and _is_as_wished(gate, sent):
             fate = "kept"
         else:
             fate = "replaced" if update else "untouched"
@@ -116,12 +123,12 @@ def _is_first(app: Definition | None) -> bool:
 
 
 def shell_of(document: App) -> Mapping[str, Any]:
-    """An app's own fields, as they are stored."""
-    shell: Mapping[str, Any] = document.model_dump(mode="json", include={"description", "tags", "owner"})
-    return shell
+    """An app's own fields, as they are stored. The newer ones are left out where they are not used."""
+    shell = document.model_dump(mode="json", include={"description", "tags", "owner", *OPTIONAL})
+    return {field: value for field, value in shell.items() if value is not None or field not in OPTIONAL}
 
 
-def resolved(name: str, sent: NewSchedule) -> Schedule:
+def resolved(ports: Ports, name: str, sent: NewSchedule, data_bucket: str | None) -> Schedule:
     """A schedule as it is stored, with full names throughout."""
     namespace, app, _ = name.split(".")
-    return sent.definition().resolved(namespace, app)
+    return data.settled(ports, name, sent.definition().resolved(namespace, app), data_bucket)

@@ -11,7 +11,7 @@ from chalicelib.core.rows import Event, Gate, Job
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
 from chalicelib.core.sweep import ref_of
 from chalicelib.core.writes import Create, GateIs
-from chalicelib.flow import emit, facts, pauses, references, wake
+from chalicelib.flow import data, emit, facts, pauses, references, wake
 from chalicelib.flow.definitions import check_size
 from chalicelib.flow.drain import drain
 from chalicelib.flow.facts import existing as existing
@@ -19,17 +19,26 @@ from chalicelib.ports import MOST_RACES, Ports
 
 
 def put(
-    ports: Ports, name: str, document: NewSchedule, by: str, if_match: int | None = None, checked: bool = False
+    ports: Ports,
+    name: str,
+    document: NewSchedule,
+    by: str,
+    if_match: int | None = None,
+    checked: bool = False,
+    data_bucket: str | None = None,
 ) -> tuple[Gate, bool]:
     """Create or replace a schedule. Returns its gate and whether it is new. Putting what is there changes nothing.
 
-    ``checked``: its references were checked by the caller, together with what is stored along with it.
+    ``checked``: its references were checked by the caller, together with what is stored along with it; ``data_bucket``
+    is then that of the app as it will be.
     """
     namespace, app, _ = name.split(".")
-    new = document.definition().resolved(namespace, app)
+    bucket = data_bucket if checked else data.bucket_of(ports, f"{namespace}.{app}", document)
+    new = data.settled(ports, name, document.definition().resolved(namespace, app), bucket)
     check_size(new.model_dump(mode="json"))
     if not checked:
         references.check(ports, name, new)
+    data.keep(ports, name, document, bucket)
     for _ in range(MOST_RACES):
         gate = ports.catalog.gate(name)
         alive = gate if gate is not None and gate.mode != "deleted" else None

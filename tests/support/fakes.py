@@ -96,6 +96,7 @@ class FakeQueue:
 
     def __init__(self) -> None:
         self.messages: list[tuple[str, Mapping[str, Any]]] = []
+        self.data: list[Mapping[str, Any] | None] = []  # what the messages carry, one by one
         self.refuse = 0
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
@@ -103,6 +104,7 @@ class FakeQueue:
             self.refuse -= 1
             return NotNow("the queue is throttled")
         self.messages.append((run.run_id, context))
+        self.data.append(run.request.data)
         return Started(f"m{len(self.messages)}", done=True)
 
     def ask(self, run: Run) -> News | None:
@@ -132,6 +134,7 @@ class MemoryPayloads:
         self.contexts: dict[str, str] = {}
         self.manifests: dict[str, list[Mapping[str, Any]]] = {}
         self.deployments: dict[str, Any] = {}
+        self.data: dict[str, tuple[bytes, str]] = {}
 
     def context_uri(self, run_id: str) -> str:
         return f"s3://control/context/{run_id}.json"
@@ -152,6 +155,9 @@ class MemoryPayloads:
 
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
         self.deployments[self.deployment_uri(app, digest)] = json.loads(json.dumps(document))
+
+    def put_data(self, uri: str, content: bytes, content_type: str) -> None:
+        self.data[uri] = (content, content_type)
 
 
 class MemoryLake:
