@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from chalicelib.core import calendar, ids, triggers, windows
+from chalicelib.core import ids, occurrences, triggers, windows
 from chalicelib.core.calendar import DAY, Instant, Millis, duration, iso
 from chalicelib.core.leaves import AbsentTrigger, ElapsedTrigger, LeafTrigger, TimedLeaf, TimeTrigger
 from chalicelib.core.model import Schedule
@@ -195,7 +195,7 @@ def _next(leaf: TimedLeaf, anchor: Instant, after: Instant) -> Instant | None:
     """When a leaf is due next, strictly after ``after``; None if never again."""
     match leaf:
         case TimeTrigger():
-            return calendar.next_fire(leaf.expression, leaf.place, anchor, after)
+            return occurrences.next_due(leaf, anchor, after)
         case ElapsedTrigger():
             return after + leaf.span
         case AbsentTrigger() if leaf.deadline is not None:

@@ -15,27 +15,11 @@ from chalicelib.core import calendar, patterns, sizes, windows
 from chalicelib.core.calendar import Millis, duration
 from chalicelib.core.documents import Document, Duration, Name, Reference, by_type
 from chalicelib.core.errors import invalid
+from chalicelib.core.times import TimeTrigger as TimeTrigger
 
 Status = Literal["STARTED", "COMPLETED", "FAILED", "KILLED"]
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]
 MOST = 1_000_000  # events that one leaf may count
-
-
-class TimeTrigger(Document):
-    """Fires at the instants of ``expression``, read in ``zone`` (None: the schedule's)."""
-
-    type: Literal["time"]
-    expression: str
-    zone: str | None = None
-
-    @model_validator(mode="after")
-    def _can_fire(self) -> TimeTrigger:
-        calendar.check_expression(self.expression, self.place)
-        return self
-
-    @property
-    def place(self) -> str:
-        return self.zone or "UTC"
 
 
 class PartitionTrigger(Document):

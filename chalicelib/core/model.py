@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Tag, field_validator, model_validator
 
 from chalicelib.core import calendar, triggers
-from chalicelib.core.calendar import Millis, duration
+from chalicelib.core.calendar import Instant, Millis, duration, iso
 from chalicelib.core.constraints import AnyConstraint, Fresh, SinceLastRun, TimeWindow
 from chalicelib.core.data import Carried, is_sent
 from chalicelib.core.documents import (
@@ -35,6 +35,7 @@ from chalicelib.core.leaves import (
     status_key,
 )
 from chalicelib.core.targets import AnyTarget
+from chalicelib.core.times import CatchUp, Spread, When, parse_when
 from chalicelib.core.triggers import AnyTrigger
 from chalicelib.core.workflows import BUCKET
 from chalicelib.core.workflows import DEFAULT_PRIORITY as DEFAULT_PRIORITY
@@ -73,6 +74,10 @@ class Schedule(Described, Carried):
     ``zone`` is that of its times and windows unless they name one. ``coalesce`` False gives each fire and each match a
     job of its own instead of adding it to the one that waits (C11). ``pause_after_failures`` holds the schedule when
     so many of its runs have failed in a row (L19). Its data reaches the target as the body (L13).
+
+    ``catch_up`` says what is made up for after an outage (T5). ``ttl``, counted from the request that puts it, bounds
+    nominal times inclusively; then the schedule is deleted. ``when_done`` says whether one that has fired for the last
+    time is kept, as completed, or deleted (L10). ``spread`` makes several events of each fire (E2).
     """
 
     workflow: Reference
@@ -85,6 +90,10 @@ class Schedule(Described, Carried):
     zone: str = "UTC"
     coalesce: bool = True
     pause_after_failures: int | None = Field(default=None, ge=1, le=1_000)
+    catch_up: CatchUp = CatchUp()
+    ttl: When | None = None
+    when_done: Literal["keep", "delete"] = "keep"
+    spread: Spread | None = None
 
     @field_validator("zone")
     @classmethod
@@ -103,6 +112,14 @@ class Schedule(Described, Carried):
             return {**data, "by": trigger.pop("by"), "trigger": trigger}
         return data
 
+    @model_validator(mode="before")
+    @classmethod
+    def _spread_apart(cls, data: Any) -> Any:
+        """Each of a fire's events is a job of its own, whether the document says so or not."""
+        if isinstance(data, dict) and data.get("spread") is not None and "coalesce" not in data:
+            return {**data, "coalesce": False}
+        return data
+
     @model_validator(mode="after")
     def _fits_together(self) -> Schedule:
         triggers.check_size(self.trigger, len(self.wake_keys))
@@ -112,7 +129,17 @@ class Schedule(Described, Carried):
         if self.by and triggers.timed_leaves(self.trigger):
             hint = "a time belongs to no partition; use two schedules"
             raise invalid("by", "correlation keys only where every leaf is about partitions (T19)", list(self.by), hint)
+        self._check_spread()
         return self
+
+    def _check_spread(self) -> None:
+        if self.spread is None:
+            return
+        if not triggers.is_single_time(self.trigger):
+            raise invalid("spread", "spread only with a trigger that is one time (E2)", triggers.describe(self.trigger))
+        if self.coalesce:
+            hint = "leave coalesce out: each event of a spread fire is a job of its own"
+            raise invalid("coalesce", "false, with a spread", True, hint)
 
     @property
     def fresh_upstreams(self) -> tuple[str, ...]:
@@ -132,20 +159,27 @@ class Schedule(Described, Carried):
     def timeout_millis(self) -> Millis | None:
         return None if self.timeout == "never" else self.timeout.millis
 
-    def resolved(self, namespace: str, app: str) -> Schedule:
-        """The same schedule with full names and zones throughout."""
+    @property
+    def ends_at(self) -> Instant | None:
+        """The last instant of its life; relative forms must have been resolved."""
+        return None if self.ttl is None else parse_when(self.ttl, 0, "ttl")
+
+    def resolved(self, namespace: str, app: str, now: Instant | None = None) -> Schedule:
+        """The same schedule with full names and zones throughout and, where ``now`` is given, with instants instead
+        of the spans that are counted from it."""
 
         def named(reference: str) -> str:
             return full_name(reference, namespace, app)
 
         def leaf(trigger: LeafTrigger) -> LeafTrigger:
-            return _resolve(trigger, namespace, named, self.zone)
+            return _resolve(trigger, namespace, named, self.zone, now)
 
         return self.model_copy(
             update={
                 "workflow": named(self.workflow),
                 "trigger": triggers.rewrite(self.trigger, leaf),
                 "constraints": tuple(_settle(each, named, self.zone) for each in self.constraints),
+                "ttl": self.ttl if self.ttl is None or now is None else iso(parse_when(self.ttl, now, "ttl")),
             }
         )
 
@@ -193,7 +227,9 @@ def dataset_name(reference: str, namespace: str) -> str:
     return reference if "." in reference else f"{namespace}.{reference}"
 
 
-def _resolve(leaf: LeafTrigger, namespace: str, named: Callable[[str], str], zone: str) -> LeafTrigger:
+def _resolve(
+    leaf: LeafTrigger, namespace: str, named: Callable[[str], str], zone: str, now: Instant | None
+) -> LeafTrigger:
     match leaf:
         case PartitionTrigger() | SizeTrigger():
             return leaf.model_copy(update={"dataset": dataset_name(leaf.dataset, namespace)})
@@ -201,7 +237,9 @@ def _resolve(leaf: LeafTrigger, namespace: str, named: Callable[[str], str], zon
             return leaf.model_copy(update={"workflow": named(leaf.workflow)})
         case EventTrigger():
             return leaf.model_copy(update={"namespace": leaf.namespace or namespace})
-        case TimeTrigger() | AbsentTrigger():
+        case TimeTrigger():
+            return leaf.resolved(zone, now)
+        case AbsentTrigger():
             return leaf.model_copy(update={"zone": leaf.zone or zone})
         case _:
             return leaf

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chalicelib.core import calendar, patterns, sizes
+from chalicelib.core import occurrences, patterns, sizes
 from chalicelib.core.calendar import Instant, duration, iso, spell_duration
 from chalicelib.core.leaves import (
     AbsentTrigger,
@@ -75,7 +75,7 @@ def _came(leaf: LeafTrigger, progress: Progress) -> str:
     since = f"since {first}" if progress.count > 1 else f"at {first}"
     match leaf:
         case TimeTrigger():
-            return f"the time {calendar.describe(leaf.expression, leaf.place)} came {since}"
+            return f"the time {occurrences.describe(leaf)} came {since}"
         case PartitionTrigger():
             return f"{count_of(progress.count, 'partition')} of {leaf.dataset} came {since}"
         case SizeTrigger():
@@ -100,7 +100,7 @@ def missing(leaf: LeafTrigger, progress: Progress | None) -> str:
     lacking = max(needed(leaf) - have, 1)
     match leaf:
         case TimeTrigger():
-            return f"the time {calendar.describe(leaf.expression, leaf.place)}"
+            return f"the time {occurrences.describe(leaf)}"
         case PartitionTrigger():
             return f"{count_of(lacking, 'partition')} of {leaf.dataset}"
         case SizeTrigger():
@@ -123,7 +123,7 @@ def missing(leaf: LeafTrigger, progress: Progress | None) -> str:
 def describe(leaf: LeafTrigger) -> str:
     """The leaf in words, as a rule: ``2 partitions of demo.flights``."""
     if isinstance(leaf, TimeTrigger):
-        return calendar.describe(leaf.expression, leaf.place)
+        return occurrences.describe(leaf)
     return missing(leaf, None).replace(" to reach ", " reaching ").replace(" to pass ", " passing ")
 
 

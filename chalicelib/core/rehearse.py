@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, field_validator
 
-from chalicelib.core import calendar, gather, ids, leaves, match, sizes, triggers
+from chalicelib.core import calendar, gather, ids, leaves, match, occurrences, sizes, triggers
 from chalicelib.core.calendar import Instant
 from chalicelib.core.documents import Document, Name, Reference, by_type
 from chalicelib.core.gather import Touch
@@ -171,7 +171,7 @@ def _timed(schedule: Schedule, kind: str | None, at: Instant) -> tuple[str, ...]
 
 def _fires(leaf: TimeTrigger, at: Instant) -> bool:
     """Whether a time may fire at an instant. An interval may at any: it counts from when its schedule is enabled."""
-    return calendar.is_interval(leaf.expression) or calendar.next_fire(leaf.expression, leaf.place, 0, at - 1) == at
+    return occurrences.counts_from_anchor(leaf) or occurrences.is_occurrence(leaf, 0, at)
 
 
 def _events(name: str, given: Sequence[AnyGiven], now: Instant) -> Iterator[tuple[Instant, Event, str, str | None]]:

@@ -116,13 +116,19 @@ class Subscription:
 @dataclass(frozen=True, slots=True)
 class Timer:
     """The next nominal instant of each timed leaf, and the anchor that ``@every`` counts from. A leaf that has none
-    any more (its repeats are used up) is left out."""
+    any more (its repeats are used up) is left out.
+
+    ``fired`` is how often each leaf with ``repeats`` has fired. ``begun`` are the fires of which not every event is
+    written yet (E2): nominal instant, the instant at which the first is due, and how many are written.
+    """
 
     schedule: str
     generation: int
     version: int
     anchor: Instant
     next: Mapping[str, Instant]
+    fired: Mapping[str, int] = field(default_factory=dict)
+    begun: tuple[tuple[Instant, Instant, int], ...] = ()
     rev: int = 1
     wake_at: Instant | None = None
 
@@ -137,7 +143,11 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues."""
+    """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues.
+
+    A fire is called by ``nominal_at`` (None: ``due_at``) and, of several events, by its ``index``; ``window_end`` is
+    when the window ends that its events are spread over.
+    """
 
     schedule: str
     generation: int
@@ -148,6 +158,9 @@ class Job:
     created_at: Instant
     rev: int = 1
     due_at: Instant | None = None
+    nominal_at: Instant | None = None
+    index: int = 0
+    window_end: Instant | None = None
     leaves: Mapping[str, Progress] = field(default_factory=dict)
     met_at: Instant | None = None
     accepted_at: Instant | None = None
@@ -186,7 +199,8 @@ class Run:
     when its status was accepted as an event; ``running_at`` is the same for STARTED, which may be told later.
     ``version`` is that of the schedule whose properties it carries.
     ``cancel`` says that its end is wanted: whoever attends to it asks the target for that, until it has ended.
-    ``pause_after`` is how many failures in a row its schedule bears.
+    ``pause_after`` is how many failures in a row its schedule bears. ``due_at`` is when a fire was due, ``late`` that
+    it was claimed only after the window that its events are spread over (E2).
     """
 
     run_id: str
@@ -206,6 +220,8 @@ class Run:
     version: int = 0
     rev: int = 1
     nominal_at: Instant | None = None
+    due_at: Instant | None = None
+    late: bool = False
     accepted_at: Instant | None = None
     start_requested_at: Instant | None = None
     started_at: Instant | None = None

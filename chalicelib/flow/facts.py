@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from chalicelib.core import check, claim, errors, lines
 from chalicelib.core.calendar import Instant
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.facts import Facts, StartRate, is_tracked
 from chalicelib.core.lines import LineState
 from chalicelib.core.model import Schedule, Workflow
@@ -54,9 +55,32 @@ def _successes(ports: Ports, schedule: Schedule) -> dict[str, Instant | None]:
     return {name: ports.jobs.line(lines.workflow_line(name)).last_success_at for name in schedule.fresh_upstreams}
 
 
-def definition_of(ports: Ports, gate: Gate | None) -> Schedule | None:
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A schedule as it is stored, and when it was put: what it says relatively was counted from then."""
+
+    definition: Schedule
+    put_at: Instant
+
+
+def stored(ports: Ports, gate: Gate | None) -> Stored | None:
     version = ports.catalog.version(gate.schedule, gate.version) if gate else None
-    return Schedule.model_validate(version.definition) if version else None
+    return Stored(Schedule.model_validate(version.definition), version.created_at) if version else None
+
+
+def is_same(stored: Stored | None, name: str, sent: Schedule) -> bool:
+    """Whether a schedule that is sent says what is stored. Relative instants are counted as those of the stored one
+    were: the same words again are the same schedule, and its ``due_time`` and ``ttl`` do not begin anew."""
+    namespace, app, _ = name.split(".")
+    try:
+        return stored is not None and stored.definition == sent.resolved(namespace, app, stored.put_at)
+    except SluiceError:
+        return False  # what has no order counted from then is something else
+
+
+def definition_of(ports: Ports, gate: Gate | None) -> Schedule | None:
+    found = stored(ports, gate)
+    return found.definition if found else None
 
 
 def existing(ports: Ports, name: str) -> tuple[Gate, Schedule]:

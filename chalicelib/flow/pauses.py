@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chalicelib.core import calendar, check, emit, errors, gather, lifecycle, triggers
+from chalicelib.core import check, emit, errors, gather, lifecycle, occurrences, triggers
 from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.leaves import TimeTrigger
@@ -120,8 +120,7 @@ def _check_occurrence(ports: Ports, name: str, schedule: Schedule, at: Instant, 
     timer = ports.catalog.timer(name)
     anchor = timer.anchor if timer else now
     rules = [leaf.trigger for leaf in triggers.leaves(schedule.trigger) if isinstance(leaf.trigger, TimeTrigger)]
-    fires = (calendar.next_fire(rule.expression, rule.place, anchor, at - 1) for rule in rules)
-    if at > now and at in fires:
+    if at > now and any(occurrences.is_occurrence(rule, anchor, at) for rule in rules):
         return
     anchors = emit.anchors_of(timer, schedule) if timer else {}
     upcoming = ", ".join(iso(fire) for fire in emit.preview(schedule, now, SHOWN, anchors))

@@ -9,6 +9,7 @@ from typing import Any, Literal, get_args
 from chalicelib.core.model import App, NewSchedule, Schedule
 from chalicelib.core.rows import Definition, Gate
 from chalicelib.flow import data, definitions, facts
+from chalicelib.flow.facts import Stored
 from chalicelib.ports import Kind, Ports
 
 Report = dict[str, list[str]]
@@ -48,10 +49,12 @@ class Plan:
                 for fate in get_args(Fate)}  # fmt: skip
 
     def resolved(self, ports: Ports, part: Part) -> Schedule:
-        """The schedule of a part as it is stored."""
+        """The schedule of a part as it is stored: full names throughout, relative instants counted from now."""
         if part.schedule is None:
             raise ValueError(f"expected a schedule that was sent, got {part.name}")
-        return resolved(ports, part.name, part.schedule, self.document.data_bucket)
+        namespace, app, _ = part.name.split(".")
+        sent = settled(ports, part.name, part.schedule, self.document)
+        return sent.resolved(namespace, app, ports.clock.now())
 
     def of(self, kind: str, *fates: Fate) -> list[Part]:
         return [part for part in self.parts if part.kind == kind and part.fate in fates]
@@ -84,23 +87,25 @@ def _schedule_parts(
         fate: Fate
         if gate is None or old is None:
             fate = "created" if update or first else "untouched"
-        elif not update and old.workflow in removed:
+        elif not update and old.definition.workflow in removed:
             fate = "deleted"
-        elif old == resolved(ports, f"{name}.{short}", sent, document.data_bucket) and _is_as_wished(gate, sent):
+        elif facts.is_same(old, f"{name}.{short}", settled(ports, f"{name}.{short}", sent, document)) and _is_as_wished(
+            gate, sent
+        ):
             fate = "kept"
         else:
             fate = "replaced" if update else "untouched"
         yield Part("schedule", f"{name}.{short}", fate, schedule=sent)
     for full, (_, old) in sorted(living.items()):
-        yield Part("schedule", full, "deleted" if update or old.workflow in removed else "untouched")
+        yield Part("schedule", full, "deleted" if update or old.definition.workflow in removed else "untouched")
 
 
-def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[Gate, Schedule]]]:
+def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[Gate, Stored]]]:
     for name in definitions.schedules_of(ports, app):
         gate = ports.catalog.gate(name)
-        schedule = facts.definition_of(ports, gate)
-        if gate is not None and schedule is not None and gate.mode != "deleted":
-            yield name, (gate, schedule)
+        stored = facts.stored(ports, gate)
+        if gate is not None and stored is not None and gate.mode != "deleted":
+            yield name, (gate, stored)
 
 
 def _is_as_wished(gate: Gate, sent: NewSchedule) -> bool:
@@ -128,7 +133,6 @@ def shell_of(document: App) -> Mapping[str, Any]:
     return {field: value for field, value in shell.items() if value is not None or field not in OPTIONAL}
 
 
-def resolved(ports: Ports, name: str, sent: NewSchedule, data_bucket: str | None) -> Schedule:
-    """A schedule as it is stored, with full names throughout."""
-    namespace, app, _ = name.split(".")
-    return data.settled(ports, name, sent.definition().resolved(namespace, app), data_bucket)
+def settled(ports: Ports, name: str, sent: NewSchedule, document: App) -> Schedule:
+    """What a schedule says, with large data by reference (L13)."""
+    return data.settled(ports, name, sent.definition(), document.data_bucket)

@@ -34,7 +34,8 @@ def put(
     """
     namespace, app, _ = name.split(".")
     bucket = data_bucket if checked else data.bucket_of(ports, f"{namespace}.{app}", document)
-    new = data.settled(ports, name, document.definition().resolved(namespace, app), bucket)
+    sent = data.settled(ports, name, document.definition(), bucket)
+    new = sent.resolved(namespace, app, ports.clock.now())
     check_size(new.model_dump(mode="json"))
     if not checked:
         references.check(ports, name, new)
@@ -43,13 +44,15 @@ def put(
         gate = ports.catalog.gate(name)
         alive = gate if gate is not None and gate.mode != "deleted" else None
         _expect(if_match, alive, name)
-        old = facts.definition_of(ports, alive)
-        wants = document.enabled
-        if alive and old == new and (wants is None or wants == (alive.mode != "disabled")):
+        stored = facts.stored(ports, alive)
+        old, wants = stored.definition if stored else None, document.enabled
+        if alive and facts.is_same(stored, name, sent) and (wants is None or wants == (alive.mode != "disabled")):
             return alive, False
         carry = document.on_update == "carry"
         timer = ports.catalog.timer(name) if carry else None
-        after, plan = lifecycle.put(name, new, old, gate, wants, ports.clock.now(), by, carry, timer)
+        now = ports.clock.now()
+        new = sent.resolved(namespace, app, now)
+        after, plan = lifecycle.put(name, new, old, gate, wants, now, by, carry, timer)
         if ports.ledger.commit(plan) is None:
             _settle(ports, alive, after)
             return after, alive is None
