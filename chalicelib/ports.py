@@ -16,6 +16,7 @@ from chalicelib.core.rows import (
     Event,
     Gate,
     Job,
+    Listing,
     Partition,
     Posted,
     Record,
@@ -71,6 +72,8 @@ class Catalog(Protocol):
     def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]: ...
 
     def schedules(self, app: str, limit: int, cursor: str | None) -> Page[str]: ...
+
+    def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]: ...
 
     def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
         """The dataset with the longest prefix of an object key, with its full name."""

@@ -12,8 +12,7 @@ import binascii
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from pydantic import Field, model_validator
 
@@ -68,20 +67,6 @@ def is_sent(carried: C) -> C:
     return carried
 
 
-@dataclass(frozen=True, slots=True)
-class Body:
-    """Data as a target gets it: ``text`` in its content type. ``encoding`` is that of bytes which go as text."""
-
-    text: str
-    content_type: str
-    encoding: Literal["", "base64"] = ""
-
-    @property
-    def content(self) -> bytes:
-        """The very bytes, for a target that takes them."""
-        return base64.b64decode(self.text) if self.encoding else self.text.encode()
-
-
 def content_of(carried: Carried) -> bytes | None:
     """The bytes that are carried, None if there are none here. Raises ``invalid`` for what is no base64."""
     if carried.data_base64 is not None:
@@ -99,17 +84,6 @@ def told(carried: Carried) -> Mapping[str, Any] | None:
     if carried.data_base64 is not None:
         return {"content_type": carried.content_type or BYTES, "base64": carried.data_base64}
     return None if carried.data is None else {"content_type": type_of(carried), "text": _text(carried)}
-
-
-def body_of(request_data: Mapping[str, Any]) -> Body:
-    """The body that a target gets, out of a start request's ``data``. What lies in S3 goes by reference."""
-    kind = str(request_data["content_type"])
-    if "uri" in request_data:
-        reference = {"data_uri": request_data["uri"], "content_type": kind}
-        return Body(json.dumps(reference), JSON)
-    if "base64" in request_data:
-        return Body(str(request_data["base64"]), kind, "base64")
-    return Body(str(request_data["text"]), kind)
 
 
 def is_large(carried: Carried) -> bool:

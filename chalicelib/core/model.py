@@ -21,6 +21,7 @@ from chalicelib.core.documents import (
     Name,
     Properties,
     Reference,
+    StoredReference,
     one_of,
 )
 from chalicelib.core.errors import invalid
@@ -80,7 +81,7 @@ class Schedule(Described, Carried):
     time is kept, as completed, or deleted (L10). ``spread`` makes several events of each fire (E2).
     """
 
-    workflow: Reference
+    workflow: StoredReference
     trigger: AnyTrigger
     by: tuple[str, ...] = Field(default=(), max_length=10)
     constraints: tuple[AnyConstraint, ...] = Field(default=(), max_length=20)
@@ -204,6 +205,7 @@ class NewSchedule(Schedule):
     """A schedule as it is sent: with the wish that it be enabled at once (L2; None keeps the state it has), and what
     an update does with progress already made: ``carry`` keeps it if the trigger is the same (L6)."""
 
+    workflow: Reference
     enabled: bool | None = None
     on_update: Literal["drop", "carry"] = "drop"
 

@@ -35,6 +35,7 @@ class Gate:
     ``rev`` counts its changes. ``since`` is when the generation began to gather, ``mode_at`` when the mode began.
     ``pauses`` are the spans in which timeouts stood still, the last one open-ended while it lasts; ``skips`` the
     nominal instants that are left out. ``wake_at`` makes it an outbox: the jobs of the generation are to be looked at.
+    ``expires_at``: that of a message which is gone is kept as long as its history (L16).
     """
 
     schedule: str
@@ -50,6 +51,7 @@ class Gate:
     reason: str = ""
     mode_at: Instant = 0
     wake_at: Instant | None = None
+    expires_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +63,7 @@ class Version:
     definition: Mapping[str, Any]
     created_at: Instant
     by: str = ""
+    expires_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +85,11 @@ class Definition:
 
 @dataclass(frozen=True, slots=True)
 class Listing:
-    """Says that an app has a schedule of this name."""
+    """Says that an app has a schedule of this name; of a message also what it runs, so that a workflow which goes is
+    looked for in the list alone."""
 
     schedule: str
+    workflow: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,14 +186,18 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class StartRequest:
-    """Exactly what the target is asked to start, fixed at the claim, so that a repeated call is the same call."""
+    """Exactly what the target is asked to start, fixed at the claim, so that a repeated call is the same call.
+
+    ``data`` is what a delivery carries instead of the run context: its ``content_type``, and its content as ``text``,
+    as ``base64``, or by reference as ``uri``.
+    """
 
     target: Mapping[str, Any]
     properties: Mapping[str, Any]
     context_uri: str
     client_token: str
     name: str
-    data: Mapping[str, Any] | None = None  # content_type, and one of text, base64 and uri (L13)
+    data: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import lifecycle
+from chalicelib.core import ids, lifecycle
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Definition, Gate, Subscription, Version
@@ -65,13 +65,15 @@ def _check_prefixes(ports: Ports, plan: Plan) -> None:
         owners[place] = part.name
 
 
-def check_removals(ports: Ports, plan: Plan, hint: str) -> None:
-    """A workflow that goes must not be missed: not by other apps, nor by schedules that are left untouched."""
+def check_removals(ports: Ports, plan: Plan, hint: str, messages_too: bool = False) -> None:
+    """A workflow that goes must not be missed: not by other apps, nor by schedules that are left untouched, nor by
+    messages, unless these go too."""
     removed = [part.name for part in plan.of("workflow", "deleted")]
     decided = {part.name for part in plan.parts if part.kind == "schedule" and part.fate != "untouched"}
-    left = definitions.referrers(ports, removed, but=decided)
+    left = definitions.referrers(ports, removed, but=decided | ({plan.app} if messages_too else set()))
     for name in sorted(left):
-        raise definitions.in_use("workflow", name, left[name], hint)
+        got = f"the default target of {plan.app}" if ids.is_of_message(name) else name
+        raise definitions.in_use("workflow", got, left[name], hint)
 
 
 def _field(part: Part) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from chalicelib.core.model import App, NewSchedule, Schedule
+from chalicelib.core import ids
+from chalicelib.core.model import App, NewSchedule, Schedule, Workflow
 from chalicelib.core.rows import Definition, Gate
 from chalicelib.flow import data, definitions, facts
 from chalicelib.flow.facts import Stored
@@ -44,8 +45,9 @@ class Plan:
     parts: tuple[Part, ...]
 
     def report(self) -> Report:
-        """The parts by what becomes of them, each as ``kind full.name``."""
-        return {fate: [f"{part.kind} {part.name}" for part in self.parts if part.fate == fate]
+        """The parts by what becomes of them, each as ``kind full.name``. The default target is the app's own field."""
+        told = [part for part in self.parts if not ids.is_of_message(part.name)]
+        return {fate: [f"{part.kind} {part.name}" for part in told if part.fate == fate]
                 for fate in get_args(Fate)}  # fmt: skip
 
     def resolved(self, ports: Ports, part: Part) -> Schedule:
@@ -64,7 +66,9 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
     """What deploying a document would do to an app, by what is stored at this moment."""
     namespace = name.partition(".")[0]
     stored = {row.name: row for row in definitions.members(ports, "workflow", name)}
-    workflows = {f"{name}.{short}": each.model_dump(mode="json") for short, each in document.workflows.items()}
+    default = ports.catalog.definition("workflow", ids.default_workflow(name))
+    stored |= {default.name: default} if default else {}
+    workflows = _workflows(name, document)
     absent = sorted(stored.keys() - workflows.keys())
     app = ports.catalog.definition("app", name)
     parts = [_definition_part("app", name, app, shell_of(document))]
@@ -75,6 +79,14 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
     parts += _schedule_parts(ports, name, document, absent, update_schedules, _is_first(app))
     parts += [Part("workflow", full, "deleted", row=stored[full]) for full in absent]
     return Plan(name, document, update_schedules, tuple(parts))
+
+
+def _workflows(name: str, document: App) -> dict[str, Mapping[str, Any]]:
+    """The workflows of a document, and the one that holds its default target (L16), by their full names."""
+    told = {f"{name}.{short}": each for short, each in document.workflows.items()}
+    if document.default_target is not None:
+        told[ids.default_workflow(name)] = Workflow(target=document.default_target)
+    return {full: each.model_dump(mode="json") for full, each in told.items()}
 
 
 def _schedule_parts(
