@@ -10,9 +10,54 @@ place. ``repeats`` is counted by the timer, for what a cron expression has fired
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from chalicelib.core import calendar, exclusions, ids
-from chalicelib.core.calendar import Instant, Millis, iso, spell_duration
+from chalicelib.core.calendar import DAY, HOUR, MINUTE, Instant, Millis, iso, spell_duration
 from chalicelib.core.times import MOST_LEAPS, TimeTrigger, parse_when
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """The occurrences of one leaf in one generation of a schedule, whose life may end at ``until``. ``seed`` names
+    schedule and leaf."""
+
+    rule: TimeTrigger
+    anchor: Instant
+    until: Instant | None
+    seed: str
+
+    def after(self, instant: Instant) -> Instant | None:
+        """The first nominal instant strictly after this one."""
+        return next_due(self.rule, self.anchor, instant, self.until)
+
+    def due(self, nominal: Instant) -> Instant:
+        return jittered(self.rule, self.anchor, nominal, self.seed)
+
+    def last_by(self, instant: Instant, first: Instant) -> Instant | None:
+        """The last nominal instant from ``first`` on that is not after this one. Looked for backwards in growing
+        steps, so that years of seconds cost no more than a day of hours."""
+        for back in (MINUTE, HOUR, DAY, 31 * DAY, instant - first + 1):
+            found = self.after(max(instant - back, first - 1))
+            if found is not None and found <= instant:
+                while (following := self.after(found)) is not None and following <= instant:
+                    found = following
+                return found
+        return None
+
+    def count(self, first: Instant, stop: Instant, most: int) -> tuple[int, Instant | None]:
+        """How many there are from the occurrence ``first`` on, before ``stop``, and the one that follows them. Beyond
+        ``most`` they are counted no further, unless arithmetic tells."""
+        step = _step(self.rule)
+        number, nominal = 0, first
+        if step is not None:
+            last = min(stop - 1, *(end for end in (_when(self.rule.end, self.anchor), self.until) if end is not None))
+            regular = max((last - first) // step, 0)
+            number, nominal = regular, first + regular * step
+        upcoming: Instant | None = nominal
+        while upcoming is not None and upcoming < stop and (number < most or step is not None):
+            upcoming, number = self.after(upcoming), number + 1
+        return number, upcoming
 
 
 def next_due(rule: TimeTrigger, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
@@ -81,6 +126,13 @@ def _base(expression: str, place: str, anchor: Instant, first: Instant | None) -
     if first is None or not calendar.is_interval(expression):
         return anchor if first is None else 0
     return first - _interval(expression, place)
+
+
+def _step(rule: TimeTrigger) -> Millis | None:
+    """How far apart its instants are, if they are so without exception and without end."""
+    if rule.expression is None or rule.excluding or not calendar.is_interval(rule.expression):
+        return None
+    return _interval(rule.expression, rule.place) if calendar.repeats(rule.expression) is None else None
 
 
 def _interval(expression: str, place: str) -> Millis:

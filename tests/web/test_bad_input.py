@@ -8,8 +8,8 @@ from tests.web.conftest import APP, KEYS, NS, WEEKDAYS, Api
 from tests.web.wrong import DATASET, EMR, ONE, WORKFLOW, after, partition, refused, schedule, time
 
 CRON = (
-    "expected a 5-field cron expression such as '0 5 * * mon-fri', a macro such as @daily, "
-    "'@every 1h30m', or 'R4/PT3S', got "
+    "expected a 5-field cron expression such as '0 5 * * mon-fri', one of 6 fields with the second first, "
+    "a macro such as @daily, '@every 1h30m', or 'R4/PT3S', got "
 )
 TRIGGERS = "time, partition, size, program_status, event, quiet, elapsed, absent, all, any, at_least"
 CONSTRAINTS = "concurrency, delay, time_window, since_last_run, rate, fresh"
@@ -24,7 +24,7 @@ CONSTRAINTS = "concurrency, delay, time_window, since_last_run, rate, fresh"
         (time("every day"), "invalid", "trigger.expression", CRON + "'every day'"),
         (time("61 5 * * *"), "invalid", "trigger.expression", CRON + "'61 5 * * *'"),
         (time("0 5 * *"), "invalid", "trigger.expression", CRON + "'0 5 * *'"),
-        (time("0 0 5 * * *"), "invalid", "trigger.expression", CRON + "'0 0 5 * * *'"),
+        (time("0 0 5 * * * *"), "invalid", "trigger.expression", CRON + "'0 0 5 * * * *'"),
         (time("@fortnightly"), "invalid", "trigger.expression", CRON + "'@fortnightly'"),
         (time(""), "invalid", "trigger.expression", CRON + "''"),
         (time("0 0 30 2 *"), "invalid", "trigger.expression",

@@ -1,0 +1,256 @@
+"""Cron expressions (T1): read, written in one form, and the wall times that they name. Nothing here knows of zones.
+
+The rules, where crons differ:
+
+* Five fields are minute, hour, day of month, month, day of week; of six the first is the second.
+* Day of month and day of week both restricted: one of the two is enough. A field restricts unless it is ``*``, ``?``
+  or ``*/1``; so ``*/2`` does, and so do ``1-31`` and ``0-6``, which restrict in form only.
+* 0 and 7 are Sunday. A range may wrap: ``fri-mon``, ``22-2``, ``nov-feb``. ``5/15`` is ``5-59/15``.
+* ``L`` as a day of month is its last day, ``friL`` or ``5L`` the last Friday, ``mon#1`` the first Monday of the month.
+* A step that is larger than its field, such as ``*/90`` minutes, is refused: it would not do what it says.
+"""
+
+from __future__ import annotations
+
+import calendar as gregorian
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+
+MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+LAST = -1  # the number of the last weekday of its kind in a month
+# An expression that names no date within this many years never fires: 29 February can be 8 years away, and a fifth
+# Wednesday of February 40, where a century has no leap day.
+_HORIZON_YEARS = 41
+SOME_DAY = datetime(2023, 12, 31, 23, 59, 59)  # noqa: DTZ001 - wall time
+_DAYS_OF_A_CYCLE = 10_227  # 28 years, after which the days of week fall on the same dates again
+
+Numbers = tuple[int, ...]
+
+
+class CronError(ValueError):
+    """Why a text is no cron expression, as words for a hint."""
+
+
+@dataclass(frozen=True, slots=True)
+class Field:
+    name: str
+    low: int
+    high: int
+    names: tuple[str, ...] = ()
+
+    @property
+    def every(self) -> Numbers:
+        return tuple(range(self.low, self.high + 1))
+
+
+SECONDS = Field("second", 0, 59)
+MINUTES = Field("minute", 0, 59)
+HOURS = Field("hour", 0, 23)
+DAYS = Field("day of month", 1, 31)
+MONTH = Field("month", 1, 12, MONTHS)
+WEEK = Field("day of week", 0, 6, WEEKDAYS)
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """Sorted numbers of each field; Sunday is 0. ``days`` and ``weekdays`` are all of them where nothing restricts.
+
+    ``last_day``: the last day of the month, too. ``nth``: also the n-th weekday of a month, as (weekday, n), `LAST` for
+    the last. If ``either``, both kinds of day are restricted, and one of the two is enough.
+    """
+
+    seconds: Numbers
+    minutes: Numbers
+    hours: Numbers
+    days: Numbers
+    last_day: bool
+    months: Numbers
+    weekdays: Numbers
+    nth: tuple[tuple[int, int], ...]
+    either: bool
+
+    def fires_on(self, day: date) -> bool:
+        """Whether it names any time of this day."""
+        if day.month not in self.months:
+            return False
+        month = day.day in self.days or (self.last_day and day.day == _length(day))
+        weekday = day.isoweekday() % 7
+        week = weekday in self.weekdays or any(_is_nth(day, number) for kind, number in self.nth if kind == weekday)
+        return (month or week) if self.either else (month and week)
+
+    def next_wall(self, past: datetime) -> datetime | None:
+        """The first wall time strictly after ``past``, None if there is none within 41 years."""
+        at = past.replace(microsecond=0) + timedelta(seconds=1)
+        day, last = at.date(), min(at.year + _HORIZON_YEARS, 9998)
+        if self.fires_on(day):
+            found = self._time_from(at.hour, at.minute, at.second)
+            if found is not None:
+                return datetime(day.year, day.month, day.day, *found)  # noqa: DTZ001 - wall time
+        while day.year <= last:
+            day += timedelta(days=1)
+            if day.month not in self.months:
+                day = day.replace(day=_length(day))
+            elif self.fires_on(day):
+                first = (self.hours[0], self.minutes[0], self.seconds[0])
+                return datetime(day.year, day.month, day.day, *first)  # noqa: DTZ001 - wall time
+        return None
+
+    def _time_from(self, hour: int, minute: int, second: int) -> tuple[int, int, int] | None:
+        """The first time of a day from this one on."""
+        first_minute, first_second = self.minutes[0], self.seconds[0]
+        if hour in self.hours:
+            if minute in self.minutes and (found := _from(self.seconds, second)) is not None:
+                return hour, minute, found
+            if (found := _from(self.minutes, minute + 1)) is not None:
+                return hour, found, first_second
+        found = _from(self.hours, hour + 1)
+        return None if found is None else (found, first_minute, first_second)
+
+    def fires_per_day(self) -> float:
+        """Fires a day on average, over years."""
+        begin = date(2001, 1, 1).toordinal()
+        days = sum(self.fires_on(date.fromordinal(begin + number)) for number in range(_DAYS_OF_A_CYCLE))
+        return len(self.seconds) * len(self.minutes) * len(self.hours) * days / _DAYS_OF_A_CYCLE
+
+    def __str__(self) -> str:
+        """The normal form: equal for expressions that mean the same times."""
+        days = _listed(DAYS, self.days, ["L"] if self.last_day else [])
+        nth = [WEEKDAYS[kind] + ("L" if number == LAST else f"#{number}") for kind, number in self.nth]
+        fields = [_listed(MINUTES, self.minutes), _listed(HOURS, self.hours), days, _listed(MONTH, self.months)]
+        seconds = [] if self.seconds == (0,) else [_listed(SECONDS, self.seconds)]
+        return " ".join([*seconds, *fields, _weekdays(self.weekdays, nth)])
+
+
+def parse(text: str) -> Cron:
+    """Five or six fields. Raises `CronError`."""
+    fields = text.lower().split()
+    if len(fields) not in (5, 6):
+        raise CronError(f"a cron expression has 5 fields, or 6 with the second first; here are {len(fields)}")
+    second, minute, hour, day, month, weekday = fields if len(fields) == 6 else ["0", *fields]
+    plain_days = [item for item in day.split(",") if item != "l"]
+    listed = weekday.split(",")
+    nth = {found for item in listed if (found := _nth(item)) is not None}
+    plain_weekdays = [item for item in listed if _nth(item) is None]
+    days = _numbers(DAYS, plain_days) if plain_days else ()
+    weekdays = _numbers(WEEK, plain_weekdays) if plain_weekdays else ()
+    either = _restricts(day) and _restricts(weekday)
+    if either and (days == DAYS.every or weekdays == WEEK.every):
+        days, weekdays, either = DAYS.every, WEEK.every, False  # one of the two is always so: every day
+    return Cron(
+        seconds=_numbers(SECONDS, second.split(",")),
+        minutes=_numbers(MINUTES, minute.split(",")),
+        hours=_numbers(HOURS, hour.split(",")),
+        days=days,
+        last_day="l" in day.split(",") and days != DAYS.every,
+        months=_numbers(MONTH, month.split(",")),
+        weekdays=weekdays,
+        nth=tuple(sorted(each for each in nth if each[0] not in weekdays)),
+        either=either,
+    )
+
+
+def _numbers(field: Field, items: Iterable[str]) -> Numbers:
+    return tuple(sorted({number for item in items for number in _item(field, item)}))
+
+
+def _item(field: Field, item: str) -> Numbers:
+    """``*``, ``5``, ``5-9``, ``fri-mon``, each with a step if it likes."""
+    base, slash, stride = item.partition("/")
+    step = _step(field, stride) if slash else 1
+    if base == "*" or (base == "?" and field in (DAYS, WEEK) and not slash):
+        return field.every[::step]
+    first, dash, last = base.partition("-")
+    low = _number(field, first)
+    high = _number(field, last) if dash else (field.high if slash else low)
+    if field is WEEK and high == 7 and low <= 7:
+        return tuple(number % 7 for number in range(low, 8, step))
+    size = len(field.every)
+    low, high = (low % 7, high % 7) if field is WEEK else (low, high)
+    wrapped = high + size if high < low else high
+    return tuple((number - field.low) % size + field.low for number in range(low, wrapped + 1, step))
+
+
+def _number(field: Field, text: str) -> int:
+    for number, name in enumerate(field.names, start=field.low):
+        if text == name:
+            return number
+    high = 7 if field is WEEK else field.high
+    if not (text.isascii() and text.isdigit()) or not field.low <= int(text[:9]) <= high:
+        names = f" or {field.names[0]} to {field.names[-1]}" if field.names else ""
+        refuse = "; W (nearest workday), H and seven fields are not supported" if re.search("[hrwl]", text) else ""
+        raise CronError(f"{field.name}: {text!r} is not from {field.low} to {high}{names}{refuse}")
+    return int(text[:9])
+
+
+def _step(field: Field, text: str) -> int:
+    span = field.high - field.low
+    if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:9]) <= span:
+        hint = "; an interval that is longer is written @every 90m" if field in (SECONDS, MINUTES, HOURS) else ""
+        raise CronError(f"{field.name}: the step {text!r} is not from 1 to {span}{hint}")
+    return int(text[:9])
+
+
+def _nth(item: str) -> tuple[int, int] | None:
+    """``mon#1`` as (1, 1), ``fri#l`` is none; ``fril`` as (5, LAST)."""
+    found = re.fullmatch(r"([a-z]{3}|[0-7])(?:#([1-5])|(l))", item)
+    if found is None:
+        return None
+    return _number(WEEK, found[1]) % 7, LAST if found[3] else int(found[2])
+
+
+def _restricts(text: str) -> bool:
+    return text not in ("*", "?", "*/1")
+
+
+def _is_nth(day: date, number: int) -> bool:
+    return day.day > _length(day) - 7 if number == LAST else (day.day - 1) // 7 + 1 == number
+
+
+def _length(day: date) -> int:
+    return gregorian.monthrange(day.year, day.month)[1]
+
+
+def _from(numbers: Numbers, least: int) -> int | None:
+    return next((number for number in numbers if number >= least), None)
+
+
+def _listed(field: Field, numbers: Numbers, more: Iterable[str] = ()) -> str:
+    """``*``, ``*/15``, ``9-17``, ``9-17/2``, or a list of numbers and ranges; months by name."""
+    if numbers == field.every:
+        return "*"
+    step = numbers[1] - numbers[0] if len(numbers) > 2 else 0
+    if step > 1 and numbers == tuple(range(numbers[0], numbers[-1] + 1, step)):
+        whole = numbers == field.every[::step]
+        spelled = f"*/{step}" if whole else f"{_name(field, numbers[0])}-{_name(field, numbers[-1])}/{step}"
+        return ",".join([spelled, *more])
+    return ",".join([*_runs(field, numbers), *more])
+
+
+def _weekdays(numbers: Numbers, more: Iterable[str]) -> str:
+    """Monday first, for people: ``mon-fri``, ``sat,sun``, ``fri-mon`` as ``mon,fri-sun``."""
+    if numbers == WEEK.every:
+        return "*"
+    sunday_last = tuple(sorted(number or 7 for number in numbers))
+    return ",".join([*_runs(WEEK, sunday_last), *more])
+
+
+def _runs(field: Field, numbers: Numbers) -> list[str]:
+    """Numbers as ranges of three and more, and single ones."""
+    found: list[list[int]] = []
+    for number in numbers:
+        if found and found[-1][-1] == number - 1:
+            found[-1].append(number)
+        else:
+            found.append([number])
+    spelled: list[str] = []
+    for run in found:
+        names = [_name(field, number) for number in run]
+        spelled += [f"{names[0]}-{names[-1]}"] if len(run) > 2 else names
+    return spelled
+
+
+def _name(field: Field, number: int) -> str:
+    return field.names[(number - field.low) % len(field.names)] if field.names else str(number)

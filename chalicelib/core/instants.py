@@ -1,0 +1,115 @@
+"""Instants, durations and zones: what every expression of time is made of.
+
+An *instant* is an int, milliseconds since 1970-01-01T00:00Z; a *duration* an int of milliseconds, written ``1h30m``,
+``500ms``, ``2d`` or ISO 8601 ``PT5M``.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from chalicelib.core.errors import invalid
+
+Instant = int
+Millis = int
+
+SECOND: Millis = 1_000
+MINUTE: Millis = 60 * SECOND
+HOUR: Millis = 60 * MINUTE
+DAY: Millis = 24 * HOUR
+
+LONGEST: Millis = 3_653 * DAY
+MOST_TEXT = 200  # characters of a duration or an expression; nothing that a person writes is longer
+LATEST: Instant = 253_370_764_800_000  # 9999-01-01T00:00:00Z: behind it no wall time can be computed with
+
+_UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
+_GO = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
+_ISO = re.compile(r"P(?:(\d+)W)?(?:(\d+)D)?(?:T(?=\d)(?:(\d+)H)?(?:(\d+)M)?(?:(\d+(?:\.\d+)?)S)?)?")
+_ISO_UNITS = (7 * DAY, DAY, HOUR, MINUTE, SECOND)
+_INSTANT = "an RFC 3339 instant such as 2026-11-20T12:00:00Z"
+
+
+def duration(text: str, field: str = "duration") -> Millis:
+    """``1h30m`` or ``PT1H30M`` as milliseconds. Raises ``invalid`` for anything else, zero, and more than ten years."""
+    total = 0.0
+    cleaned = text.replace(" ", "") if len(text) <= MOST_TEXT else ""
+    iso = _ISO.fullmatch(cleaned.upper())
+    if iso and any(iso.groups()):
+        total = sum(float(part) * unit for part, unit in zip(iso.groups(), _ISO_UNITS, strict=True) if part)
+    elif cleaned and not _GO.sub("", cleaned):
+        total = sum(float(number) * _UNITS[unit] for number, unit in _GO.findall(cleaned))
+    if not 1 <= total <= LONGEST:
+        raise invalid(field, "a duration such as 90s, 1h30m, 2d or PT5M, from 1ms to 10 years", text)
+    return round(total)
+
+
+def spell_duration(span: Millis) -> str:
+    """A duration as a person writes it: ``1h 30m``, ``10s``, ``250ms``."""
+    if span < SECOND:
+        return f"{span}ms"
+    return " ".join(f"{count}{letter}" for count, letter in parts_of(span)[:2])
+
+
+def parts_of(span: Millis) -> list[tuple[int, str]]:
+    """A duration as days, hours, minutes, seconds and milliseconds, those that are not nought: ``[(1, "h"), ...]``."""
+    parts, rest = [], span
+    for letter in ("d", "h", "m", "s", "ms"):
+        count, rest = divmod(rest, _UNITS[letter])
+        if count:
+            parts.append((count, letter))
+    return parts
+
+
+def iso(instant: Instant) -> str:
+    """RFC 3339 in UTC with milliseconds; sorts as the instants do, so it serves as a sort key."""
+    moment = datetime.fromtimestamp(instant // 1000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{instant % 1000:03d}Z"
+
+
+def parse_instant(text: str, field: str = "instant") -> Instant:
+    """An RFC 3339 instant (with an offset or ``Z``) as milliseconds."""
+    instant = _instant(text)
+    if instant is None:
+        raise invalid(field, _INSTANT, text)
+    return instant
+
+
+def parse_when(value: object, now: Instant, field: str = "due_time") -> Instant:
+    """An instant in one of the three forms of T3: an RFC 3339 instant, or a duration that counts from ``now``, written
+    ``2h30m`` or ``PT2H30M``. An instant may lie in the past. A bare number is refused: it has no unit."""
+    if not isinstance(value, str):
+        hint = "a number has no unit: write 30s, PT30S, or an instant with its offset"
+        raise invalid(field, f"{_INSTANT}, or a duration from now such as 2h30m or PT2H30M", value, hint)
+    text = value.strip()
+    if re.match(r"(?i)P|[\d. ]+[a-z]", text) and not re.match(r"\d{4}-", text):
+        return now + duration(text, field)
+    instant = _instant(text)
+    if instant is None:
+        offset = "an instant says its offset: Z, or +02:00" if re.match(r"\d{4}-\d\d-\d\d", text) else None
+        raise invalid(field, f"{_INSTANT}, or a duration from now such as 2h30m or PT2H30M", value, offset)
+    return instant
+
+
+def _instant(text: str) -> Instant | None:
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    instant = millis(moment) if moment.tzinfo is not None else -1
+    return instant if 0 <= instant < LATEST else None
+
+
+def zone(name: str, field: str = "zone") -> ZoneInfo:
+    """The zone of that name. Raises ``invalid`` if the IANA database knows none."""
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        hint = "use a name of the IANA time zone database"
+        raise invalid(field, "a time zone such as Europe/Paris or UTC", name, hint) from None
+
+
+def millis(moment: datetime) -> Instant:
+    """The instant of a moment that knows its offset."""
+    return round(moment.timestamp() * 1000)
