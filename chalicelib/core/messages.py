@@ -7,8 +7,9 @@ default target of its app is the workflow ``ns.app.~``. So gates, timers, delive
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from pydantic import Field, ValidationError, model_validator
@@ -79,8 +80,8 @@ def put(
     """Write a message over whatever stands under its name, in one transaction. It begins anew: the pending fires of the
     one before belong to a generation that is closed. ``gate`` is the one that was read."""
     after, plan = lifecycle.put(name, schedule, None, gate, True, now, by)
-    timer = next((write.row for write in plan if isinstance(write, Put) and isinstance(write.row, Timer)), None)
-    if timer is None:
+    timer = timer_in(plan)
+    if timer is None or not timer.next or min(timer.next.values()) > (schedule.ends_at or inf):
         hint = "correct due_time or ttl: what has no instant left to be sent at is not kept"
         raise invalid("due_time", f"a message that is due after {iso(now)}", "one that never is", hint)
     listing = Put(Listing(name, schedule.workflow))
@@ -91,6 +92,11 @@ def put(
         return after, [*plan, Put(replace(own, document=Workflow(target=target).model_dump(mode="json")))]
     # The one before may have had a target of its own.
     return after, [*plan, Delete(own)] if gate is not None and gate.mode != "deleted" else plan
+
+
+def timer_in(plan: Sequence[Write]) -> Timer | None:
+    """The timer that a plan writes: when the message is due first."""
+    return next((write.row for write in plan if isinstance(write, Put) and isinstance(write.row, Timer)), None)
 
 
 def workflow_of(message: Message, app: str) -> str:

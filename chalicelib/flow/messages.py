@@ -16,9 +16,9 @@ from chalicelib.core.data import Carried
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.messages import Message
 from chalicelib.core.model import Schedule
-from chalicelib.core.rows import Definition, Gate, Timer
+from chalicelib.core.rows import Definition, Gate
 from chalicelib.core.workflows import Described
-from chalicelib.core.writes import Put, Write
+from chalicelib.core.writes import Write
 from chalicelib.flow import data, definitions
 from chalicelib.flow import emit as emitting
 from chalicelib.flow.drain import drain
@@ -173,14 +173,18 @@ def _settle(ports: Ports, before: Gate | None, after: Gate, plan: list[Write], n
     """What follows an acknowledged put: the old generation's fires go on record, near ones of the new are prepared."""
     if before is not None:
         drain(ports, before.schedule, before.generation)
-    first = _first(plan)
-    if first is not None and first < now + ports.settings.horizon_seconds * SECOND:
+    timer = messages.timer_in(plan)
+    if (
+        timer is not None
+        and timer.wake_at is not None
+        and timer.wake_at < now + ports.settings.horizon_seconds * SECOND
+    ):
         emitting.emit_soon(ports, after.schedule)
 
 
 def _first(plan: list[Write]) -> Instant | None:
-    timers = [write.row for write in plan if isinstance(write, Put) and isinstance(write.row, Timer)]
-    return timers[0].wake_at if timers else None
+    timer = messages.timer_in(plan)
+    return min(timer.next.values()) if timer else None
 
 
 def _living(ports: Ports, full: str) -> tuple[Gate, Schedule]:
