@@ -25,8 +25,6 @@ from chalicelib.flow.drain import drain
 from chalicelib.flow.facts import definition_of
 from chalicelib.ports import MOST_RACES, Page, Ports
 
-GONE = ("deleted", "completed")  # the modes of a message that sends nothing any more
-
 
 @dataclass(frozen=True, slots=True)
 class Stored:
@@ -48,7 +46,7 @@ def put(
     bucket = row.document.get("data_bucket") if row else data.bucket_of(ports, app, message)
     for _ in range(MOST_RACES):
         gate, now = ports.catalog.gate(full), ports.clock.now()
-        alive = gate if gate is not None and gate.mode not in GONE else None
+        alive = gate if gate is not None and gate.mode != "deleted" else None
         if if_match is not None and if_match != (alive.version if alive else None):
             raise errors.changed_meanwhile(f"message {shown(full)}")
         schedule = data.settled(ports, full, message.to_schedule(full, now), bucket)
@@ -191,7 +189,7 @@ def _living(ports: Ports, full: str) -> tuple[Gate, Schedule]:
     """The gate and definition of a message that has not sent its last; refused with 404 if there is none."""
     gate = ports.catalog.gate(full)
     schedule = definition_of(ports, gate)
-    if gate is None or schedule is None or gate.mode in GONE:
+    if gate is None or schedule is None or gate.mode == "deleted":
         raise errors.not_found("message", shown(full))
     return gate, schedule
 
