@@ -16,10 +16,11 @@ from tests.faults.dying import play, world_for
 from tests.faults.roads import ROADS
 from tests.faults.roads_gathered import GATHERED
 from tests.faults.roads_limited import LIMITED
+from tests.faults.roads_messages import MESSAGES
 from tests.faults.roads_paused import PAUSED
 from tests.support.crash import EFFECTS
 
-SCENARIOS = {**ROADS, **PAUSED, **LIMITED, **GATHERED}
+SCENARIOS = {**ROADS, **PAUSED, **LIMITED, **GATHERED, **MESSAGES}
 # Ways of using a write that are conditions of their own in the tables.
 FORMS = {"GiveBack ended", "GiveBack wake_at", "Replace over", "TakeOut exact", "TakePermit begins", "PutSeen over",
          "TakePermit from_queue", "PutGate over", "PutDefinition over"}  # fmt: skip

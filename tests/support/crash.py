@@ -97,7 +97,7 @@ class CrashingTargets:
         return name
 
 
-EFFECTS = {"commit", "put_all", "send", "put_context", "put_manifest", "start", "cancel"}
+EFFECTS = {"commit", "put_all", "send", "put_context", "put_manifest", "put_data", "start", "cancel"}
 
 
 def wrap(world: World) -> CrashPoints:
@@ -107,7 +107,7 @@ def wrap(world: World) -> CrashPoints:
         ledger=CrashingLedger(world.ports.ledger, points),
         hints=Crashing(world.hints, points, ("send",)),
         targets=CrashingTargets(world.targets, points),
-        payloads=Crashing(world.payloads, points, ("put_context", "put_manifest")),
+        payloads=Crashing(world.payloads, points, ("put_context", "put_manifest", "put_data")),
     )
     return points
 
