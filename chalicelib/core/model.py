@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, Tag, field_validator, model_validator
 
 from chalicelib.core import calendar, triggers
-from chalicelib.core.calendar import Instant, Millis, duration, iso
+from chalicelib.core.calendar import Instant, Millis, duration, iso, parse_when
 from chalicelib.core.constraints import AnyConstraint, Fresh, SinceLastRun, TimeWindow
 from chalicelib.core.data import Carried, is_sent
 from chalicelib.core.documents import (
@@ -36,7 +36,7 @@ from chalicelib.core.leaves import (
     status_key,
 )
 from chalicelib.core.targets import AnyTarget
-from chalicelib.core.times import CatchUp, Spread, When, parse_when
+from chalicelib.core.times import CatchUp, Spread, When
 from chalicelib.core.triggers import AnyTrigger
 from chalicelib.core.workflows import BUCKET
 from chalicelib.core.workflows import DEFAULT_PRIORITY as DEFAULT_PRIORITY

@@ -13,8 +13,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chalicelib.core import calendar, exclusions, ids
-from chalicelib.core.calendar import DAY, HOUR, MINUTE, Instant, Millis, iso, spell_duration
-from chalicelib.core.times import MOST_LEAPS, TimeTrigger, parse_when
+from chalicelib.core.calendar import DAY, HOUR, MINUTE, Instant, Millis, iso, parse_when, spell_duration
+from chalicelib.core.times import MOST_LEAPS, TimeTrigger
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def _interval(expression: str, place: str) -> Millis:
 
 
 def _fire(rule: TimeTrigger, expression: str, base: Instant, after: Instant) -> Instant | None:
-    return calendar.next_fire(expression, rule.place, base, after)
+    return calendar.next_fire(expression, rule.place, base, after, rule.daylight)
 
 
 def _when(text: str | None, anchor: Instant) -> Instant | None:

@@ -18,7 +18,7 @@ from pydantic import (
 )
 
 from chalicelib.core import calendar, exclusions
-from chalicelib.core.calendar import DAY, Instant, Millis, duration, iso
+from chalicelib.core.calendar import DAY, Daylight, Instant, Millis, duration, iso, parse_when
 from chalicelib.core.documents import Document, Duration
 from chalicelib.core.errors import invalid
 from chalicelib.core.exclusions import Excluded
@@ -27,17 +27,6 @@ MOST_REPEATS = 1_000_000_000
 MOST_EVENTS = 100_000  # of one fire (E2)
 LONGEST_SPREAD: Millis = 31 * DAY
 MOST_LEAPS = 4_000  # from one excluded span to the next, before a trigger is said to fire never
-
-
-def parse_when(text: str, now: Instant, field: str) -> Instant:
-    """An RFC 3339 instant, or a duration (``2h30m``, ISO 8601) counted from ``now``."""
-    if text[:1].isdigit() and "-" in text:
-        return calendar.parse_instant(text, field)
-    try:
-        return now + duration(text, field)
-    except ValueError:
-        expected = "an instant such as 2026-11-20T12:00:00Z, or a duration such as 2h30m or PT5M"
-        raise invalid(field, expected, text) from None
 
 
 def _check_when(text: str) -> str:
@@ -70,6 +59,11 @@ class TimeTrigger(Document):
     overlap: Literal["first", "second", "both"] = "first"
     excluding: tuple[Excluded, ...] = ()
 
+    @field_validator("expression", mode="before", json_schema_input_type=str | dict[str, Any] | None)
+    @classmethod
+    def _in_its_normal_form(cls, given: Any) -> str | None:
+        return None if given is None else calendar.normalise(given, "")
+
     @field_validator("excluding", mode="before", json_schema_input_type=list[str | dict[str, str]])
     @classmethod
     def _known_exclusions(cls, given: Any) -> tuple[Excluded, ...]:
@@ -81,7 +75,6 @@ class TimeTrigger(Document):
         if self.expression is None:
             self._check_one_shot()
             return self
-        calendar.check_expression(self.expression, self.place)
         if self.excluding and not self._is_ever_free(self.expression):
             raise invalid("excluding", "an exclusion that leaves fires of the expression", list(self.excluding))
         return self
@@ -96,6 +89,10 @@ class TimeTrigger(Document):
     @property
     def place(self) -> str:
         return self.zone or "UTC"
+
+    @property
+    def daylight(self) -> Daylight:
+        return Daylight(self.gap, self.overlap)
 
     @property
     def jitter_millis(self) -> Millis:

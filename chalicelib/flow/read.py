@@ -8,6 +8,7 @@ from typing import Any
 
 from chalicelib.core import changes, check, conditions, emit, errors, lines, progress, triggers
 from chalicelib.core.calendar import Instant, iso
+from chalicelib.core.data import Carried
 from chalicelib.core.facts import Facts
 from chalicelib.core.model import Schedule
 from chalicelib.core.rehearse import Step
@@ -31,10 +32,11 @@ def definition_view(row: Definition) -> View:
 
 
 def schedule_view(gate: Gate, schedule: Schedule) -> View:
+    document = schedule.model_dump(mode="json")
     return {
         "name": gate.schedule,
         "kind": "schedule",
-        **schedule.model_dump(mode="json"),
+        **{name: told for name, told in document.items() if told is not None or name not in Carried.model_fields},
         "state": gate.mode,
         "enabled": gate.mode == "enabled",
         "paused_because": gate.reason or None,

@@ -70,7 +70,7 @@ def unskip_occurrence(ns: str, app: str, name: str) -> Response:
 @route(routes, "POST", ONE + "/run", body="RunNow", headers=(IDEMPOTENCY_KEY,), status=(202,))
 def run_now(ns: str, app: str, name: str) -> Response:
     """Run now or at an instant, past the trigger but not past the constraints. One Idempotency-Key, one job."""
-    from chalicelib.core.times import parse_when
+    from chalicelib.core.instants import parse_when
     from chalicelib.flow.schedules import run_now as start
     from chalicelib.web.bodies import RunNow
 

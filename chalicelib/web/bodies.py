@@ -10,10 +10,10 @@ from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, mod
 from chalicelib.core.calendar import parse_instant
 from chalicelib.core.documents import Document, Properties, Reference
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.instants import parse_when
 from chalicelib.core.messages import Message
 from chalicelib.core.model import App, Dataset, Namespace, NewSchedule, Workflow
 from chalicelib.core.rehearse import AnyGiven
-from chalicelib.core.times import parse_when
 
 __all__ = [
     "App",
