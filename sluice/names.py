@@ -27,7 +27,8 @@ APP = Kind("app", "apps", ("namespace", "app"))
 DATASET = Kind("dataset", "datasets", ("namespace", "dataset"))
 WORKFLOW = Kind("workflow", "workflows", ("namespace", "app", "workflow"))
 SCHEDULE = Kind("schedule", "schedules", ("namespace", "app", "schedule"))
-KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET)
+MESSAGE = Kind("message", "messages", ("namespace", "app", "message"))
+KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET, MESSAGE)
 
 
 def kind_of(word: str) -> Kind:

@@ -15,6 +15,7 @@ from sluice.cli import (
     event,
     get,
     jobs,
+    message,
     occurrences,
     run,
     runs,
@@ -71,6 +72,7 @@ DEFINE, ACT, LOOK = "Define", "Act", "Look"
 app.command(rich_help_panel=DEFINE)(apply.apply)
 app.command(rich_help_panel=DEFINE)(get.get)
 app.command(rich_help_panel=DEFINE)(describe.describe)
+app.add_typer(message.app, name="message", rich_help_panel=DEFINE)
 app.command(rich_help_panel=ACT)(schedules.enable)
 app.command(rich_help_panel=ACT)(schedules.disable)
 app.command(rich_help_panel=ACT)(schedules.pause)

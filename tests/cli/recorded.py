@@ -210,3 +210,17 @@ def partition(day: int) -> View:
         "put_at": past(minutes=3.5),
         "object": f"raw/flights/year=2013/month=1/day={day}/_SUCCESS",
     }
+
+
+def message(name: str = "demo.flights.backup") -> View:
+    return {
+        **stamp("message", name),
+        "schedule": "@every 10s",
+        "due_time": past(seconds=-10.5),
+        "repeats": 4,
+        "ttl": None,
+        "zone": "UTC",
+        "target": None,
+        "data": {"tables": ["flights"]},
+        "next_fire": past(seconds=-10.5),
+    }
