@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
@@ -138,6 +138,9 @@ class RunTable(Protocol):
 class Wakes(Protocol):
     def overdue(self, table: Literal["catalog", "jobs", "runs"], until: Instant, limit: int) -> tuple[Ref, ...]:
         """What the wake index of a table yields up to an instant, oldest first. Eventually consistent: rumours."""
+
+    def each_overdue(self, table: Literal["catalog", "jobs", "runs"], until: Instant) -> Iterator[Ref]:
+        """All of it, oldest first, read page by page as it is asked for."""
 
     def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
         """The jobs whose ``wake_at`` lies in a span, but for prepared fires, which have been hinted already."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import conditions, gather, ids, lines, triggers
+from chalicelib.core import conditions, gather, ids, lines, spread, triggers
 from chalicelib.core.calendar import Instant, iso, spell_duration
 from chalicelib.core.conditions import Condition
 from chalicelib.core.constraints import Concurrency
@@ -99,6 +99,9 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
     gate, schedule, workflow = facts.gate, facts.schedule, facts.workflow
     if gate is None or schedule is None or workflow is None:
         return Abort(f"workflow {schedule.workflow if schedule else 'unknown'} does not exist any more")
+    too_late = spread.overflow(job, schedule, now)
+    if too_late is not None:
+        return Drop(too_late)
     if is_prepared(job):
         settled = _decide_fire(job, facts, gate, schedule)
         if settled is not None:
@@ -123,8 +126,9 @@ def sets_apart(schedule: Schedule, gate: Gate) -> bool:
 
 
 def _decide_fire(job: Job, facts: Facts, gate: Gate, schedule: Schedule) -> Decision | None:
-    if job.due_at in gate.skips:
-        return Skip(f"the occurrence of {iso(job.due_at or 0)} is skipped, as was asked")
+    nominal = job.nominal_at if job.nominal_at is not None else job.due_at
+    if nominal in gate.skips:
+        return Skip(f"the occurrence of {iso(nominal or 0)} is skipped, as was asked")
     if gate.mode == "drain" and (job.due_at or 0) >= gate.mode_at:
         return Drop("it was due after the schedule was paused to drain")
     if gate.mode not in GATHERING_MODES and not triggers.is_single_time(schedule.trigger):
@@ -222,14 +226,20 @@ def verdict_of(job: Job, schedule: Schedule, now: Instant) -> triggers.Verdict |
 
 
 def deadline_of(job: Job, schedule: Schedule, gate: Gate | None = None) -> Instant | None:
-    """When the job's timeout ends (C10); a retry has none, for its run was launched in time. Spans in which timeouts
-    stood still (L4) move it; while one lasts there is none."""
+    """When the job's time is over: its timeout ends (C10), or the window into which it must fit (E2). A retry has no
+    timeout, for its run was launched in time; spans in which timeouts stood still (L4) move it."""
+    return _earliest(_timeout_of(job, schedule, gate), spread.last_chance(job, schedule))
+
+
+def _timeout_of(job: Job, schedule: Schedule, gate: Gate | None) -> Instant | None:
+    """While timeouts stand still there is none."""
     span = schedule.timeout_millis
     if span is None or job.kind == "retry":
         return None
-    deadline = job.created_at + span
+    created_at = job.created_at if job.prepared_at is None else job.prepared_at
+    deadline = created_at + span
     for began, ended in gate.pauses if gate else ():
-        start = max(began, job.created_at)
+        start = max(began, created_at)
         if start >= deadline:
             continue
         if ended is None:

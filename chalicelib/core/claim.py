@@ -62,6 +62,8 @@ def build_run(job: Job, facts: Facts, permits: tuple[str, ...], context_uri: str
         kind=job.kind,
         version=gate.version,
         nominal_at=job.event.instant if job.event and job.event.kind == "time" else None,
+        due_at=job.due_at if job.kind == "fire" else None,
+        late=job.window_end is not None and now >= job.window_end,
         accepted_at=job.accepted_at,
         correlation=job.correlation,
         partition=job.correlation,

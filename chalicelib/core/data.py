@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from chalicelib.core import ids
 from chalicelib.core.documents import Document
@@ -58,6 +58,12 @@ class Carried(Document):
             message = f"expected data of at most {MOST_DATA} bytes, got {len(content)}"
             raise SluiceError("too_large", message, given[0], hint)
         return self
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A schedule that carries nothing reads as it always has."""
+        told = handler(self)
+        return {field: value for field, value in told.items() if value is not None or field not in Carried.model_fields}
 
 
 def is_sent(carried: C) -> C:

@@ -2,82 +2,164 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from chalicelib.core import ids, occurrences, triggers, windows
-from chalicelib.core.calendar import DAY, Instant, Millis, duration, iso
+from chalicelib.core import catch_up, endings, ids, spread, triggers, windows
+from chalicelib.core.calendar import DAY, Instant, duration, iso
+from chalicelib.core.catch_up import Skipped
 from chalicelib.core.leaves import AbsentTrigger, ElapsedTrigger, LeafTrigger, TimedLeaf, TimeTrigger
 from chalicelib.core.model import Schedule
+from chalicelib.core.occurrences import Series
 from chalicelib.core.rows import HISTORY, Event, Gate, Job, Record, Timer
 
-# Fires older than this are skipped on record when the emitter comes back (T5: catch-up `all` within one day).
-CATCH_UP_WINDOW: Millis = DAY
-# How many fires of one timer are prepared in one go; the rest follows with the next look.
+# How many schedule events of one timer are prepared in one go; the rest follows with the next look.
 MOST_FIRES = 500
-# How many skipped fires are counted one by one; beyond, the record says "at least".
-MOST_COUNTED = 10_000
+# How many fires may have events left to write: a window that is longer than the time between fires overlaps them.
+MOST_BEGUN = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """The schedule events to write, the timer as it stands after them, and what was skipped."""
+    """The schedule events to write, the timer as it stands after them, and what was skipped. ``more``: the portion was
+    full, so the next look is wanted at once."""
 
     fires: tuple[Job, ...]
     timer: Timer
     skipped: tuple[Record, ...]
+    more: bool = False
 
 
 def first_timer(schedule: Schedule, gate: Gate, now: Instant) -> Timer | None:
-    """The timer of a schedule that begins to gather at ``now``; None if its trigger has no timed leaf. Enabling never
+    """The timer of a schedule that begins to gather at ``now``; None if nothing of it goes by the clock. Enabling never
     catches up; of an elapsed leaf only a run that started since counts (T13)."""
+    blank = Timer(gate.schedule, gate.generation, gate.version, now, {})
     upcoming = {}
     for leaf in triggers.timed_leaves(schedule.trigger):
-        nominal = _next(timed(leaf.trigger), now, now)
+        nominal = next_of(timed(leaf.trigger), schedule, blank, leaf.id, now)
         if nominal is not None:
             upcoming[leaf.id] = nominal
-    if not upcoming:
-        return None
-    return Timer(
-        schedule=gate.schedule,
-        generation=gate.generation,
-        version=gate.version,
-        anchor=now,
-        next=upcoming,
-        wake_at=min(upcoming.values()),
-    )
+    made = replace(blank, next=upcoming)
+    if endings.is_used_up(made, schedule):
+        return replace(made, wake_at=now)  # it is complete before it began, and the first look says so
+    wake_at = wakes_at(made, schedule)
+    return None if wake_at is None else replace(made, wake_at=wake_at)
 
 
 def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Emission:
-    """All fires due before ``horizon``, bounded; a repeat after a crash computes the same ids."""
-    fires: list[Job] = []
-    skipped: list[Record] = []
+    """All events due before ``horizon``, bounded; a repeat after a crash computes the same ids."""
+    portion = _Portion(timer, schedule, now, horizon)
+    portion.go_on()
     upcoming: dict[str, Instant] = {}
     for leaf in triggers.timed_leaves(schedule.trigger):
         nominal, rule = timer.next.get(leaf.id), timed(leaf.trigger)
-        oldest = now - CATCH_UP_WINDOW
-        if nominal is not None and nominal < oldest and isinstance(rule, TimeTrigger):
-            record, nominal = _skip(timer, leaf.id, rule, nominal, now)
-            skipped.append(record)
-        while nominal is not None and nominal < horizon and len(fires) < MOST_FIRES:
-            fires.append(_fire(timer, leaf.id, nominal))
-            if not isinstance(rule, TimeTrigger):
-                # What is decided anew when due is prepared once: after an outage the past cannot be decided, and
-                # before this one is due the next is not known.
-                nominal = _next(rule, timer.anchor, max(nominal, now))
-                break
-            nominal = _next(rule, timer.anchor, nominal)
+        if isinstance(rule, TimeTrigger):
+            nominal = portion.times(leaf.id, rule, nominal)
+        elif nominal is not None and nominal < horizon and portion.room():
+            # What is decided anew when due is prepared once: after an outage the past cannot be decided, and before
+            # this one is due the next is not known.
+            portion.fires.append(_fire(timer, leaf.id, nominal, nominal))
+            nominal = next_of(rule, schedule, timer, leaf.id, max(nominal, now))
         if nominal is not None:
             upcoming[leaf.id] = nominal
-    later = replace(timer, next=upcoming, rev=timer.rev + 1, wake_at=min(upcoming.values(), default=None))
-    return Emission(tuple(fires), later, tuple(skipped))
+    later = replace(
+        timer, next=upcoming, fired=portion.fired, begun=tuple(portion.begun), rev=timer.rev + 1, wake_at=None
+    )
+    later = replace(later, wake_at=wakes_at(later, schedule))
+    more = later.wake_at is not None and later.wake_at < horizon and not portion.room()
+    return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.counts_on)
+
+
+def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
+    """When a timer wants the next look: its earliest event, or the end of its schedule's life."""
+    looks = [end] if (end := endings.closes_at(schedule)) is not None else []
+    looks += [spread.due_of(schedule, first, written) for _, first, written in timer.begun]
+    full = len(timer.begun) >= MOST_BEGUN
+    for leaf in triggers.timed_leaves(schedule.trigger) if not full else ():
+        nominal, rule = timer.next.get(leaf.id), leaf.trigger
+        if nominal is not None and isinstance(rule, TimeTrigger):
+            nominal = series(timer, schedule, leaf.id, rule).due(nominal)
+        looks += [] if nominal is None else [nominal]
+    return min(looks, default=None)
+
+
+def series(timer: Timer, schedule: Schedule, leaf: str, rule: TimeTrigger) -> Series:
+    return Series(rule, timer.anchor, schedule.ends_at, f"{timer.schedule}#{leaf}")
+
+
+@dataclass
+class _Portion:
+    """What one look prepares: at most so many events, over all leaves together."""
+
+    timer: Timer
+    schedule: Schedule
+    now: Instant
+    horizon: Instant
+    fires: list[Job] = field(default_factory=list)
+    skipped: list[Record] = field(default_factory=list)
+    begun: list[tuple[Instant, Instant, int]] = field(default_factory=list)
+    fired: dict[str, int] = field(default_factory=dict)
+    counts_on: bool = False
+
+    def __post_init__(self) -> None:
+        self.fired = dict(self.timer.fired)
+
+    def room(self) -> int:
+        return MOST_FIRES - len(self.fires)
+
+    def go_on(self) -> None:
+        """The events that are still to be written of fires begun before."""
+        for nominal, first, written in self.timer.begun:
+            self._write("0", nominal, first, written)
+
+    def times(self, leaf: str, rule: TimeTrigger, nominal: Instant | None) -> Instant | None:
+        """The fires of a time leaf from ``nominal`` on; returns the first that is left."""
+        own = series(self.timer, self.schedule, leaf, rule)
+        left = self._left(leaf, rule)
+        missed = catch_up.skip(own, nominal, self.schedule.catch_up, self.now, left) if nominal is not None else None
+        if missed is not None:
+            self.skipped.append(_record(self.timer, leaf, missed, self.now))
+            self._count(leaf, rule, missed.count)
+            nominal = missed.following
+            self.counts_on = nominal is not None and nominal < missed.until
+        while nominal is not None and not self.counts_on and self.room() and len(self.begun) < MOST_BEGUN:
+            due = own.due(nominal)
+            if due >= self.horizon:
+                break
+            self._write(leaf, nominal, due, 0)
+            self._count(leaf, rule, 1)
+            nominal = own.after(nominal) if self._left(leaf, rule) != 0 else None
+        return nominal
+
+    def _write(self, leaf: str, nominal: Instant, first: Instant, written: int) -> None:
+        """Events of one fire, from the ``written``-th on; what is not due yet stays begun."""
+        count = self.schedule.spread.count if self.schedule.spread else 1
+        end = spread.window_end(self.schedule, first)
+        while written < count and self.room():
+            due = spread.due_of(self.schedule, first, written)
+            if due >= self.horizon:
+                break
+            fire = _fire(self.timer, leaf, nominal, due, written)
+            # What an outage kept from being prepared has all of its timeout, counted from now, to be launched.
+            prepared_at = self.now if due < self.now - catch_up.MISSED_AFTER else None
+            self.fires.append(replace(fire, window_end=end, prepared_at=prepared_at))
+            written += 1
+        if written < count:
+            self.begun.append((nominal, first, written))
+
+    def _left(self, leaf: str, rule: TimeTrigger) -> int | None:
+        return None if rule.repeats is None else max(rule.repeats - self.fired.get(leaf, 0), 0)
+
+    def _count(self, leaf: str, rule: TimeTrigger, more: int) -> None:
+        if rule.repeats is not None:
+            self.fired[leaf] = self.fired.get(leaf, 0) + more
 
 
 def rearm(timer: Timer, leaf: str, at: Instant) -> Timer:
     """The timer with another instant for a leaf: what it waits for moved (T12, T13, T18)."""
     upcoming = {**timer.next, leaf: at}
-    return replace(timer, next=upcoming, rev=timer.rev + 1, wake_at=min(upcoming.values()))
+    wake_at = at if timer.wake_at is None else min(*upcoming.values(), at)
+    return replace(timer, next=upcoming, rev=timer.rev + 1, wake_at=wake_at)
 
 
 def moved_to(leaf: TimedLeaf, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:
@@ -89,7 +171,7 @@ def moved_to(leaf: TimedLeaf, since: Instant, happened: Instant | None, due: Ins
     if isinstance(leaf, AbsentTrigger) and leaf.within is None:
         began = _previous_deadline(leaf, due)
         came = happened is not None and began < happened and since <= happened
-        return _next(leaf, since, due) if came else None
+        return _measured(leaf, due) if came else None
     span = leaf.span if isinstance(leaf, ElapsedTrigger) else duration(leaf.within or "")
     return base + span if base + span > due else None
 
@@ -97,58 +179,27 @@ def moved_to(leaf: TimedLeaf, since: Instant, happened: Instant | None, due: Ins
 def _previous_deadline(leaf: AbsentTrigger, due: Instant) -> Instant:
     """The deadline before this one: what came between the two is what was expected."""
     back = due - 8 * DAY
-    while (following := _next(leaf, back, back)) is not None and following < due:
+    while (following := _measured(leaf, back)) < due:
         back = following
     return back
 
 
-def preview(
-    schedule: Schedule, now: Instant, count: int, anchors: Mapping[str, Instant] | None = None
-) -> list[Instant]:
-    """The next ``count`` instants at which a schedule's timed leaves are due, as things stand. ``anchors`` is where
-    each of them counts from, now if it is not there."""
-    fires: list[Instant] = []
-    for leaf in triggers.timed_leaves(schedule.trigger):
-        anchor, instant = (anchors or {}).get(leaf.id, now), now
-        for _ in range(count):
-            following = _foreseen(timed(leaf.trigger), anchor, instant)
-            if following is None:
-                break
-            fires.append(instant := following)
-    return sorted(fires)[:count]
-
-
-def anchors_of(timer: Timer, schedule: Schedule) -> dict[str, Instant]:
-    """Where each timed leaf counts from: a span from the look before its next one, all else from the timer's anchor,
-    for a leaf whose repeats are used up has its anchor too."""
-    spans = {leaf.id: _span(timed(leaf.trigger)) for leaf in triggers.timed_leaves(schedule.trigger)}
-    return {
-        leaf: timer.anchor if span is None else timer.next.get(leaf, timer.anchor + span) - span
-        for leaf, span in spans.items()
-    }
-
-
-def _foreseen(leaf: TimedLeaf, anchor: Instant, after: Instant) -> Instant | None:
-    """When a leaf is due next if nothing happens that moves it."""
-    span = _span(leaf)
-    return _next(leaf, anchor, after) if span is None else anchor + ((after - anchor) // span + 1) * span
-
-
-def _span(leaf: TimedLeaf) -> Millis | None:
-    """The span that a leaf measures; None if it goes by the clock."""
-    if isinstance(leaf, ElapsedTrigger):
-        return leaf.span
-    return duration(leaf.within) if isinstance(leaf, AbsentTrigger) and leaf.within is not None else None
-
-
 def fire_event(job: Job, kind: Literal["time", "elapsed", "absent"] = "time") -> Event:
-    """The event that a prepared fire is, once it is due. It is accepted at its nominal instant."""
-    nominal = job.due_at or job.created_at
-    source = ids.event_id(kind, job.schedule, job.generation, job.leaf, nominal)
-    return Event(id=source, kind=kind, key=f"{kind}:{job.schedule}", instant=nominal, accepted_at=nominal)
+    """The event that a prepared fire is, once it is due. It is called by its nominal instant, and accepted when due."""
+    due = job.due_at if job.due_at is not None else job.created_at
+    nominal = nominal_of(job)
+    which = (job.leaf, nominal, job.index) if job.index else (job.leaf, nominal)
+    source = ids.event_id(kind, job.schedule, job.generation, *which)
+    return Event(id=source, kind=kind, key=f"{kind}:{job.schedule}", instant=nominal, accepted_at=due)
 
 
-def _fire(timer: Timer, leaf: str, nominal: Instant, index: int = 0) -> Job:
+def nominal_of(job: Job) -> Instant:
+    """The instant by which a fire is called."""
+    due = job.due_at if job.due_at is not None else job.created_at
+    return due if job.nominal_at is None else job.nominal_at
+
+
+def _fire(timer: Timer, leaf: str, nominal: Instant, due: Instant, index: int = 0) -> Job:
     job_id = ids.job_id(timer.schedule, timer.generation, f"fire:{nominal}:{leaf}:{index}")
     return Job(
         schedule=timer.schedule,
@@ -157,31 +208,20 @@ def _fire(timer: Timer, leaf: str, nominal: Instant, index: int = 0) -> Job:
         job_id=job_id,
         kind="fire",
         state="PENDING_CONSTRAINTS",
-        created_at=nominal,
-        due_at=nominal,
-        accepted_at=nominal,
+        created_at=due,
+        due_at=due,
+        nominal_at=None if nominal == due else nominal,
+        index=index,
+        accepted_at=due,
         leaf=leaf,
-        wake_at=nominal,
+        wake_at=due,
     )
 
 
-def _skip(timer: Timer, leaf: str, rule: TimeTrigger, nominal: Instant, now: Instant) -> tuple[Record, Instant | None]:
-    """Count the fires that are too old to be caught up on; the record of them, and the first one that is not."""
-    oldest, missed = now - CATCH_UP_WINDOW, 0
-    upcoming: Instant | None = nominal
-    while upcoming is not None and upcoming < oldest and missed < MOST_COUNTED:
-        upcoming, missed = _next(rule, timer.anchor, upcoming), missed + 1
-    record = _skipped(timer, leaf, (nominal, oldest), missed, now)
-    return record, _next(rule, timer.anchor, oldest - 1)
-
-
-def _skipped(timer: Timer, leaf: str, span: tuple[Instant, Instant], missed: int, now: Instant) -> Record:
-    first, until = span
-    record_id = ids.job_id(timer.schedule, timer.generation, f"skipped:{leaf}:{first}:{timer.rev}")
-    least = "at least " if missed == MOST_COUNTED else ""
-    reason = f"{least}{missed} fires from {iso(first)} to {iso(until)} were missed by more than a day and are skipped"
-    kept = now + HISTORY
-    return Record(record_id, "SKIPPED", timer.schedule, timer.generation, reason, now, count=missed, expires_at=kept)
+def _record(timer: Timer, leaf: str, missed: Skipped, now: Instant) -> Record:
+    record_id = ids.job_id(timer.schedule, timer.generation, f"skipped:{leaf}:{missed.first}:{timer.rev}")
+    place = (timer.schedule, timer.generation)
+    return Record(record_id, "SKIPPED", *place, missed.reason, now, count=missed.count, expires_at=now + HISTORY)
 
 
 def timed(leaf: LeafTrigger) -> TimedLeaf:
@@ -191,14 +231,17 @@ def timed(leaf: LeafTrigger) -> TimedLeaf:
     return leaf
 
 
-def _next(leaf: TimedLeaf, anchor: Instant, after: Instant) -> Instant | None:
-    """When a leaf is due next, strictly after ``after``; None if never again."""
-    match leaf:
-        case TimeTrigger():
-            return occurrences.next_due(leaf, anchor, after)
-        case ElapsedTrigger():
-            return after + leaf.span
-        case AbsentTrigger() if leaf.deadline is not None:
-            return windows.next_clock(leaf.deadline, leaf.place, leaf.days, after)
-        case _:
-            return after + duration(leaf.within or "")
+def next_of(leaf: TimedLeaf, schedule: Schedule, timer: Timer, name: str, after: Instant) -> Instant | None:
+    """When a leaf is due next, strictly after ``after``; None if never again in the life of its schedule."""
+    if isinstance(leaf, TimeTrigger):
+        return series(timer, schedule, name, leaf).after(after)
+    due, end = _measured(leaf, after), schedule.ends_at
+    return due if end is None or due <= end else None
+
+
+def _measured(leaf: ElapsedTrigger | AbsentTrigger, after: Instant) -> Instant:
+    if isinstance(leaf, ElapsedTrigger):
+        return after + leaf.span
+    if leaf.deadline is not None:
+        return windows.next_clock(leaf.deadline, leaf.place, leaf.days, after)
+    return after + duration(leaf.within or "")

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from chalicelib.core import emit, facts, ids, leaves, lines, triggers
+from chalicelib.core import emit, endings, facts, ids, leaves, lines, triggers
 from chalicelib.core.calendar import DAY, Instant
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import HISTORY, WAKE, Definition, Failures, Gate, Listing, Subscription, Timer, Version
@@ -65,11 +65,12 @@ def put(
     if carried and alive is not None and old is not None:
         after = replace(after, since=alive.since, pauses=alive.pauses, skips=alive.skips, wake_at=now)
         return after, [PutGate(after, gate), *plan, *_reopen(after, old, new, timer)]
-    keep_timer = mode in GATHERING_MODES and bool(triggers.timed_leaves(new.trigger))
+    rests = [] if mode in GATHERING_MODES else _rests(after, new)
+    keep_timer = bool(rests) or (mode in GATHERING_MODES and emit.first_timer(new, after, now) is not None)
     if alive is not None and old is not None:
         plan += _close(alive, old, now, keep_timer)
     # Whatever the mode, jobs may wait for an event that meets a constraint: a run-now, or what a drain lets go.
-    waking: list[Write] = [Put(row) for row in subscriptions(after, new, now) if row.leaf == WAKE]
+    waking: list[Write] = [*(Put(row) for row in subscriptions(after, new, now) if row.leaf == WAKE), *rests]
     opened = _open(after, new, now) if mode in GATHERING_MODES else waking
     return after, [PutGate(after, gate), *plan, *opened]
 
@@ -77,7 +78,7 @@ def put(
 def enable(gate: Gate, schedule: Schedule, now: Instant, by: str) -> tuple[Gate, list[Write]]:
     """A generation of its own: only what is accepted from now on counts, and no fire is caught up on (L3, T5)."""
     after = _changed(gate, "enabled", now, by, generation=next_generation(gate, now), since=now, pauses=(), skips=())
-    keep_timer = bool(triggers.timed_leaves(schedule.trigger))
+    keep_timer = emit.first_timer(schedule, after, now) is not None
     closed = _close(gate, schedule, now, keep_timer)
     plan: list[Write] = [PutGate(after, gate), *closed, *_counted(schedule), *_open(after, schedule, now)]
     return after, [*plan, *_forgiven(gate, schedule)]
@@ -100,7 +101,7 @@ def pause(
     if mode == "drain":
         # What goes on may still wait for an event that meets a constraint: the rows that wake it stay.
         index: list[Write] = [Delete(row) for row in rows if row.leaf != WAKE]
-        return after, [PutGate(after, gate), *index, *_timer_gone(gate, schedule)]
+        return after, [PutGate(after, gate), *index, *(_rests(after, schedule) or _timer_gone(gate, schedule))]
     # Rows are written only where they change: between hold and backlog, or out of a drain.
     opened: list[Write] = []
     if gate.mode == "drain":
@@ -128,7 +129,8 @@ def disable(gate: Gate, schedule: Schedule, now: Instant, by: str, mode: Mode = 
     stood_still = mode == "disabled" and any(ended is None for _, ended in gate.pauses)
     pauses, wake_at = _ended_pauses(gate, now), now if stood_still else None
     after = _changed(gate, mode, now, by, pauses=pauses, skips=(), reason="", wake_at=wake_at)
-    closed = _close(gate, schedule, now)
+    rests = _rests(after, schedule) if mode != "deleted" else []
+    closed = [*_close(gate, schedule, now, keep_timer=bool(rests)), *rests]
     if mode != "deleted":  # the generation stays, and with it what wakes a run-now
         closed = [write for write in closed if not (isinstance(write, Delete) and _wakes(write.row))]
     return after, [PutGate(after, gate), *closed]
@@ -146,10 +148,12 @@ def delete(gate: Gate, schedule: Schedule, now: Instant, by: str) -> tuple[Gate,
     return after, [*plan, Delete(Listing(gate.schedule)), *target]
 
 
-def complete(gate: Gate, now: Instant) -> tuple[Gate, list[Write]]:
-    """All fires are used up (L10): what was prepared goes on, nothing is gathered any more."""
+def complete(gate: Gate, now: Instant, schedule: Schedule | None = None) -> tuple[Gate, list[Write]]:
+    """All fires are used up, or its ttl is over (L10): what was prepared goes on, nothing is gathered any more.
+    ``schedule`` is one that events lead to, whose rows of the index go with it."""
     after = replace(gate, mode="completed", rev=gate.rev + 1, updated_at=now, mode_at=now)
-    return after, [PutGate(after, gate)]
+    rows = subscriptions(gate, schedule, gate.since) if schedule else []
+    return after, [PutGate(after, gate), *(Delete(row) for row in rows if row.leaf != WAKE)]
 
 
 def skip(gate: Gate, at: Instant, wanted: bool, now: Instant, by: str) -> tuple[Gate, list[Write]]:
@@ -225,7 +229,10 @@ def _reopen(gate: Gate, old: Schedule, new: Schedule, timer: Timer | None) -> li
     kept = {(row.event_key, row.leaf) for row in rows}
     gone = [row for row in subscriptions(gate, old, gate.since) if (row.event_key, row.leaf) not in kept]
     plan: list[Write] = [*(Put(row) for row in rows), *(Delete(row) for row in gone)]
-    return [*plan, Replace(replace(timer, version=gate.version, rev=timer.rev + 1))] if timer else plan
+    if timer is None:
+        return [*plan, *_rests(gate, new)]
+    later = replace(timer, version=gate.version, rev=timer.rev + 1)
+    return [*plan, Replace(replace(later, wake_at=emit.wakes_at(later, new)))]
 
 
 def _close(gate: Gate, schedule: Schedule, now: Instant, keep_timer: bool = False) -> list[Write]:
@@ -235,7 +242,8 @@ def _close(gate: Gate, schedule: Schedule, now: Instant, keep_timer: bool = Fals
     plan: list[Write] = [] if ids.is_of_message(gate.schedule) else [closed]
     gathers = gate.mode in GATHERING_MODES
     plan += [Delete(row) for row in subscriptions(gate, schedule, now) if gathers or row.leaf == WAKE]
-    return plan if keep_timer or not (gathers or gate.mode == "completed") else [*plan, *_timer_gone(gate, schedule)]
+    has_timer = gathers or gate.mode == "completed" or schedule.ttl is not None
+    return [*plan, *_timer_gone(gate, schedule)] if has_timer and not keep_timer else plan
 
 
 def _wakes(row: Row) -> bool:
@@ -243,9 +251,15 @@ def _wakes(row: Row) -> bool:
 
 
 def _timer_gone(gate: Gate, schedule: Schedule) -> list[Write]:
-    if not triggers.timed_leaves(schedule.trigger):
+    if not triggers.timed_leaves(schedule.trigger) and schedule.ttl is None:
         return []
     return [Delete(Timer(gate.schedule, gate.generation, gate.version, 0, {}))]
+
+
+def _rests(gate: Gate, schedule: Schedule) -> list[Write]:
+    """While it gathers nothing, its timer wakes for the end of its life alone, if that has one."""
+    timer = endings.resting(gate, schedule)
+    return [Put(timer)] if timer else []
 
 
 def _counted(schedule: Schedule) -> list[Write]:

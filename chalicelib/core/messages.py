@@ -116,7 +116,7 @@ def _passing(row: Row, timer: Timer, schedule: Schedule) -> Write:
     if not isinstance(row, Version):
         return Create(row)
     single = isinstance(schedule.trigger, TimeTrigger) and schedule.trigger.expression is None
-    only = timer.wake_at if single else None
+    only = min(timer.next.values()) if single else None
     ends = [end for end in (schedule.ends_at, only) if end is not None]
     return Put(replace(row, expires_at=min(ends) + HISTORY) if ends else row)
 

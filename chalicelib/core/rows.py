@@ -151,7 +151,7 @@ class Job:
     """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues.
 
     A fire is called by ``nominal_at`` (None: ``due_at``) and, of several events, by its ``index``; ``window_end`` is
-    when the window ends that its events are spread over.
+    when the window ends that its events are spread over, ``prepared_at`` when it was written, if that was too late.
     """
 
     schedule: str
@@ -166,6 +166,7 @@ class Job:
     nominal_at: Instant | None = None
     index: int = 0
     window_end: Instant | None = None
+    prepared_at: Instant | None = None
     leaves: Mapping[str, Progress] = field(default_factory=dict)
     met_at: Instant | None = None
     accepted_at: Instant | None = None

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from chalicelib.core import states
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
-from chalicelib.flow import complete, emit, launch, match, wake
+from chalicelib.flow import complete, emit, ending, launch, match, wake
 from chalicelib.flow.alone import each_alone
 from chalicelib.flow.check import check_job
 from chalicelib.flow.drain import drain
@@ -39,6 +39,7 @@ def attend(ports: Ports, ref: Ref) -> None:
             emit.emit_soon(ports, ref.parts[0])
             wake.all_of(ports, ref.parts[0])
         case "timer":
+            ending.end(ports, ref.parts[0])
             emit.emit_soon(ports, ref.parts[0])
 
 

@@ -26,7 +26,9 @@ def is_event(job: Job, facts: Facts, now: Instant) -> bool:
     schedule, gate = facts.schedule, facts.gate
     if gate is None or schedule is None or not check.is_prepared(job) or (job.due_at or 0) > now:
         return False
-    current = gate.generation == job.generation and gate.mode in GATHERING_MODES and job.due_at not in gate.skips
+    current = (
+        gate.generation == job.generation and gate.mode in GATHERING_MODES and emit.nominal_of(job) not in gate.skips
+    )
     return current and not triggers.is_single_time(schedule.trigger)
 
 

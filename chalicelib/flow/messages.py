@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chalicelib.core import emit, errors, ids, lifecycle, messages
+from chalicelib.core import errors, foresee, ids, lifecycle, messages
 from chalicelib.core.calendar import SECOND, Instant, iso
 from chalicelib.core.data import Carried
 from chalicelib.core.errors import SluiceError
@@ -19,8 +19,7 @@ from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Definition, Gate
 from chalicelib.core.workflows import Described
 from chalicelib.core.writes import Write
-from chalicelib.flow import data, definitions
-from chalicelib.flow import emit as emitting
+from chalicelib.flow import data, definitions, emit
 from chalicelib.flow.drain import drain
 from chalicelib.flow.facts import definition_of
 from chalicelib.ports import MOST_RACES, Page, Ports
@@ -106,7 +105,7 @@ def view(stored: Stored) -> dict[str, Any]:
     trigger = document["trigger"]
     where = {"target": stored.target} if stored.target is not None else {"workflow": schedule.workflow}
     own = {"target": None} if schedule.workflow == ids.default_workflow(gate.schedule.rpartition(".")[0]) else where
-    carried = {name: document[name] for name in Carried.model_fields if document[name] is not None}
+    carried = {name: document[name] for name in Carried.model_fields if name in document}
     return {
         "name": shown(gate.schedule),
         "kind": "message",
@@ -177,7 +176,7 @@ def _settle(ports: Ports, before: Gate | None, after: Gate, plan: list[Write], n
         and timer.wake_at is not None
         and timer.wake_at < now + ports.settings.horizon_seconds * SECOND
     ):
-        emitting.emit_soon(ports, after.schedule)
+        emit.emit_soon(ports, after.schedule)
 
 
 def _first(plan: list[Write]) -> Instant | None:
@@ -207,7 +206,5 @@ def _or_none(ports: Ports, full: str) -> Stored | None:
 def _stored(ports: Ports, gate: Gate, schedule: Schedule) -> Stored:
     full = gate.schedule
     own = ports.catalog.definition("workflow", full) if schedule.workflow == full else None
-    timer = ports.catalog.timer(full)
-    anchors = emit.anchors_of(timer, schedule) if timer else None
-    upcoming = emit.preview(schedule, ports.clock.now(), 1, anchors)
+    upcoming = foresee.preview(schedule, ports.clock.now(), 1, ports.catalog.timer(full))
     return Stored(gate, schedule, messages.target_of(own), upcoming[0] if upcoming else None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chalicelib.core import check, emit, errors, gather, lifecycle, occurrences, triggers
+from chalicelib.core import check, errors, foresee, gather, lifecycle, occurrences, triggers
 from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.leaves import TimeTrigger
@@ -33,7 +33,7 @@ def pause(ports: Ports, name: str, mode: PauseMode, by: str, stop_timeouts: bool
         if gate.mode not in ("enabled", *PAUSED_MODES):
             raise _not_running(gate, "pause")
         after, plan = lifecycle.pause(gate, schedule, mode, stop_timeouts, now, by, reason)
-        plan += _closed(ports, gate, schedule, now) if mode == "drain" else _reopened(ports, gate)
+        plan += close(ports, gate, schedule, now) if mode == "drain" else _reopened(ports, gate)
         if ports.ledger.commit(plan) is None:
             if mode == "drain":
                 drain(ports, name, gate.generation)
@@ -79,7 +79,7 @@ def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> 
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def _closed(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> list[Write]:
+def close(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> list[Write]:
     """A tombstone where events gather. What is there already and met goes on from a place of its own, with its place
     in a queue; what is unmet stays under the tombstone until it is put on record."""
     end = now + lifecycle.TOMBSTONE_LIFE
@@ -120,12 +120,15 @@ def _check_occurrence(ports: Ports, name: str, schedule: Schedule, at: Instant, 
     timer = ports.catalog.timer(name)
     anchor = timer.anchor if timer else now
     rules = [leaf.trigger for leaf in triggers.leaves(schedule.trigger) if isinstance(leaf.trigger, TimeTrigger)]
-    if at > now and any(occurrences.is_occurrence(rule, anchor, at) for rule in rules):
+    if at > now and any(occurrences.is_occurrence(rule, anchor, at) for rule in rules) and not _is_over(schedule, at):
         return
-    anchors = emit.anchors_of(timer, schedule) if timer else {}
-    upcoming = ", ".join(iso(fire) for fire in emit.preview(schedule, now, SHOWN, anchors))
+    upcoming = ", ".join(iso(fire) for fire in foresee.preview(schedule, now, SHOWN, timer))
     hint = f"the next ones are {upcoming}" if rules and upcoming else "it has no time trigger"
     raise invalid("at", "an upcoming fire of this schedule", iso(at), hint)
+
+
+def _is_over(schedule: Schedule, at: Instant) -> bool:
+    return schedule.ends_at is not None and at > schedule.ends_at
 
 
 def _stands_still(gate: Gate) -> bool:

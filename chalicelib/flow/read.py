@@ -6,9 +6,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chalicelib.core import changes, check, conditions, emit, errors, lines, progress, triggers
+from chalicelib.core import changes, check, conditions, errors, foresee, lines, progress, triggers
 from chalicelib.core.calendar import Instant, iso
-from chalicelib.core.data import Carried
 from chalicelib.core.facts import Facts
 from chalicelib.core.model import Schedule
 from chalicelib.core.rehearse import Step
@@ -32,11 +31,10 @@ def definition_view(row: Definition) -> View:
 
 
 def schedule_view(gate: Gate, schedule: Schedule) -> View:
-    document = schedule.model_dump(mode="json")
     return {
         "name": gate.schedule,
         "kind": "schedule",
-        **{name: told for name, told in document.items() if told is not None or name not in Carried.model_fields},
+        **schedule.model_dump(mode="json"),
         "state": gate.mode,
         "enabled": gate.mode == "enabled",
         "paused_because": gate.reason or None,
@@ -58,6 +56,7 @@ def job_view(job: Job) -> View:
         "reason": job.reason,
         "created_at": iso(job.created_at),
         "due_at": _iso(job.due_at),
+        "nominal_at": _iso(job.nominal_at if job.nominal_at is not None else job.due_at),
         "met_at": _iso(job.met_at),
         "wake_at": _iso(job.wake_at),
         "waits_at": job.waits_at,
@@ -88,6 +87,9 @@ def run_view(run: Run) -> View:
         "context": run.request.context_uri,
         "created_at": iso(run.created_at),
         "nominal_at": _iso(run.nominal_at),
+        "due_at": _iso(run.due_at),
+        "late": run.late,
+        "lateness_ms": _lateness(run),
         "accepted_at": _iso(run.accepted_at),
         "claimed_at": iso(run.claimed_at),
         "start_requested_at": _iso(run.start_requested_at),
@@ -189,7 +191,7 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
     present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
     waiting = [why_job(ports, job) for job in present]
     timer = ports.catalog.timer(name) if gate.mode in GATHERING_MODES else None
-    upcoming = emit.preview(schedule, ports.clock.now(), 1, emit.anchors_of(timer, schedule)) if timer else []
+    upcoming = foresee.preview(schedule, now, 1, timer) if timer else []
     if gate.mode != "enabled":
         why = _not_enabled(gate, len(waiting))
     elif waiting:
@@ -285,6 +287,12 @@ def _wakes(job: Job, known: Facts, verdict: triggers.Verdict | None, until: Inst
         what = "its timeout" if until == deadline else "its time"
         ways.append(f"{what} at {iso(until)}")
     return ", or ".join(ways) or "the next look"
+
+
+def _lateness(run: Run) -> int | None:
+    """How much later than it was due a fire was started (T4); None for what no clock has started, or not yet."""
+    due = run.due_at if run.due_at is not None else run.nominal_at
+    return None if due is None or run.start_requested_at is None else run.start_requested_at - due
 
 
 def _iso(instant: Instant | None) -> str | None:

@@ -135,16 +135,22 @@ def schedule_versions(ns: str, app: str, name: str) -> dict[str, Any]:
 @route(routes, "GET", ONE + "/preview", query=("count",))
 def preview(ns: str, app: str, name: str) -> dict[str, Any]:
     """List the next fires of a schedule's time triggers; of a disabled one, those it would have if enabled now."""
-    from chalicelib.core import emit
+    from chalicelib.core import foresee, triggers
     from chalicelib.core.calendar import iso
     from chalicelib.flow.schedules import existing
 
     count = number(routes.current_request, "count", 10, MOST_FIRES)
     _, schedule = existing(ports(), f"{ns}.{app}.{name}")
     timer = ports().catalog.timer(f"{ns}.{app}.{name}")
-    anchors = emit.anchors_of(timer, schedule) if timer else None
-    fires = emit.preview(schedule, ports().clock.now(), count, anchors)
-    return {"items": [iso(fire) for fire in fires if fire <= LAST_DAY], "next_cursor": None}
+    fires = foresee.fires(schedule, ports().clock.now(), count, timer, f"{ns}.{app}.{name}")
+    shown = [fire for fire in fires if fire.due <= LAST_DAY]
+    return {
+        "items": [iso(fire.nominal) for fire in shown],
+        "due": [iso(fire.due) for fire in shown],
+        "fires_per_day": foresee.per_day(schedule),
+        "description": triggers.describe(schedule.trigger),
+        "next_cursor": None,
+    }
 
 
 def shown(ns: str, app: str, name: str, status: int = 200) -> Response:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from chalicelib.core import emit
+from chalicelib.core import foresee
 from chalicelib.core.calendar import HOUR, MINUTE
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.model import NewSchedule
@@ -225,7 +225,7 @@ def test_l10_an_interval_with_repeats_fires_so_often_is_completed_and_begins_ane
 def test_l11_a_preview_lists_what_will_fire_and_that_is_what_fires(world: World) -> None:
     world.deploy(flights({"tick": at("*/20 * * * *", "notify")}))
     _, schedule = schedules.existing(world.ports, full("tick"))
-    foreseen = emit.preview(schedule, world.clock.now(), 3)
+    foreseen = foresee.preview(schedule, world.clock.now(), 3)
     doze(world, "20m")
     doze(world, "20m")
     doze(world, "20m")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chalicelib.core import emit, windows
+from chalicelib.core import emit, foresee, windows
 from chalicelib.core.calendar import DAY, HOUR, MINUTE, Instant, parse_instant
 from chalicelib.core.leaves import TimedLeaf
 from chalicelib.core.rows import Timer
@@ -221,5 +221,5 @@ def test_t13_setting_one_leaf_again_leaves_the_others_as_they_are() -> None:
 
 def test_l11_a_preview_shows_when_spans_and_deadlines_are_due_as_things_stand() -> None:
     made = schedule(all_of(ELAPSED, BY_SIX))
-    assert emit.preview(made, NOON, 4) == [NOON + hours * HOUR for hours in (4, 8, 12, 16)]
-    assert emit.preview(schedule(BY_SIX), NOON, 2) == [SIX, SIX + DAY]
+    assert foresee.preview(made, NOON, 4) == [NOON + hours * HOUR for hours in (4, 8, 12, 16)]
+    assert foresee.preview(schedule(BY_SIX), NOON, 2) == [SIX, SIX + DAY]

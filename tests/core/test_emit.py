@@ -8,7 +8,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chalicelib.core import emit
+from chalicelib.core import emit, foresee
 from chalicelib.core.calendar import DAY, HOUR, MINUTE, SECOND, Instant, iso, parse_instant
 from chalicelib.core.rows import Timer
 from tests.core.builders import NAME, NOON, PARTITION, TICK, all_of, any_of, brief, gate, schedule, thorough
@@ -161,19 +161,19 @@ def test_e1_whenever_the_emitter_looks_its_windows_tile_time(expression: str, ga
 
 def test_l11_the_next_fires_of_all_time_leaves_are_shown_together_in_order() -> None:
     made = schedule(any_of(HOURLY, {"type": "time", "expression": "@every 40m"}))
-    assert [iso(at)[11:16] for at in emit.preview(made, NOON, 5)] == ["12:40", "13:00", "13:20", "14:00", "14:00"]
-    assert emit.preview(schedule(), NOON, 5) == []
+    assert [iso(at)[11:16] for at in foresee.preview(made, NOON, 5)] == ["12:40", "13:00", "13:20", "14:00", "14:00"]
+    assert foresee.preview(schedule(), NOON, 5) == []
 
 
 def test_l11_a_preview_counts_intervals_from_where_the_timer_does() -> None:
     made = schedule({"type": "time", "expression": "@every 1h"})
-    anchor = parse_instant("2026-03-02T11:50:00Z")
-    assert [iso(at)[11:16] for at in emit.preview(made, NOON, 2, {"0": anchor})] == ["12:50", "13:50"]
+    anchored = timer({"type": "time", "expression": "@every 1h"}, parse_instant("2026-03-02T11:50:00Z"))
+    assert [iso(at)[11:16] for at in foresee.preview(made, NOON, 2, anchored)] == ["12:50", "13:50"]
 
 
 @given(st.integers(0, 40), st.sampled_from([HOURLY, TICK]))
 @brief
 def test_l11_a_preview_is_what_will_be_emitted(count: int, document: dict[str, Any]) -> None:
-    shown = emit.preview(schedule(document), NOON, count, {"0": NOON})
+    shown = foresee.preview(schedule(document), NOON, count)
     emitted = due(document, NOON, horizon=NOON + 2 * DAY).fires
     assert shown == [fire.due_at for fire in emitted][:count]

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from chalicelib.core import calendar, emit, errors
+from chalicelib.core import calendar, emit, errors, foresee
 from chalicelib.core.calendar import DAY, HOUR, SECOND, Instant
 from chalicelib.core.rows import Timer
 from tests.core.builders import NOON, TICK, any_of, brief, gate, schedule
@@ -98,5 +98,5 @@ def test_t5_of_repeats_some_are_skipped_and_some_made_up_for() -> None:
 
 
 def test_l11_a_preview_ends_with_the_last_fire() -> None:
-    assert len(emit.preview(schedule(FOUR), NOON, 10)) == 4
-    assert emit.preview(schedule(FOUR), NOON + 10 * SECOND, 10, {"0": NOON}) == [NOON + 12 * SECOND]
+    assert len(foresee.preview(schedule(FOUR), NOON, 10)) == 4
+    assert foresee.preview(schedule(FOUR), NOON + 10 * SECOND, 10, timer(FOUR)) == [NOON + 12 * SECOND]

@@ -1,0 +1,88 @@
+"""ending: a schedule whose life is over gathers no more, and is removed when its last job and run have ended (L10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chalicelib.core import endings, ids, lifecycle, lines, triggers
+from chalicelib.core.calendar import Instant
+from chalicelib.core.model import Schedule
+from chalicelib.core.rows import Gate, Timer
+from chalicelib.core.writes import Replace, Write
+from chalicelib.flow.drain import drain
+from chalicelib.flow.facts import definition_of
+from chalicelib.flow.pauses import close
+from chalicelib.ports import Ports
+
+AT_ONCE = 10
+
+
+def end(ports: Ports, schedule: str) -> str | None:
+    """Do what the end of a schedule's life asks for, if it has come. Returns what was done, in a word.
+
+    A lost race is left to the next look: the timer keeps its place in the wake index until its schedule is gone.
+    """
+    timer, gate, now = ports.catalog.timer(schedule), ports.catalog.gate(schedule), ports.clock.now()
+    definition = definition_of(ports, gate)
+    if timer is None or gate is None or definition is None or gate.generation != timer.generation:
+        return None
+    if timer.wake_at is None or timer.wake_at > now:
+        return None
+    match endings.decide(gate, timer, definition, now):
+        case "complete":
+            return _complete(ports, gate, timer, definition, now)
+        case "remove" if not _is_idle(ports, gate, definition):
+            return "waits" if ports.ledger.commit([Replace(endings.look_again(timer, gate, now))]) is None else None
+        case "remove" | "delete":
+            return _delete(ports, gate, definition, now)
+        case _:
+            return None
+
+
+def _complete(ports: Ports, gate: Gate, timer: Timer, schedule: Schedule, now: Instant) -> str | None:
+    """What gathers is let go if its trigger is met, else put on record; the index no longer leads here."""
+    _, plan = lifecycle.complete(gate, now, schedule)
+    closed: list[Write] = [] if triggers.is_single_time(schedule.trigger) else close(ports, gate, schedule, now)
+    later = replace(endings.completed(timer, schedule, now), rev=timer.rev + 1)
+    # The life is over: whatever is left of it now is removed as soon as it has ended.
+    later = replace(later, wake_at=now + endings.SOONEST_LOOK)
+    if ports.ledger.commit([*plan, *closed, Replace(later)]) is not None:
+        return None
+    if closed:
+        drain(ports, gate.schedule, gate.generation)
+    if _is_idle(ports, gate, schedule):
+        after = ports.catalog.gate(gate.schedule)
+        return _delete(ports, after, schedule, now) if after is not None and after.mode == "completed" else None
+    return "completed"
+
+
+def _delete(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> str | None:
+    _, plan = lifecycle.delete(gate, schedule, now, endings.BY)
+    if ports.ledger.commit(plan) is not None:
+        return None
+    drain(ports, gate.schedule, gate.generation)
+    return "deleted"
+
+
+def _is_idle(ports: Ports, gate: Gate, schedule: Schedule) -> bool:
+    """Whether nothing is left of a generation. Jobs are read before and after the runs: a job becomes a run, and a run
+    leaves a retry, in one transaction, so what moves on meanwhile is seen on one side or the other."""
+    return not (_has_jobs(ports, gate) or _has_runs(ports, gate, schedule) or _has_jobs(ports, gate))
+
+
+def _has_jobs(ports: Ports, gate: Gate) -> bool:
+    cursor: str | None = None
+    while True:
+        page = ports.jobs.jobs(gate.schedule, gate.generation, AT_ONCE, cursor)
+        if any(not job.closed or job.job_id for job in page.items):
+            return True
+        if page.cursor is None:
+            return False
+        cursor = page.cursor
+
+
+def _has_runs(ports: Ports, gate: Gate, schedule: Schedule) -> bool:
+    """Whether a run of this generation lives. Of a crowd that is not remembered one by one, one may be among them."""
+    line = ports.jobs.line(lines.workflow_line(schedule.workflow))
+    own = f"{gate.schedule}.{ids.base36(gate.generation)}."
+    return line.active > len(line.starts) or any(holder.startswith(own) for holder in line.starts)
