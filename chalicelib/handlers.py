@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from chalicelib.core.calendar import SECOND, parse_instant
+from chalicelib.core.sweep import Ref
 from chalicelib.log import logger
 from chalicelib.wiring import ports
 
-# A hint that comes this much too early is waited for; one that comes earlier still is sent on its way again.
-MOST_WAIT = 3 * SECOND
+# A hint that comes this much earlier than it was to come is waited for; any other is sent on its way again.
+MOST_WAIT = 2 * SECOND
 
 
 def tick() -> dict[str, int]:
@@ -41,21 +42,27 @@ def objects(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def hints(event: dict[str, Any]) -> dict[str, Any]:
-    """Hints out of SQS. Nothing is acted on before it is due: the last fraction is waited out here."""
-    from chalicelib.aws.queues import decode
-    from chalicelib.flow.attend import attend_all
+    """Hints out of SQS. Nothing is acted on before it is due: the last fraction is waited out here. What is due at one
+    instant is attended to together, whichever messages name it; a message fails if something that it names does."""
+    from chalicelib.aws.queues import decode, head_start
+    from chalicelib.flow.attend import attend_together
 
-    def each(body: str) -> None:
+    named: dict[int, dict[Ref, list[str]]] = {}
+
+    def sort(body: str, message_id: str) -> None:
         refs, due = decode(body)
         now = ports().clock.now()
-        if due - now > MOST_WAIT:
+        if due - now > head_start(len(refs)) + MOST_WAIT:
             ports().hints.send(refs, due, now)
             return
-        if due > now:
-            ports().clock.wait_until(due)
-        attend_all(ports(), refs)
+        for ref in refs:
+            named.setdefault(due, {}).setdefault(ref, []).append(message_id)
 
-    return _one_by_one(event, each)
+    failed = _failures(event, sort)
+    for due, messages in sorted(named.items(), key=lambda group: group[0]):
+        for ref in attend_together(ports(), tuple(messages), due):
+            failed += [message for message in messages[ref] if message not in failed]
+    return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}
 
 
 def run_state(event: dict[str, Any]) -> str:
@@ -92,11 +99,17 @@ def _one_by_one(event: dict[str, Any], each: Callable[[str], None]) -> dict[str,
 
     https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting
     """
-    failed: list[dict[str, str]] = []
+    failed = _failures(event, lambda body, _: each(body))
+    return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}
+
+
+def _failures(event: dict[str, Any], each: Callable[[str, str], None]) -> list[str]:
+    """Handle each message by itself; the ids of those that failed."""
+    failed: list[str] = []
     for record in event["Records"]:
         try:
-            each(record["body"])
+            each(record["body"], record["messageId"])
         except Exception:  # whatever it is, its neighbours go on and the queue brings it back
             logger.exception("message failed", extra={"message_id": record["messageId"]})
-            failed.append({"itemIdentifier": record["messageId"]})
-    return {"batchItemFailures": failed}
+            failed.append(record["messageId"])
+    return failed

@@ -8,7 +8,8 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.complete import News
-from chalicelib.core.launch import Answer
+from chalicelib.core.dead_letters import DeadLetter
+from chalicelib.core.launch import Answer, Never, NoAnswer
 from chalicelib.core.lines import LineState, Waiter
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import (
@@ -27,11 +28,13 @@ from chalicelib.core.rows import (
     Version,
 )
 from chalicelib.core.sweep import Ref
-from chalicelib.core.writes import Put, Refused, Write
+from chalicelib.core.writes import Delete, Put, Refused, Write
 from chalicelib.settings import Settings
 
 T = TypeVar("T")
-Kind = Literal["namespace", "app", "workflow", "dataset"]
+# A row that is wanted soon: its kind (gate, timer, version, workflow, job, run, record), and what names it.
+Want = tuple[str | int, ...]
+Kind = Literal["namespace", "app", "workflow", "dataset", "policy"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +59,9 @@ class Ledger(Protocol):
 
     def put_all(self, writes: Sequence[Put]) -> None:
         """Put rows that are harmless to repeat, in batches, in no order."""
+
+    def delete_all(self, writes: Sequence[Delete]) -> None:
+        """Delete rows whatever they hold by now, in batches, in no order."""
 
 
 class Catalog(Protocol):
@@ -134,6 +140,12 @@ class RunTable(Protocol):
     def records(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Record]:
         """Records, newest first: ``scope`` is ``schedule`` or ``day``."""
 
+    def dead_letters(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[DeadLetter]:
+        """Dead letters, newest first: ``scope`` is ``schedule`` or ``namespace``."""
+
+    def dead_letter(self, run_id: str) -> DeadLetter | None:
+        """That of the latest attempt to deliver this event."""
+
 
 class Wakes(Protocol):
     def overdue(self, table: Literal["catalog", "jobs", "runs"], until: Instant, limit: int) -> tuple[Ref, ...]:
@@ -166,6 +178,9 @@ class Target(Protocol):
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         """Ask for a start, repeatably: the same attempt again is the same start. Never raises for a refusal."""
 
+    def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
+        """The same for many, in the target's own batches: an answer to each, in the order given."""
+
     def ask(self, run: Run) -> News | None:
         """The state of a run as the target tells it: None while it has not begun, FAILED if it knows it no more."""
 
@@ -177,6 +192,9 @@ class Target(Protocol):
 
 class Targets(Protocol):
     def of(self, kind: str) -> Target: ...
+
+    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
+        """Ask a function or a web address and wait: what it says, or why it says nothing (C15)."""
 
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         """The name of an EMR job run: our run id and attempt, if it is one of ours."""
@@ -203,6 +221,11 @@ class Payloads(Protocol):
         """Write what a schedule carries and is too large to stand with it. Refused where the bucket does not let us."""
 
 
+class Ahead(Protocol):
+    def read(self, ports: Ports, wanted: Sequence[Want]) -> Ports:
+        """The same ports, knowing these rows as they are at this moment: read strongly, a hundred to a call."""
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything that a flow may reach for."""
@@ -218,6 +241,7 @@ class Ports:
     payloads: Payloads
     lake: Lake
     settings: Settings
+    ahead: Ahead
 
 
 # Losing this many races in a row for one row means that something else is wrong.

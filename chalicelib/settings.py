@@ -31,6 +31,8 @@ class Settings:
     inline_events: int = 200
     # Whether a deployment that does not say so changes schedules (L8).
     update_schedules: bool = True
+    # Whether callbacks may go to private addresses and by plain http: on a laptop alone, where the cloud is inside.
+    http_allow_private: bool = False
 
     @property
     def start_spacing(self) -> int:
@@ -46,7 +48,8 @@ class Settings:
             "start_burst": int,
             "horizon_seconds": int,
             "inline_events": int,
-            "update_schedules": _true_or_false,
+            "update_schedules": _switch("SLUICE_UPDATE_SCHEDULES"),
+            "http_allow_private": _switch("SLUICE_HTTP_ALLOW_PRIVATE"),
         }
         tuned: dict[str, Any] = {
             name: cast(env[key]) for name, cast in optional.items() if (key := f"SLUICE_{name.upper()}") in env
@@ -68,8 +71,12 @@ class Settings:
         )
 
 
-def _true_or_false(text: str) -> bool:
-    """SLUICE_UPDATE_SCHEDULES. A word that is neither is refused: protected schedules must not hang on a guess."""
-    if text not in ("true", "false"):
-        raise RuntimeError(f"expected true or false in SLUICE_UPDATE_SCHEDULES, got {text!r}")
-    return text == "true"
+def _switch(name: str) -> Callable[[str], bool]:
+    """A word that is neither is refused: protected schedules and networks must not hang on a guess."""
+
+    def read(text: str) -> bool:
+        if text not in ("true", "false"):
+            raise RuntimeError(f"expected true or false in {name}, got {text!r}")
+        return text == "true"
+
+    return read

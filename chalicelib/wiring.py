@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.calendar import Instant
+from chalicelib.core.launch import Never, NoAnswer
 from chalicelib.ports import Ports, Target
 from chalicelib.settings import Settings
 
 if TYPE_CHECKING:
+    from chalicelib.aws.targets.callback import HttpTarget
     from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
-    from chalicelib.aws.targets.sqs import SqsTarget
+    from chalicelib.aws.targets.function import LambdaTarget
+
+
+KINDS = ("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus")
 
 
 class SystemClock:
@@ -30,17 +36,21 @@ class AwsTargets:
         self._settings = settings
 
     def of(self, kind: str) -> Target:
-        if kind == "emr_serverless":
-            return self._emr
-        if kind == "sqs":
-            return self._sqs
-        raise ValueError(f"expected a target of type emr_serverless or sqs, got {kind!r}")
+        made: Target | None = getattr(self, f"_{kind}", None) if kind in KINDS else None
+        if made is None:
+            raise ValueError(f"expected a target of type {', '.join(KINDS)}, got {kind!r}")
+        return made
+
+    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
+        if target["type"] == "lambda":
+            return self._lambda.probe(str(target["function"]), question)
+        return self._http.probe(target, question)
 
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
-        return self._emr.run_name(application_id, job_run_id)
+        return self._emr_serverless.run_name(application_id, job_run_id)
 
     @cached_property
-    def _emr(self) -> EmrServerlessTarget:
+    def _emr_serverless(self) -> EmrServerlessTarget:
         from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 
         settings = self._settings
@@ -49,10 +59,39 @@ class AwsTargets:
         return EmrServerlessTarget(emr, settings.emr_application_id, settings.emr_job_role_arn, settings.control_bucket)
 
     @cached_property
-    def _sqs(self) -> SqsTarget:
+    def _sqs(self) -> Target:
         from chalicelib.aws.targets.sqs import SqsTarget
 
         return SqsTarget(client("sqs"))
+
+    @cached_property
+    def _sns(self) -> Target:
+        from chalicelib.aws.targets.sns import SnsTarget
+
+        return SnsTarget(client("sns"))
+
+    @cached_property
+    def _event_bus(self) -> Target:
+        from chalicelib.aws.targets.event_bus import EventBusTarget
+
+        return EventBusTarget(client("events"))
+
+    @cached_property
+    def _lambda(self) -> LambdaTarget:
+        from chalicelib.aws.targets.function import LambdaTarget
+
+        # Whether a function is called again is decided by the schedule's policy: here one attempt is one answer.
+        return LambdaTarget(client("lambda", retries={"total_max_attempts": 1}, read_timeout=30))
+
+    @cached_property
+    def _http(self) -> HttpTarget:
+        from chalicelib.aws.targets.callback import HttpTarget
+        from chalicelib.aws.targets.safe_http import SafeHttp
+        from chalicelib.aws.targets.secrets import Secrets
+
+        now = SystemClock().now
+        secrets = Secrets(lambda: client("ssm"), lambda: client("secretsmanager"), now)
+        return HttpTarget(SafeHttp(self._settings.http_allow_private), secrets, now)
 
 
 def client(service: str, **options: Any) -> Any:
@@ -66,6 +105,7 @@ def client(service: str, **options: Any) -> Any:
 @cache
 def ports() -> Ports:
     """The ports of this process, from its environment."""
+    from chalicelib.aws.ahead import DynamoAhead
     from chalicelib.aws.catalog import DynamoCatalog
     from chalicelib.aws.jobs import DynamoJobs
     from chalicelib.aws.lake import S3Lake
@@ -88,4 +128,5 @@ def ports() -> Ports:
         payloads=S3Payloads(client("s3"), settings.control_bucket),
         lake=S3Lake(client("s3")),
         settings=settings,
+        ahead=DynamoAhead(dynamo),
     )

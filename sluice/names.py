@@ -25,10 +25,11 @@ class Kind:
 NAMESPACE = Kind("namespace", "namespaces", ("namespace",))
 APP = Kind("app", "apps", ("namespace", "app"))
 DATASET = Kind("dataset", "datasets", ("namespace", "dataset"))
+POLICY = Kind("policy", "policies", ("namespace", "policy"))
 WORKFLOW = Kind("workflow", "workflows", ("namespace", "app", "workflow"))
 SCHEDULE = Kind("schedule", "schedules", ("namespace", "app", "schedule"))
 MESSAGE = Kind("message", "messages", ("namespace", "app", "message"))
-KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET, MESSAGE)
+KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET, POLICY, MESSAGE)
 
 
 def kind_of(word: str) -> Kind:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import heapq
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 from unittest.mock import patch
@@ -28,6 +28,7 @@ from chalicelib.aws.table import Dynamo
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.aws.targets.sqs import SqsTarget
 from chalicelib.core.calendar import MINUTE, iso, parse_instant
+from chalicelib.core.launch import Never, NoAnswer
 from chalicelib.core.model import App
 from chalicelib.flow import definitions, deploy
 from chalicelib.ports import Ports, Target
@@ -48,6 +49,9 @@ class Targets:
 
     def of(self, kind: str) -> Target:
         return self._by_kind[kind]
+
+    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
+        raise NotImplementedError("no path that is measured has a probe")
 
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         return self._emr.run_name(application_id, job_run_id)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from chalicelib.aws import items, keys
+from chalicelib.aws.keys import Key
 from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import (
@@ -21,21 +20,33 @@ from chalicelib.core.rows import (
 )
 from chalicelib.ports import Kind, Page
 
+MOST_VERSIONS = 20_000  # kept in memory, a kilobyte or two each
+
 
 class DynamoCatalog:
-    def __init__(self, dynamo: Dynamo) -> None:
+    def __init__(self, dynamo: Dynamo, versions: dict[Key, Version] | None = None) -> None:
         self._dynamo = dynamo
         # A version never changes once written, so what was read once holds for the life of the process.
-        self._version = lru_cache(maxsize=2048)(self._read_version)
+        self._versions: dict[Key, Version] = {} if versions is None else versions
+
+    def over(self, dynamo: Dynamo) -> DynamoCatalog:
+        """The same catalog over another hold on DynamoDB; what is known for good is shared."""
+        return DynamoCatalog(dynamo, self._versions)
+
+    def knows(self, key: Key) -> bool:
+        return key in self._versions
 
     def gate(self, schedule: str) -> Gate | None:
         return self._dynamo.get(keys.gate(schedule), Gate)
 
     def version(self, schedule: str, version: int) -> Version | None:
-        try:
-            return self._version(schedule, version)
-        except LookupError:
-            return None
+        key = keys.version(schedule, version)
+        found = self._versions.get(key) or self._dynamo.get(key, Version)
+        if found is not None:
+            if len(self._versions) >= MOST_VERSIONS:
+                self._versions.clear()
+            self._versions[key] = found
+        return found
 
     def versions(self, schedule: str) -> tuple[Version, ...]:
         condition = "pk = :pk AND begins_with(sk, :sk)"
@@ -112,9 +123,3 @@ class DynamoCatalog:
         start = decode_cursor(cursor)
         found, more = self._dynamo.query("catalog", condition, values, limit=limit, start=start)
         return Page(tuple(found), encode_cursor(more))
-
-    def _read_version(self, schedule: str, version: int) -> Version:
-        found = self._dynamo.get(keys.version(schedule, version), Version)
-        if found is None:
-            raise LookupError(schedule)  # an error, so that the cache does not keep the absence
-        return found

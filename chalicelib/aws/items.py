@@ -15,6 +15,7 @@ from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 from chalicelib.aws import keys
 from chalicelib.core import ids
 from chalicelib.core.calendar import Instant, iso, parse_instant
+from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.progress import Progress
 from chalicelib.core.rows import Event, Record, Run, StartRequest
 from chalicelib.core.writes import Row
@@ -52,7 +53,7 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
     expires_at = getattr(row, "expires_at", None)
     if expires_at is not None:
         plain["ttl"] = expires_at // 1000
-    if isinstance(row, Run | Record):
+    if isinstance(row, Run | Record | DeadLetter):
         plain |= _history(row, history_shards)
     return {name: value(content) for name, content in plain.items()}
 
@@ -63,7 +64,7 @@ def from_item(kind: type[R], item: Item) -> R:
     return kind(**plain)
 
 
-def _history(row: Run | Record, shards: int) -> dict[str, str]:
+def _history(row: Run | Record | DeadLetter, shards: int) -> dict[str, str]:
     """The keys of the history indexes. They never change once written, so later writes cost the indexes nothing."""
     namespace = row.schedule.partition(".")[0]
     if isinstance(row, Record):
@@ -71,6 +72,10 @@ def _history(row: Run | Record, shards: int) -> dict[str, str]:
         day = f"RECORD#{namespace}#{iso(row.recorded_at)[:10]}#{ids.shard(row.id, shards)}"
         return {"schedule_key": f"RECORD#{row.schedule}", "day_key": day, "at": at}
     part = ids.shard(row.run_id, shards)
+    if isinstance(row, DeadLetter):
+        # All of a namespace in one list: they are few, and the oldest wants to be seen as much as the newest.
+        at = f"{iso(row.failed_at)}#{row.run_id}#{row.attempt:03d}"
+        return {"schedule_key": f"DEAD#{row.schedule}", "day_key": f"DEAD#{namespace}#{part}", "at": at}
     return {
         "wf_key": f"{row.workflow}#{part}",
         "schedule_key": row.schedule,

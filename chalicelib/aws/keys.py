@@ -17,12 +17,14 @@
 | catalog | OBJECTS#<ns.ds>#<part>  | OBJECT#<digest of key>   | SizedObject     | get; 256 parts share the load  |
 | jobs    | <schedule>@<generation> | PENDING[#<v>/<v>]        | Job (gathering) | get                            |
 | jobs    | <schedule>@<generation> | FIRE# JOB# RETRY# RUNNOW# | Job            | get; query to list and drain   |
+| jobs    | <schedule>@<generation> | REDRIVE#<run id>#<n>     | Job             | the same                       |
 | jobs    | <schedule>@<generation> | ABSENT#<leaf>            | Seen            | get, when its leaf is due      |
 | jobs    | EVENT#<event id>        | EVENT                    | Posted          | get                            |
 | jobs    | <schedule>@<generation> | EVT#<event id>           | Marker          | local index `events` by job id |
 | jobs    | LINE#<line>             | STATE                    | LineState       | get                            |
 | jobs    | LINE#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
 | runs    | RUN#<run id>            | A#<attempt>, RECORD      | Run, Record     | get, query                     |
+| runs    | RUN#<run id>            | DEAD#<attempt>           | DeadLetter      | query; list by `by_day`        |
 | runs    | TARGET#<target's id>    | POINTER                  | Pointer         | get                            |
 
 Indexes: `wake` (wake_shard, wake_at) on each table, sparse; on runs also by_workflow, by_schedule, by_day (.., at).
@@ -34,6 +36,7 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from chalicelib.core import ids
+from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.lines import Waiter
 from chalicelib.core.rows import (
     GATHERING,
@@ -110,6 +113,8 @@ def key_of(row: Row) -> Key:
             return record(row.id)
         case Pointer():
             return pointer(row.target_id)
+        case DeadLetter():
+            return Key("runs", f"RUN#{row.run_id}", f"DEAD#{row.attempt:03d}")
 
 
 def definition(kind: str, name: str) -> Key:

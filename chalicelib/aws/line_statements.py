@@ -11,41 +11,22 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chalicelib.aws import items, keys
-from chalicelib.aws.keys import Key
+from chalicelib.aws.pace_statements import hold_back, quicken, take_pace
+from chalicelib.aws.updates import NOBODY, Built, Shards, update
 from chalicelib.core import lines
 from chalicelib.core.lines import Ask, LineState, Log, Slots
 from chalicelib.core.writes import (
     Begin,
     CountRates,
     GiveBack,
+    HoldBack,
     JoinLine,
     LeaseLine,
     LeaveLine,
+    Quicken,
     SettleLine,
     TakePermit,
 )
-
-NOBODY = "(attribute_not_exists(waiters) OR waiters = :zero)"
-
-Built = tuple[str, Key, dict[str, Any]]
-
-
-@dataclass(frozen=True, slots=True)
-class Shards:
-    wake: int
-    history: int
-
-
-def condition(expected: str | None, values: dict[str, Any]) -> dict[str, Any]:
-    """The condition of a statement and the values that it and its expression name."""
-    arguments: dict[str, Any] = {"ConditionExpression": expected} if expected else {}
-    if values:
-        arguments["ExpressionAttributeValues"] = {f":{name}": items.value(plain) for name, plain in values.items()}
-    return arguments
-
-
-def update(key: Key, expression: str, expected: str | None, **values: Any) -> Built:
-    return "Update", key, {"UpdateExpression": expression} | condition(expected, values)
 
 
 @dataclass
@@ -112,7 +93,7 @@ def _take_permit(write: TakePermit, _: Shards) -> Built:
         case Log():
             _enter_log(made, write, write.ask)
         case _:
-            return _take_pace(write)
+            return take_pace(write)
     if write.from_queue:
         made.sets.append("waiters = waiters - :one")
         made.values["one"] = 1
@@ -166,25 +147,6 @@ def _begin(write: Begin, _: Shards) -> Built:
     return made.built(write.ask.line)
 
 
-def _take_pace(write: TakePermit) -> Built:
-    ask, head = write.ask, write.read.head
-    if isinstance(ask, Slots | Log):
-        raise TypeError("expected a pace")
-    key, leaving = keys.line(ask.line), ", waiters = waiters - :one" if write.from_queue else ""
-    # Two forms of max(head, now) + spacing, for an update expression knows no max.
-    behind = head <= write.now
-    base = ":now" if behind else "head"
-    free = "(attribute_not_exists(head) OR head <= :now)" if behind else "head > :now AND head <= :latest"
-    values = {"now": write.now, "spacing": ask.spacing}
-    if not behind:
-        values["latest"] = write.now + ask.slack
-    if write.from_queue:
-        values["one"] = 1
-    else:
-        free, values["zero"] = f"{free} AND {NOBODY}", 0
-    return update(key, f"SET head = {base} + :spacing{leaving}", free, **values)
-
-
 def _join(write: JoinLine, shards: Shards) -> Built:
     key = keys.line(write.ask.line)
     wake = items.wake(write.wake_at, key.pk, shards.wake)
@@ -192,6 +154,8 @@ def _join(write: JoinLine, shards: Shards) -> Built:
         "SET waiters = if_not_exists(waiters, :zero) + :one, wake_shard = :shard, wake_at = if_not_exists(wake_at, :at)"
     )
     values: dict[str, Any] = {"zero": 0, "one": 1, "shard": wake["wake_shard"], "at": wake["wake_at"]}
+    if write.behind:
+        return update(key, expression, None, **values)
     expected, bound = _no_permit(write.ask, write)
     return update(key, expression, f"{expected} OR waiters > :zero", **values, **bound)
 
@@ -277,5 +241,7 @@ BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     LeaveLine: _leave,
     GiveBack: _give_back,
     LeaseLine: _lease_line,
+    HoldBack: hold_back,
+    Quicken: quicken,
     SettleLine: _settle_line,
 }

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
 from chalicelib.core.calendar import SECOND, Instant
@@ -11,11 +11,14 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.sweep import Ref, RefKind
 from chalicelib.ports import LONGEST_DELAY
 
-MOST_REFS = 50  # per message: well below SQS's 256 KB, and as many as one Lambda gets through in time
-MOST_MESSAGES = 10  # SQS's batch
+MOST_REFS = 50  # per message: as many as one Lambda gets through one by one
+# So many for one instant are a crowd: prepared together before it comes, a thousand and more to an invocation.
+CROWD, CROWD_REFS = 500, 500
+MOST_MESSAGES, MOST_BYTES = 10, 240_000  # SQS's batch, all of its messages together (256 KB with what else is in it)
 # A message must come before its instant, for nothing can be done in time after it: SQS counts whole seconds, and an
 # idle queue is looked at once a second. The receiver waits out the rest.
 HEAD_START = SECOND
+CROWD_HEAD_START = 10 * SECOND
 
 
 class SqsHints:
@@ -24,14 +27,31 @@ class SqsHints:
         self._queue_url = queue_url
 
     def send(self, refs: Sequence[Ref], due: Instant, now: Instant) -> None:
-        delay = max(0, min(due - now - HEAD_START, LONGEST_DELAY)) // SECOND
-        parts = [refs[start : start + MOST_REFS] for start in range(0, len(refs), MOST_REFS)]
-        for start in range(0, len(parts), MOST_MESSAGES):
+        size = CROWD_REFS if len(refs) >= CROWD else MOST_REFS
+        delay = max(0, min(due - now - head_start(len(refs)), LONGEST_DELAY)) // SECOND
+        bodies = [encode(refs[start : start + size], due) for start in range(0, len(refs), size)]
+        for batch in _batches(bodies):
             entries = [
-                {"Id": str(index), "MessageBody": encode(part, due), "DelaySeconds": delay}
-                for index, part in enumerate(parts[start : start + MOST_MESSAGES])
+                {"Id": str(index), "MessageBody": body, "DelaySeconds": delay} for index, body in enumerate(batch)
             ]
             self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+
+
+def head_start(count: int) -> int:
+    """How long before its instant a hint about so many is to arrive, in ms: a crowd takes a while to prepare."""
+    return HEAD_START if count < CROWD else CROWD_HEAD_START
+
+
+def _batches(bodies: Sequence[str]) -> Iterator[list[str]]:
+    """As many messages to a call as SQS takes."""
+    batch: list[str] = []
+    for body in bodies:
+        if batch and (len(batch) == MOST_MESSAGES or sum(map(len, batch)) + len(body) > MOST_BYTES):
+            yield batch
+            batch = []
+        batch.append(body)
+    if batch:
+        yield batch
 
 
 def encode(refs: Sequence[Ref], due: Instant) -> str:

@@ -12,6 +12,7 @@ from chalicelib.aws import items, keys
 from chalicelib.aws.keys import Key, TableName
 from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
 from chalicelib.core.calendar import Instant, iso, parse_instant
+from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.rows import Pointer, Record, Run
 from chalicelib.core.sweep import Ref
 from chalicelib.ports import Page
@@ -50,6 +51,17 @@ class DynamoRuns:
     def records(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Record]:
         page = self._history(scope, f"RECORD#{name}", limit, cursor)
         return Page(tuple(items.from_item(Record, item) for item in page.items), page.cursor)
+
+    def dead_letters(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[DeadLetter]:
+        page = self._history("day" if scope == "namespace" else scope, f"DEAD#{name}", limit, cursor)
+        return Page(tuple(items.from_item(DeadLetter, item) for item in page.items), page.cursor)
+
+    def dead_letter(self, run_id: str) -> DeadLetter | None:
+        found = self._dynamo.query_all(
+            "runs", "pk = :pk AND begins_with(sk, :sk)", {"pk": f"RUN#{run_id}", "sk": "DEAD#"}
+        )
+        letters = [items.from_item(DeadLetter, item) for item in found]
+        return letters[-1] if letters else None
 
     def _history(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[items.Item]:
         """Newest first. The shards of an index are read side by side and merged; the cursor is an instant in all."""

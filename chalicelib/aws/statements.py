@@ -8,7 +8,7 @@ from typing import Any
 
 from chalicelib.aws import items, keys, line_statements
 from chalicelib.aws.keys import Key
-from chalicelib.aws.line_statements import Built, Shards, condition, update
+from chalicelib.aws.updates import Built, Shards, condition, update
 from chalicelib.core.rows import GATHERING, Gate, Job, Timer
 from chalicelib.core.writes import (
     CloseGeneration,

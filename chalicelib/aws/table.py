@@ -13,11 +13,11 @@ from botocore.exceptions import ClientError
 
 from chalicelib.aws import items
 from chalicelib.aws.items import Item
-from chalicelib.aws.keys import Key
-from chalicelib.aws.line_statements import Shards
+from chalicelib.aws.keys import Key, key_of
 from chalicelib.aws.statements import statement
+from chalicelib.aws.updates import Shards
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.writes import GateIs, NoneGathering, NotClosed, NotWaiting, Put, Refused, Write
+from chalicelib.core.writes import Delete, GateIs, NoneGathering, NotClosed, NotWaiting, Put, Refused, Write
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
@@ -75,9 +75,11 @@ class Dynamo:
 
     def put_all(self, writes: Sequence[Put]) -> None:
         by_key = {(made := statement(write, self._names, self.shards)).key: made for write in writes}
-        requests = [(made.key.table, {"PutRequest": {"Item": made.arguments["Item"]}}) for made in by_key.values()]
-        for start in range(0, len(requests), MOST_PUTS):
-            self._batch(requests[start : start + MOST_PUTS])
+        self._in_batches([(made.key, {"PutRequest": {"Item": made.arguments["Item"]}}) for made in by_key.values()])
+
+    def delete_all(self, writes: Sequence[Delete]) -> None:
+        places = dict.fromkeys(key_of(write.row) for write in writes)
+        self._in_batches([(key, {"DeleteRequest": {"Key": _key(key)}}) for key in places])
 
     def get(self, key: Key, kind: type[R]) -> R | None:
         """One row, read strongly."""
@@ -150,6 +152,10 @@ class Dynamo:
     def _single(self, action: str, arguments: dict[str, Any]) -> None:
         call = {"Put": self._client.put_item, "Update": self._client.update_item, "Delete": self._client.delete_item}
         call[action](**arguments)
+
+    def _in_batches(self, requests: Sequence[tuple[Key, dict[str, Any]]]) -> None:
+        for start in range(0, len(requests), MOST_PUTS):
+            self._batch([(key.table, request) for key, request in requests[start : start + MOST_PUTS]])
 
     def _batch(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> None:
         pending: dict[str, Any] = {}

@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import conditions, gather, ids, lines, spread, triggers
+from chalicelib.core import conditions, gather, ids, lines, triggers
 from chalicelib.core.calendar import Instant, iso, spell_duration
 from chalicelib.core.conditions import Condition
 from chalicelib.core.constraints import Concurrency
+from chalicelib.core.deadlines import deadline_of as deadline_of
+from chalicelib.core.deadlines import is_repeated, too_late
 from chalicelib.core.facts import Facts
 from chalicelib.core.lines import Ask, Log, Slots
 from chalicelib.core.model import Schedule, Workflow
@@ -99,9 +101,9 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
     gate, schedule, workflow = facts.gate, facts.schedule, facts.workflow
     if gate is None or schedule is None or workflow is None:
         return Abort(f"workflow {schedule.workflow if schedule else 'unknown'} does not exist any more")
-    too_late = spread.overflow(job, schedule, now)
-    if too_late is not None:
-        return Drop(too_late)
+    overflow = too_late(job, schedule, now)
+    if overflow is not None:
+        return Drop(overflow)
     if is_prepared(job):
         settled = _decide_fire(job, facts, gate, schedule)
         if settled is not None:
@@ -173,12 +175,12 @@ def _decide_constraints(
     job: Job, facts: Facts, schedule: Schedule, now: Instant, deadline: Instant | None
 ) -> Decision | None:
     unmet = [each for each in conditions.stand(job, facts, schedule, now) if not each.met]
-    waits = [each for each in unmet if each.waits or (job.kind == "retry" and _is_no_line(each))]
+    waits = [each for each in unmet if each.waits or (is_repeated(job) and _is_no_line(each))]
     if waits:
         until = _earliest(deadline, _latest(waits))
         return Wait(until, "PENDING_CONSTRAINTS", _words(waits), leaves=job.waits_at is not None)
     aborts = [each for each in unmet if each.aborts and not (isinstance(each.constraint, Concurrency) and job.waits_at)]
-    return Abort(_words(aborts)) if aborts and job.kind != "retry" else None
+    return Abort(_words(aborts)) if aborts and not is_repeated(job) else None
 
 
 def _decide_lines(
@@ -225,29 +227,6 @@ def verdict_of(job: Job, schedule: Schedule, now: Instant) -> triggers.Verdict |
     return replace(verdict, met=True, missing=()) if settled else verdict
 
 
-def deadline_of(job: Job, schedule: Schedule, gate: Gate | None = None) -> Instant | None:
-    """When the job's time is over: its timeout ends (C10), or the window into which it must fit (E2). A retry has no
-    timeout, for its run was launched in time; spans in which timeouts stood still (L4) move it."""
-    return _earliest(_timeout_of(job, schedule, gate), spread.last_chance(job, schedule))
-
-
-def _timeout_of(job: Job, schedule: Schedule, gate: Gate | None) -> Instant | None:
-    """While timeouts stand still there is none."""
-    span = schedule.timeout_millis
-    if span is None or job.kind == "retry":
-        return None
-    created_at = job.created_at if job.prepared_at is None else job.prepared_at
-    deadline = created_at + span
-    for began, ended in gate.pauses if gate else ():
-        start = max(began, created_at)
-        if start >= deadline:
-            continue
-        if ended is None:
-            return None
-        deadline += max(0, ended - start)
-    return deadline
-
-
 def _reason(job: Job, schedule: Schedule, verdict: triggers.Verdict | None, now: Instant) -> str:
     """What fired it, whatever it waited for since."""
     match job.kind:
@@ -256,6 +235,8 @@ def _reason(job: Job, schedule: Schedule, verdict: triggers.Verdict | None, now:
             return f"trigger met: {came}"
         case "run_now":
             return "run now" if job.due_at is None else f"asked to run at {iso(job.due_at)}"
+        case "redrive":
+            return "delivered again, as was asked"
         case "retry":
             return f"attempt {job.attempt - 1} failed"
         case _:
@@ -283,7 +264,7 @@ def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
 
 
 def _is_no_line(condition: Condition) -> bool:
-    """A retry waits where others abort (W1); at a limit of runs it queues like any other."""
+    """What is repeated waits where others abort (W1); at a limit of runs it queues like any other."""
     return not isinstance(condition.constraint, Concurrency) and condition.aborts
 
 

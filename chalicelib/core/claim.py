@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import check, data, gather, ids, lines, triggers
+from chalicelib.core import check, data, gather, ids, launch, lines, routes, triggers
 from chalicelib.core.calendar import Instant
 from chalicelib.core.facts import Facts
 from chalicelib.core.ids import holder_of as holder_of
-from chalicelib.core.lines import Ask, LineState, Log, Pace, Route, Waiter
+from chalicelib.core.lines import Ask, LineState, Log, Pace, Waiter
 from chalicelib.core.model import DEFAULT_PRIORITY, Schedule, Workflow
+from chalicelib.core.routes import Route
 from chalicelib.core.rows import GATHERING, HISTORY, Gate, Job, Record, Run, StartRequest
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.writes import (
@@ -33,7 +34,9 @@ from chalicelib.core.writes import (
 )
 
 
-def build_run(job: Job, facts: Facts, permits: tuple[str, ...], context_uri: str, now: Instant) -> Run:
+def build_run(
+    job: Job, facts: Facts, permits: tuple[str, ...], context_uri: str, now: Instant, paces: tuple[Pace, ...] = ()
+) -> Run:
     """The run that a job becomes: its outbox, with exactly the start request that every call will carry."""
     gate, schedule, workflow = _complete(facts)
     properties = properties_of(workflow, schedule, job.properties)
@@ -58,17 +61,18 @@ def build_run(job: Job, facts: Facts, permits: tuple[str, ...], context_uri: str
         claimed_at=now,
         created_at=job.created_at,
         priority=priority_of(schedule, workflow),
-        attempts=workflow.retries.attempts if workflow.target.has_lifecycle else 1,
+        attempts=workflow.retries.attempts if workflow.target.has_lifecycle else job.attempt,
         kind=job.kind,
         version=gate.version,
         nominal_at=job.event.instant if job.event and job.event.kind == "time" else None,
-        due_at=job.due_at if job.kind == "fire" else None,
+        due_at=job.due_at,
         late=job.window_end is not None and now >= job.window_end,
         accepted_at=job.accepted_at,
         correlation=job.correlation,
         partition=job.correlation,
         event=job.event,
         pause_after=schedule.pause_after_failures,
+        paced_until=launch.paced_until(paces, now),
         wake_at=now,
         expires_at=now + HISTORY,
     )
@@ -114,7 +118,7 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         waits_at=blocked.line,
         rank=place,
         met_at=job.met_at if job.met_at is not None else now,
-        reason=lines.why(blocked, state),
+        reason=why_blocked(route, facts),
         rev=job.rev + 1,
         wake_at=check.deadline_of(job, schedule, gate),
     )
@@ -124,9 +128,15 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         GateIs(gate, CLAIMABLE[job.kind]),
         *_permits(taken, job, facts, now),
         *_leave(job, taken),
-        JoinLine(blocked, now, lines.next_look(blocked, state, now), state.rev),
+        JoinLine(blocked, now, routes.queue_looks_at(route, facts.lines, now), state.rev, route.behind is not None),
         Create(waiter),
     ]
+
+
+def why_blocked(route: Route, facts: Facts) -> str:
+    """Why a job waits where its route is blocked."""
+    ask = route.behind or route.blocked
+    return lines.why(ask, facts.line(ask.line)) if ask is not None else ""
 
 
 def _is_told_only(ask: Ask) -> bool:
@@ -217,7 +227,14 @@ def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins
     """A log's entry is made when its permit is taken; a slot learns of a start only when it is one."""
     own = holder_of(job.job_id, job.attempt)
     return [
-        TakePermit(ask, now, facts.line(ask.line), ask.line == job.waits_at, own if isinstance(ask, Log) else begins)
+        TakePermit(
+            ask,
+            now,
+            facts.line(ask.line),
+            from_queue=ask.line == job.waits_at,
+            begins=own if isinstance(ask, Log) else begins,
+            passing=routes.passes(ask, take),
+        )
         for ask in take
     ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from chalicelib.core import claim, launch, match, states
+from chalicelib.core import claim, dead_letters, launch, match, states
 from chalicelib.core.calendar import Instant, Millis, duration
 from chalicelib.core.lines import LineState
 from chalicelib.core.rows import Failures, Job, Run
@@ -53,6 +53,8 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         moved_at=now,
         lease_until=None,
         leases=0,
+        waits_at=None,
+        rank=None,
     )
     if state == "RUNNING":
         moved = replace(moved, started_at=news.at, running_at=now)
@@ -68,12 +70,13 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
 
 def plan(before: Run, step: Advance, lines: Mapping[str, LineState], now: Instant) -> list[Write]:
     """One transaction: the run moves on, its permits come back when it ended, its next attempt is queued."""
-    writes: list[Write] = [Replace(step.run)]
+    writes: list[Write] = [Replace(step.run), *launch.leave(before)]
     if step.ended and not states.is_terminal(before.state):
         writes += claim.give_back(before.permits, lines, now, step.run)
     if step.retry is not None:
         writes.append(Create(step.retry))
-    return [*writes, *_tally(step.run)]
+    letter = dead_letters.of(step.run, now)
+    return [*writes, *_tally(step.run), *([Put(letter)] if letter else [])]
 
 
 def _tally(run: Run) -> list[Write]:

@@ -1,4 +1,5 @@
-"""How each constraint of a job stands at a moment: met or not, why, and when time alone would meet it (C1-C5, C7, C14).
+"""How each constraint of a job stands at a moment: met or not, why, and when time alone would meet it (C1-C5, C7, C14,
+C15).
 
 Pure, of the job, the facts and ``now``. `core/check.py` decides by it, and ``why`` shows it: the same words.
 """
@@ -7,9 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chalicelib.core import constraints, lines, windows
+from chalicelib.core import constraints, lines, probes, windows
 from chalicelib.core.calendar import Instant, iso
-from chalicelib.core.constraints import AnyConstraint, Concurrency, Delay, Fresh, Rate, SinceLastRun, TimeWindow
+from chalicelib.core.constraints import AnyConstraint, Concurrency, Delay, Fresh, Probe, Rate, SinceLastRun, TimeWindow
 from chalicelib.core.facts import Facts
 from chalicelib.core.lines import Slots
 from chalicelib.core.model import Schedule
@@ -18,21 +19,27 @@ from chalicelib.core.rows import Job
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One constraint as it stands. ``until``: when the passing of time alone meets it, if it can."""
+    """One constraint as it stands. ``until``: when the passing of time alone meets it, if it can, or when to ask again.
+    ``abort``: it says by itself that waiting is in vain. ``open``: a probe that is yet to be asked; it decides nothing.
+    """
 
     constraint: AnyConstraint
     met: bool
     why: str
     until: Instant | None = None
+    abort: bool = False
+    open: bool = False
 
     @property
     def waits(self) -> bool:
         """Whether an unmet one makes the job wait on the clock or on facts; lines have queues of their own."""
+        if self.abort or self.open:
+            return False
         return self.constraint.on_unmet == "wait" and not isinstance(self.constraint, Concurrency | Rate)
 
     @property
     def aborts(self) -> bool:
-        return self.constraint.on_unmet == "abort"
+        return not self.open and (self.abort or self.constraint.on_unmet == "abort")
 
 
 def stand(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[Condition, ...]:
@@ -60,6 +67,8 @@ def _stand(constraint: AnyConstraint, job: Job, facts: Facts, schedule: Schedule
             return _until(constraint, now if held else lines.frees_at(log, facts.line(log.line)), now)
         case Fresh():
             return _fresh(constraint, facts, now)
+        case Probe():
+            return _probe(constraint, job, facts, now)
 
 
 def _until(constraint: AnyConstraint, opens: Instant, now: Instant) -> Condition:
@@ -96,6 +105,22 @@ def _fresh(constraint: Fresh, facts: Facts, now: Instant) -> Condition:
 
 def _staleness(name: str, at: Instant | None) -> str:
     return f"{name} has not succeeded yet" if at is None else f"{name} succeeded last at {iso(at)}"
+
+
+def _probe(constraint: Probe, job: Job, facts: Facts, now: Instant) -> Condition:
+    """What it said just now, else what it said last, for as long as that holds."""
+    rule = constraints.describe(constraint)
+    said = facts.probe or probes.remembered(job.probed)
+    if said is None or (facts.probe is None and said.until <= now):
+        return Condition(constraint, False, f"{rule}: it is asked when all else is met", open=True)
+    if said.verdict == "met":
+        return Condition(constraint, True, f"{rule}: met")
+    if said.verdict == "abort":
+        return Condition(constraint, False, f"{rule}: it says to abort: {said.why}", said.until, abort=True)
+    again = f"{said.why}; asked again at {iso(said.until)}"
+    # No answer is no refusal: whatever an unmet one does, this is asked again.
+    patient = constraint if said.verdict == "unmet" else constraint.model_copy(update={"on_unmet": "wait"})
+    return Condition(patient, False, f"{rule}: {again}", said.until)
 
 
 def _met_at(job: Job, now: Instant) -> Instant:

@@ -1,7 +1,7 @@
-"""Run constraints: conditions to be met before launch. Each says what an unmet one does (C1-C5, C7, C8).
+"""Run constraints: conditions to be met before launch. Each says what an unmet one does (C1-C5, C7, C8, C15).
 
-Two kinds are decided here, from the clock and from facts: `Delay`, `TimeWindow`, `Fresh`. The others are held by a
-line, in the transaction that claims (C9): `Concurrency`, `SinceLastRun`, `Rate`; see `core/lines.py`.
+Two kinds are decided here, from the clock and from facts: `Delay`, `TimeWindow`, `Fresh`, `Probe`. The others are
+held by a line, in the transaction that claims (C9): `Concurrency`, `SinceLastRun`, `Rate`; see `core/lines.py`.
 """
 
 from __future__ import annotations
@@ -11,11 +11,13 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag, field_validator, model_validator
 
 from chalicelib.core import calendar, windows
-from chalicelib.core.calendar import DAY, HOUR, Millis, duration, spell_duration
+from chalicelib.core.calendar import DAY, HOUR, SECOND, Millis, duration, spell_duration
 from chalicelib.core.documents import Document, Duration, Name, Reference, by_type
 from chalicelib.core.errors import invalid
 from chalicelib.core.leaves import Day
 from chalicelib.core.progress import count_of
+from chalicelib.core.targets import CallTimeout, FunctionArn, SecretName
+from chalicelib.core.web_addresses import Headers, Url
 
 MOST_RATE = 500  # starts that a rate line remembers: its row is rewritten with every start
 OnUnmet = Literal["abort", "wait"]
@@ -113,6 +115,46 @@ class Fresh(Document):
         return duration(self.within)
 
 
+class LambdaProbe(Document):
+    """A Lambda function that is asked."""
+
+    type: Literal["lambda"]
+    function: FunctionArn
+
+
+class HttpProbe(Document):
+    """A web address that is asked by POST, signed if there is a ``secret``."""
+
+    type: Literal["http"]
+    url: Url
+    headers: Headers = Field(default_factory=dict)
+    timeout: CallTimeout = "10s"
+    secret: SecretName | None = None
+
+
+class Probe(Document):
+    """The user's own check says whether to launch (C15). It is asked when all else is met, and again after ``retry``,
+    or when it said so. Not met, it waits, or aborts; one that cannot be asked always waits."""
+
+    type: Literal["probe"]
+    target: Annotated[
+        Annotated[LambdaProbe, Tag("@lambda")] | Annotated[HttpProbe, Tag("@http")], by_type(("lambda", "http"))
+    ]
+    retry: Duration = "1m"
+    on_unmet: OnUnmet = "wait"
+
+    @field_validator("retry")
+    @classmethod
+    def _is_bounded(cls, retry: str) -> str:
+        if not 10 * SECOND <= duration(retry, "") <= DAY:
+            raise invalid("", "a pause between two questions from 10s to 1d", retry)
+        return retry
+
+    @property
+    def span(self) -> Millis:
+        return duration(self.retry)
+
+
 _NAMED_SPANS: dict[str, Millis] = {"hour": HOUR, "day": DAY}
 
 AnyConstraint = Annotated[
@@ -121,8 +163,9 @@ AnyConstraint = Annotated[
     | Annotated[TimeWindow, Tag("@time_window")]
     | Annotated[SinceLastRun, Tag("@since_last_run")]
     | Annotated[Rate, Tag("@rate")]
-    | Annotated[Fresh, Tag("@fresh")],
-    by_type(("concurrency", "delay", "time_window", "since_last_run", "rate", "fresh")),
+    | Annotated[Fresh, Tag("@fresh")]
+    | Annotated[Probe, Tag("@probe")],
+    by_type(("concurrency", "delay", "time_window", "since_last_run", "rate", "fresh", "probe")),
 ]
 
 
@@ -149,3 +192,6 @@ def _rule(constraint: AnyConstraint) -> str:
         case Fresh():
             names = ", ".join(constraint.workflows)
             return f"{names} succeeded within {spell_duration(constraint.span)}"
+        case Probe():
+            whom = constraint.target.function if isinstance(constraint.target, LambdaProbe) else constraint.target.url
+            return f"the probe {whom} says that it may"

@@ -11,6 +11,8 @@ from chalicelib.core.constraints import Concurrency, Rate, SinceLastRun
 from chalicelib.core.leaves import ElapsedTrigger
 from chalicelib.core.lines import Ask, LineState, Pace, Slots
 from chalicelib.core.model import Schedule, Workflow
+from chalicelib.core.policies import Policy
+from chalicelib.core.probes import Said
 from chalicelib.core.rows import Gate, Job
 from chalicelib.core.targets import EmrServerlessTarget
 
@@ -27,7 +29,8 @@ class StartRate:
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Everything that the decision about a job depends on, read strongly. ``successes``: when each workflow that a
-    freshness constraint names last succeeded."""
+    freshness constraint names last succeeded. ``policy`` is that which the schedule names, ``probe`` what its probe
+    has said just now, if it was asked."""
 
     gate: Gate | None
     schedule: Schedule | None
@@ -38,6 +41,8 @@ class Facts:
     lines: Mapping[str, LineState] = field(default_factory=dict)
     successes: Mapping[str, Instant | None] = field(default_factory=dict)
     counted: bool = False
+    policy: Policy | None = None
+    probe: Said | None = None
 
     def line(self, name: str) -> LineState:
         return self.lines.get(name) or LineState(name)
@@ -47,7 +52,10 @@ class Facts:
         if self.schedule is None or self.workflow is None:
             return ()
         rates = self.line(lines.workflow_line(self.schedule.workflow)).rates
-        return asks_of(self.schedule, self.workflow, self.start_rate, namespace, rates, self.counted)
+        asks = asks_of(self.schedule, self.workflow, self.start_rate, namespace, rates, self.counted)
+        if self.schedule.policy is None or self.policy is None:
+            return asks
+        return lines.in_order((*asks, self.policy.pace(self.schedule.policy)))
 
 
 def asks_of(

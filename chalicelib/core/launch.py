@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import ids
+from chalicelib.core import ids, lines, routes
 from chalicelib.core.calendar import MINUTE, SECOND, Instant, Millis
+from chalicelib.core.lines import LineState, Pace, Waiter
+from chalicelib.core.routes import Route
 from chalicelib.core.rows import Run
+from chalicelib.core.writes import Create, JoinLine, LeaveLine, Remove, Replace, TakePermit, Write
 
 # Longer than the start call's own timeout (botocore: 60 s to connect and read), so that a call under way is over.
 CALL_LEASE: Millis = 2 * MINUTE
@@ -25,16 +29,19 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class NotNow:
-    """The target refused for the moment (throttled, at capacity): surely not started."""
+    """The target refused for the moment (throttled, at capacity): surely not started. ``retry_after``: not before so
+    many ms have passed, if it said so."""
 
     why: str
+    retry_after: Millis | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Nothing is known: it may have started."""
+    """Nothing is known: it may have started. ``retry_after`` as above."""
 
     why: str
+    retry_after: Millis | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,9 +65,67 @@ def calling(run: Run, now: Instant) -> Run:
         # A lease that was never answered is a call whose caller died: it may have started the run.
         unknown_answer=run.unknown_answer or run.lease_until is not None,
         start_requested_at=first,
+        paced_until=None,
+        waits_at=None,
+        rank=None,
         rev=run.rev + 1,
         wake_at=lease,
     )
+
+
+def paced_until(paces: Sequence[Pace], now: Instant) -> Instant | None:
+    """Up to when a start call may be made with permits that are taken now; None if there are none to take."""
+    return min((now + pace.tolerance for pace in paces), default=None)
+
+
+def needs_turn(run: Run, now: Instant) -> bool:
+    """Whether the next start call wants a permit of each of its paces: those before are used up or too old (E3, E8)."""
+    paced = any(lines.is_pace(line) for line in run.permits)
+    return paced and (run.paced_until is None or now > run.paced_until)
+
+
+def queue(run: Run, route: Route, states: Mapping[str, LineState], now: Instant) -> list[Write]:
+    """One transaction: a run that may not call yet queues at its slowest pace, by its priority and age."""
+    blocked = route.blocked
+    if blocked is None:
+        raise ValueError("expected a route that is blocked, got one that is free")
+    ask, state = route.behind or blocked, states.get(blocked.line) or LineState(blocked.line)
+    place = lines.rank(run.priority, None, run.created_at, run.run_id)
+    why = lines.why(ask, states.get(ask.line) or LineState(ask.line))
+    # Its line wakes it; should its place be lost, it is looked at all the same.
+    waiting = replace(run, waits_at=blocked.line, rank=place, reason=why, rev=run.rev + 1, wake_at=now + SILENT_LATER)
+    look = routes.queue_looks_at(route, states, now)
+    join = JoinLine(blocked, now, look, state.rev, route.behind is not None)
+    return [Replace(waiting), join, Create(place_of(waiting))]
+
+
+def leave(run: Run, served: bool = False) -> list[Write]:
+    """Give up the place in a queue. Taking the permit there (``served``) counts the waiter down in the same write."""
+    if run.waits_at is None:
+        return []
+    gone = Remove(place_of(run))
+    return [gone] if served else [gone, LeaveLine(run.waits_at)]
+
+
+def turn(run: Run, called: Run, paces: tuple[Pace, ...], states: Mapping[str, LineState], now: Instant) -> list[Write]:
+    """One transaction: the call on record, with a permit of each pace."""
+    permits = [
+        TakePermit(
+            pace,
+            now,
+            states.get(pace.line) or LineState(pace.line),
+            from_queue=pace.line == run.waits_at,
+            passing=routes.passes(pace, paces),
+        )
+        for pace in paces
+    ]
+    return [Replace(called), *permits, *leave(run, served=any(pace.line == run.waits_at for pace in paces))]
+
+
+def place_of(run: Run) -> Waiter:
+    """The row of a run that queues."""
+    place = f"A#{run.attempt:03d}"
+    return Waiter(str(run.waits_at), str(run.rank), run.schedule, run.generation, place, run.run_id)
 
 
 def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run:
@@ -70,7 +135,7 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
         if run.cancel:
             return replace(later, target_id=answer.target_id, lease_until=None, wake_at=now)
         return replace(later, target_id=answer.target_id, lease_until=None, reason="", wake_at=now + SILENT_FIRST)
-    delay = backoff(run.calls, run.run_id)
+    delay = answer.retry_after if answer.retry_after is not None else backoff(run.calls, run.run_id)
     if isinstance(answer, NotNow):
         return replace(later, lease_until=None, reason=answer.why, wake_at=now + delay)
     # Unknown sticks, whatever later calls say: the token makes a repeat harmless, giving the slot away would not be.
@@ -79,8 +144,12 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
 
 def backoff(tries: int, salt: str) -> Millis:
     """Exponential, 1 s to 5 min, with a jitter computed from the id: a crowd refused together comes back apart."""
-    span: int = min(SECOND * 2 ** min(tries, 9), 5 * MINUTE)
-    jitter = int(ids.digest(salt, tries, length=4), 16) / 0xFFFF
+    return scattered(min(SECOND * 2 ** min(tries, 9), 5 * MINUTE), tries, salt)
+
+
+def scattered(span: Millis, number: int, salt: str) -> Millis:
+    """Between half of a span and all of it, computed from an id and a number."""
+    jitter = int(ids.digest(salt, number, length=4), 16) / 0xFFFF
     return round(span * (0.5 + jitter / 2))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chalicelib.core.calendar import Instant
-from chalicelib.core.lines import Ask, LineState, Log, Slots
+from chalicelib.core.lines import Ask, LineState, Log, Pace, Slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +13,7 @@ class TakePermit:
     """Take a permit of a line as its state was read: as a newcomer (nobody may wait), or from its queue.
 
     ``begins`` names the run that starts with it: its start is remembered, and a gap or rate holds as it was read.
+    ``passing``: of a pace on the way to a slower one, whoever waits.
     """
 
     ask: Ask
@@ -20,6 +21,7 @@ class TakePermit:
     read: LineState
     from_queue: bool
     begins: str | None = None
+    passing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +37,14 @@ class Begin:
 @dataclass(frozen=True, slots=True)
 class JoinLine:
     """Count one more waiter, under the exact negation of what lets a newcomer take a permit. ``rev`` is that of the
-    line as it was read; a log, whose entries only age, is expected to be unchanged."""
+    line as it was read; a log, whose entries only age, is expected to be unchanged. ``behind``: there is a permit, and
+    another pace holds the job up, which time alone will change."""
 
     ask: Ask
     now: Instant
     wake_at: Instant
     rev: int = 0
+    behind: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +88,23 @@ class LeaseLine:
     line: str
     read: Instant
     until: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class HoldBack:
+    """No start of this pace before ``until``: the target has refused one (E8). Its burst is used up with that."""
+
+    ask: Pace
+    until: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Quicken:
+    """The next permit of a pace comes at ``head``, sooner than it was read: its policy allows more than before."""
+
+    line: str
+    read: LineState
+    head: Instant
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,10 @@ MOST_STARTS = 100
 SLOTS_LEASE: Millis = 60 * SECOND
 
 
+# How long after its permit a start may begin. At EMR the part of the burst that is left unused covers these.
+LATE_START: Millis = 2 * SECOND
+
+
 @dataclass(frozen=True, slots=True)
 class Slots:
     """What a job asks of a slots line: one of at most ``limit`` places (None: counted, but not limited), and that the
@@ -56,11 +60,16 @@ class Log:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """What a job asks of a pace line: the next start, ``spacing`` ms apart, ``burst`` of them at once at most."""
+    """What a job asks of a pace line: the next start, ``spacing`` ms apart, ``burst`` of them at once at most.
+
+    A start begins at most ``tolerance`` ms after its permit, or takes another. ``rule`` is the pace in words.
+    """
 
     line: str
     spacing: Millis
     burst: int
+    tolerance: Millis = LATE_START
+    rule: str = ""
 
     @property
     def order(self) -> tuple[int, int, str]:
@@ -100,7 +109,8 @@ class LineState:
 
 @dataclass(frozen=True, slots=True)
 class Waiter:
-    """A place in a queue. ``rank`` sorts by inverse priority, latest start, age; ``job`` is where its job lives."""
+    """A place in a queue. ``rank`` sorts by inverse priority, latest start, age; ``job`` is where its job lives: for a
+    run that has been claimed, and must take a permit anew, that is ``A#<attempt>``."""
 
     line: str
     rank: str
@@ -108,6 +118,11 @@ class Waiter:
     job_generation: int
     job_place: str
     job_id: str
+
+    @property
+    def run(self) -> tuple[str, int] | None:
+        """The run and attempt that wait here, if it is no job."""
+        return (self.job_id, int(self.job_place[2:])) if self.job_place.startswith("A#") else None
 
 
 def in_order(asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
@@ -196,25 +211,34 @@ def why(ask: Ask, state: LineState) -> str:
             rule = f"at most {ask.limit} starts per {spell_duration(ask.span)}"
             return f"waits for the rate of {spell(ask.line)}: {rule}, the next at {iso(frees_at(ask, state))}{ahead}"
         case Pace():
-            rate = spell_duration(ask.spacing)
-            return f"waits for its turn at {spell(ask.line)}: one start every {rate}, burst {ask.burst}{ahead}"
+            rule = ask.rule or f"one start every {spell_duration(ask.spacing)}, burst {ask.burst}"
+            return f"waits for its turn at {spell(ask.line)}: {rule}{ahead}"
 
 
 def spell(line: str) -> str:
     kind, _, name = line.partition(":")
     if kind == "rate":
         return f"workflow {name.partition(':')[0]}"
-    words = {"workflow": f"workflow {name}", "group": f"group {name}"}
+    words = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}"}
     return (words | {"emr": f"the start rate of EMR application {name}"}).get(kind, line)
 
 
 def gives_back(line: str) -> bool:
     """Whether a permit of this line comes back when the run ends. Those of a pace and of a log are spent."""
-    return not line.startswith(("emr:", "rate:"))
+    return not (is_pace(line) or is_log(line))
 
 
 def is_log(line: str) -> bool:
     return line.startswith("rate:")
+
+
+def is_pace(line: str) -> bool:
+    return line.startswith(("emr:", "policy:"))
+
+
+def is_target_pace(line: str) -> bool:
+    """Whether a pace is what the target itself demands, and not a policy of ours."""
+    return line.startswith("emr:")
 
 
 def workflow_line(workflow: str) -> str:
@@ -243,25 +267,5 @@ def emr_line(application_id: str) -> str:
     return f"emr:{application_id}"
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """How far a job gets through its lines now: permits to take, and the line to queue at (None: through)."""
-
-    take: tuple[Ask, ...]
-    blocked: Ask | None
-
-
-def route(
-    asks: tuple[Ask, ...], held: tuple[str, ...], states: Mapping[str, LineState], now: Instant, turn: str | None
-) -> Route:
-    """Walk the lines in order. ``turn`` names the line whose queue serves this job: there a permit is enough."""
-    take: list[Ask] = []
-    for ask in asks:
-        if ask.line in held:
-            continue
-        state = states.get(ask.line) or LineState(ask.line)
-        free = has_permit(ask, state, now) if ask.line == turn else admits(ask, state, now)
-        if not free:
-            return Route(tuple(take), ask)
-        take.append(ask)
-    return Route(tuple(take), None)
+def policy_line(policy: str) -> str:
+    return f"policy:{policy}"

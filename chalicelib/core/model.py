@@ -13,7 +13,7 @@ from pydantic import Field, Tag, field_validator, model_validator
 
 from chalicelib.core import calendar, triggers
 from chalicelib.core.calendar import Instant, Millis, duration, iso, parse_when
-from chalicelib.core.constraints import AnyConstraint, Fresh, SinceLastRun, TimeWindow
+from chalicelib.core.constraints import AnyConstraint, Fresh, Probe, SinceLastRun, TimeWindow
 from chalicelib.core.data import Carried, is_sent
 from chalicelib.core.documents import (
     Document,
@@ -35,6 +35,7 @@ from chalicelib.core.leaves import (
     TimeTrigger,
     status_key,
 )
+from chalicelib.core.policies import Policy
 from chalicelib.core.targets import AnyTarget
 from chalicelib.core.times import CatchUp, Spread, When
 from chalicelib.core.triggers import AnyTrigger
@@ -74,7 +75,8 @@ class Schedule(Described, Carried):
 
     ``zone`` is that of its times and windows unless they name one. ``coalesce`` False gives each fire and each match a
     job of its own instead of adding it to the one that waits (C11). ``pause_after_failures`` holds the schedule when
-    so many of its runs have failed in a row (L19). Its data reaches the target as the body (L13).
+    so many of its runs have failed in a row (L19). ``policy`` throttles its starts, with those of all others that name
+    it (E3). Its data reaches the target as the body (L13).
 
     ``catch_up`` says what is made up for after an outage (T5). ``ttl``, counted from the request that puts it, bounds
     nominal times inclusively; then the schedule is deleted. ``when_done`` says whether one that has fired for the last
@@ -91,6 +93,7 @@ class Schedule(Described, Carried):
     zone: str = "UTC"
     coalesce: bool = True
     pause_after_failures: int | None = Field(default=None, ge=1, le=1_000)
+    policy: Reference | None = None
     catch_up: CatchUp = CatchUp()
     ttl: When | None = None
     when_done: Literal["keep", "delete"] = "keep"
@@ -125,6 +128,8 @@ class Schedule(Described, Carried):
     def _fits_together(self) -> Schedule:
         triggers.check_size(self.trigger, len(self.wake_keys))
         triggers.check_windows(self.trigger)
+        if sum(isinstance(each, Probe) for each in self.constraints) > 1:
+            raise invalid("constraints", "at most one probe", "several", "let one ask what the others would")
         if len(set(self.by)) < len(self.by):
             raise invalid("by", "distinct correlation keys", list(self.by))
         if self.by and triggers.timed_leaves(self.trigger):
@@ -178,6 +183,7 @@ class Schedule(Described, Carried):
         return self.model_copy(
             update={
                 "workflow": named(self.workflow),
+                "policy": dataset_name(self.policy, namespace) if self.policy is not None else None,
                 "trigger": triggers.rewrite(self.trigger, leaf),
                 "constraints": tuple(_settle(each, named, self.zone) for each in self.constraints),
                 "ttl": self.ttl if self.ttl is None or now is None else iso(parse_when(self.ttl, now, "ttl")),
@@ -197,6 +203,7 @@ class App(Described):
     default_target: AnyTarget | None = None
     data_bucket: str | None = Field(default=None, pattern=BUCKET)
     datasets: dict[Name, Dataset] = Field(default_factory=dict)
+    policies: dict[Name, Policy] = Field(default_factory=dict)
     workflows: dict[Name, Workflow] = Field(default_factory=dict)
     schedules: dict[Name, NewSchedule] = Field(default_factory=dict)
 

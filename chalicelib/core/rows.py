@@ -68,13 +68,13 @@ class Version:
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A document that is not a schedule: namespace, app, workflow or dataset, by its full name.
+    """A document that is not a schedule: namespace, app, workflow, dataset or policy, by its full name.
 
     ``counted``: every start of this workflow is counted in its line, also at a target without a lifecycle, because a
     schedule asks how often it starts or when it last did (C5, T13).
     """
 
-    kind: Literal["namespace", "app", "workflow", "dataset"]
+    kind: Literal["namespace", "app", "workflow", "dataset", "policy"]
     name: str
     document: Mapping[str, Any]
     version: int
@@ -150,6 +150,7 @@ class Failures:
 class Job:
     """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues.
 
+    ``tries`` counts the deliveries that were tried, from ``first_try_at`` on. ``probed`` is what its probe said last.
     A fire is called by ``nominal_at`` (None: ``due_at``) and, of several events, by its ``index``; ``window_end`` is
     when the window ends that its events are spread over, ``prepared_at`` when it was written, if that was too late.
     """
@@ -181,6 +182,9 @@ class Job:
     reason: str = ""
     closed: bool = False
     leases: int = 0
+    tries: int = 0
+    first_try_at: Instant | None = None
+    probed: Mapping[str, Any] = field(default_factory=dict)
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
@@ -209,7 +213,10 @@ class Run:
     when its status was accepted as an event; ``running_at`` is the same for STARTED, which may be told later.
     ``version`` is that of the schedule whose properties it carries.
     ``cancel`` says that its end is wanted: whoever attends to it asks the target for that, until it has ended.
-    ``pause_after`` is how many failures in a row its schedule bears. ``due_at`` is when a fire was due, ``late`` that
+    ``pause_after`` is how many failures in a row its schedule bears.
+    ``paced_until``: a start call may be made up to then with the permits of its paces; None once they are used up.
+    While it queues for new ones, ``waits_at`` and ``rank`` are its place.
+    ``due_at`` is when a fire was due, ``late`` that
     it was claimed only after the window that its events are spread over (E2).
     """
 
@@ -247,12 +254,23 @@ class Run:
     unknown_answer: bool = False
     cancel: bool = False
     pause_after: int | None = None
+    paced_until: Instant | None = None
+    waits_at: str | None = None
+    rank: str | None = None
     reason: str = ""
     announce: tuple[str, ...] = ()
     cursor: str | None = None
     leases: int = 0
     wake_at: Instant | None = None
     expires_at: Instant | None = None
+
+    @property
+    def lateness(self) -> Millis | None:
+        """How much later than it was due a fire was started (T4); None for what no clock has started, or not yet."""
+        due = self.due_at if self.due_at is not None else self.nominal_at
+        if self.kind != "fire" or due is None or self.start_requested_at is None:
+            return None
+        return self.start_requested_at - due
 
 
 @dataclass(frozen=True, slots=True)

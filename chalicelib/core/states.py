@@ -14,7 +14,7 @@ from typing import Literal
 
 # How a schedule stands (L2-L4). `drain` and `completed` let existing jobs go on; `hold` and `backlog` keep them.
 Mode = Literal["enabled", "hold", "backlog", "drain", "completed", "disabled", "deleted"]
-JobKind = Literal["gathering", "fire", "backlog", "run_now", "retry"]
+JobKind = Literal["gathering", "fire", "backlog", "run_now", "retry", "redrive"]
 JobState = Literal["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"]
 RunState = Literal["STARTING", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CANCELLED", "ABORTED"]
 
@@ -23,12 +23,14 @@ GATHERING_MODES: tuple[Mode, ...] = ("enabled", "hold", "backlog")
 PAUSED_MODES: tuple[Mode, ...] = ("hold", "backlog", "drain")
 # In these, what was prepared or met goes on to be launched.
 _OPEN: tuple[Mode, ...] = ("enabled", "drain", "completed")
-# Which jobs may be claimed from a schedule in which mode. A run-now and a retry were decided on by themselves.
+# Which jobs may be claimed from a schedule in which mode. A run-now, a retry and a redrive were decided on by
+# themselves; what a person asked for goes even where the schedule is disabled.
 CLAIMABLE: dict[JobKind, tuple[Mode, ...]] = {
     "gathering": _OPEN,
     "fire": _OPEN,
     "backlog": _OPEN,
     "retry": ("enabled", "hold", "backlog", "drain", "completed"),
+    "redrive": ("enabled", "hold", "backlog", "drain", "completed", "disabled"),
     "run_now": ("enabled", "hold", "backlog", "drain", "completed", "disabled"),
 }
 

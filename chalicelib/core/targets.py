@@ -1,12 +1,46 @@
-"""Targets: where a run goes. One with a lifecycle has runs that can be followed, cancelled and counted."""
+"""Targets: where a run goes. One with a lifecycle has runs that can be followed, cancelled and counted; to the others
+a run is delivered, at least once and always under the same id (E5, E6)."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, Tag
+from pydantic import AfterValidator, Field, Tag, field_validator, model_validator
 
-from chalicelib.core.documents import Document, by_type
+from chalicelib.core import web_addresses
+from chalicelib.core.calendar import Millis, duration
+from chalicelib.core.documents import Document, Duration, by_type
+from chalicelib.core.errors import invalid
+
+LONGEST_CALL: Millis = 30_000
+DELIVERED = ("sqs", "sns", "http", "lambda", "event_bus")
+_REGION = r"[a-z]{2}[a-z-]+-\d"
+_ARN = r"^arn:aws[a-z-]*:"
+
+FunctionArn = Annotated[
+    str,
+    Field(pattern=rf"{_ARN}lambda:{_REGION}:\d{{12}}:function:[A-Za-z0-9_-]{{1,64}}(:[A-Za-z0-9$_-]{{1,128}})?$"),
+]
+Group = Annotated[str, Field(pattern=r"^[!-~]{1,128}$")]
+SecretName = Annotated[
+    str,
+    Field(
+        pattern=(
+            r"^(/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*"
+            rf"|arn:aws[a-z-]*:secretsmanager:{_REGION}:\d{{12}}:secret:[A-Za-z0-9/_+=.@-]+)$"
+        ),
+        max_length=1011,
+    ),
+]
+
+
+def _check_span(text: str) -> str:
+    if not 1 <= duration(text, "") <= LONGEST_CALL:
+        raise invalid("", "a timeout of at most 30s", text, "what takes longer answers at once and works on afterwards")
+    return text
+
+
+CallTimeout = Annotated[Duration, AfterValidator(_check_span)]
 
 
 class EmrServerlessTarget(Document):
@@ -25,18 +59,95 @@ class EmrServerlessTarget(Document):
         return True
 
 
-class SqsTarget(Document):
-    """A message on a standard SQS queue: delivered at least once, under the run's id."""
-
-    type: Literal["sqs"]
-    queue_url: str = Field(pattern=r"^https?://", max_length=1024)
+class _Delivered(Document):
+    """A target that tells nothing of what becomes of a run: it takes it, or it does not."""
 
     @property
     def has_lifecycle(self) -> bool:
         return False
 
 
+class SqsTarget(_Delivered):
+    """A message on an SQS queue. On a FIFO queue (its URL ends with ``.fifo``) in the order of a message group, the
+    schedule's unless ``group`` names one; the queue drops what it is sent twice within five minutes."""
+
+    type: Literal["sqs"]
+    queue_url: str = Field(pattern=r"^https?://", max_length=1024)
+    group: Group | None = None
+
+    @model_validator(mode="after")
+    def _group_fits(self) -> SqsTarget:
+        _check_group(self.group, self.queue_url, "queue")
+        return self
+
+
+class SnsTarget(_Delivered):
+    """A message on an SNS topic, standard or FIFO (see `SqsTarget`)."""
+
+    type: Literal["sns"]
+    topic_arn: str = Field(pattern=rf"{_ARN}sns:{_REGION}:\d{{12}}:[A-Za-z0-9_-]{{1,256}}(\.fifo)?$")
+    subject: str | None = Field(default=None, pattern=r"^[!-~]([ -~]{0,98}[!-~])?$")
+    group: Group | None = None
+
+    @model_validator(mode="after")
+    def _group_fits(self) -> SnsTarget:
+        _check_group(self.group, self.topic_arn, "topic")
+        return self
+
+
+class HttpTarget(_Delivered):
+    """A call of a web address. With ``secret``, the name of an SSM parameter or the ARN of a secret in Secrets Manager,
+    it is signed (see docs/targets.md)."""
+
+    type: Literal["http"]
+    url: web_addresses.Url
+    method: Literal["POST", "PUT", "PATCH", "GET", "DELETE"] = "POST"
+    headers: web_addresses.Headers = Field(default_factory=dict)
+    timeout: CallTimeout = "10s"
+    secret: SecretName | None = None
+
+
+class LambdaTarget(_Delivered):
+    """A call of a Lambda function: handed over to Lambda, which repeats what fails, or with ``wait`` answered for."""
+
+    type: Literal["lambda"]
+    function: FunctionArn
+    wait: bool = False
+
+
+class EventBusTarget(_Delivered):
+    """An event on an EventBridge bus, which ``source`` and ``detail_type`` tell its rules."""
+
+    type: Literal["event_bus"]
+    bus: str = Field(pattern=rf"^([A-Za-z0-9_.-]{{1,256}}|arn:aws[a-z-]*:events:{_REGION}:\d{{12}}:event-bus/.+)$")
+    source: str = Field(default="sluice.delivery", pattern=r"^[!-~]{1,256}$")
+    detail_type: str = Field(default="Sluice Delivery", min_length=1, max_length=128)
+
+    @field_validator("source")
+    @classmethod
+    def _is_free(cls, source: str) -> str:
+        if source.startswith(("aws.", "sluice/")):
+            hint = "aws. is AWS's own; what begins with sluice/ would be taken for a custom event of a namespace"
+            raise invalid("", "a source that begins with neither aws. nor sluice/", source, hint)
+        return source
+
+
 AnyTarget = Annotated[
-    Annotated[EmrServerlessTarget, Tag("@emr_serverless")] | Annotated[SqsTarget, Tag("@sqs")],
-    by_type(("emr_serverless", "sqs")),
+    Annotated[EmrServerlessTarget, Tag("@emr_serverless")]
+    | Annotated[SqsTarget, Tag("@sqs")]
+    | Annotated[SnsTarget, Tag("@sns")]
+    | Annotated[HttpTarget, Tag("@http")]
+    | Annotated[LambdaTarget, Tag("@lambda")]
+    | Annotated[EventBusTarget, Tag("@event_bus")],
+    by_type(("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus")),
 ]
+
+
+def has_lifecycle(kind: str) -> bool:
+    """The same by the type of a target, as it is stored with a run."""
+    return kind not in DELIVERED
+
+
+def _check_group(group: str | None, name: str, what: str) -> None:
+    if group is not None and not name.endswith(".fifo"):
+        raise invalid("group", f"a group only for a FIFO {what}, whose name ends with .fifo", group, "leave it out")

@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
+from chalicelib.core.delivery import Delivery
 from chalicelib.core.documents import Document, Duration, Properties, Tags
 from chalicelib.core.errors import invalid
 from chalicelib.core.targets import AnyTarget
@@ -35,12 +36,16 @@ class Retries(Document):
 
 
 class Workflow(Described):
-    """What is run: a target with default properties (runtime arguments), retries and a priority (9 is most urgent)."""
+    """What is run: a target with default properties (runtime arguments), retries and a priority (9 is most urgent).
+
+    ``delivery`` says how often a delivery is tried, at a target without a lifecycle.
+    """
 
     target: AnyTarget
     properties: Properties = Field(default_factory=dict)
     priority: int = Field(default=DEFAULT_PRIORITY, ge=0, le=9)
     retries: Retries = Retries()
+    delivery: Delivery = Delivery()
 
 
 class Readiness(Document):

@@ -9,13 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chalicelib.core.calendar import Instant
+from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.line_writes import Begin as Begin
 from chalicelib.core.line_writes import CountRates as CountRates
 from chalicelib.core.line_writes import Ended as Ended
 from chalicelib.core.line_writes import GiveBack as GiveBack
+from chalicelib.core.line_writes import HoldBack as HoldBack
 from chalicelib.core.line_writes import JoinLine as JoinLine
 from chalicelib.core.line_writes import LeaseLine as LeaseLine
 from chalicelib.core.line_writes import LeaveLine as LeaveLine
+from chalicelib.core.line_writes import Quicken as Quicken
 from chalicelib.core.line_writes import SettleLine as SettleLine
 from chalicelib.core.line_writes import TakePermit as TakePermit
 from chalicelib.core.lines import Waiter
@@ -41,7 +44,8 @@ from chalicelib.core.rows import (
 from chalicelib.core.states import Mode
 
 Row = (
-    Definition
+    DeadLetter
+    | Definition
     | Failures
     | Gate
     | Job
@@ -229,6 +233,8 @@ Write = (
     | LeaveLine
     | GiveBack
     | LeaseLine
+    | HoldBack
+    | Quicken
     | SettleLine
 )
 

@@ -5,19 +5,49 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from chalicelib.core import states
+from chalicelib.core.calendar import Instant
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
 from chalicelib.flow import complete, emit, ending, launch, match, wake
 from chalicelib.flow.alone import each_alone
 from chalicelib.flow.check import check_job
+from chalicelib.flow.crowd import prepare, send
 from chalicelib.flow.drain import drain
 from chalicelib.flow.serve import serve
+from chalicelib.log import logger
 from chalicelib.ports import Ports
 
+HANDED_ON = 250  # to a call, few enough to be looked at singly again
+ONE_BY_ONE = 500  # rows that one invocation looks at singly; more are handed on
 
-def attend_all(ports: Ports, refs: Sequence[Ref]) -> None:
-    """Attend to each; what one of them raises is raised only after all had their turn, so none blocks the others."""
-    each_alone(refs, lambda ref: attend(ports, ref))
+
+def attend_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[Ref]:
+    """Attend to rows that are due at one instant, not before it: those of a crowd together, the rest one by one.
+
+    Returns those that failed, after all had their turn, so that none blocks the others.
+    """
+    try:
+        crowd = prepare(ports, refs, due)
+        ports.clock.wait_until(due)
+        left = send(ports, crowd)
+    except Exception:  # each by itself then, and whoever caused it fails alone
+        logger.exception("crowd failed", extra={"size": len(refs)})
+        ports.clock.wait_until(due)
+        left = tuple(refs)
+    if len(left) > ONE_BY_ONE:
+        now = ports.clock.now()
+        for start in range(ONE_BY_ONE, len(left), HANDED_ON):
+            ports.hints.send(left[start : start + HANDED_ON], now, now)
+    return [ref for ref in left[:ONE_BY_ONE] if not _attended(ports, ref)]
+
+
+def _attended(ports: Ports, ref: Ref) -> bool:
+    try:
+        attend(ports, ref)
+    except Exception:
+        logger.exception("hint failed", extra={"ref": str(ref)})
+        return False
+    return True
 
 
 def attend(ports: Ports, ref: Ref) -> None:

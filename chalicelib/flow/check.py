@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from chalicelib.core import check, claim, complete, conditions, emit, lines
+from chalicelib.core import check, claim, complete, conditions, emit, lines, routes
 from chalicelib.core.calendar import Instant
 from chalicelib.core.check import (
     Abort,
@@ -21,14 +21,15 @@ from chalicelib.core.check import (
 from chalicelib.core.complete import News
 from chalicelib.core.constraints import Concurrency
 from chalicelib.core.facts import Facts
-from chalicelib.core.lines import Ask, LineState, Route
+from chalicelib.core.lines import Ask, LineState
+from chalicelib.core.routes import Route
 from chalicelib.core.rows import HISTORY, Job, Record, RecordKind
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Put, Replace, TakeOut, Write
-from chalicelib.flow import cancel, fires
+from chalicelib.flow import cancel, fires, probe
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import launch as launching
-from chalicelib.flow.deliver import deliver
+from chalicelib.flow.deliver import deliver, put_back
 from chalicelib.log import logger
 from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
 
@@ -54,6 +55,7 @@ def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None
         facts = facts_of.gather(ports, job)
         if fires.is_event(job, facts, now):
             return Outcome("applied", fires.apply(ports, job, facts, now))
+        job, facts = probe.ask(ports, job, facts, now, turn)
         decision = check.decide(job, facts, now, turn)
         outcome = _act(ports, job, facts, decision, now, turn)
         if outcome is not None:
@@ -85,7 +87,8 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
 
 
 def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, exact: bool = False) -> Outcome | None:
-    """Out with a job, on record, giving back what it holds. A retry that goes leaves its run FAILED, and announced.
+    """Out with a job, on record, giving back what it holds. A retry that goes leaves its run FAILED, and announced,
+    a redrive its dead letter where it was.
 
     ``exact``: only as it was read, for an event that came meanwhile may have changed what was decided."""
     held = _held(ports, job)
@@ -96,6 +99,9 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
         step = complete.advance(run, news, now, None) if run else None
         plan = [write for write in plan if not isinstance(write, Put)]
         plan += [Replace(step.run)] if step else []
+    elif job.kind == "redrive":
+        kept = [write for write in plan if not isinstance(write, Put)]
+        plan = [*kept, *put_back(ports, job, why, now)]
     outcome = _settled(ports, plan, "aborted" if kind == "ABORTED" else "dropped", why)
     if outcome is not None:
         woken = _to_wake(held)
@@ -110,16 +116,17 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
     if job.kind == "fire" and not decision.asks and facts.workflow and not facts.workflow.target.has_lifecycle:
         refused = deliver(ports, job, facts, decision.why, now)
         return Outcome("delivered", decision.why) if refused is None else Outcome("waiting", refused)
-    route = lines.route(decision.asks, job.held, facts.lines, now, turn)
+    route = routes.route(decision.asks, job.held, facts.lines, now, turn)
     if route.blocked is not None:
-        why = lines.why(route.blocked, facts.line(route.blocked.line))
+        why = claim.why_blocked(route, facts)
         if route.blocked.line == job.waits_at:
             _make_room(ports, job, facts, route.blocked)
             return Outcome("waiting", why)
         return _queue(ports, job, facts, route, now, why)
     permits = (*job.held, *(ask.line for ask in route.take))
     ready = replace(job, reason=decision.why, event=emit.fire_event(job) if job.kind == "fire" else job.event)
-    run = claim.build_run(ready, facts, permits, ports.payloads.context_uri(job.job_id), now)
+    paces = routes.paces_of(route.take)
+    run = claim.build_run(ready, facts, permits, ports.payloads.context_uri(job.job_id), now, paces)
     if ports.ledger.commit(claim.claim(job, run, facts, route, now)) is not None:
         return None
     launching.start(ports, run.run_id, run.attempt)
@@ -135,7 +142,7 @@ def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why
     # Only the first to queue sets the instant, and hints it: a hint per waiter would be a hint per waiter and permit.
     first = state.waiters == 0 or state.wake_at is None
     if first and lines.is_timed(route.blocked):
-        look = lines.next_look(route.blocked, state, now)
+        look = routes.queue_looks_at(route, facts.lines, now)
         ports.hints.send([Ref("line", (route.blocked.line,))], look, now)
     _make_room(ports, job, facts, route.blocked)
     return outcome

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from chalicelib.core import ids
 from chalicelib.core.rows import Event, Run
 from chalicelib.ports import Ports
 
@@ -13,6 +14,10 @@ SCHEMA = 1
 
 def build(ports: Ports, run: Run) -> dict[str, Any]:
     """The document that a run gets by reference. Exactly the events of its job; a long list goes into a manifest."""
+    kept = ports.payloads.context(run.run_id) if run.kind == "redrive" and run.event is None else None
+    if kept is not None:
+        # What was gathered stands under the generation that gathered it, and for so long only; this is what was told.
+        return {**kept, "attempt": run.attempt, "properties": dict(run.request.properties)}
     events = events_of(ports, run)
     inline = len(events) <= ports.settings.inline_events
     told = [describe_event(event) for event in events]
@@ -35,7 +40,9 @@ def build(ports: Ports, run: Run) -> dict[str, Any]:
 def events_of(ports: Ports, run: Run) -> tuple[Event, ...]:
     if run.event is not None:
         return (run.event,)
-    found = ports.jobs.events_of(run.run_id, run.schedule, run.generation)
+    # A redrive may be of another generation than the job that gathered, whose id names its own.
+    gathered = ids.parse_job_id(run.run_id)
+    found = ports.jobs.events_of(run.run_id, run.schedule, gathered.generation if gathered else run.generation)
     return tuple(sorted(found, key=lambda event: (event.accepted_at, event.path or "", event.id)))
 
 

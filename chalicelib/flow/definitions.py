@@ -1,4 +1,4 @@
-"""Namespaces, apps, workflows and datasets: put, get, delete. What is referenced is not deleted (L17)."""
+"""Namespaces, apps, workflows, datasets and policies: put, get, delete. What is referenced is not deleted (L17)."""
 
 from __future__ import annotations
 
@@ -11,9 +11,13 @@ from typing import Any, TypeVar, get_args
 
 from chalicelib.core import errors, ids, leaves
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.lines import policy_line
 from chalicelib.core.model import Dataset
+from chalicelib.core.policies import Policy
 from chalicelib.core.rows import Definition, Listing, PrefixRow
-from chalicelib.core.writes import Create, Delete, PutDefinition, RemoveDefinition, Write
+from chalicelib.core.sweep import Ref
+from chalicelib.core.writes import Create, Delete, PutDefinition, Quicken, RemoveDefinition, Write
+from chalicelib.flow import addresses
 from chalicelib.ports import MOST_RACES, Kind, Page, Ports
 
 T = TypeVar("T")
@@ -23,6 +27,7 @@ MOST_DOCUMENT = 100_000  # bytes
 # that are enabled and wait for it. The jobs of one that is missed are aborted, with that reason.
 MOST_ELSEWHERE = 2_000
 # What a schedule says in its user's own words, in which "workflow" may mean anything.
+POLICY = "policy "
 OWN_WORDS = frozenset({"properties", "tags", "pattern", "payload", "data"})
 
 
@@ -41,6 +46,8 @@ def put(
     if kind == "dataset":
         document = resolve_bucket(ports, document)
     check_size(document)
+    if kind == "workflow":
+        addresses.check_target(ports, document["target"], "target")
     for _ in range(MOST_RACES):
         old = ports.catalog.definition(kind, name)
         if if_match is not None and if_match != (old.version if old else None):
@@ -52,9 +59,20 @@ def put(
         plan: list[Write] = [PutDefinition(new, old.version if old else None)]
         if kind == "dataset":
             plan += _prefix_plan(ports, new, old)
-        if ports.ledger.commit(plan) is None:
+        quicker = _quicken(ports, new) if kind == "policy" and old is not None else []
+        if ports.ledger.commit([*plan, *quicker]) is None:
+            for write in quicker:
+                ports.hints.send([Ref("line", (write.line,))], write.head, ports.clock.now())
             return Change("replaced" if old else "created", new.version)
     raise errors.changed_meanwhile(f"{kind} {name}")
+
+
+def _quicken(ports: Ports, row: Definition) -> list[Quicken]:
+    """A policy that allows more than before does so at once: nobody waits out the pace that was."""
+    policy, now = Policy.model_validate(row.document), ports.clock.now()
+    line = ports.jobs.line(policy_line(row.name))
+    head = now + policy.spacing
+    return [Quicken(line.line, line, head)] if line.head > head else []
 
 
 def check_size(document: Mapping[str, Any]) -> None:
@@ -77,7 +95,8 @@ def delete(ports: Ports, kind: Kind, name: str, if_match: int | None = None) -> 
     found = get(ports, kind, name)
     if if_match is not None and if_match != found.version:
         raise errors.changed_meanwhile(f"{kind} {name}")
-    left = _children(ports, kind, name) if kind in ("namespace", "app") else referrers(ports, [name]).get(name)
+    word = as_named(kind, name)
+    left = _children(ports, kind, name) if kind in ("namespace", "app") else referrers(ports, [word]).get(word)
     if left:
         raise in_use(kind, "one", left, "delete or change these first")
     remove(ports, found)
@@ -133,7 +152,7 @@ def prefix_taken(bucket: str, prefix: str, owner: str) -> SluiceError:
 def referrers(
     ports: Ports, names: Collection[str], but: Collection[str] = (), elsewhere: int = MOST_ELSEWHERE
 ) -> dict[str, list[str]]:
-    """Who would be left without these workflows or datasets: ``schedule <full name>``, by what they refer to.
+    """Who would be left without these workflows, datasets or policies: ``schedule <full name>``, by what they refer to.
 
     ``but``: schedules that are not asked, and apps whose messages are not; ``elsewhere``: how many of other namespaces
     are read at most. An admin's request, so reading so many schedules is what it may cost.
@@ -154,8 +173,13 @@ def referrers(
     return found
 
 
+def as_named(kind: Kind, name: str) -> str:
+    """A definition as `named` tells it: policies and datasets may have the same name."""
+    return f"{POLICY}{name}" if kind == "policy" else name
+
+
 def named(document: Any) -> frozenset[str]:
-    """The workflows and datasets that a schedule names, wherever in its trigger and constraints that is."""
+    """The workflows, datasets and policies that a schedule names, wherever in it that is."""
     if isinstance(document, list | tuple):
         return frozenset(name for part in document for name in named(part))
     if not isinstance(document, Mapping):
@@ -164,6 +188,8 @@ def named(document: Any) -> frozenset[str]:
     for key, value in document.items():
         if key in ("workflow", "dataset") and isinstance(value, str):
             found.add(value)
+        elif key == "policy" and isinstance(value, str):
+            found.add(as_named("policy", value))
         elif key == "workflows" and isinstance(value, list | tuple):
             found.update(value)
         elif key not in OWN_WORDS:
@@ -174,11 +200,11 @@ def named(document: Any) -> frozenset[str]:
 def _candidates(ports: Ports, names: Collection[str], elsewhere: int) -> Iterator[str]:
     """Schedules that may refer to these: all of their own namespace, so many of others, and of the rest those that the
     index knows to wait for them."""
-    own = {name.partition(".")[0] for name in names}
+    own = {name.removeprefix(POLICY).partition(".")[0] for name in names}
     others = [namespace for namespace in _names(ports, "namespace", "") if namespace not in own] if own else []
     yield from (schedule for namespace in own for schedule in _schedules_in(ports, namespace))
     yield from islice((each for namespace in others for each in _schedules_in(ports, namespace)), elsewhere)
-    for name in names:
+    for name in (each for each in names if not each.startswith(POLICY)):
         is_dataset = name.count(".") == 1
         keys = [leaves.partition_key(name), leaves.size_key(name)] if is_dataset else []
         keys += [] if is_dataset else [leaves.status_key(name, status) for status in get_args(leaves.Status)]
@@ -191,7 +217,7 @@ def _schedules_in(ports: Ports, namespace: str) -> Iterator[str]:
 
 def _children(ports: Ports, kind: Kind, name: str) -> list[str]:
     if kind == "namespace":
-        return sorted([*_names(ports, "app", name), *_names(ports, "dataset", name)])
+        return sorted([*_names(ports, "app", name), *_names(ports, "dataset", name), *_names(ports, "policy", name)])
     messages = [row.schedule for row in messages_of(ports, name)]
     return sorted([*_names(ports, "workflow", name), *schedules_of(ports, name), *messages])
 

@@ -10,27 +10,54 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.facts import Facts, StartRate, is_tracked
 from chalicelib.core.lines import LineState
 from chalicelib.core.model import Schedule, Workflow
+from chalicelib.core.policies import Policy
 from chalicelib.core.rows import Gate, Job
 from chalicelib.ports import Ports
 
 
-def gather(ports: Ports, job: Job) -> Facts:
+class Parsed:
+    """Documents that one look has parsed already: many jobs of one schedule are one parsing."""
+
+    def __init__(self) -> None:
+        self._schedules: dict[tuple[str, int], Schedule | None] = {}
+        self._workflows: dict[str, tuple[Workflow | None, bool]] = {}
+
+    def schedule(self, ports: Ports, gate: Gate | None) -> Schedule | None:
+        if gate is None:
+            return None
+        place = (gate.schedule, gate.version)
+        if place not in self._schedules:
+            self._schedules[place] = definition_of(ports, gate)
+        return self._schedules[place]
+
+    def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, bool]:
+        """A workflow, and whether all its starts are counted."""
+        if name not in self._workflows:
+            found = ports.catalog.definition("workflow", name)
+            parsed = Workflow.model_validate(found.document) if found else None
+            self._workflows[name] = (parsed, found is not None and found.counted)
+        return self._workflows[name]
+
+
+def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     """The facts of the moment about one job. Gate first: whatever is read after it is at least as new."""
+    parsed = parsed or Parsed()
     gate = ports.catalog.gate(job.schedule)
-    schedule = definition_of(ports, gate)
-    found = ports.catalog.definition("workflow", schedule.workflow) if schedule else None
-    workflow = Workflow.model_validate(found.document) if found else None
+    schedule = parsed.schedule(ports, gate)
+    workflow, counted = parsed.workflow(ports, schedule.workflow) if schedule else (None, False)
     known = Facts(
         gate=gate,
         schedule=schedule,
         workflow=workflow,
-        counted=found is not None and found.counted,
+        counted=counted,
         start_rate=start_rate(ports),
         gathering=_waiting(ports, job, gate, schedule),
         already=_already(ports, job),
     )
     if schedule is None or workflow is None:
         return known
+    if schedule.policy is not None:
+        known = replace(known, policy=policy_of(ports, schedule.policy))
     return replace(known, lines=_lines(ports, job, known, schedule, workflow), successes=_successes(ports, schedule))
 
 
@@ -43,10 +70,11 @@ def _waiting(ports: Ports, job: Job, gate: Gate | None, schedule: Schedule | Non
 
 def _lines(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: Workflow) -> dict[str, LineState]:
     """The workflow's own line first: it says which others every start is counted in."""
-    if not known.counted and not is_tracked(schedule, workflow) and not schedule.constraints:
+    tracked = known.counted or is_tracked(schedule, workflow) or bool(schedule.constraints)
+    if not tracked and known.policy is None:
         return {}
     own = lines.workflow_line(schedule.workflow)
-    states = {own: ports.jobs.line(own)}
+    states = {own: ports.jobs.line(own)} if tracked else {}
     asks = replace(known, lines=states).asks(job.schedule.partition(".")[0])
     return states | {ask.line: ports.jobs.line(ask.line) for ask in asks if ask.line != own}
 
@@ -97,6 +125,11 @@ def workflow_of(ports: Ports, name: str) -> Workflow | None:
     return Workflow.model_validate(definition.document) if definition else None
 
 
+def policy_of(ports: Ports, name: str) -> Policy | None:
+    definition = ports.catalog.definition("policy", name)
+    return Policy.model_validate(definition.document) if definition else None
+
+
 def start_rate(ports: Ports) -> StartRate:
     settings = ports.settings
     return StartRate(settings.emr_application_id, settings.start_spacing, settings.start_burst)
@@ -108,5 +141,5 @@ def _already(ports: Ports, job: Job) -> str | None:
         return None
     if ports.runs.run(job.job_id, job.attempt) is not None:
         return f"run {job.job_id}"
-    record = ports.runs.record(job.job_id) if job.kind != "retry" else None
+    record = ports.runs.record(job.job_id) if job.kind not in ("retry", "redrive") else None
     return f"a record ({record.kind})" if record else None

@@ -10,7 +10,7 @@ from chalicelib.core import ids, lifecycle
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Definition, Gate, Subscription, Version
-from chalicelib.flow import definitions, references
+from chalicelib.flow import addresses, definitions, references
 from chalicelib.flow.plan import AS_SENT, Part, Plan
 from chalicelib.ports import Kind, Page, Ports
 
@@ -27,9 +27,13 @@ def check(ports: Ports, plan: Plan) -> None:
         try:
             if part.document is not None:
                 definitions.check_size(part.document)
+            if part.document is not None and part.kind == "workflow":
+                addresses.check_target(ports, part.document["target"], "target")
             if part.schedule is not None:
                 _check_schedule(seen, part, plan.resolved(ports, part), removed)
         except SluiceError as error:
+            if ids.is_of_message(part.name):  # the default target, which is a field of the app
+                raise SluiceError(error.code, error.message, f"default_{error.field}", error.hint) from None
             raise error.under(_field(part)) if part.kind != "app" else error from None
     check_removals(ports, plan, "keep it in the document, or change these first")
 
@@ -77,7 +81,8 @@ def check_removals(ports: Ports, plan: Plan, hint: str, messages_too: bool = Fal
 
 
 def _field(part: Part) -> str:
-    return f"{part.kind}s.{part.name.rpartition('.')[2]}"
+    group = "policies" if part.kind == "policy" else f"{part.kind}s"
+    return f"{group}.{part.name.rpartition('.')[2]}"
 
 
 class Foreseen:

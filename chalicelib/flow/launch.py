@@ -6,54 +6,103 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import claim, data, launch, states
+from chalicelib.core import claim, data, launch, lines, routes, states
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import News
-from chalicelib.core.launch import Never, Started
+from chalicelib.core.launch import Never, NotNow, Started
+from chalicelib.core.lines import Ask, LineState, Pace
+from chalicelib.core.routes import Route
 from chalicelib.core.rows import HISTORY, Gate, Pointer, Run
 from chalicelib.core.sweep import Ref
-from chalicelib.core.writes import Put, Replace, Write
+from chalicelib.core.targets import has_lifecycle
+from chalicelib.core.writes import HoldBack, Put, Replace, Write
 from chalicelib.flow import complete as completing
 from chalicelib.flow import facts
 from chalicelib.flow.context import build, events_of, partition_of
+from chalicelib.flow.deliver import judged
 from chalicelib.log import logger
 from chalicelib.ports import MOST_RACES, Ports, Target
 
 
-def start(ports: Ports, run_id: str, attempt: int) -> None:
-    """Start a run that has not started yet, if its schedule's gate is still open (C13). Safe to repeat at any point."""
+def start(ports: Ports, run_id: str, attempt: int, turn: str | None = None) -> bool:
+    """Start a run that has not started yet, if its schedule's gate is still open (C13). Safe to repeat at any point.
+
+    ``turn`` names the pace line whose queue serves it. Returns whether it goes on waiting in a queue.
+    """
+    for _ in range(MOST_RACES):
+        run = ports.runs.run(run_id, attempt)
+        if run is None or run.state != "STARTING" or run.target_id is not None:
+            return False
+        waits = _start(ports, run, turn)
+        if waits is not None:
+            return waits
+    raise RuntimeError(f"the start of run {run_id} lost {MOST_RACES} races; the sweep will find it again")
+
+
+def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
+    """One look at it; None if somebody else was faster."""
     now = ports.clock.now()
-    run = ports.runs.run(run_id, attempt)
-    if run is None or run.state != "STARTING" or run.target_id is not None:
-        return
     leased = run.lease_until is not None and run.lease_until > now
     if leased and not run.unknown_answer:
-        return  # a call is under way, or died within its lease
+        return False  # a call is under way, or died within its lease
     gate = ports.catalog.gate(run.schedule)
     if run.cancel or not _is_open(gate, run):
-        if leased:
-            return  # an unanswered call may still arrive: whether it did is asked when it no longer can
-        _withdraw(ports, run, now)
-        return
-    run = _as_updated(ports, run, gate)
-    context = build(ports, run)
-    ports.payloads.put_context(run_id, context)
-    called = replace(launch.calling(run, now), partition=partition_of(run, events_of(ports, run)))
-    if ports.ledger.commit([Replace(called)]) is not None:
-        return
+        if not leased:  # else an unanswered call may still arrive: whether it did is asked when it no longer can
+            _withdraw(ports, run, now)
+        return False
+    if run.waits_at is not None and run.waits_at != turn:
+        return True
+    paces, states = of_run(ports, run) if launch.needs_turn(run, now) else ((), {})
+    route = routes.route(paces, (), states, now, turn)
+    if route.blocked is not None:
+        return _queue(ports, run, route, states, now)
+    updated = _as_updated(ports, run, gate)
+    context = build(ports, updated)
+    ports.payloads.put_context(run.run_id, context)
+    called = replace(launch.calling(updated, now), partition=partition_of(updated, events_of(ports, updated)))
+    if ports.ledger.commit(launch.turn(run, called, paces, states, now)) is not None:
+        return None
     # Read once more, now that the call is on record: so whoever closes the gate finds every call that may still pass.
     again = ports.catalog.gate(run.schedule)
-    if not _is_open(again, run):
-        _take_back(ports, run, called, now)
-    elif _as_updated(ports, run, again) == run:
+    if not _is_open(again, updated):
+        _take_back(ports, updated, called, now)
+    elif _as_updated(ports, updated, again) == updated:
         _call(ports, called, context, now)
-    elif ports.ledger.commit([Replace(_uncalled(run, called))]) is None:
-        start(ports, run_id, attempt)  # an update came in between, and has been acknowledged
+    elif ports.ledger.commit([Replace(_uncalled(updated, called, paces, now))]) is None:
+        return start(ports, run.run_id, run.attempt)  # an update came in between, and has been acknowledged
+    return False
+
+
+def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LineState], now: Instant) -> bool | None:
+    """Wait for the permits that the next call needs, in the queue of the slowest pace."""
+    if run.waits_at is not None:
+        return True
+    if ports.ledger.commit(launch.queue(run, route, states, now)) is not None:
+        return None
+    line = run.waits_at or (route.blocked.line if route.blocked else "")
+    ports.hints.send([Ref("line", (line,))], routes.queue_looks_at(route, states, now), now)
+    return True
+
+
+def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LineState]]:
+    """The paces that a claimed run obeys, slowest last, and how these lines stand. A policy that is gone has none."""
+    paces: list[Ask] = []
+    for line in run.permits:
+        kind, _, name = line.partition(":")
+        policy = facts.policy_of(ports, name) if kind == "policy" else None
+        if kind == "emr":
+            rate = facts.start_rate(ports)
+            paces.append(Pace(line, rate.spacing, rate.burst))
+        elif policy is not None:
+            paces.append(policy.pace(name))
+    return routes.paces_of(lines.in_order(tuple(paces))), {ask.line: ports.jobs.line(ask.line) for ask in paces}
 
 
 def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> None:
     answer = target_of(ports, run).start(run, context)
     logger.info("start requested", extra={"run": run.run_id, "attempt": run.attempt, "answer": str(answer)})
+    if not isinstance(answer, Started) and not has_lifecycle(str(run.request.target["type"])):
+        answer = judged(ports, run, answer, now)
     if isinstance(answer, Never) and run.unknown_answer:
         # An earlier call was never answered, and may be what is running: its slot is not given away unasked.
         found = target_of(ports, run).find(run)
@@ -72,12 +121,17 @@ def _keep(ports: Ports, run: Run, answer: launch.Answer, now: Instant) -> None:
     """Record the answer. The run may have moved on already: its RUNNING event can come before we know its id."""
     if isinstance(answer, Never):
         raise TypeError("expected an answer that leaves the run STARTING")
+    if isinstance(answer, NotNow):
+        _hold_back(ports, run, now)
     for _ in range(MOST_RACES):
         after = launch.answered(run, answer, now)
         plan: list[Write] = [Replace(after)]
         if isinstance(answer, Started):
             plan.append(Put(_pointer(run, answer.target_id)))
         if ports.ledger.commit(plan) is None:
+            if isinstance(answer, NotNow) and any(lines.is_target_pace(line) for line in run.permits):
+                start(ports, run.run_id, run.attempt)  # it queues at once, before those that are less urgent
+                return
             if (after.cancel or not isinstance(answer, Started)) and after.wake_at is not None:
                 ports.hints.send([Ref("run", (run.run_id, f"{run.attempt:03d}"))], after.wake_at, now)
             return
@@ -87,10 +141,19 @@ def _keep(ports: Ports, run: Run, answer: launch.Answer, now: Instant) -> None:
         run = current
 
 
+def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
+    """The target is asked too often: nobody asks before the time that this run would wait. So all who queue there keep
+    their order, and this run, when it comes back, is again before those that are less urgent (E8)."""
+    until = now + launch.backoff(run.calls, run.run_id)
+    for pace in of_run(ports, run)[0]:
+        if lines.is_target_pace(pace.line):
+            ports.ledger.commit([HoldBack(pace, until)])
+
+
 def _as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
     """An update that carried the job along holds for its run too, while that has surely not started (C13). A run-now
     and a retry keep what they were given."""
-    if gate is None or gate.version == run.version or run.kind in ("run_now", "retry"):
+    if gate is None or gate.version == run.version or run.kind in ("run_now", "retry", "redrive"):
         return run
     schedule, workflow = facts.definition_of(ports, gate), facts.workflow_of(ports, run.workflow)
     if schedule is None or workflow is None or schedule.workflow != run.workflow or not launch.surely_not_started(run):
@@ -100,9 +163,10 @@ def _as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
     return replace(run, version=gate.version, request=request)
 
 
-def _uncalled(before: Run, called: Run) -> Run:
-    """The run without the call that was recorded and is not made."""
-    return replace(before, partition=called.partition, rev=called.rev + 1)
+def _uncalled(before: Run, called: Run, paces: tuple[Pace, ...] = (), now: Instant = 0) -> Run:
+    """The run without the call that was recorded and is not made. Permits that were taken for it still hold."""
+    until = launch.paced_until(paces, now) if paces else before.paced_until
+    return replace(before, partition=called.partition, rev=called.rev + 1, waits_at=None, rank=None, paced_until=until)
 
 
 def _take_back(ports: Ports, before: Run, called: Run, now: Instant) -> None:
@@ -130,10 +194,9 @@ def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
     """It did start, unheard: record it and that it is to end. Its slot comes back when the target says that it has."""
     closed = "the schedule was closed while its start call was unanswered; the run was found alive and is cancelled"
     why = run.reason if run.cancel else closed
-    found = replace(
-        run, target_id=target_id, cancel=True, reason=why, lease_until=None, leases=0, rev=run.rev + 1, wake_at=now
-    )
-    if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id))]) is None:
+    found = replace(run, target_id=target_id, cancel=True, reason=why, lease_until=None, waits_at=None, rank=None)
+    found = replace(found, leases=0, rev=run.rev + 1, wake_at=now)
+    if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id)), *launch.leave(run)]) is None:
         completing.cancel(ports, found)
 
 

@@ -19,7 +19,7 @@ from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Definition, Gate
 from chalicelib.core.workflows import Described
 from chalicelib.core.writes import Write
-from chalicelib.flow import data, definitions, emit
+from chalicelib.flow import addresses, data, definitions, emit
 from chalicelib.flow.drain import drain
 from chalicelib.flow.facts import definition_of
 from chalicelib.ports import MOST_RACES, Page, Ports
@@ -147,6 +147,8 @@ def _check_road(ports: Ports, app: str, message: Message) -> Definition | None:
         definitions.require(ports, "app", app)
         hint = "name a target or a workflow, or deploy the app with a default_target"
         raise errors.invalid("target", f"a target, for app {app} has no default_target", "none", hint)
+    if message.target is not None:
+        addresses.check_target(ports, message.target.model_dump(mode="json"), "target")
     row = ports.catalog.definition("app", app)
     if row is None:
         raise errors.not_found("app", app, "create the app first")

@@ -89,7 +89,7 @@ def run_view(run: Run) -> View:
         "nominal_at": _iso(run.nominal_at),
         "due_at": _iso(run.due_at),
         "late": run.late,
-        "lateness_ms": _lateness(run),
+        "lateness_ms": run.lateness,
         "accepted_at": _iso(run.accepted_at),
         "claimed_at": iso(run.claimed_at),
         "start_requested_at": _iso(run.start_requested_at),
@@ -287,12 +287,6 @@ def _wakes(job: Job, known: Facts, verdict: triggers.Verdict | None, until: Inst
         what = "its timeout" if until == deadline else "its time"
         ways.append(f"{what} at {iso(until)}")
     return ", or ".join(ways) or "the next look"
-
-
-def _lateness(run: Run) -> int | None:
-    """How much later than it was due a fire was started (T4); None for what no clock has started, or not yet."""
-    due = run.due_at if run.due_at is not None else run.nominal_at
-    return None if due is None or run.start_requested_at is None else run.start_requested_at - due
 
 
 def _iso(instant: Instant | None) -> str | None:

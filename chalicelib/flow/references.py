@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from chalicelib.core import errors, leaves, lines, triggers
-from chalicelib.core.constraints import AnyConstraint, Concurrency, SinceLastRun
+from chalicelib.core.constraints import AnyConstraint, Concurrency, Probe, SinceLastRun
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.facts import rates_of
 from chalicelib.core.leaves import AbsentTrigger, LeafTrigger, PartitionTrigger, ProgramStatusTrigger, SizeTrigger
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.rows import WAKE
-from chalicelib.flow import facts
+from chalicelib.flow import addresses, facts
 from chalicelib.ports import Ports
 
 MOST_RATES = 20
@@ -23,6 +23,7 @@ def check(ports: Ports, name: str, schedule: Schedule) -> None:
         raise errors.unknown_reference("workflow", "workflow", schedule.workflow, _workflows(ports, name))
     for number, constraint in enumerate(schedule.constraints):
         _check_constraint(ports, name, constraint, workflow, f"constraints.{number}")
+    _check_policy(ports, schedule)
     _check_rates(ports, schedule)
     _check_failures(schedule, workflow)
     for leaf in triggers.leaves(schedule.trigger):
@@ -46,6 +47,8 @@ def _check_constraint(ports: Ports, name: str, constraint: AnyConstraint, workfl
         got = f"one for a {workflow.target.type} target, whose runs have no end that could be seen"
         expected = f"a {constraint.type} constraint only for a target with a lifecycle"
         raise errors.invalid(field, expected, got, hint)
+    if isinstance(constraint, Probe):
+        addresses.check_target(ports, constraint.target.model_dump(), f"{field}.target")
     for upstream in getattr(constraint, "workflows", ()):
         _check_upstream(ports, name, upstream, field)
 
@@ -57,6 +60,13 @@ def _check_rates(ports: Ports, schedule: Schedule) -> None:
     if len(rules) > MOST_RATES and not rules <= set(known):
         hint = "use a rate that another schedule of this workflow has: each different one is counted at every start"
         raise errors.invalid("constraints", f"at most {MOST_RATES} different rates of one workflow", len(rules), hint)
+
+
+def _check_policy(ports: Ports, schedule: Schedule) -> None:
+    if schedule.policy is not None and ports.catalog.definition("policy", schedule.policy) is None:
+        namespace = schedule.policy.partition(".")[0]
+        known = [row.name for row in ports.catalog.definitions("policy", namespace, 1000, None).items]
+        raise errors.unknown_reference("policy", "policy", schedule.policy, known)
 
 
 def _check_failures(schedule: Schedule, workflow: Workflow) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from chalicelib.core import lines
+from collections.abc import Mapping
+
+from chalicelib.core import lines, routes
 from chalicelib.core.calendar import Instant
 from chalicelib.core.lines import Ask, LineState, Waiter
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import LeaseLine, LeaveLine, NotWaiting, Remove, SettleLine
-from chalicelib.flow import facts
+from chalicelib.flow import facts, launch
 from chalicelib.flow.check import check_job
 from chalicelib.flow.drain import drain
 from chalicelib.ports import Ports
@@ -64,6 +66,8 @@ def _told(served: int, failed: list[Exception]) -> int:
 
 def _serve_one(ports: Ports, waiter: Waiter) -> bool:
     """Check one waiter in its turn; False if it must go on waiting, and so must all behind it."""
+    if waiter.run is not None:
+        return _serve_run(ports, waiter, *waiter.run)
     place = (waiter.job_schedule, waiter.job_generation, waiter.job_place)
     job = ports.jobs.job(*place)
     if job is not None and job.closed:
@@ -76,6 +80,15 @@ def _serve_one(ports: Ports, waiter: Waiter) -> bool:
     return check_job(ports, place, turn=waiter.line).ended != "waiting"
 
 
+def _serve_run(ports: Ports, waiter: Waiter, run_id: str, attempt: int) -> bool:
+    """The same for a run whose next start call wants a permit."""
+    run = ports.runs.run(run_id, attempt)
+    if run is None or run.waits_at != waiter.line or run.rank != waiter.rank:
+        ports.ledger.commit([Remove(waiter), LeaveLine(waiter.line)])  # a late reader's view: it is gone already
+        return True
+    return not launch.start(ports, run_id, attempt, turn=waiter.line)
+
+
 def _next_look(ports: Ports, line: str, lease: Instant) -> None:
     """Say when the queue wants serving again, unless the write that freed a permit has said so already."""
     now = ports.clock.now()
@@ -83,17 +96,21 @@ def _next_look(ports: Ports, line: str, lease: Instant) -> None:
     if state.waiters == 0:
         ports.ledger.commit([SettleLine(line)])
         return
-    ask = _ask_of_head(ports, state)
-    look = lines.next_look(ask, state, now) if ask else lease
-    paced = lines.is_timed(ask)
+    asks, states = _asks_of_head(ports, state)
+    look = routes.looks_again(asks, line, states, now) or lease
+    paced = lines.is_timed(next((ask for ask in asks if ask.line == line), None))
     if ports.ledger.commit([LeaseLine(line, lease, look)]) is None and paced:
         ports.hints.send([Ref("line", (line,))], look, now)
 
 
-def _ask_of_head(ports: Ports, state: LineState) -> Ask | None:
-    """What the head of the queue asks of its line; None if that cannot be told now."""
+def _asks_of_head(ports: Ports, state: LineState) -> tuple[tuple[Ask, ...], Mapping[str, LineState]]:
+    """What the head of the queue asks of all lines, and how these stand; nothing if that cannot be told now."""
     head = ports.jobs.head_of(state.line, 1)
-    job = ports.jobs.job(head[0].job_schedule, head[0].job_generation, head[0].job_place) if head else None
+    if not head:
+        return (), {}
+    if head[0].run is not None:
+        run = ports.runs.run(*head[0].run)
+        return launch.of_run(ports, run) if run else ((), {})
+    job = ports.jobs.job(head[0].job_schedule, head[0].job_generation, head[0].job_place)
     known = facts.gather(ports, job) if job else None
-    asks = known.asks(job.schedule.partition(".")[0]) if job and known else ()
-    return next((ask for ask in asks if ask.line == state.line), None)
+    return (known.asks(head[0].job_schedule.partition(".")[0]), known.lines) if known else ((), {})

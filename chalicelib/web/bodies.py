@@ -13,6 +13,7 @@ from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import parse_when
 from chalicelib.core.messages import Message
 from chalicelib.core.model import App, Dataset, Namespace, NewSchedule, Workflow
+from chalicelib.core.policies import Policy
 from chalicelib.core.rehearse import AnyGiven
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "NewSchedule",
     "Occurrence",
     "Pause",
+    "Policy",
+    "Redrive",
     "RunNow",
     "Workflow",
 ]
@@ -133,6 +136,13 @@ class NewPartition(Document):
             if not 0 < len(str(value)) <= MOST_VALUE or "/" in str(value) or not str(value).isprintable():
                 raise invalid(str(key), f"1 to {MOST_VALUE} printable characters without '/'", value)
         return {key: str(value) for key, value in given.items()}
+
+
+class Redrive(Document):
+    """Which dead letters are delivered again: the newest ``limit`` of a schedule (``app.name`` or its full name)."""
+
+    schedule: Reference
+    limit: int = Field(default=100, ge=1, le=100)
 
 
 class Bulk(Document):

@@ -172,6 +172,32 @@ def register_partition(ns: str, name: str) -> Response:
     return document(partition_view(register_values(ports(), full, dataset, content)), 201)
 
 
+@route(routes, "GET", NS + "/policies", query=PAGING)
+def list_policies(ns: str) -> dict[str, Any]:
+    """List the throttling policies of a namespace."""
+    return _list("policy", ns)
+
+
+@route(routes, "PUT", NS + "/policies/{name}", body="Policy", headers=(IF_MATCH,), status=(200, 201))
+def put_policy(ns: str, name: str) -> Response:
+    """Create or replace a throttling policy. It holds from the next start on."""
+    from chalicelib.web.bodies import Policy
+
+    return _put("policy", f"{ns}.{name}", Policy)
+
+
+@route(routes, "GET", NS + "/policies/{name}")
+def get_policy(ns: str, name: str) -> Response:
+    """Read a throttling policy."""
+    return _get("policy", f"{ns}.{name}")
+
+
+@route(routes, "DELETE", NS + "/policies/{name}", headers=(IF_MATCH,), status=(204,))
+def delete_policy(ns: str, name: str) -> Response:
+    """Delete a throttling policy that no schedule refers to."""
+    return _delete("policy", f"{ns}.{name}")
+
+
 def _put(kind: Any, full: str, model: Any) -> Response:
     from chalicelib.flow.definitions import put
 

@@ -25,6 +25,7 @@ QUERY: dict[str, Json] = {
     "dry_run": {"type": "boolean", "default": False, "description": "tell what would change, and change nothing"},
     "update_schedules": {"type": "boolean", "description": "false leaves schedules alone; the installation's default"},
     "tag": {"type": "string", "description": "`team=a`, or `team` for any value of it"},
+    "schedule": {"type": "string", "description": "a schedule of the namespace, as `app.name` or by its full name"},
     "workflow": {"type": "string", "description": "what they run; a short name is one of this app"},
 }
 HEADERS: dict[str, Json] = {

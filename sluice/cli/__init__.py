@@ -10,6 +10,7 @@ import typer
 from sluice.cli import (
     apply,
     datasets,
+    dead_letters,
     describe,
     dry_run,
     event,
@@ -17,6 +18,7 @@ from sluice.cli import (
     jobs,
     message,
     occurrences,
+    policies,
     run,
     runs,
     schedules,
@@ -85,5 +87,7 @@ app.add_typer(why.app, name="why", rich_help_panel=LOOK)
 app.command("dry-run", rich_help_panel=LOOK)(dry_run.dry_run)
 app.command(rich_help_panel=LOOK)(jobs.jobs)
 app.add_typer(runs.app, name="runs", rich_help_panel=LOOK)
+app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=LOOK)
 app.command(rich_help_panel=LOOK)(versions.versions)
 app.command(rich_help_panel=LOOK)(datasets.datasets)
+app.command(rich_help_panel=LOOK)(policies.policies)

@@ -12,7 +12,7 @@ from sluice import names, render, spell, states
 from sluice.cli import frame, tables
 from sluice.cli.get import KindArgument
 from sluice.client import Client, Document
-from sluice.names import APP, DATASET, MESSAGE, NAMESPACE, SCHEDULE, WORKFLOW
+from sluice.names import APP, DATASET, MESSAGE, NAMESPACE, POLICY, SCHEDULE, WORKFLOW
 
 LAST = 5
 Parts = dict[str, Document]
@@ -52,6 +52,7 @@ _PARTS = {
     WORKFLOW: (),
     SCHEDULE: ("why", "runs", "versions"),
     DATASET: ("partitions",),
+    POLICY: (),
     MESSAGE: ("why", "runs"),
 }
 
@@ -77,6 +78,7 @@ def _schedule(view: Document, parts: Parts) -> Pairs:
         ("next fire", spell.both(why.get("next_fire"), frame.now())),
         ("skips", "\n".join(spell.both(at, frame.now()) for at in view.get("skips") or ())),
         ("constraints", "\n".join(spell.constraint(rule) for rule in view.get("constraints", ()))),
+        ("policy", view.get("policy")),
         ("timeout", after),
         ("priority", None if view.get("priority") is None else str(view["priority"])),
         ("properties", spell.pairs(view.get("properties"), "\n")),
@@ -101,6 +103,15 @@ def _workflow(view: Document, _: Parts) -> Pairs:
 def _dataset(view: Document, _: Parts) -> Pairs:
     keys = "/".join(f"{key}=…" for key in view.get("keys", ()))
     return [("location", tables.location(view) + keys), ("ready at", tables.ready(view))]
+
+
+def _policy(view: Document, _: Parts) -> Pairs:
+    line = view.get("line") or {}
+    return [
+        ("allows", f"{view.get('max_events')} starts in any {view.get('interval')}"),
+        ("waiting", str(line.get("waiting", 0))),
+        ("next start", spell.both(line.get("next_at"), frame.now())),
+    ]
 
 
 def _message(view: Document, parts: Parts) -> Pairs:
@@ -133,6 +144,7 @@ _PAGES: dict[names.Kind, Callable[[Document, Parts], Pairs]] = {
     SCHEDULE: _schedule,
     DATASET: _dataset,
     MESSAGE: _message,
+    POLICY: _policy,
 }
 
 

@@ -13,7 +13,7 @@ from sluice.errors import WrongUsage
 from sluice.names import APP, DATASET, NAMESPACE, SCHEDULE, Kind
 
 KindArgument = Annotated[
-    str, typer.Argument(metavar="KIND", help="namespaces, apps, workflows, schedules, datasets or messages.")
+    str, typer.Argument(metavar="KIND", help="namespaces, apps, workflows, schedules, datasets, policies or messages.")
 ]
 
 

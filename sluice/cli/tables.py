@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sluice import render, spell
-from sluice.names import APP, DATASET, MESSAGE, NAMESPACE, SCHEDULE, WORKFLOW, Kind
+from sluice.names import APP, DATASET, MESSAGE, NAMESPACE, POLICY, SCHEDULE, WORKFLOW, Kind
 
 View = Mapping[str, Any]
 Columns = tuple[str, ...]
@@ -44,6 +44,14 @@ def _datasets(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
     return ("NAME", "KEYS", "READY AT", "CHANGED", "LOCATION…"), rows
 
 
+def _policies(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
+    rows: Rows = [
+        (v["name"], _number(v.get("max_events")), v.get("interval"), _changed(v, now), v.get("description"))
+        for v in views
+    ]
+    return ("NAME", "EVENTS", "PER", "CHANGED", "DESCRIPTION…"), rows
+
+
 def _schedules(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
     rows: Rows = [(v["name"], render.state(v.get("state")), _changed(v, now), v.get("triggered_by")) for v in views]
     return ("NAME", "STATE", "CHANGED", "TRIGGERED BY…"), rows
@@ -75,6 +83,7 @@ _DEFINITIONS = {
     DATASET: _datasets,
     SCHEDULE: _schedules,
     MESSAGE: _messages,
+    POLICY: _policies,
 }
 
 

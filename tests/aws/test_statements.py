@@ -12,8 +12,8 @@ from typing import Any, get_args
 
 import pytest
 
-from chalicelib.aws.line_statements import Shards
 from chalicelib.aws.statements import statement
+from chalicelib.aws.updates import Shards
 from chalicelib.core.lines import LineState, Log, Pace, Slots, Waiter
 from chalicelib.core.rows import Definition, Seen, Timer
 from chalicelib.core.writes import (
@@ -27,6 +27,7 @@ from chalicelib.core.writes import (
     Ended,
     GateIs,
     GiveBack,
+    HoldBack,
     JoinLine,
     LeaseLine,
     LeaveLine,
@@ -37,6 +38,7 @@ from chalicelib.core.writes import (
     PutDefinition,
     PutGate,
     PutSeen,
+    Quicken,
     Remove,
     RemoveDefinition,
     Replace,
@@ -77,7 +79,10 @@ ENDS += [Ended(RUN, read, started, NOON) for read, started in product(READ, (NOO
 BACKS: list[Write] = [
     GiveBack(line, wake_at, ended) for line, wake_at, ended in product((LINE, LOG_LINE), (None, NOON), ENDS)
 ]
+PASSES: list[Write] = [TakePermit(PACES[0], NOON, read, False, passing=True) for read in READ]
 JOINS: list[Write] = [JoinLine(ask, NOON, NOON + 1, rev=3) for ask in (ASKS[1], LOGS[0], PACES[0])]
+JOINS += [JoinLine(PACES[0], NOON, NOON + 1, behind=True), HoldBack(PACES[0], NOON)]
+JOINS += [Quicken(LINE, replace(read, wake_at=wake), NOON) for read in READ for wake in (None, NOON + 9)]
 OTHERS: list[Write] = [
     Create(rows.job()),
     Replace(rows.job(rev=2)),
@@ -112,7 +117,7 @@ OTHERS: list[Write] = [
     LeaseLine(LINE, NOON, NOON + 1),
     SettleLine(LINE),
 ]
-EVERY = [*PERMITS, *BEGINS, *BACKS, *JOINS, *OTHERS]
+EVERY = [*PERMITS, *PASSES, *BEGINS, *BACKS, *JOINS, *OTHERS]
 
 
 def expressions(arguments: dict[str, Any]) -> str:

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from chalicelib.core import claim, lines
+from chalicelib.core import claim, lines, routes
 from chalicelib.core.calendar import DAY, HOUR
 from chalicelib.core.facts import asks_of
-from chalicelib.core.lines import LineState, Pace, Route, Slots, Waiter
+from chalicelib.core.lines import LineState, Pace, Slots, Waiter
+from chalicelib.core.routes import Route
 from chalicelib.core.rows import GATHERING, Job, Record
 from chalicelib.core.writes import (
     Begin,
@@ -281,6 +282,6 @@ def test_e8_a_start_that_was_permitted_is_spent_and_not_given_back() -> None:
 
 def test_every_permit_of_a_launch_is_one_that_the_decision_asked_for() -> None:
     asks = asks_of(LIMITED, workflow(), RATE, "demo")
-    route = lines.route(asks, (), {}, NOON, None)
+    route = routes.route(asks, (), {}, NOON, None)
     plan = claim.claim(met(), run(), facts(schedule=LIMITED), route, NOON)
     assert [write.ask for write in plan if isinstance(write, TakePermit)] == list(asks)

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import claim, complete, ids, lines
+from chalicelib.core import claim, complete, ids, lines, routes
 from chalicelib.core.calendar import HOUR, MINUTE
 from chalicelib.core.complete import News
 from chalicelib.core.facts import Facts
-from chalicelib.core.lines import LineState, Log, Pace, Route, Slots
+from chalicelib.core.lines import LineState, Log, Pace, Slots
+from chalicelib.core.routes import Route
 from chalicelib.core.rows import Failures, Job, Record
 from chalicelib.core.writes import (
     Begin,
@@ -117,7 +118,7 @@ def test_c5_a_job_that_waits_for_its_rate_keeps_no_slot_from_others() -> None:
     used_up = LineState(RATE_LINE, rev=2, starts={"a": NOON - 20 * MINUTE, "b": NOON - 10 * MINUTE})
     known = limited(RATE, concurrency(1, "wait"), log=used_up)
 
-    route = lines.route(known.asks("demo"), (), known.lines, NOON, None)
+    route = routes.route(known.asks("demo"), (), known.lines, NOON, None)
     plan = claim.queue(met(), known, route, NOON)
 
     assert route == Route((), LOG)
@@ -142,7 +143,7 @@ def test_c5_a_log_that_only_counts_a_job_is_told_of_its_start_and_of_no_mere_wis
     assert isinstance(queued, Job)
     assert queued.held == (LINE,)
     # In its turn it passes that log again, and takes it along.
-    route = lines.route((TOLD, SLOT, PACE), queued.held, {}, NOON, EMR_LINE)
+    route = routes.route((TOLD, SLOT, PACE), queued.held, {}, NOON, EMR_LINE)
     assert route == Route((TOLD, PACE), None)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chalicelib.core import claim, lines
+from chalicelib.core import claim, lines, routes
 from chalicelib.core.calendar import DAY, HOUR, MINUTE
 from chalicelib.core.check import Decision, Launch, Wait, decide
 from chalicelib.core.facts import Facts
@@ -109,7 +109,7 @@ def test_c9_whoever_queues_gets_through_line_by_line_holding_only_what_lies_befo
     while True:
         decision = decide(waiting, known, NOON, waiting.waits_at)
         assert isinstance(decision, Launch)
-        route = lines.route(decision.asks, waiting.held, known.lines, NOON, waiting.waits_at)
+        route = routes.route(decision.asks, waiting.held, known.lines, NOON, waiting.waits_at)
         if route.blocked is None:
             break
         [waiting] = [

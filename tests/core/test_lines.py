@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chalicelib.core import lines
+from chalicelib.core import lines, routes
 from chalicelib.core.calendar import SECOND, Instant
 from chalicelib.core.lines import LineState, Log, Pace, Slots
 from tests.core.builders import EMR_LINE, LINE, NOON, brief, thorough
@@ -132,7 +132,7 @@ def test_c9_two_jobs_that_share_lines_take_them_in_the_same_order(one: list[Any]
 
 def routed(held: tuple[str, ...] = (), turn: str | None = None, **states: LineState) -> tuple[list[str], str | None]:
     known = {ASKS["abcd".index(name)].line: state for name, state in states.items()}
-    route = lines.route(ASKS, held, known, NOON, turn)
+    route = routes.route(ASKS, held, known, NOON, turn)
     return [ask.line for ask in route.take], route.blocked.line if route.blocked else None
 
 
@@ -145,8 +145,25 @@ def test_a_job_that_is_free_everywhere_takes_every_permit() -> None:
 
 
 def test_a_job_takes_what_lies_before_the_line_that_blocks_and_no_more() -> None:
-    assert routed(c=full()) == ([ASKS[0].line, ASKS[1].line], ASKS[2].line)
+    assert routed(d=full()) == ([ASKS[0].line, ASKS[1].line], ASKS[3].line)
     assert routed(a=full()) == ([], ASKS[0].line)
+
+
+def test_e3_who_needs_two_paces_queues_at_the_slowest_and_says_which_one_holds_it_up() -> None:
+    """A permit of a pace is one to start now: it cannot be kept in a queue for another."""
+    held_up = routes.route(ASKS, (), {ASKS[2].line: full()}, NOON, None)
+    assert held_up == routes.Route(ASKS[:2], ASKS[3], behind=ASKS[2])
+    assert routes.queue_looks_at(held_up, {ASKS[2].line: full()}, NOON) == NOON + 100 * SECOND - 19 * SECOND
+
+    in_turn = routes.route(ASKS, (), {ASKS[3].line: LineState("any", waiters=9)}, NOON, ASKS[3].line)
+    assert in_turn.blocked is None
+
+
+def test_e3_a_free_permit_of_a_faster_pace_is_enough_whoever_waits_there() -> None:
+    crowded = LineState("any", waiters=9)
+    assert routed(c=crowded) == ([ask.line for ask in ASKS], None)
+    assert routed(d=crowded)[1] == ASKS[3].line
+    assert [routes.passes(ask, ASKS) for ask in ASKS] == [False, False, True, False]
 
 
 def test_a_job_passes_the_lines_whose_permits_it_holds() -> None:
@@ -159,7 +176,7 @@ def test_w2_in_its_turn_a_permit_is_enough_at_that_line_alone() -> None:
     assert routed(b=waited_for) == ([ASKS[0].line], ASKS[1].line)
     assert routed(turn=ASKS[1].line, b=waited_for)[1] is None
     assert routed(turn=ASKS[1].line, b=full(4)) == ([ASKS[0].line], ASKS[1].line)
-    assert routed(turn=ASKS[1].line, b=waited_for, c=waited_for) == ([ASKS[0].line, ASKS[1].line], ASKS[2].line)
+    assert routed(turn=ASKS[1].line, b=waited_for, d=waited_for) == ([ASKS[0].line, ASKS[1].line], ASKS[3].line)
 
 
 # -- the order in a queue ------------------------------------------------------------------------------------------

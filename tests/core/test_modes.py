@@ -10,7 +10,8 @@ import pytest
 from chalicelib.core import claim
 from chalicelib.core.calendar import HOUR, MINUTE
 from chalicelib.core.check import Abort, Coalesce, Drop, Ghost, Launch, Skip, Wait, decide
-from chalicelib.core.lines import Route, Slots
+from chalicelib.core.lines import Slots
+from chalicelib.core.routes import Route
 from chalicelib.core.rows import GATHERING, Job
 from chalicelib.core.states import CLAIMABLE, JobKind, Mode, may_start
 from chalicelib.core.writes import Create, NoneGathering, Replace, TakeOut
@@ -38,11 +39,11 @@ APART = "JOB#2026-03-02T12:00:00.000Z#first"
 # Jobs that were there before the mode was set, each ready to be launched.
 TABLE: dict[Mode, dict[JobKind, str]] = {
     "enabled": dict.fromkeys(KINDS, GOES),
-    "hold": {"gathering": STAYS, "fire": STAYS, "backlog": STAYS, "retry": GOES, "run_now": GOES},
-    "backlog": {"gathering": STAYS, "fire": STAYS, "backlog": STAYS, "retry": GOES, "run_now": GOES},
+    "hold": {"gathering": STAYS, "fire": STAYS, "backlog": STAYS, "retry": GOES, "redrive": GOES, "run_now": GOES},
+    "backlog": {"gathering": STAYS, "fire": STAYS, "backlog": STAYS, "retry": GOES, "redrive": GOES, "run_now": GOES},
     "drain": dict.fromkeys(KINDS, GOES),
     "completed": dict.fromkeys(KINDS, GOES),
-    "disabled": dict.fromkeys(KINDS, GONE) | {"run_now": GOES},
+    "disabled": dict.fromkeys(KINDS, GONE) | {"run_now": GOES, "redrive": GOES},
     "deleted": dict.fromkeys(KINDS, GONE),
 }
 

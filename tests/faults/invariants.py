@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from chalicelib.aws import items
-from chalicelib.core import claim, lifecycle, lines, states, triggers
+from chalicelib.core import claim, launch, lifecycle, lines, states, triggers
 from chalicelib.core.calendar import MINUTE, SECOND, Instant, iso, parse_instant
 from chalicelib.core.check import Wait, decide
 from chalicelib.core.facts import Facts
@@ -166,7 +166,10 @@ def _queues_are_what_jobs_say(stock: Stock) -> None:
     places = Counter((w.line, w.rank, w.job_schedule, w.job_generation, w.job_place, w.job_id) for w in stock.waiters)
     waiting = Counter((job.waits_at, job.rank, job.schedule, job.generation, job.place, job.job_id)
                       for job in stock.jobs if job.waits_at is not None)  # fmt: skip
-    assert places == waiting, "each place in a queue has its job, and each waiting job its place"
+    runs = [launch.place_of(run) for run in stock.runs if run.waits_at is not None]
+    waiting.update((w.line, w.rank, w.job_schedule, w.job_generation, w.job_place, w.job_id) for w in runs)
+    assert places == waiting, "each place in a queue has its job or run, and each that waits its place"
+    assert all(run.state == "STARTING" for run in stock.runs if run.waits_at is not None), "only who is to start queues"
 
 
 def _index_is_what_gates_say(stock: Stock) -> None:

@@ -66,7 +66,10 @@ class MemoryTables:
         with self._lock:
             for name, requests in RequestItems.items():
                 for request in requests:
-                    self._tables[name].put(request["PutRequest"]["Item"])
+                    if "PutRequest" in request:
+                        self._tables[name].put(request["PutRequest"]["Item"])
+                    else:
+                        self._tables[name].replace(_key(request["DeleteRequest"]["Key"]), None)
         return {"UnprocessedItems": {}}
 
     def put_item(self, **arguments: Any) -> None:

@@ -53,7 +53,7 @@ class RandomWorld(QuickWorld):
         super().__init__(wake_shards=1, history_shards=1, start_burst=3)
         self.chance = random.Random(seed)
         retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
-        self.deploy(flights(schedules, clean=retried))
+        self.deploy({**flights(schedules, clean=retried), "policies": dying.POLICIES})
         self.documents = dict(schedules)
         self.wakes = RumourWakes(self.ports.wakes, self.chance)
         self.ports = replace(self.ports, wakes=self.wakes)
@@ -202,6 +202,14 @@ class RandomWorld(QuickWorld):
 
     def forget_hints(self) -> None:
         self.hints.sent = []
+
+    def keeps_pace(self) -> None:
+        """Where all schedules share a policy, no interval holds more starts than it allows, repeats included (E3)."""
+        if all("policy" in document for document in self.documents.values()):
+            starts = sorted([*self.targets.emr.called_at, *self.targets.queue.sent_at])
+            most = dying.POLICIES["calm"]["max_events"]
+            early = [late for first, late in zip(starts, starts[most:], strict=False) if late - first < MINUTE]
+            assert early == [], f"more than {most} starts in a minute: {starts}"
 
     # -- the end -------------------------------------------------------------------------------------------------
 

@@ -94,6 +94,9 @@ def test_interleaving_05_a_run_lists_exactly_the_events_of_its_job(world: World)
         def put_all(self, writes: Any) -> None:
             inner.put_all(writes)
 
+        def delete_all(self, writes: Any) -> None:
+            inner.delete_all(writes)
+
     world.ports = replace(world.ports, ledger=HearsAfterTheClaim())
     for number in (1, 2):
         world.upload(day(number))
@@ -120,6 +123,9 @@ def test_interleaving_06_match_dies_after_400_and_the_other_600_get_the_event_on
 
         def put_all(self, writes: Any) -> None:
             inner.put_all(writes)
+
+        def delete_all(self, writes: Any) -> None:
+            inner.delete_all(writes)
 
     world.ports = replace(world.ports, ledger=Dying())
     with suppress(Crash):
@@ -235,6 +241,9 @@ def test_interleaving_28_a_steady_stream_does_not_keep_a_met_trigger_from_its_cl
 
         def put_all(self, writes: Any) -> None:
             inner.put_all(writes)
+
+        def delete_all(self, writes: Any) -> None:
+            inner.delete_all(writes)
 
     world.ports = replace(world.ports, ledger=BusyLedger())
     world.upload(day(1))

@@ -31,6 +31,9 @@ class Before:
     def put_all(self, writes: Any) -> None:
         self._inner.put_all(writes)
 
+    def delete_all(self, writes: Any) -> None:
+        self._inner.delete_all(writes)
+
 
 def test_interleaving_01_nothing_more_starts_of_a_schedule_whose_jobs_queue_for_the_pace(world: World) -> None:
     world.deploy(flights({"daily": partitions(by=["day"])}))

@@ -92,16 +92,16 @@ extras = st.fixed_dictionaries(
 
 @st.composite
 def schedules(draw: Any) -> dict[str, Any]:
-    shared = draw(limits)
-    found = {}
+    shared, found = draw(limits), {}
+    policy = draw(st.sampled_from([{}, {}, {"policy": "calm"}]))
     for name in ("a", "b"):
         by = draw(st.sampled_from([(), (), ("day",)]))
         trigger = draw(st.one_of(data_leaves, data_leaves, _composite(data_leaves)) if by else triggers)
         document = {"workflow": "clean", "trigger": trigger, "by": list(by), "constraints": shared + draw(others)}
-        found[name] = {**document, **draw(extras), "enabled": True}
+        found[name] = {**document, **draw(extras), **policy, "enabled": True}
     trigger = draw(st.one_of(upstream, triggers, _composite(st.one_of(upstream, leaves))))
     constraints = draw(st.sampled_from([[], fresh])) + draw(others)
-    found["c"] = {"workflow": "join", "trigger": trigger, **draw(extras), "enabled": True}
+    found["c"] = {"workflow": "join", "trigger": trigger, **draw(extras), **policy, "enabled": True}
     if draw(st.integers(0, 3)) == 0:  # messages: their runs have no end that could be limited, or counted as failed
         found["c"] |= {"workflow": "notify", "constraints": constraints}
         found["c"].pop("pause_after_failures", None)
@@ -141,7 +141,9 @@ def play(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
             act(*arguments)
         stock = invariants.check(world)
         invariants.check_limits(stock.runs, stock.versions)
+        world.keeps_pace()
     world.rest()
+    world.keeps_pace()
 
 
 everything = given(schedules(), st.lists(step, min_size=15, max_size=60), st.integers(0, 1000))

@@ -37,6 +37,9 @@ class Failing:
     def put_all(self, writes: Any) -> None:
         self._inner.put_all(writes)
 
+    def delete_all(self, writes: Any) -> None:
+        self._inner.delete_all(writes)
+
 
 class PlainHints:
     """As SQS has it: nothing is deduplicated."""
@@ -79,6 +82,9 @@ def test_a_stalled_emitter_does_not_put_an_old_timer_over_the_new_one(world: Wor
 
         def put_all(self, writes: Any) -> None:
             inner.put_all(writes)
+
+        def delete_all(self, writes: Any) -> None:
+            inner.delete_all(writes)
 
     emit.emit_due(world.with_ports(ledger=Slow()))
     world.settle()

@@ -31,6 +31,9 @@ class Interrupted:
     def put_all(self, writes: Sequence[Put]) -> None:
         self._inner.put_all(writes)
 
+    def delete_all(self, writes: Any) -> None:
+        self._inner.delete_all(writes)
+
 
 def test_a_server_with_an_old_view_leaves_the_place_of_a_job_that_a_drain_has_moved(world: World) -> None:
     world.deploy(flights({"one": partitions(**at_most(1))}))

@@ -71,6 +71,29 @@ def test_only_check_starts_anything(resources: dict[str, Any]) -> None:
         assert not starting & allowed(resources, function)
 
 
+@pytest.mark.parametrize(
+    ("action", "parameter", "default"),
+    [
+        ("sns:Publish", "TargetTopicArns", "arn:aws:sns:*:*:sluice-target-*"),
+        ("lambda:InvokeFunction", "TargetFunctionArns", "arn:aws:lambda:*:*:function:sluice-target-*"),
+        ("events:PutEvents", "TargetBusArns", "arn:aws:events:*:*:event-bus/sluice-target-*"),
+        ("secretsmanager:GetSecretValue", "TargetSecretArns", "arn:aws:secretsmanager:*:*:secret:sluice-target-*"),
+        ("ssm:GetParameter", "TargetParameterArns", "arn:aws:ssm:*:*:parameter/sluice-target/*"),
+    ],
+)
+def test_e5_deliveries_reach_what_the_installation_names_and_no_more(
+    template: dict[str, Any], resources: dict[str, Any], action: str, parameter: str, default: str
+) -> None:
+    granted = [s["Resource"] for s in statements(resources, "CheckRole") if action in actions(s)]
+    assert granted == [{"Ref": parameter}]
+    assert template["Parameters"][parameter]["Default"] == default
+
+
+def test_e5_the_keys_of_callbacks_are_read_by_the_lambda_that_signs_alone(resources: dict[str, Any]) -> None:
+    reading = {"secretsmanager:GetSecretValue", "ssm:GetParameter"}
+    assert [f for f in LAMBDAS if reading & allowed(resources, f)] == ["Check"]
+
+
 def test_a_role_is_passed_to_emr_serverless_only(resources: dict[str, Any]) -> None:
     (passing,) = (s for s in statements(resources, "CheckRole") if "iam:PassRole" in actions(s))
     assert passing["Condition"] == {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}

@@ -167,6 +167,7 @@ def test_every_lambda_knows_its_surroundings(template: dict[str, Any]) -> None:
         "SLUICE_EMR_APPLICATION_ID",
         "SLUICE_EMR_JOB_ROLE_ARN",
         "SLUICE_UPDATE_SCHEDULES",
+        "SLUICE_HTTP_ALLOW_PRIVATE",
         "POWERTOOLS_SERVICE_NAME",
         "AWS_ENDPOINT_URL",
         "AWS_ENDPOINT_URL_EMR_SERVERLESS",
@@ -187,6 +188,11 @@ def test_emulators_endpoints_are_unset_in_production(
     assert value == {"Fn::If": [condition, {"Ref": parameter}, {"Ref": "AWS::NoValue"}]}
     assert template["Conditions"][condition] == {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, ""]}]}
     assert template["Parameters"][parameter]["Default"] == ""
+
+
+def test_o6_callbacks_go_inside_only_where_the_cloud_is_emulated(template: dict[str, Any]) -> None:
+    value = template["Globals"]["Function"]["Environment"]["Variables"]["SLUICE_HTTP_ALLOW_PRIVATE"]
+    assert value == {"Fn::If": ["ApiIsEmulated", "true", "false"]}
 
 
 def test_emr_is_created_unless_an_application_is_given(template: dict[str, Any], resources: dict[str, Any]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from chalicelib.core.writes import Put, Refused, Write
+from chalicelib.core.writes import Delete, Put, Refused, Write
 from tests.support.world import World
 
 
@@ -65,6 +65,11 @@ class CrashingLedger:
         self._points.writes(writes)
         self._points.effect(f"put_all({len(writes)} of {_name(writes[0]) if writes else 'nothing'})")
 
+    def delete_all(self, writes: Sequence[Delete]) -> None:
+        self._inner.delete_all(writes)
+        self._points.writes(writes)
+        self._points.effect(f"delete_all({len(writes)})")
+
 
 class Crashing:
     """Any other port: the named methods are effects, the rest passes through."""
@@ -90,14 +95,17 @@ class CrashingTargets:
         self._inner, self._points = inner, points
 
     def of(self, kind: str) -> Any:
-        return Crashing(self._inner.of(kind), self._points, ("start", "cancel"))
+        return Crashing(self._inner.of(kind), self._points, ("start", "start_many", "cancel"))
 
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         name: str | None = self._inner.run_name(application_id, job_run_id)
         return name
 
 
-EFFECTS = {"commit", "put_all", "send", "put_context", "put_manifest", "put_data", "start", "cancel"}
+EFFECTS = {
+    *("commit", "put_all", "delete_all", "send", "start", "start_many", "cancel"),
+    *("put_context", "put_manifest", "put_data"),
+}
 
 
 def wrap(world: World) -> CrashPoints:
@@ -130,7 +138,7 @@ def redelivered(act: Callable[[], Any]) -> None:
 def _forms(write: Any) -> list[str]:
     """A kind of write, and each of its options that is used."""
     kind = type(write).__name__
-    options = ("over", "exact", "begins", "from_queue", "ended", "wake_at")
+    options = ("over", "exact", "begins", "from_queue", "passing", "behind", "ended", "wake_at")
     return [kind, *(f"{kind} {option}" for option in options if getattr(write, option, None) not in (None, False))]
 
 

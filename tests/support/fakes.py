@@ -54,11 +54,13 @@ class FakeEmr:
         self.answers: list[Answer] = []  # answers to give instead of starting, the first one first
         self.lose_answers = 0  # how many starts succeed without the caller hearing of it
         self.calls: list[str] = []
+        self.called_at: list[Instant] = []
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         from chalicelib.core.launch import NoAnswer
 
         self.calls.append(run.request.name)
+        self.called_at.append(self._clock.now())
         if self.answers:
             return self.answers.pop(0)
         token = run.request.client_token
@@ -70,6 +72,9 @@ class FakeEmr:
             self.lose_answers -= 1
             return NoAnswer("the connection broke")
         return Started(f"{APPLICATION}/{known.id}")
+
+    def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
+        return [self.start(run, context) for run, context in calls]
 
     def ask(self, run: Run) -> News | None:
         found = self.runs.get((run.target_id or "").partition("/")[2])
@@ -92,11 +97,13 @@ class FakeEmr:
 
 
 class FakeQueue:
-    """An SQS target: everything that was sent, repeats included."""
+    """An SQS target: everything that was sent, repeats included, and when."""
 
-    def __init__(self) -> None:
+    def __init__(self, clock: Any) -> None:
+        self._clock = clock
         self.messages: list[tuple[str, Mapping[str, Any]]] = []
         self.data: list[Mapping[str, Any] | None] = []  # what the messages carry, one by one
+        self.sent_at: list[Instant] = []
         self.refuse = 0
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
@@ -105,7 +112,11 @@ class FakeQueue:
             return NotNow("the queue is throttled")
         self.messages.append((run.run_id, context))
         self.data.append(run.request.data)
+        self.sent_at.append(self._clock.now())
         return Started(f"m{len(self.messages)}", done=True)
+
+    def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
+        return [self.start(run, context) for run, context in calls]
 
     def ask(self, run: Run) -> News | None:
         return None
@@ -120,7 +131,7 @@ class FakeQueue:
 class FakeTargets:
     def __init__(self, clock: Any) -> None:
         self.emr = FakeEmr(clock)
-        self.queue = FakeQueue()
+        self.queue = FakeQueue(clock)
 
     def of(self, kind: str) -> Any:
         return {"emr_serverless": self.emr, "sqs": self.queue}[kind]

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from chalicelib.aws.ahead import DynamoAhead
 from chalicelib.aws.catalog import DynamoCatalog
 from chalicelib.aws.jobs import DynamoJobs
 from chalicelib.aws.runs import DynamoRuns, DynamoWakes
@@ -16,9 +17,11 @@ from chalicelib.aws.table import Dynamo
 from chalicelib.core.messages import Message
 from chalicelib.core.model import App, NewSchedule
 from chalicelib.core.rows import Job, Record, Run
+from chalicelib.core.sweep import Ref
 from chalicelib.flow import (
     attend,
     complete,
+    crowd,
     definitions,
     deploy,
     emit,
@@ -73,6 +76,7 @@ class World:
             payloads=self.payloads,
             lake=self.lake,
             settings=made,
+            ahead=DynamoAhead(dynamo),
         )
 
     # -- what people do ------------------------------------------------------------------------------------------
@@ -140,9 +144,21 @@ class World:
             due = self.hints.due(self.clock.now())
             if not due:
                 return
-            for ref in due:
+            for ref in self._crowd(due, invoke):
                 invoke(lambda ref=ref: attend.attend(self.ports, ref))
         raise AssertionError(f"expected quiet within {MOST_ROUNDS} rounds of hints")
+
+    def _crowd(self, due: list[Ref], invoke: Callable[[Callable[[], Any]], Any]) -> list[Ref]:
+        """Fires that are due together are attended to together, as in one Lambda. Returns what is left to do singly."""
+        left = [ref for ref in due if ref.kind != "job" or not ref.parts[2].startswith("FIRE#")]
+        fires = [ref for ref in due if ref not in left]
+
+        def together() -> None:
+            left.extend(crowd.send(self.ports, crowd.prepare(self.ports, fires, self.clock.now())))
+
+        if fires:
+            invoke(together)
+        return left
 
     def settle_only(self, name: str) -> None:
         """Let the hints about one schedule arrive; those about others stay in the queue."""

@@ -102,7 +102,7 @@ def test_every_union_of_typed_documents_has_its_discriminator(document: Any) -> 
         "inner": leaves | {"all", "any", "at_least"},
         "of": {"partition", "size", "program_status", "event"},
         "constraint": {"concurrency", "delay", "time_window", "since_last_run", "rate", "fresh"},
-        "target": {"emr_serverless", "sqs"},
+        "target": {"emr_serverless", "sqs", "sns", "http", "lambda", "event_bus"},
         "rehearsed": leaves - {"quiet"},
     }
     for union in unions.values():

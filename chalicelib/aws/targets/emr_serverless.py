@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -36,6 +36,10 @@ class EmrServerlessTarget:
         except BotoCoreError as error:
             return NoAnswer(f"StartJobRun gave no answer: {error}")
         return Started(f"{answer['applicationId']}/{answer['jobRunId']}")
+
+    def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
+        """StartJobRun knows no batches, and its pace is a line's business."""
+        return [self.start(run, context) for run, context in calls]
 
     def request(self, run: Run) -> dict[str, Any]:
         """The exact StartJobRun request of a run: it follows from the stored row alone."""

@@ -2,63 +2,60 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from chalicelib.core.calendar import iso
-from chalicelib.core.complete import News
-from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
+from chalicelib.aws.targets import message
+from chalicelib.aws.targets.message import MOST_BYTES, Call
+from chalicelib.aws.targets.refusals import answer_of, refusal
+from chalicelib.aws.targets.untracked import Untracked
+from chalicelib.core.launch import Answer, Never, NoAnswer, Started
 from chalicelib.core.rows import Run
 
-_NEVER = {
-    "AWS.SimpleQueueService.NonExistentQueue",
-    "QueueDoesNotExist",
-    "AccessDenied",
-    "AccessDeniedException",
-    "InvalidParameterValue",
-    "InvalidMessageContents",
-    "InvalidAddress",
-}
+Entry = dict[str, Any]
 
 
-class SqsTarget:
+class SqsTarget(Untracked):
     def __init__(self, client: Any) -> None:
         self._client = client
 
-    def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
-        attributes = {
-            "sluice-event-id": run.run_id,
-            "sluice-schedule": run.schedule,
-            "sluice-nominal-time": iso(run.nominal_at or run.accepted_at or run.created_at),
-            "sluice-attempt": str(run.attempt),
-        }
+    def start_many(self, calls: Sequence[Call]) -> list[Answer]:
+        return message.in_batches(calls, lambda run: str(run.request.target["queue_url"]), _build, self._send)
+
+    def _send(self, queue_url: str, entries: Sequence[tuple[Run, Entry]]) -> Sequence[Answer]:
+        named = [{"Id": str(place), **entry} for place, (_, entry) in enumerate(entries)]
         try:
-            answer = self._client.send_message(
-                QueueUrl=run.request.target["queue_url"],
-                MessageBody=json.dumps(context),
-                MessageAttributes={
-                    name: {"DataType": "String", "StringValue": value} for name, value in attributes.items()
-                },
-            )
+            if len(entries) == 1:
+                told = self._client.send_message(QueueUrl=queue_url, **entries[0][1])
+                return [Started(str(told["MessageId"]), done=True)]
+            told = self._client.send_message_batch(QueueUrl=queue_url, Entries=named)
         except ClientError as error:
-            code = error.response["Error"]["Code"]
-            if code in _NEVER:
-                return Never(f"SQS refused the message: {code}: {error.response['Error']['Message']}")
-            return NotNow(f"SQS refused for now: {code}")
+            return [refusal("SQS", error)] * len(entries)
         except BotoCoreError as error:
-            return NoAnswer(f"SQS gave no answer: {error}")
-        return Started(str(answer["MessageId"]), done=True)
+            return [NoAnswer(f"SQS gave no answer: {error}")] * len(entries)
+        return batch_answers("SQS", len(entries), told)
 
-    def ask(self, run: Run) -> News | None:
-        del run  # a queue knows nothing of what became of a message
-        return None
 
-    def find(self, run: Run) -> str | None:
-        del run
-        return None
+def batch_answers(service: str, count: int, told: Mapping[str, Any]) -> list[Answer]:
+    """The answers to a batch of SQS or SNS, by the ids of its entries. One that it does not speak of has none."""
+    answers: list[Answer] = [NoAnswer(f"{service} gave no answer to this entry of a batch")] * count
+    for taken in told.get("Successful", ()):
+        answers[int(taken["Id"])] = Started(str(taken["MessageId"]), done=True)
+    for failed in told.get("Failed", ()):
+        # https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_BatchResultErrorEntry.html
+        code = str(failed.get("Code", ""))
+        unknown = not failed.get("SenderFault") and "hrottl" not in code
+        answers[int(failed["Id"])] = answer_of(service, code, str(failed.get("Message", "")), 500 if unknown else 0)
+    return answers
 
-    def cancel(self, run: Run) -> None:
-        del run
+
+def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
+    content = message.content_of(run, context)
+    typed = message.typed_attributes(run, content)
+    entry: Entry = {"MessageBody": content.as_text, "MessageAttributes": typed}
+    if str(run.request.target["queue_url"]).endswith(".fifo"):
+        entry |= message.fifo(run)
+    size = message.size_of(content.as_text, typed)
+    return (entry, size) if size <= MOST_BYTES else message.too_large("SQS", size)

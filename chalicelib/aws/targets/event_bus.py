@@ -1,0 +1,56 @@
+"""An EventBridge bus as a target: one event a run, at least once, which the rules of the bus hand on."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from chalicelib.aws.targets import message
+from chalicelib.aws.targets.message import MOST_BYTES, Call
+from chalicelib.aws.targets.refusals import answer_of, refusal
+from chalicelib.aws.targets.untracked import Untracked
+from chalicelib.core.launch import Answer, Never, NoAnswer, Started
+from chalicelib.core.rows import Run
+
+Entry = dict[str, Any]
+
+
+class EventBusTarget(Untracked):
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def start_many(self, calls: Sequence[Call]) -> list[Answer]:
+        return message.in_batches(calls, lambda run: str(run.request.target["bus"]), _build, self._send)
+
+    def _send(self, bus: str, entries: Sequence[tuple[Run, Entry]]) -> Sequence[Answer]:
+        del bus  # each entry names it
+        try:
+            told = self._client.put_events(Entries=[entry for _, entry in entries])
+        except ClientError as error:
+            return [refusal("EventBridge", error)] * len(entries)
+        except BotoCoreError as error:
+            return [NoAnswer(f"EventBridge gave no answer: {error}")] * len(entries)
+        return [_answer(each) for each in told["Entries"]]
+
+
+def _answer(told: Mapping[str, Any]) -> Answer:
+    """https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEventsResultEntry.html"""
+    if told.get("EventId"):
+        return Started(str(told["EventId"]), done=True)
+    return answer_of("EventBridge", str(told.get("ErrorCode", "")), str(told.get("ErrorMessage", "")))
+
+
+def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
+    target = run.request.target
+    entry = {
+        "EventBusName": target["bus"],
+        "Source": target["source"],
+        "DetailType": target["detail_type"],
+        "Detail": json.dumps(message.envelope(run, context)),
+    }
+    # https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html
+    size = sum(len(str(entry[name]).encode()) for name in ("Source", "DetailType", "Detail"))
+    return (entry, size) if size <= MOST_BYTES else message.too_large("EventBridge", size)

@@ -1,0 +1,209 @@
+"""A call of a web address that a user named, and that cannot be turned against the inside of the network (O6).
+
+The name is resolved once; every address that it leads to is checked, and the connection goes to a checked one, so that
+a name which answers differently a moment later (DNS rebinding) changes nothing. TLS and the Host header carry the name.
+No redirect is followed. The whole call has one deadline and the answer a bound: a server that drips holds nobody up.
+"""
+
+from __future__ import annotations
+
+import http.client
+import socket
+import ssl
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
+from urllib.parse import SplitResult, urlsplit
+
+from chalicelib.core import web_addresses
+from chalicelib.core.errors import SluiceError
+
+MOST_BODY = 65_536  # bytes of an answer that are read
+_SIXTOFOUR, _NAT64 = IPv6Network("2002::/16"), IPv6Network("64:ff9b::/96")
+
+Resolve = Callable[[str, int], list[str]]
+
+
+class Unsafe(Exception):
+    """This call is never made. The message says why."""
+
+
+class NotReached(Exception):
+    """Nothing is known of what became of the call, or nobody was there to take it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What the server answered: names of headers in lower case, at most `MOST_BODY` bytes of the body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def resolve(host: str, port: int) -> list[str]:
+    """The addresses of a name, in the order in which they are to be tried."""
+    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return list(dict.fromkeys(str(address[4][0]) for address in found))
+
+
+def is_public(address: str) -> bool:
+    """Whether an address lies outside: no private, loopback, link-local (there the instance metadata lives), carrier
+    (CGNAT), multicast or reserved one, and none that wraps such an address in IPv6."""
+    found = ip_address(address.partition("%")[0])
+    if isinstance(found, IPv6Address):
+        inner = _inside(found)
+        if inner is not None:
+            return is_public(str(inner))
+        if found.is_site_local or found in _SIXTOFOUR:
+            return False
+    return found.is_global and not found.is_multicast and not found.is_reserved and not found.is_unspecified
+
+
+def _inside(address: IPv6Address) -> IPv4Address | None:
+    """The IPv4 address that an IPv6 address stands for, if it does."""
+    if address.ipv4_mapped is not None:
+        return address.ipv4_mapped
+    if address.sixtofour is not None:
+        return address.sixtofour
+    if address.teredo is not None:
+        return address.teredo[1]
+    return IPv4Address(int(address) & 0xFFFFFFFF) if address in _NAT64 else None
+
+
+class SafeHttp:
+    """``allow_private`` is for the laptop alone: plain http, and addresses inside."""
+
+    def __init__(
+        self, allow_private: bool = False, resolve: Resolve = resolve, trust: ssl.SSLContext | None = None
+    ) -> None:
+        self._allow_private = allow_private
+        self._resolve = resolve
+        self._trust = trust
+
+    def send(self, method: str, url: str, headers: Mapping[str, str], body: bytes | None, seconds: float) -> Reply:
+        """Make the call, once. Raises `Unsafe` and `NotReached`."""
+        deadline = time.monotonic() + seconds
+        parts = self._checked(url)
+        host, port = str(parts.hostname), web_addresses.port_of(parts)
+        last: Exception | None = None
+        for address in self._addresses(host, port, seconds):
+            tls = self._context() if parts.scheme == "https" else None
+            connection = _Connection(host, port, address, tls, deadline)
+            try:
+                connection.connect()
+            except OSError as error:
+                last = error  # the next one may be there: nothing was sent yet
+                continue
+            try:
+                return _exchange(connection, method, _path(parts), headers, body, deadline)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                raise NotReached(_words(error, deadline, seconds)) from None
+            finally:
+                connection.close()
+        raise NotReached(f"{host} could not be reached: {_words(last, deadline, seconds)}")
+
+    def _checked(self, url: str) -> SplitResult:
+        """Checked again as it was when it was stored: rows outlive rules."""
+        try:
+            web_addresses.check_url(url)
+        except SluiceError as error:
+            raise Unsafe(error.message) from None
+        parts = urlsplit(url)
+        if parts.scheme != "https" and not self._allow_private:
+            raise Unsafe("expected an https URL, got http: what is sent could be read on its way")
+        return parts
+
+    def _addresses(self, host: str, port: int, seconds: float) -> list[str]:
+        found = _within(seconds, lambda: self._resolve(host, port), host)
+        if not found:
+            raise NotReached(f"{host} has no address")
+        inside = [address for address in found if not is_public(address)]
+        if inside and not self._allow_private:
+            raise Unsafe(f"{host} leads to {inside[0]}, which is not a public address")
+        return found
+
+    def _context(self) -> ssl.SSLContext:
+        if self._trust is None:
+            self._trust = ssl.create_default_context()
+        return self._trust
+
+
+class _Connection(http.client.HTTPConnection):
+    """A connection to one address, under the name of the host."""
+
+    def __init__(self, host: str, port: int, address: str, tls: ssl.SSLContext | None, deadline: float) -> None:
+        super().__init__(host, port, timeout=_left(deadline))
+        self.default_port = 80 if tls is None else 443  # left out of the Host header
+        self._address, self._tls = address, tls
+
+    def connect(self) -> None:
+        plain = socket.create_connection((self._address, self.port), self.timeout)
+        try:
+            self.sock = plain if self._tls is None else self._tls.wrap_socket(plain, server_hostname=self.host)
+        except BaseException:
+            plain.close()
+            raise
+
+
+def _exchange(
+    connection: _Connection,
+    method: str,
+    path: str,
+    headers: Mapping[str, str],
+    body: bytes | None,
+    deadline: float,
+) -> Reply:
+    """The request and its answer. A timeout of the socket is of one read; the timer ends the whole of it."""
+    sock = connection.sock
+    timer = threading.Timer(_left(deadline), _hang_up, (sock,))
+    timer.daemon = True
+    timer.start()
+    try:
+        connection.request(method, path, body, dict(headers))
+        told = connection.getresponse()
+        content = told.read(MOST_BODY)
+        return Reply(told.status, {name.lower(): value for name, value in told.getheaders()}, content)
+    finally:
+        timer.cancel()
+
+
+def _hang_up(sock: socket.socket) -> None:
+    with suppress(OSError):  # it has ended by itself
+        sock.shutdown(socket.SHUT_RDWR)
+
+
+def _within(seconds: float, ask: Callable[[], list[str]], host: str) -> list[str]:
+    """A lookup has no timeout of its own, and a thread cannot be stopped: one that hangs is left behind."""
+    found: list[list[str]] = []
+    failed: list[Exception] = []
+
+    def look_up() -> None:
+        try:
+            found.append(ask())
+        except (OSError, UnicodeError) as error:
+            failed.append(error)
+
+    thread = threading.Thread(target=look_up, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not found:
+        raise NotReached(f"{host} could not be resolved: {failed[0] if failed else f'no answer within {seconds:g} s'}")
+    return found[0]
+
+
+def _path(parts: SplitResult) -> str:
+    return f"{parts.path or '/'}{f'?{parts.query}' if parts.query else ''}"
+
+
+def _left(deadline: float) -> float:
+    return max(deadline - time.monotonic(), 0.001)
+
+
+def _words(error: Exception | None, deadline: float, seconds: float) -> str:
+    if time.monotonic() >= deadline or isinstance(error, TimeoutError):
+        return f"no complete answer within {seconds:g} s"
+    return f"{type(error).__name__}: {error}"

@@ -1,0 +1,79 @@
+"""The keys that callbacks are signed with, out of SSM Parameter Store or Secrets Manager, and the signature itself."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from chalicelib.aws.targets.refusals import refusal
+from chalicelib.core.calendar import MINUTE, Instant, Millis
+from chalicelib.core.launch import Never, NotNow
+
+# A rotated secret is in use everywhere after this long; until then the previous key signs as well.
+KEPT: Millis = 5 * MINUTE
+MOST_KEYS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    id: str
+    secret: bytes
+
+
+class Secrets:
+    """Reads a secret once in five minutes. Its value is a text, which is one key with the id ``1``, or JSON:
+    ``{"keys": [{"id": "2026-11", "secret": "..."}, {"id": "2026-10", "secret": "..."}]}``, the current one first."""
+
+    def __init__(self, ssm: Callable[[], Any], manager: Callable[[], Any], now: Callable[[], Instant]) -> None:
+        self._ssm, self._manager, self._now = ssm, manager, now
+        self._known: dict[str, tuple[Instant, tuple[Key, ...]]] = {}
+
+    def keys(self, name: str) -> tuple[Key, ...] | Never | NotNow:
+        """The current key and, while there is one, the previous; or why they cannot be had."""
+        now = self._now()
+        if name in self._known and self._known[name][0] > now - KEPT:
+            return self._known[name][1]
+        try:
+            text = self._read(name)
+        except ClientError as error:
+            answer = refusal("the store of secrets", error)
+            why = f"secret {name} cannot be read: {error.response['Error']['Code']}"
+            return Never(why) if isinstance(answer, Never) or "NotFound" in why else NotNow(why)
+        except BotoCoreError as error:
+            return NotNow(f"secret {name} cannot be read: {error}")
+        keys = parse(text)
+        if keys is None:
+            return Never(f"secret {name} holds neither a text nor JSON with one or two keys of an id and a secret")
+        self._known[name] = now, keys
+        return keys
+
+    def _read(self, name: str) -> str:
+        if name.startswith("arn:"):
+            return str(self._manager().get_secret_value(SecretId=name)["SecretString"])
+        return str(self._ssm().get_parameter(Name=name, WithDecryption=True)["Parameter"]["Value"])
+
+
+def parse(text: str) -> tuple[Key, ...] | None:
+    """The keys in the value of a secret; None if it holds none that could be used."""
+    if not text.lstrip().startswith("{"):
+        return (Key("1", text.encode()),) if text else None
+    try:
+        listed = json.loads(text)["keys"]
+        keys = tuple(Key(str(each["id"]), str(each["secret"]).encode()) for each in listed)
+    except (ValueError, TypeError, KeyError):
+        return None
+    usable = all(key.secret and key.id.isascii() and key.id.replace("-", "").replace(".", "").isalnum() for key in keys)
+    return keys if 1 <= len(keys) <= MOST_KEYS and usable else None
+
+
+def signature(keys: tuple[Key, ...], now: Instant, body: bytes) -> str:
+    """``t=<unix seconds>,kid=<id>,v1=<hex>``: HMAC-SHA256 over ``<t>.<body>``; with the previous key a second pair."""
+    at = str(now // 1000)
+    signed = [(key.id, hmac.new(key.secret, f"{at}.".encode() + body, hashlib.sha256).hexdigest()) for key in keys]
+    return ",".join([f"t={at}", *(f"kid={kid},v1={digest}" for kid, digest in signed)])

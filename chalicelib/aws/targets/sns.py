@@ -1,0 +1,49 @@
+"""An SNS topic as a target: one message a run, at least once, which SNS hands to whoever subscribed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from chalicelib.aws.targets import message
+from chalicelib.aws.targets.message import MOST_BYTES, Call
+from chalicelib.aws.targets.refusals import refusal
+from chalicelib.aws.targets.sqs import batch_answers
+from chalicelib.aws.targets.untracked import Untracked
+from chalicelib.core.launch import Answer, Never, NoAnswer
+from chalicelib.core.rows import Run
+
+Entry = dict[str, Any]
+
+
+class SnsTarget(Untracked):
+    def __init__(self, client: Any) -> None:
+        self._client = client
+
+    def start_many(self, calls: Sequence[Call]) -> list[Answer]:
+        return message.in_batches(calls, lambda run: str(run.request.target["topic_arn"]), _build, self._send)
+
+    def _send(self, topic_arn: str, entries: Sequence[tuple[Run, Entry]]) -> Sequence[Answer]:
+        named = [{"Id": str(place), **entry} for place, (_, entry) in enumerate(entries)]
+        try:
+            told = self._client.publish_batch(TopicArn=topic_arn, PublishBatchRequestEntries=named)
+        except ClientError as error:
+            return [refusal("SNS", error)] * len(entries)
+        except BotoCoreError as error:
+            return [NoAnswer(f"SNS gave no answer: {error}")] * len(entries)
+        return batch_answers("SNS", len(entries), told)
+
+
+def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
+    target = run.request.target
+    content = message.content_of(run, context)
+    typed = message.typed_attributes(run, content)
+    entry: Entry = {"Message": content.as_text, "MessageAttributes": typed}
+    if target.get("subject"):
+        entry["Subject"] = target["subject"]
+    if str(target["topic_arn"]).endswith(".fifo"):
+        entry |= message.fifo(run)
+    size = message.size_of(content.as_text, typed) + len(str(target.get("subject") or ""))
+    return (entry, size) if size <= MOST_BYTES else message.too_large("SNS", size)

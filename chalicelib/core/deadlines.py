@@ -1,0 +1,43 @@
+"""When the time of a job is over: its timeout (C10), or the window into which it must fit (E2)."""
+
+from __future__ import annotations
+
+from chalicelib.core import spread
+from chalicelib.core.calendar import Instant
+from chalicelib.core.model import Schedule
+from chalicelib.core.rows import Gate, Job
+
+
+def deadline_of(job: Job, schedule: Schedule, gate: Gate | None = None) -> Instant | None:
+    """The earlier of the two; None if the job may wait for ever."""
+    ends = (_timeout_of(job, schedule, gate), None if is_repeated(job) else spread.last_chance(job, schedule))
+    return min((end for end in ends if end is not None), default=None)
+
+
+def too_late(job: Job, schedule: Schedule, now: Instant) -> str | None:
+    """Why an event is dropped that was not started within its window; what was tried there is tried again."""
+    return None if is_repeated(job) else spread.overflow(job, schedule, now)
+
+
+def is_repeated(job: Job) -> bool:
+    """Whether it was started, or tried, before: what the schedule asks of a job at first was met then."""
+    return job.kind in ("retry", "redrive") or job.tries > 0
+
+
+def _timeout_of(job: Job, schedule: Schedule, gate: Gate | None) -> Instant | None:
+    """When the timeout ends; what is tried again has none, for it was launched in time. Spans in which timeouts stood
+    still (L4) move it; while one lasts there is none. What an outage has held up has its whole timeout from when it
+    was prepared."""
+    span = schedule.timeout_millis
+    if span is None or is_repeated(job):
+        return None
+    created_at = job.created_at if job.prepared_at is None else job.prepared_at
+    deadline = created_at + span
+    for began, ended in gate.pauses if gate else ():
+        start = max(began, created_at)
+        if start >= deadline:
+            continue
+        if ended is None:
+            return None
+        deadline += max(0, ended - start)
+    return deadline

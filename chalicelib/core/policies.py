@@ -1,0 +1,57 @@
+"""Throttling policies: how many events may start in any sliding interval, across all schedules that share one (E3).
+
+A policy is a pace line. Starts are permitted ``spacing`` apart and begin at most ``tolerance`` after their permit; one
+that would begin later takes a new permit. So between a start and the one ``max_events`` after it lie at least
+``max_events * spacing - tolerance >= interval`` ms, and no sliding interval holds more than ``max_events`` starts.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field, model_validator
+
+from chalicelib.core.calendar import SECOND, Millis, duration, spell_duration
+from chalicelib.core.documents import Duration
+from chalicelib.core.errors import invalid
+from chalicelib.core.lines import Pace, policy_line
+from chalicelib.core.workflows import Described
+
+LARGEST_TOLERANCE: Millis = 2 * SECOND
+TOLERANCE_SHARE = 50  # 2 % of the interval
+LEAST_SPACING: Millis = 10  # a line is one row, and hands out about a hundred permits a second
+
+
+class Policy(Described):
+    """At most ``max_events`` events start in any ``interval``, whichever schedules they are of."""
+
+    max_events: int = Field(ge=1, le=1_000_000)
+    interval: Duration = "1m"
+
+    @model_validator(mode="after")
+    def _fits_a_line(self) -> Policy:
+        most = self.span // LEAST_SPACING
+        if self.span < SECOND:
+            raise invalid("interval", "an interval of at least 1s", self.interval)
+        if self.max_events > most:
+            hint = "leave the policy out for more: it would not be the limit"
+            expected = f"at most {most} events in {self.interval}, which is 100 a second"
+            raise invalid("max_events", expected, self.max_events, hint)
+        return self
+
+    @property
+    def span(self) -> Millis:
+        return duration(self.interval)
+
+    @property
+    def tolerance(self) -> Millis:
+        """How long after its permit a start may begin."""
+        return min(LARGEST_TOLERANCE, self.span // TOLERANCE_SHARE)
+
+    @property
+    def spacing(self) -> Millis:
+        """How far apart permits are: rounded up, for the other way a start too many would fit."""
+        return -(-(self.span + self.tolerance) // self.max_events)
+
+    def pace(self, name: str) -> Pace:
+        """What a job under this policy asks of its line. ``name`` is the policy's full name."""
+        rule = f"at most {self.max_events} starts in any {spell_duration(self.span)}"
+        return Pace(policy_line(name), self.spacing, 1, self.tolerance, rule)

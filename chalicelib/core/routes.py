@@ -1,0 +1,86 @@
+"""How far a job gets through its lines: permits to take, and the line to queue at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from chalicelib.core.calendar import Instant
+from chalicelib.core.lines import Ask, LineState, Pace, admits, has_permit, next_look
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How far a job gets through its lines now: permits to take, and the line to queue at (None: through).
+
+    ``behind`` is another pace that holds it up while the line where it queues would let it go.
+    """
+
+    take: tuple[Ask, ...]
+    blocked: Ask | None
+    behind: Pace | None = None
+
+
+def route(
+    asks: tuple[Ask, ...], held: tuple[str, ...], states: Mapping[str, LineState], now: Instant, turn: str | None
+) -> Route:
+    """Walk the lines in order. ``turn`` names the line whose queue serves this job: there a permit is enough.
+
+    A pace's permit cannot be kept while a job queues elsewhere, for it is one to start now. So all paces are taken
+    together, and the queue is at the last one, the slowest; of the others a free permit is enough.
+    """
+    take: list[Ask] = []
+    for ask in asks:
+        if ask.line in held or isinstance(ask, Pace):
+            continue
+        if not _lets_go(ask, states, now, turn):
+            return Route(tuple(take), ask)
+        take.append(ask)
+    paces = paces_of(asks)
+    if not paces:
+        return Route(tuple(take), None)
+    *others, last = paces
+    if not _lets_go(last, states, now, turn):
+        return Route(tuple(take), last)
+    busy = [pace for pace in others if not has_permit(pace, _state(pace, states), now)]
+    if busy:
+        return Route(tuple(take), last, behind=max(busy, key=lambda pace: next_look(pace, _state(pace, states), now)))
+    return Route((*take, *paces), None)
+
+
+def queue_looks_at(route: Route, states: Mapping[str, LineState], now: Instant) -> Instant:
+    """When who queues by this route wants to be looked at if nothing happens before."""
+    if route.blocked is None:
+        raise ValueError("expected a route that is blocked, got one that is free")
+    ask = route.behind or route.blocked
+    return next_look(ask, _state(ask, states), now)
+
+
+def paces_of(asks: tuple[Ask, ...]) -> tuple[Pace, ...]:
+    """The paces among the lines, slowest last."""
+    return tuple(ask for ask in asks if isinstance(ask, Pace))
+
+
+def looks_again(asks: tuple[Ask, ...], line: str, states: Mapping[str, LineState], now: Instant) -> Instant | None:
+    """When the queue of a line wants serving if nothing happens before, by what its head asks; None if that asks
+    nothing of it. At a pace, as soon as all of its paces have a permit."""
+    asked = next((ask for ask in asks if ask.line == line), None)
+    if asked is None:
+        return None
+    wanted = paces_of(asks) if isinstance(asked, Pace) else (asked,)
+    return max(next_look(ask, _state(ask, states), now) for ask in wanted)
+
+
+def passes(ask: Ask, asks: tuple[Ask, ...]) -> bool:
+    """Whether a permit is taken in passing: of a pace that is not the last one, whoever queues there."""
+    paces = paces_of(asks)
+    return isinstance(ask, Pace) and ask.line != paces[-1].line
+
+
+def _lets_go(ask: Ask, states: Mapping[str, LineState], now: Instant, turn: str | None) -> bool:
+    state = _state(ask, states)
+    return has_permit(ask, state, now) if ask.line == turn else admits(ask, state, now)
+
+
+def _state(ask: Ask, states: Mapping[str, LineState]) -> LineState:
+    return states.get(ask.line) or LineState(ask.line)

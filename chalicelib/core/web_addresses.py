@@ -1,0 +1,70 @@
+"""Web addresses and headers that a user may name: what can be refused by their looks alone (O6).
+
+Where an address leads to is checked when it is called (`aws/targets/safe_http.py`): a name may lead anywhere by then.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+from urllib.parse import SplitResult, urlsplit
+
+from pydantic import AfterValidator, Field
+
+from chalicelib.core.errors import invalid
+
+LOWEST_PORT = 1024
+WELL_KNOWN = {"http": 80, "https": 443}
+_HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?\.?|[0-9A-Fa-f:.]{2,45}")
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
+_VALUE = re.compile(r"[ -~]{0,1000}")
+# What belongs to the connection, to the body, or to us. Signatures and ids must be what they say they are.
+RESERVED = frozenset(
+    {
+        *("host", "connection", "keep-alive", "proxy-connection", "proxy-authorization", "te", "trailer", "upgrade"),
+        *("content-length", "content-type", "content-encoding", "transfer-encoding", "expect", "user-agent"),
+    }
+)
+
+
+def check_url(url: str) -> str:
+    """An absolute http or https URL without user, password and fragment, at port 443, 80 or from 1024 on."""
+    if re.search(r"[^!-~]|\\", url):
+        raise invalid("", "a URL of printable ASCII characters without spaces", url, "percent-encode the others")
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError as error:
+        raise invalid("", "a URL such as https://example.com/hook", url, str(error)) from None
+    if parts.scheme not in WELL_KNOWN or not parts.hostname or not _HOST.fullmatch(parts.hostname):
+        raise invalid("", "a URL such as https://example.com/hook", url)
+    if "@" in parts.netloc:
+        raise invalid("", "a URL without a user and a password", "one with '@' before its path", "sign the calls")
+    if parts.fragment:
+        raise invalid("", "a URL without a fragment", url, "a server never sees what follows '#'")
+    if port is not None and port < LOWEST_PORT and port not in WELL_KNOWN.values():
+        raise invalid("", f"port 443, 80, or one from {LOWEST_PORT} on", port)
+    return url
+
+
+def port_of(parts: SplitResult) -> int:
+    return parts.port if parts.port is not None else WELL_KNOWN[parts.scheme]
+
+
+def check_headers(headers: dict[str, str]) -> dict[str, str]:
+    """Headers that a call carries besides ours, each name once in whatever case."""
+    for name, value in headers.items():
+        if not _TOKEN.fullmatch(name):
+            raise invalid("", "names of headers made of letters, digits and '-'", name)
+        if name.lower() in RESERVED or name.lower().startswith("sluice-"):
+            hint = "the connection, the content and what begins with Sluice- are told by Sluice itself"
+            raise invalid(name, "a header that is not reserved", name, hint)
+        if not _VALUE.fullmatch(value):
+            raise invalid(name, "at most 1000 printable ASCII characters", value)
+    if len({name.lower() for name in headers}) < len(headers):
+        raise invalid("", "each header once: their names differ in more than their case", sorted(headers))
+    return headers
+
+
+Url = Annotated[str, AfterValidator(check_url), Field(max_length=2048)]
+Headers = Annotated[dict[str, str], AfterValidator(check_headers), Field(max_length=20)]

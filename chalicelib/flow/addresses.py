@@ -1,0 +1,17 @@
+"""Addresses that documents name, checked when they are stored against what this installation allows (O6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from chalicelib.core.errors import invalid
+from chalicelib.ports import Ports
+
+
+def check_target(ports: Ports, target: Mapping[str, Any], field: str) -> None:
+    """Refuse a web address by plain http. Where a name leads to is checked at every call: it may change by then."""
+    url = target.get("url")
+    if url is not None and not str(url).startswith("https:") and not ports.settings.http_allow_private:
+        hint = "what is sent by plain http can be read on its way"
+        raise invalid(f"{field}.url", "an address that begins with https://", url, hint)

@@ -1,0 +1,110 @@
+"""``sluice dead-letters``: what could not be delivered; deliver it again, or give it up."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from sluice import render, spell
+from sluice.cli import frame
+from sluice.client import Document, segment
+from sluice.errors import WrongUsage
+
+app = typer.Typer(no_args_is_help=True, help="List what could not be delivered; redrive or drop it.")
+
+Id = Annotated[str | None, typer.Argument(metavar="ID", help="The id of the event that was not delivered.")]
+
+
+@app.command("list")
+def list_dead_letters(
+    namespace: frame.Namespace = None,
+    schedule: Annotated[str | None, typer.Option("--schedule", "-s", metavar="APP.NAME", help="Only of this.")] = None,
+    limit: Annotated[int, frame.Limit] = 50,
+    as_json: frame.Json = False,
+) -> None:
+    """List events that could not be delivered, the newest first."""
+    path = _path(frame.needed_namespace(namespace))
+    answer = frame.connect().listing(path, {"schedule": schedule}, most=limit or None)
+    if as_json:
+        render.machine(answer)
+        return
+    items = answer["items"]
+    if not items:
+        render.note("no dead letters")
+        return
+    now = frame.now()
+    rows: list[tuple[render.Cell, ...]] = [
+        (
+            item["run_id"],
+            item.get("target"),
+            str(item.get("tries")),
+            spell.ago(item.get("failed_at"), now),
+            item.get("reason"),
+        )
+        for item in items
+    ]
+    render.table(render.stdout(), ("EVENT", "TARGET", "TRIES", "GIVEN UP", "REASON…"), rows)
+    if answer.get("next_cursor"):
+        render.note(f"these are {len(items)}; sluice dead-letters list ... --limit 0 shows all")
+
+
+@app.command()
+def redrive(
+    run_id: Id = None,
+    namespace: frame.Namespace = None,
+    schedule: Annotated[
+        str | None, typer.Option("--schedule", "-s", metavar="APP.NAME", help="All of this schedule, 100 at a time.")
+    ] = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Deliver an event again under the same id, or all of a schedule."""
+    if (run_id is None) == (schedule is None):
+        raise WrongUsage("expected either the ID of an event or a schedule", "ID", "add -s APP.NAME for all of them")
+    client = frame.connect()
+    if run_id is not None:
+        # An id begins with its namespace, and asking twice is asking once.
+        answer = client.post(f"{_path(_namespace_of(run_id))}/{segment(run_id)}/redrive", repeatable=True)
+        text = f"{run_id} is delivered again: attempt {answer['attempt']}"
+    else:
+        path = f"{_path(frame.needed_namespace(namespace))}/redrive"
+        answer = client.post(path, {"schedule": schedule}, repeatable=True)
+        text = _spell(answer)
+    if as_json:
+        render.machine(answer)
+    else:
+        render.stdout().print(text, soft_wrap=True)
+    if answer.get("refused"):
+        raise typer.Exit(1)
+
+
+@app.command()
+def drop(
+    run_id: Annotated[str, typer.Argument(metavar="ID", help="The id of the event that was not delivered.")],
+    as_json: frame.Json = False,
+) -> None:
+    """Give an event up for good, on record."""
+    frame.connect().delete(f"{_path(_namespace_of(run_id))}/{segment(run_id)}")
+    if as_json:
+        render.machine({"run_id": run_id, "dropped": True})
+    else:
+        render.stdout().print(f"{run_id} is dropped", soft_wrap=True)
+
+
+def _spell(answer: Document) -> str:
+    lines = [f"{len(answer['redriven'])} delivered again"]
+    lines += [f"{each['run_id']}: {each['why']}" for each in answer["refused"]]
+    if answer["more"]:
+        lines.append("some are left: run the same command again")
+    return "\n".join(lines)
+
+
+def _path(namespace: str) -> str:
+    return f"/v1/namespaces/{segment(namespace)}/dead-letters"
+
+
+def _namespace_of(run_id: str) -> str:
+    namespace, dot, _ = run_id.partition(".")
+    if not dot:
+        raise WrongUsage("expected an id such as demo.flights.notify.mf3k0p2q.0a1b2c3d", "ID", "list them to see ids")
+    return namespace

@@ -1,0 +1,98 @@
+"""Paces, for `test_crash_points.py`: policies that schedules share, targets that refuse, permits grown old (E3, E8)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chalicelib.core.calendar import MINUTE, SECOND, Instant
+from chalicelib.core.launch import NotNow
+from chalicelib.flow import definitions
+from tests.faults.dying import POLICIES, Scenario, finish, people, upload
+from tests.support.crash import lost
+from tests.support.schedules import partitions
+from tests.support.world import World
+
+MOST = POLICIES["calm"]["max_events"]
+
+
+def calm(**fields: Any) -> dict[str, Any]:
+    return partitions(by=["day"], policy="calm", **fields)
+
+
+def crowded(starts: Sequence[Instant], most: int, interval: int) -> list[Instant]:
+    """The starts that come sooner after the ``most``-th before them than an interval."""
+    return [late for early, late in zip(starts, starts[most:], strict=False) if late - early < interval]
+
+
+def _share_a_policy(world: World) -> None:
+    for number in (1, 2, 3):
+        upload(world, number)
+    for _ in range(6):
+        world.clock.pass_by("11s")
+        world.settle(lost)
+    finish(world)
+
+
+def _be_allowed_more(world: World) -> None:
+    """A policy of three an hour becomes one of three a minute while jobs queue for it."""
+    slow = {"max_events": 3, "interval": "1h"}
+    people(world, lambda: definitions.put(world.ports, "policy", "demo.calm", slow, "tester"))
+    _share_a_policy(world)
+    people(world, lambda: definitions.put(world.ports, "policy", "demo.calm", POLICIES["calm"], "tester"))
+    finish(world)
+
+
+def _be_refused(world: World) -> None:
+    """Two calls are throttled; a third job comes while they wait, and one is closed."""
+    world.targets.emr.answers = [NotNow("throttled"), NotNow("throttled")]
+    upload(world, 1)
+    upload(world, 2)
+    for _ in range(4):
+        world.clock.pass_by("3s")
+        world.settle(lost)
+    finish(world)
+
+
+def _be_refused_and_closed(world: World) -> None:
+    world.targets.emr.answers = [NotNow("throttled")]
+    upload(world, 1)
+    people(world, lambda: world.disable("daily"))
+
+
+def _in_time(world: World) -> bool:
+    return crowded(world.targets.emr.called_at, MOST, MINUTE) == []
+
+
+SLOW = {"start_burst": 1, "start_rate_per_second": 0.1}
+
+PACED = {
+    "a policy that two schedules share": Scenario(
+        {"a": calm(), "b": calm(workflow="join")},
+        _share_a_policy,
+        [({"a": ["SUCCEEDED"] * 3, "b": ["SUCCEEDED"] * 3}, 6)],
+        holds=_in_time,
+    ),
+    "a policy, and a start rate that is slower for a while": Scenario(
+        {"a": calm(), "fast": partitions(by=["day"], workflow="join")},
+        _share_a_policy,
+        [({"a": ["SUCCEEDED"] * 3, "fast": ["SUCCEEDED"] * 3}, 6)],
+        holds=lambda world: crowded(world.targets.emr.called_at, 1, 8 * SECOND) == [],
+        tuned=SLOW,
+    ),
+    "a policy that comes to allow more": Scenario(
+        {"a": calm(), "b": calm(workflow="join")},
+        _be_allowed_more,
+        [({"a": ["SUCCEEDED"] * 3, "b": ["SUCCEEDED"] * 3}, 6)],
+        holds=_in_time,
+    ),
+    "start calls that are throttled": Scenario(
+        {"daily": partitions(by=["day"])}, _be_refused, [({"daily": ["SUCCEEDED"] * 2}, 2)]
+    ),
+    "a run that queues for its next call, and is closed": Scenario(
+        {"daily": partitions(by=["day"])},
+        _be_refused_and_closed,
+        [({"daily": [end]}, started) for end in ("ABORTED", "SUCCEEDED", "CANCELLED") for started in (0, 1)]
+        + [({"daily": []}, 0)],
+    ),
+}

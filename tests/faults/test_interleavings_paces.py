@@ -1,0 +1,156 @@
+"""Orders of events at a pace: stalls, crowds, changed policies; the numbers are those of docs/interleavings.md."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from chalicelib.core.calendar import MINUTE, SECOND
+from chalicelib.core.launch import NotNow
+from chalicelib.flow import definitions
+from tests.faults.invariants import check
+from tests.faults.memory_tables import QuickWorld
+from tests.faults.roads_paced import crowded
+from tests.support.schedules import at, at_most, partitions
+from tests.support.world import day, flights
+
+CALM = "policy:demo.calm"
+AT_FIVE_PAST = "5 12 * * *"
+
+
+def throttled(schedules: dict[str, Any], max_events: int = 20, interval: str = "1m") -> dict[str, Any]:
+    policy = {"max_events": max_events, "interval": interval}
+    return {**flights(schedules), "policies": {"calm": policy}}
+
+
+def test_interleaving_11_what_a_stall_made_overdue_is_released_at_the_pace_of_its_policy() -> None:
+    world = QuickWorld()
+    world.deploy(throttled({"ping": at("@every 1s", "notify", policy="calm", coalesce=False)}))
+    world.pass_by("1m")
+    world.clock.pass_by("10m")  # nobody ticks, no hint arrives
+
+    world.pass_by("10m")
+
+    sent = world.targets.queue.sent_at
+    assert crowded(sent, 20, MINUTE) == []
+    after_the_stall = [at for at in sent if at > world.clock.now() - 5 * MINUTE]
+    assert len(after_the_stall) >= 5 * 19, "and it is used as far as it goes"
+    check(world)
+
+
+def test_interleaving_12_a_crowd_a_halved_policy_and_an_urgent_event() -> None:
+    world = QuickWorld()
+    crowd = {f"s{number:03d}": at(AT_FIVE_PAST, "notify", policy="calm") for number in range(300)}
+    world.deploy(throttled({**crowd, "urgent": partitions(workflow="notify", policy="calm", priority=9)}))
+    world.pass_by("6m")
+    assert world.line(CALM).waiters > 250
+    assert max(len(str(row)) for _, row in world.tables.rows()) < 5_000, "no row holds the queue"
+
+    halved = world.clock.now()
+    policy = {"max_events": 10, "interval": "1m"}
+    definitions.put(world.ports, "policy", "demo.calm", policy, "tester")
+    world.pass_by("3m")
+    sent = world.targets.queue.sent_at
+    assert crowded([at for at in sent if at > halved], 10, MINUTE) == []
+    assert crowded(sent, 20, MINUTE) == []
+
+    before = len(sent)
+    world.upload(day(1))
+    world.pass_by("10s")
+    assert len(sent) - before <= 2
+    assert world.runs("urgent"), "the urgent one overtook everybody"
+    check(world)
+
+
+def test_interleaving_22_a_slot_and_a_pace_both_always_contended_keep_the_pace_and_the_order() -> None:
+    world = QuickWorld()
+    world.deploy(throttled({"daily": partitions(by=["day"], policy="calm", **at_most(2))}, max_events=6))
+    for number in range(12):
+        world.upload(day(number))
+        world.clock.pass_by("1ms")
+    world.settle()
+
+    moves: list[tuple[str, str]] = []
+    for second in range(180):
+        world.pass_by("1s")
+        moves += [(job.job_id, job.waits_at) for job in world.jobs("daily") if job.waits_at is not None]
+        if second % 4 == 0:
+            world.finish()
+            world.settle()
+
+    starts = world.targets.emr.called_at
+    assert len(starts) == 12
+    assert crowded(starts, 6, MINUTE) == []
+    assert [run.created_at for run in world.runs("daily")] == sorted(run.created_at for run in world.runs("daily"))
+    for job in {job for job, _ in moves}:
+        ways = [line for mover, line in moves if mover == job]
+        assert ways == sorted(ways, key=lambda line: line == CALM), "from the slot to the pace, and never back"
+    check(world)
+
+
+def test_interleaving_23_a_run_whose_calls_are_unanswered_and_throttled_is_recorded_and_cancelled() -> None:
+    world = QuickWorld()
+    world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}))
+    world.targets.emr.lose_answers = 1
+    world.upload(day(1))
+    world.settle()
+    world.targets.emr.answers = [NotNow("throttled")] * 50
+    world.pass_by("20s")
+    assert len(world.targets.emr.calls) > 2
+
+    world.disable("daily")
+    line = "workflow:demo.flights.clean"
+    assert world.line(line).active == 1, "the slot is not given away while that run may live"
+    world.pass_by("5m")
+
+    [made] = world.targets.emr.runs.values()
+    assert made.state == "CANCELLED"
+    assert [run.state for run in world.runs("daily")] == ["CANCELLED"]
+    assert world.line(line).active == 0
+    check(world)
+
+
+@pytest.mark.parametrize("refusals", [1, 3])
+def test_e8_a_throttled_start_backs_the_application_off_and_keeps_the_order_of_priority(refusals: int) -> None:
+    world = QuickWorld()
+    world.deploy(
+        flights(
+            {
+                "urgent": partitions(by=["day"], priority=9),
+                "low": partitions(dataset="weather", by=["day"], workflow="join", priority=1),
+            }
+        )
+    )
+    world.targets.emr.answers = [NotNow("throttled")] * refusals
+    world.upload(day(1))
+    world.settle()
+    for number in range(3):
+        world.upload(day(number, "weather", "x.csv"))
+    world.settle()
+    world.pass_by("1m")
+
+    order = [name.rpartition("-")[0] for name in world.targets.emr.calls]
+    urgent = world.runs("urgent")[0].run_id
+    assert order[: refusals + 1] == [urgent] * (refusals + 1), "nobody was asked for before the urgent one was taken"
+    assert len(set(order)) == 4
+    starts = world.targets.emr.called_at
+    waits = [later - earlier for earlier, later in pairwise(starts[: refusals + 1])]
+    assert all(wait >= SECOND for wait in waits)
+    check(world)
+
+
+def test_e8_a_start_whose_permit_has_grown_old_takes_another() -> None:
+    world = QuickWorld(start_burst=1, start_rate_per_second=0.2)
+    world.deploy(flights({"daily": partitions(by=["day"])}))
+    world.targets.emr.answers = [NotNow("throttled")]
+    for number in range(4):
+        world.upload(day(number))
+    world.settle()
+    world.pass_by("2m")
+
+    starts = world.targets.emr.called_at
+    assert len(starts) == 5
+    assert crowded(starts, 1, 5 * SECOND - 1) == []
+    check(world)
