@@ -8,11 +8,11 @@ import pytest
 
 from chalicelib.core.calendar import DAY, HOUR, SECOND, iso
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow import messages
+from chalicelib.flow import dead_letters, messages
 from chalicelib.flow.emit import emit_due
-from tests.acceptance.words import doze_until, reasons, states
+from tests.acceptance.words import doze, doze_until, reasons, states
 from tests.support.clock import NOON
-from tests.support.world import SQS, World, flights
+from tests.support.world import SQS, World, flights, full
 
 APP = "demo.flights"
 
@@ -137,6 +137,22 @@ def test_l16_a_message_whose_target_is_busy_is_gone_only_when_it_has_been_sent(w
     assert bodies(world) == ["x"]
     assert is_gone(world, "late")
     assert reasons(world, "~late") == []
+
+
+def test_l16_a_message_that_could_not_be_delivered_stays_until_its_dead_letter_is_redriven(world: World) -> None:
+    world.targets.queue.refuse = 1_000
+    world.message("lost", due_time="10s", data="x")
+    world.pass_by("30m")
+    assert states(world, "~lost") == ["FAILED"]
+    [letter] = dead_letters.listed(world.ports, "demo", full("~lost"), 10, None).items
+    assert not is_gone(world, "lost")
+
+    world.targets.queue.refuse = 0
+    dead_letters.redrive(world.ports, "demo", letter.run_id)
+    world.settle()
+    assert bodies(world) == ["x"]
+    doze(world, "1h")
+    assert is_gone(world, "lost")
 
 
 def test_l16_a_message_to_a_job_is_gone_when_its_last_run_has_ended(world: World) -> None:

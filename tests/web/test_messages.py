@@ -151,3 +151,31 @@ def test_w8_a_run_at_an_instant_is_listed_and_cancelled(api: Api) -> None:
 def test_w8_what_is_no_instant_is_refused(api: Api, at: str) -> None:
     api.schedule("nightly")
     assert api.refused(400, "POST", f"{APP}/schedules/nightly/run", {"at": at})["field"] == "at"
+
+
+def test_l16_a_delayed_publish_reaches_the_subscribers_of_a_topic_with_its_content_type(api: Api) -> None:
+    sns, queue = boto3.client("sns"), target(api)["queue_url"]
+    arn = api.sqs.get_queue_attributes(QueueUrl=queue, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    topic = sns.create_topic(Name="news")["TopicArn"]
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn, Attributes={"RawMessageDelivery": "true"})
+    goes = {"target": {"type": "sns", "topic_arn": topic}, "due_time": "1ms"}
+
+    api.put(PING, goes | {"data": "<a/>", "content_type": "application/xml"})
+    api.work()
+    [small] = received(api, queue)
+    assert small["Body"] == "<a/>"
+    assert small["MessageAttributes"]["sluice-content-type"]["StringValue"] == "application/xml"
+    assert small["MessageAttributes"]["sluice-schedule"]["StringValue"] == "demo.flights.~ping"
+
+    uri = api.put(PING, goes | {"data": "x" * (MOST_INLINE + 1), "content_type": "text/csv"})["data_uri"]
+    api.work()
+    [large] = received(api, queue)
+    assert json.loads(large["Body"]) == {"data_uri": uri, "content_type": "text/csv"}
+
+
+def received(api: Api, queue: str) -> list[Any]:
+    answer = api.sqs.receive_message(QueueUrl=queue, MessageAttributeNames=["All"], MaxNumberOfMessages=10)
+    found: list[Any] = answer.get("Messages", [])
+    for message in found:
+        api.sqs.delete_message(QueueUrl=queue, ReceiptHandle=message["ReceiptHandle"])
+    return found
