@@ -55,6 +55,21 @@ def test_l16_a_message_is_a_schedule_of_one_time_that_is_deleted_after_its_last_
 
 
 @pytest.mark.parametrize(
+    ("expression", "first"),
+    [
+        ("@hourly", 3600),
+        ("R2/PT3S", 3),
+        ("30 0 12 * * *", 30),
+        ({"minute": 5, "hour": 12}, 300),
+        ({"Minute": "*/10"}, 600),
+    ],
+)
+def test_l16_any_form_of_an_expression_will_do(expression: Any, first: int) -> None:
+    [timer] = [row for name, row in rows(planned(schedule=expression)[1]).items() if name == "Timer"]
+    assert min(timer.next.values()) == NOON + first * SECOND
+
+
+@pytest.mark.parametrize(
     ("fields", "workflow"),
     [
         ({"target": QUEUE.model_dump()}, NAME),
