@@ -10,7 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from chalicelib.core.backfill_rows import Backfill as Backfill
+from chalicelib.core.backfill_rows import PlanPart as PlanPart
 from chalicelib.core.calendar import DAY, Instant, Millis
+from chalicelib.core.documents_stored import Definition as Definition
+from chalicelib.core.documents_stored import Listing as Listing
+from chalicelib.core.documents_stored import PrefixRow as PrefixRow
 from chalicelib.core.events import Event as Event
 from chalicelib.core.events import Marker as Marker
 from chalicelib.core.events import Outbox as Outbox
@@ -67,41 +72,6 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
-    """A document that is not a schedule: namespace, app, workflow, dataset or policy, by its full name.
-
-    ``counted``: every start of this workflow is counted in its line, also at a target without a lifecycle, because a
-    schedule asks how often it starts or when it last did (C5, T13).
-    """
-
-    kind: Literal["namespace", "app", "workflow", "dataset", "policy"]
-    name: str
-    document: Mapping[str, Any]
-    version: int
-    updated_at: Instant
-    by: str = ""
-    counted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Says that an app has a schedule of this name; of a message also what it runs, so that a workflow which goes is
-    looked for in the list alone."""
-
-    schedule: str
-    workflow: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PrefixRow:
-    """Says which dataset a prefix of a bucket belongs to."""
-
-    bucket: str
-    prefix: str
-    dataset: str
-
-
-@dataclass(frozen=True, slots=True)
 class Subscription:
     """A row of the reverse index: events of this key, accepted at ``since`` or later, touch this leaf.
 
@@ -148,11 +118,13 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues.
+    """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues;
+    ``backfill`` is the one that it is a part of.
 
-    ``tries`` counts the deliveries that were tried, from ``first_try_at`` on. ``probed`` is what its probe said last.
-    A fire is called by ``nominal_at`` (None: ``due_at``) and, of several events, by its ``index``; ``window_end`` is
-    when the window ends that its events are spread over, ``prepared_at`` when it was written, if that was too late.
+    ``tries`` counts the deliveries that were tried, from ``first_try_at`` on; the next is not made before ``retry_at``.
+    ``probed`` is what its probe said last. A fire is called by ``nominal_at`` (None: ``due_at``) and, of several
+    events, by its ``index``; ``window_end`` is when the window ends that its events are spread over, ``prepared_at``
+    when it was written, if that was too late.
     """
 
     schedule: str
@@ -181,9 +153,11 @@ class Job:
     rank: str | None = None
     reason: str = ""
     closed: bool = False
+    backfill: str | None = None
     leases: int = 0
     tries: int = 0
     first_try_at: Instant | None = None
+    retry_at: Instant | None = None
     probed: Mapping[str, Any] = field(default_factory=dict)
     wake_at: Instant | None = None
     expires_at: Instant | None = None
@@ -254,6 +228,7 @@ class Run:
     unknown_answer: bool = False
     cancel: bool = False
     pause_after: int | None = None
+    backfill: str | None = None
     paced_until: Instant | None = None
     waits_at: str | None = None
     rank: str | None = None
