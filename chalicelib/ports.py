@@ -13,6 +13,7 @@ from chalicelib.core.launch import Answer, Never, NoAnswer
 from chalicelib.core.lines import LineState, Waiter
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import (
+    Backfill,
     Definition,
     Event,
     Gate,
@@ -116,6 +117,14 @@ class JobTable(Protocol):
         """When the feed of an absent leaf came last."""
 
     def posted(self, event_id: str) -> Posted | None: ...
+
+    def backfill(self, schedule: str, backfill_id: str) -> Backfill | None: ...
+
+    def backfills(self, schedule: str) -> tuple[Backfill, ...]:
+        """All backfills of a schedule that are remembered, in no order."""
+
+    def plan_part(self, plan: str, number: int) -> tuple[str, ...]:
+        """A part of the entries of a backfill's plan, none if it is not there."""
 
     def line(self, line: str) -> LineState: ...
 

@@ -37,6 +37,8 @@ STATE_STYLES = {
     "RETRYING": "magenta",
     "CANCELLED": "yellow",
     "ABORTED": "yellow",
+    "DONE": "green",
+    "ENDED": "yellow",
     "created": "green",
     "replaced": "cyan",
     "deleted": "bold red",

@@ -7,7 +7,7 @@ from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
 from chalicelib.core import ids
 from chalicelib.core.calendar import Instant
 from chalicelib.core.lines import LineState, Waiter
-from chalicelib.core.rows import GATHERING, Event, Job, Marker, Posted, Seen
+from chalicelib.core.rows import GATHERING, Backfill, Event, Job, Marker, PlanPart, Posted, Seen
 from chalicelib.ports import Page
 
 # Markers sort before every kind of job (ABSENT# < EVT# < FIRE# < JOB# < PENDING < ...): a listing starts behind them.
@@ -55,6 +55,17 @@ class DynamoJobs:
 
     def posted(self, event_id: str) -> Posted | None:
         return self._dynamo.get(keys.posted(event_id), Posted)
+
+    def backfill(self, schedule: str, backfill_id: str) -> Backfill | None:
+        return self._dynamo.get(keys.backfill(schedule, backfill_id), Backfill)
+
+    def backfills(self, schedule: str) -> tuple[Backfill, ...]:
+        found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": f"BACKFILL#{schedule}"})
+        return tuple(items.from_item(Backfill, item) for item in found)
+
+    def plan_part(self, plan: str, number: int) -> tuple[str, ...]:
+        found = self._dynamo.get(keys.plan_part(plan, number), PlanPart)
+        return found.entries if found else ()
 
     def line(self, line: str) -> LineState:
         item = self._dynamo.get_many([keys.line(line)]).get(keys.line(line))

@@ -18,6 +18,8 @@
 | jobs    | <schedule>@<generation> | ABSENT#<leaf>            | Seen            | get, when its leaf is due      |
 | jobs    | EVENT#<event id>        | EVENT                    | Posted          | get                            |
 | jobs    | <schedule>@<generation> | EVT#<event id>           | Marker          | local index `events` by job id |
+| jobs    | BACKFILL#<schedule>     | <id>                     | Backfill        | get, list                      |
+| jobs    | PLAN#<digest of it>     | <number>                 | PlanPart        | get; a hundred entries each    |
 | jobs    | LINE#<line>             | STATE                    | LineState       | get                            |
 | jobs    | LINE#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
 | runs    | RUN#<run id>            | A#<attempt>, RECORD      | Run, Record     | get, query                     |
@@ -37,6 +39,7 @@ from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.lines import Waiter
 from chalicelib.core.rows import (
     GATHERING,
+    Backfill,
     Definition,
     Failures,
     Gate,
@@ -44,6 +47,7 @@ from chalicelib.core.rows import (
     Listing,
     Marker,
     Partition,
+    PlanPart,
     Pointer,
     Posted,
     PrefixRow,
@@ -96,6 +100,10 @@ def key_of(row: Row) -> Key:
             return seen(row.schedule, row.generation, row.leaf)
         case Failures():
             return failures(row.schedule)
+        case Backfill():
+            return backfill(row.schedule, row.id)
+        case PlanPart():
+            return plan_part(row.plan, row.number)
         case Marker():
             return Key("jobs", jobs_of(row.schedule, row.generation), f"EVT#{row.event.id}")
         case Job():
@@ -184,6 +192,14 @@ def line(name: str) -> Key:
     return Key("jobs", f"LINE#{name}", "STATE")
 
 
+def backfill(schedule: str, backfill_id: str) -> Key:
+    return Key("jobs", f"BACKFILL#{schedule}", backfill_id)
+
+
+def plan_part(plan: str, number: int) -> Key:
+    return Key("jobs", f"PLAN#{plan}", f"{number:04d}")
+
+
 def run(run_id: str, attempt: int) -> Key:
     return Key("runs", f"RUN#{run_id}", f"A#{attempt:03d}")
 
@@ -213,6 +229,8 @@ def ref_of(key: Key) -> Ref | None:
         return Ref("run", (name, key.sk.removeprefix("A#")))
     if key.table == "jobs" and head == "LINE":
         return Ref("line", (name,))
+    if key.table == "jobs" and head == "BACKFILL":
+        return Ref("backfill", (name, key.sk))
     if key.table == "jobs" and "@" in key.pk:
         schedule, _, generation = key.pk.partition("@")
         return Ref("job", (schedule, generation, key.sk))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from chalicelib.aws import items, keys, line_statements
+from chalicelib.aws import backfill_statements, items, keys, line_statements
 from chalicelib.aws.keys import Key
 from chalicelib.aws.updates import Built, Shards, condition, update
 from chalicelib.core.rows import GATHERING, Gate, Job, Timer
@@ -233,4 +233,5 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     PutSeen: _put_seen,
     CountFailure: _count_failure,
     **line_statements.BUILDERS,
+    **backfill_statements.BUILDERS,
 }

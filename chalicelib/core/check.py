@@ -22,7 +22,7 @@ from chalicelib.core.facts import Facts
 from chalicelib.core.lines import Ask, Log, Slots
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.rows import Gate, Job
-from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES, JobState
+from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES, JobState, claimable
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +98,8 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
     gone = _not_claimable(job, facts)
     if gone:
         return Drop(gone)
+    if job.retry_at is not None and job.retry_at > now:
+        return Wait(job.retry_at, job.state, job.reason)
     gate, schedule, workflow = facts.gate, facts.schedule, facts.workflow
     if gate is None or schedule is None or workflow is None:
         return Abort(f"workflow {schedule.workflow if schedule else 'unknown'} does not exist any more")
@@ -235,6 +237,8 @@ def _reason(job: Job, schedule: Schedule, verdict: triggers.Verdict | None, now:
             return f"trigger met: {came}"
         case "run_now":
             return "run now"
+        case "backfill":
+            return f"backfill {job.backfill}"
         case "redrive":
             return "delivered again, as was asked"
         case "retry":
@@ -249,7 +253,9 @@ def _not_claimable(job: Job, facts: Facts) -> str | None:
         return "the schedule was deleted"
     if gate.generation != job.generation:
         return "the schedule was replaced or enabled anew since"
-    if gate.mode not in CLAIMABLE[job.kind] and gate.mode not in PAUSED_MODES:
+    if job.backfill is not None and (facts.backfill is None or facts.backfill.state != "RUNNING"):
+        return facts.backfill.reason if facts.backfill else "its backfill is gone"
+    if gate.mode not in claimable(job.kind, job.backfill) and gate.mode not in PAUSED_MODES:
         return f"the schedule was {gate.mode}"
     return "the schedule was disabled" if job.closed else None
 
@@ -257,7 +263,7 @@ def _not_claimable(job: Job, facts: Facts) -> str | None:
 def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
     """In hold and backlog a job that could go is kept until the schedule is resumed (L4)."""
     gate = facts.gate
-    if gate is None or gate.mode in CLAIMABLE[job.kind]:
+    if gate is None or gate.mode in claimable(job.kind, job.backfill):
         return None
     why = f"the schedule is on {gate.mode} since {iso(gate.mode_at)}{f' ({gate.reason})' if gate.reason else ''}"
     return Wait(deadline, "PENDING_CONSTRAINTS", why, leaves=job.waits_at is not None)

@@ -14,8 +14,9 @@ from chalicelib.core.lines import Ask, LineState, Log, Pace, Waiter
 from chalicelib.core.model import DEFAULT_PRIORITY, Schedule, Workflow
 from chalicelib.core.routes import Route
 from chalicelib.core.rows import GATHERING, HISTORY, Gate, Job, Record, Run, StartRequest
-from chalicelib.core.states import CLAIMABLE
+from chalicelib.core.states import claimable
 from chalicelib.core.writes import (
+    BackfillGoesOn,
     Begin,
     Create,
     Ended,
@@ -70,7 +71,9 @@ def build_run(
         correlation=job.correlation,
         partition=job.correlation,
         event=job.event,
-        pause_after=schedule.pause_after_failures,
+        # How the past fares says nothing about whether the schedule should go on (L19).
+        pause_after=schedule.pause_after_failures if job.backfill is None else None,
+        backfill=job.backfill,
         paced_until=launch.paced_until(paces, now),
         wake_at=now,
         expires_at=now + HISTORY,
@@ -92,7 +95,9 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
     gate, schedule, _ = _complete(facts)
     # Where an event may undo the match, the claim is of what was read; anywhere else a steady stream would starve it.
     exact = job.kind == "gathering" and job.waits_at is None and triggers.is_fickle(schedule.trigger)
-    plan: list[Write] = [TakeOut(job, exact), Create(run), GateIs(gate, CLAIMABLE[job.kind])]
+    plan: list[Write] = [TakeOut(job, exact), Create(run), GateIs(gate, claimable(job.kind, job.backfill))]
+    if job.backfill is not None:
+        plan.append(BackfillGoesOn(job.schedule, job.backfill))
     if check.is_prepared(job) and check.coalesces(schedule, gate):
         plan.append(NoneGathering(job.schedule, job.generation))
     holder = holder_of(job.job_id, job.attempt)
@@ -124,7 +129,7 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
     waiter = Waiter(blocked.line, place, waiting.schedule, waiting.generation, waiting.place, waiting.job_id)
     return [
         *moved(job, waiting),
-        GateIs(gate, CLAIMABLE[job.kind]),
+        GateIs(gate, claimable(job.kind, job.backfill)),
         *_permits(taken, job, facts, now),
         *_leave(job, taken),
         JoinLine(blocked, now, routes.queue_looks_at(route, facts.lines, now), state.rev, route.behind is not None),

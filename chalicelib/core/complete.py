@@ -10,7 +10,7 @@ from chalicelib.core.calendar import Instant, Millis, duration
 from chalicelib.core.lines import LineState
 from chalicelib.core.rows import Failures, Job, Run
 from chalicelib.core.states import RunState
-from chalicelib.core.writes import CountFailure, Create, Put, Replace, Write
+from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackfill, Write
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,11 @@ class Advance:
     @property
     def ended(self) -> bool:
         return states.is_terminal(self.run.state)
+
+    @property
+    def settled(self) -> bool:
+        """Whether no other attempt follows."""
+        return self.ended and self.retry is None
 
 
 def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> Advance | None:
@@ -75,6 +80,8 @@ def plan(before: Run, step: Advance, lines: Mapping[str, LineState], now: Instan
         writes += claim.give_back(before.permits, lines, now, step.run)
     if step.retry is not None:
         writes.append(Create(step.retry))
+    if step.run.backfill is not None and step.settled:
+        writes.append(WakeBackfill(step.run.schedule, step.run.backfill, now))
     letter = dead_letters.of(step.run, now)
     return [*writes, *_tally(step.run), *([Put(letter)] if letter else [])]
 
@@ -124,6 +131,7 @@ def _retry(run: Run, reason: str, due: Instant) -> Job:
         properties=run.request.properties,
         attempt=run.attempt + 1,
         event=run.event,
+        backfill=run.backfill,
         reason=f"attempt {run.attempt} of {run.attempts} failed: {reason}",
         wake_at=due,
     )

@@ -43,8 +43,10 @@ class Condition:
 
 
 def stand(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[Condition, ...]:
-    """Each constraint of the schedule, in the order in which it names them."""
-    return tuple(_stand(constraint, job, facts, schedule, now) for constraint in schedule.constraints)
+    """Each constraint of the schedule, in the order in which it names them. What measures the present (the hour, how
+    often, how fresh) holds no backfill up: its jobs ask for a place among the runs at a time, and the probe."""
+    asked = [each for each in schedule.constraints if job.backfill is None or isinstance(each, Concurrency | Probe)]
+    return tuple(_stand(constraint, job, facts, schedule, now) for constraint in asked)
 
 
 def _stand(constraint: AnyConstraint, job: Job, facts: Facts, schedule: Schedule, now: Instant) -> Condition:

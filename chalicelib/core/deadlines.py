@@ -20,8 +20,9 @@ def too_late(job: Job, schedule: Schedule, now: Instant) -> str | None:
 
 
 def is_repeated(job: Job) -> bool:
-    """Whether it was started, or tried, before: what the schedule asks of a job at first was met then."""
-    return job.kind in ("retry", "redrive") or job.tries > 0
+    """Whether it was started, or tried, before: what the schedule asks of a job at first was met then. The past, which
+    a backfill runs, waits likewise as long as it takes."""
+    return job.kind in ("retry", "redrive", "backfill") or job.tries > 0
 
 
 def _timeout_of(job: Job, schedule: Schedule, gate: Gate | None) -> Instant | None:

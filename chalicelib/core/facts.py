@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from chalicelib.core import lines, triggers
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.constraints import Concurrency, Rate, SinceLastRun
 from chalicelib.core.leaves import ElapsedTrigger
-from chalicelib.core.lines import Ask, LineState, Pace, Slots
+from chalicelib.core.lines import Ask, LineState, Log, Pace, Slots
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.policies import Policy
 from chalicelib.core.probes import Said
-from chalicelib.core.rows import Gate, Job
+from chalicelib.core.rows import Backfill, Gate, Job
 from chalicelib.core.targets import EmrServerlessTarget
 
 
@@ -30,7 +30,7 @@ class StartRate:
 class Facts:
     """Everything that the decision about a job depends on, read strongly. ``successes``: when each workflow that a
     freshness constraint names last succeeded. ``policy`` is that which the schedule names, ``probe`` what its probe
-    has said just now, if it was asked."""
+    has said just now, if it was asked, ``backfill`` the one that the job is a part of."""
 
     gate: Gate | None
     schedule: Schedule | None
@@ -41,6 +41,7 @@ class Facts:
     lines: Mapping[str, LineState] = field(default_factory=dict)
     successes: Mapping[str, Instant | None] = field(default_factory=dict)
     counted: bool = False
+    backfill: Backfill | None = None
     policy: Policy | None = None
     probe: Said | None = None
 
@@ -53,6 +54,8 @@ class Facts:
             return ()
         rates = self.line(lines.workflow_line(self.schedule.workflow)).rates
         asks = asks_of(self.schedule, self.workflow, self.start_rate, namespace, rates, self.counted)
+        if self.backfill is not None:
+            asks = tuple(_unhurried(ask) for ask in asks)
         if self.schedule.policy is None or self.policy is None:
             return asks
         return lines.in_order((*asks, self.policy.pace(self.schedule.policy)))
@@ -81,6 +84,18 @@ def asks_of(
         application = workflow.target.application_id or rate.application_id
         asks.append(Pace(lines.emr_line(application), rate.spacing, rate.burst))
     return lines.in_order(_tightest(asks))
+
+
+def _unhurried(ask: Ask) -> Ask:
+    """What a backfill's job asks of a line: places and the pace of the target, but no rate and no gap, which measure
+    how often the present is worked on. Its start is counted there all the same."""
+    match ask:
+        case Slots():
+            return replace(ask, gap=None)
+        case Log():
+            return replace(ask, binding=False)
+        case _:
+            return ask
 
 
 def is_tracked(schedule: Schedule, workflow: Workflow) -> bool:

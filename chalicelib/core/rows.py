@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from chalicelib.core.backfill_rows import Backfill as Backfill
+from chalicelib.core.backfill_rows import PlanPart as PlanPart
 from chalicelib.core.calendar import DAY, Instant, Millis
 from chalicelib.core.events import Event as Event
 from chalicelib.core.events import Marker as Marker
@@ -143,11 +145,13 @@ class Failures:
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues.
+    """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues;
+    ``backfill`` is the one that it is a part of.
 
-    ``tries`` counts the deliveries that were tried, from ``first_try_at`` on. ``probed`` is what its probe said last.
-    A fire is called by ``nominal_at`` (None: ``due_at``) and, of several events, by its ``index``; ``window_end`` is
-    when the window ends that its events are spread over, ``prepared_at`` when it was written, if that was too late.
+    ``tries`` counts the deliveries that were tried, from ``first_try_at`` on; the next is not made before ``retry_at``.
+    ``probed`` is what its probe said last. A fire is called by ``nominal_at`` (None: ``due_at``) and, of several
+    events, by its ``index``; ``window_end`` is when the window ends that its events are spread over, ``prepared_at``
+    when it was written, if that was too late.
     """
 
     schedule: str
@@ -176,9 +180,11 @@ class Job:
     rank: str | None = None
     reason: str = ""
     closed: bool = False
+    backfill: str | None = None
     leases: int = 0
     tries: int = 0
     first_try_at: Instant | None = None
+    retry_at: Instant | None = None
     probed: Mapping[str, Any] = field(default_factory=dict)
     wake_at: Instant | None = None
     expires_at: Instant | None = None
@@ -249,6 +255,7 @@ class Run:
     unknown_answer: bool = False
     cancel: bool = False
     pause_after: int | None = None
+    backfill: str | None = None
     paced_until: Instant | None = None
     waits_at: str | None = None
     rank: str | None = None

@@ -14,7 +14,7 @@ from typing import Literal
 
 # How a schedule stands (L2-L4). `drain` and `completed` let existing jobs go on; `hold` and `backlog` keep them.
 Mode = Literal["enabled", "hold", "backlog", "drain", "completed", "disabled", "deleted"]
-JobKind = Literal["gathering", "fire", "backlog", "run_now", "retry", "redrive"]
+JobKind = Literal["gathering", "fire", "backlog", "run_now", "retry", "redrive", "backfill"]
 JobState = Literal["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"]
 RunState = Literal["STARTING", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CANCELLED", "ABORTED"]
 
@@ -23,8 +23,8 @@ GATHERING_MODES: tuple[Mode, ...] = ("enabled", "hold", "backlog")
 PAUSED_MODES: tuple[Mode, ...] = ("hold", "backlog", "drain")
 # In these, what was prepared or met goes on to be launched.
 _OPEN: tuple[Mode, ...] = ("enabled", "drain", "completed")
-# Which jobs may be claimed from a schedule in which mode. A run-now, a retry and a redrive were decided on by
-# themselves; what a person asked for goes even where the schedule is disabled.
+# Which jobs may be claimed from a schedule in which mode. A run-now, a retry, a redrive and a backfill were decided on
+# by themselves; what a person asked for goes even where the schedule is disabled.
 CLAIMABLE: dict[JobKind, tuple[Mode, ...]] = {
     "gathering": _OPEN,
     "fire": _OPEN,
@@ -32,6 +32,7 @@ CLAIMABLE: dict[JobKind, tuple[Mode, ...]] = {
     "retry": ("enabled", "hold", "backlog", "drain", "completed"),
     "redrive": ("enabled", "hold", "backlog", "drain", "completed", "disabled"),
     "run_now": ("enabled", "hold", "backlog", "drain", "completed", "disabled"),
+    "backfill": ("enabled", "hold", "backlog", "drain", "completed", "disabled"),
 }
 
 RUN_MOVES: dict[RunState, tuple[RunState, ...]] = {
@@ -66,9 +67,14 @@ EMR_STATE: dict[str, RunState] = {
 }
 
 
-def may_start(kind: JobKind, mode: Mode) -> bool:
+def claimable(kind: JobKind, backfill: str | None = None) -> tuple[Mode, ...]:
+    """In which modes a job may be claimed. The retry of a backfill's run goes on wherever the backfill does."""
+    return CLAIMABLE["backfill" if backfill is not None else kind]
+
+
+def may_start(kind: JobKind, mode: Mode, backfill: str | None = None) -> bool:
     """Whether a claimed run may still make its start call. A pause holds jobs, never a run that was claimed before."""
-    return mode in CLAIMABLE[kind] or mode in PAUSED_MODES
+    return mode in claimable(kind, backfill) or mode in PAUSED_MODES
 
 
 def is_terminal(state: RunState) -> bool:

@@ -8,6 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from chalicelib.core.backfill_rows import Backfill, PlanPart
+from chalicelib.core.backfill_rows import BackfillGoesOn as BackfillGoesOn
+from chalicelib.core.backfill_rows import WakeBackfill as WakeBackfill
 from chalicelib.core.calendar import Instant
 from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.line_writes import Begin as Begin
@@ -44,7 +47,8 @@ from chalicelib.core.rows import (
 from chalicelib.core.states import Mode
 
 Row = (
-    DeadLetter
+    Backfill
+    | DeadLetter
     | Definition
     | Failures
     | Gate
@@ -52,6 +56,7 @@ Row = (
     | Listing
     | Marker
     | Partition
+    | PlanPart
     | Pointer
     | Posted
     | PrefixRow
@@ -80,7 +85,7 @@ class Replace:
     ``over`` is the job that a new one takes the place of, if its id is another.
     """
 
-    row: Job | Run | Timer
+    row: Backfill | Job | Run | Timer
     over: Job | None = None
 
 
@@ -236,6 +241,8 @@ Write = (
     | HoldBack
     | Quicken
     | SettleLine
+    | WakeBackfill
+    | BackfillGoesOn
 )
 
 

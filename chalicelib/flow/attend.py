@@ -8,7 +8,7 @@ from chalicelib.core import states
 from chalicelib.core.calendar import Instant
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
-from chalicelib.flow import complete, emit, ending, launch, match, wake
+from chalicelib.flow import backfill, complete, emit, ending, launch, match, wake
 from chalicelib.flow.alone import each_alone
 from chalicelib.flow.check import check_job
 from chalicelib.flow.crowd import prepare, send
@@ -68,6 +68,8 @@ def attend(ports: Ports, ref: Ref) -> None:
         case "gate":
             emit.emit_soon(ports, ref.parts[0])
             wake.all_of(ports, ref.parts[0])
+        case "backfill":
+            backfill.attend(ports, *ref.parts)
         case "timer":
             ending.end(ports, ref.parts[0])
             emit.emit_soon(ports, ref.parts[0])

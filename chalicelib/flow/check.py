@@ -25,7 +25,7 @@ from chalicelib.core.lines import Ask, LineState
 from chalicelib.core.routes import Route
 from chalicelib.core.rows import HISTORY, Job, Record, RecordKind
 from chalicelib.core.sweep import Ref, ref_of
-from chalicelib.core.writes import Put, Replace, TakeOut, Write
+from chalicelib.core.writes import Put, Replace, TakeOut, WakeBackfill, Write
 from chalicelib.flow import cancel, fires, probe
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import launch as launching
@@ -102,9 +102,13 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
     elif job.kind == "redrive":
         kept = [write for write in plan if not isinstance(write, Put)]
         plan = [*kept, *put_back(ports, job, why, now)]
+    if job.backfill is not None:
+        plan.append(WakeBackfill(job.schedule, job.backfill, now))
     outcome = _settled(ports, plan, "aborted" if kind == "ABORTED" else "dropped", why)
     if outcome is not None:
         woken = _to_wake(held)
+        if job.backfill is not None:
+            woken.append(Ref("backfill", (job.schedule, job.backfill)))
         if job.kind == "retry":
             woken.append(Ref("run", (job.job_id, str(job.attempt - 1))))
         if woken:
@@ -151,8 +155,8 @@ def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why
 def _make_room(ports: Ports, job: Job, facts: Facts, blocked: Ask) -> None:
     """`cancel_other`: the older runs that stand in the way are to end; the job waits for that in its queue (C1)."""
     schedule = facts.schedule
-    if job.kind == "retry":
-        return  # the runs that came after its first attempt are not the older ones
+    if job.kind in ("retry", "backfill"):
+        return  # the runs that came after its first attempt are not the older ones; the past makes no room for itself
     for constraint in schedule.constraints if schedule else ():
         if not isinstance(constraint, Concurrency) or constraint.on_unmet != "cancel_other" or schedule is None:
             continue
@@ -168,11 +172,12 @@ def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) ->
     if (same and not decision.leaves) or (job.due_at is not None and job.due_at == decision.until):
         return Outcome("waiting", decision.why)
     unmet = decision.state == "PENDING_TRIGGER"
+    tried = decision.until is not None and decision.until == job.retry_at  # it waits for its next try where it is
     met_at = None if unmet else job.met_at if job.met_at is not None else now
     later = replace(
         job, wake_at=decision.until, state=decision.state, reason=decision.why, rev=job.rev + 1, leases=0, met_at=met_at
     )
-    if facts.schedule is not None and facts.gate is not None and not unmet:
+    if facts.schedule is not None and facts.gate is not None and not unmet and not tried:
         free = replace(job, waits_at=None) if decision.leaves else job
         later = replace(later, place=claim.settled_place(free, facts.schedule, facts.gate))
     held = _held(ports, job) if decision.leaves else {}

@@ -65,6 +65,8 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
         if ports.ledger.commit(complete.plan(run, step, lines, now)) is None:
             logger.info("run moved", extra={"run": run_id, "attempt": attempt, "state": step.run.state})
             woken = [Ref("line", (line,)) for line, state in lines.items() if state.waiters and gives_back(line)]
+            if run.backfill is not None and step.settled:
+                woken.append(Ref("backfill", (run.schedule, run.backfill)))
             if woken:
                 ports.hints.send(woken, now, now)
             if step.retry is not None:
@@ -129,7 +131,9 @@ def _with_details(ports: Ports, run_id: str, attempt: int, news: News) -> News:
 def _retry_delay(ports: Ports, run: Run) -> int | None:
     """How long to wait before the next attempt; None if the schedule does not allow one any more."""
     gate = ports.catalog.gate(run.schedule)
-    if gate is None or gate.generation != run.generation or gate.mode not in states.CLAIMABLE["retry"]:
+    if gate is None or gate.generation != run.generation or gate.mode not in states.claimable("retry", run.backfill):
+        return None
+    if run.backfill is not None and not facts.goes_on(ports, run.schedule, run.backfill):
         return None
     workflow = facts.workflow_of(ports, run.workflow)
     return complete.retry_delay_of(workflow.retries.delay) if workflow else None

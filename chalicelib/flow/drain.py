@@ -23,7 +23,6 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
     """
     gate = ports.catalog.gate(schedule)
     same = gate is not None and gate.generation == generation
-    allowed = [kind for kind, modes in states.CLAIMABLE.items() if same and gate is not None and gate.mode in modes]
     why = _why(gate) if same or gate is None else REPLACED
     dropped, left = 0, False
     tombstone: Job | None = None
@@ -33,7 +32,7 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
         for job in page.items:
             if job.closed:
                 tombstone = job
-            elif job.kind not in allowed or (same and _is_unmet(ports, job, gate)):
+            elif not same or not _may_stay(job, gate) or _is_unmet(ports, job, gate):
                 gone = take_off(ports, job, "DROPPED", why, ports.clock.now()) is not None
                 dropped, left = dropped + gone, left or not gone
         if page.cursor is None:
@@ -48,6 +47,10 @@ def _why(gate: Gate | None) -> str:
     return (
         "the schedule was paused to drain before its trigger was met" if mode == "drain" else f"the schedule was {mode}"
     )
+
+
+def _may_stay(job: Job, gate: Gate | None) -> bool:
+    return gate is not None and gate.mode in states.claimable(job.kind, job.backfill)
 
 
 def _is_unmet(ports: Ports, job: Job, gate: Gate | None) -> bool:

@@ -9,6 +9,7 @@ from chalicelib.core.calendar import Instant
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Gate, Timer
 from chalicelib.core.writes import Replace, Write
+from chalicelib.flow import backfill
 from chalicelib.flow.drain import drain
 from chalicelib.flow.facts import definition_of
 from chalicelib.flow.pauses import close
@@ -61,12 +62,15 @@ def _delete(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> str |
     if ports.ledger.commit(plan) is not None:
         return None
     drain(ports, gate.schedule, gate.generation)
+    backfill.notice(ports, gate.schedule)
     return "deleted"
 
 
 def _is_idle(ports: Ports, gate: Gate, schedule: Schedule) -> bool:
     """Whether nothing is left of a generation. Jobs are read before and after the runs: a job becomes a run, and a run
     leaves a retry, in one transaction, so what moves on meanwhile is seen on one side or the other."""
+    if any(row.state == "RUNNING" for row in ports.jobs.backfills(gate.schedule)):
+        return False
     return not (_has_jobs(ports, gate) or _has_runs(ports, gate, schedule) or _has_jobs(ports, gate))
 
 

@@ -53,6 +53,7 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         start_rate=start_rate(ports),
         gathering=_waiting(ports, job, gate, schedule),
         already=_already(ports, job),
+        backfill=ports.jobs.backfill(job.schedule, job.backfill) if job.backfill is not None else None,
     )
     if schedule is None or workflow is None:
         return known
@@ -123,6 +124,12 @@ def existing(ports: Ports, name: str) -> tuple[Gate, Schedule]:
 def workflow_of(ports: Ports, name: str) -> Workflow | None:
     definition = ports.catalog.definition("workflow", name)
     return Workflow.model_validate(definition.document) if definition else None
+
+
+def goes_on(ports: Ports, schedule: str, backfill: str) -> bool:
+    """Whether a backfill may still begin anything (L12)."""
+    row = ports.jobs.backfill(schedule, backfill)
+    return row is not None and row.state == "RUNNING"
 
 
 def policy_of(ports: Ports, name: str) -> Policy | None:

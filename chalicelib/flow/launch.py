@@ -46,7 +46,7 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
     if leased and not run.unknown_answer:
         return False  # a call is under way, or died within its lease
     gate = ports.catalog.gate(run.schedule)
-    if run.cancel or not _is_open(gate, run):
+    if run.cancel or not _is_open(ports, gate, run):
         if not leased:  # else an unanswered call may still arrive: whether it did is asked when it no longer can
             _withdraw(ports, run, now)
         return False
@@ -64,7 +64,7 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
         return None
     # Read once more, now that the call is on record: so whoever closes the gate finds every call that may still pass.
     again = ports.catalog.gate(run.schedule)
-    if not _is_open(again, updated):
+    if not _is_open(ports, again, updated):
         _take_back(ports, updated, called, now)
     elif _as_updated(ports, updated, again) == updated:
         _call(ports, called, context, now)
@@ -151,9 +151,9 @@ def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
 
 
 def _as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
-    """An update that carried the job along holds for its run too, while that has surely not started (C13). A run-now
-    and a retry keep what they were given."""
-    if gate is None or gate.version == run.version or run.kind in ("run_now", "retry", "redrive"):
+    """An update that carried the job along holds for its run too, while that has surely not started (C13). A run-now,
+    a retry and a backfill keep what they were given."""
+    if gate is None or gate.version == run.version or run.kind in ("run_now", "retry", "redrive", "backfill"):
         return run
     schedule, workflow = facts.definition_of(ports, gate), facts.workflow_of(ports, run.workflow)
     if schedule is None or workflow is None or schedule.workflow != run.workflow or not launch.surely_not_started(run):
@@ -177,7 +177,8 @@ def _take_back(ports: Ports, before: Run, called: Run, now: Instant) -> None:
 
 def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
     """The gate closed after the claim: no further start. The slot is given back only if surely nothing runs."""
-    why = run.reason if run.cancel else "the schedule was disabled, replaced or deleted before the run was started"
+    closed = "its backfill was cancelled, or its schedule" if run.backfill is not None else "the schedule was disabled,"
+    why = run.reason if run.cancel else f"{closed} replaced or deleted before the run was started"
     if not launch.surely_not_started(run):
         found = target_of(ports, run).find(run)
         if found is not None:
@@ -207,5 +208,8 @@ def _pointer(run: Run, target_id: str) -> Pointer:
     return Pointer(target_id, run.run_id, run.attempt, run.expires_at or run.claimed_at + HISTORY)
 
 
-def _is_open(gate: Gate | None, run: Run) -> bool:
-    return gate is not None and gate.generation == run.generation and states.may_start(run.kind, gate.mode)
+def _is_open(ports: Ports, gate: Gate | None, run: Run) -> bool:
+    """Whether its schedule, and the backfill that it is a part of, still let a run start."""
+    if gate is None or gate.generation != run.generation or not states.may_start(run.kind, gate.mode, run.backfill):
+        return False
+    return run.backfill is None or facts.goes_on(ports, run.schedule, run.backfill)

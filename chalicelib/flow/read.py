@@ -63,6 +63,7 @@ def job_view(job: Job) -> View:
         "holds": list(job.held),
         "correlation": dict(job.correlation) if job.correlation else None,
         "attempt": job.attempt,
+        "backfill": job.backfill,
         "progress": {leaf: gathered.count for leaf, gathered in job.leaves.items()},
     }
 
@@ -78,6 +79,7 @@ def run_view(run: Run) -> View:
         "reason": run.reason,
         "fired_by": run.fired_by,
         "kind": run.kind,
+        "backfill": run.backfill,
         "priority": run.priority,
         "correlation": dict(run.correlation) if run.correlation else None,
         "partition": dict(run.partition) if run.partition else None,

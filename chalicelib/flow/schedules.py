@@ -11,7 +11,7 @@ from chalicelib.core.rows import Event, Gate, Job
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
 from chalicelib.core.sweep import ref_of
 from chalicelib.core.writes import Create, GateIs
-from chalicelib.flow import emit, facts, pauses, references, wake
+from chalicelib.flow import backfill, emit, facts, pauses, references, wake
 from chalicelib.flow.definitions import check_size
 from chalicelib.flow.drain import drain
 from chalicelib.flow.facts import existing as existing
@@ -87,6 +87,7 @@ def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> Non
         _, plan = lifecycle.delete(gate, schedule, ports.clock.now(), by)
         if ports.ledger.commit(plan) is None:
             drain(ports, name, gate.generation)
+            backfill.notice(ports, name)
             return
     raise errors.changed_meanwhile(f"schedule {name}")
 
@@ -130,6 +131,7 @@ def _settle(ports: Ports, before: Gate | None, after: Gate) -> None:
     """What follows an acknowledged change: the old generation's jobs go on record, the new one's fires are prepared."""
     if before is not None and before.generation != after.generation:
         drain(ports, before.schedule, before.generation)
+        backfill.notice(ports, before.schedule)
     if after.wake_at is not None:
         wake.all_of(ports, after.schedule)
     if after.mode in GATHERING_MODES:

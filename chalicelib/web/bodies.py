@@ -7,6 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
+from chalicelib.core.backfill_wish import Backfill
 from chalicelib.core.calendar import parse_instant
 from chalicelib.core.documents import Document, Properties, Reference
 from chalicelib.core.errors import SluiceError, invalid
@@ -16,6 +17,7 @@ from chalicelib.core.rehearse import AnyGiven
 
 __all__ = [
     "App",
+    "Backfill",
     "Bulk",
     "Dataset",
     "DryRun",

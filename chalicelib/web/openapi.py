@@ -24,6 +24,7 @@ QUERY: dict[str, Json] = {
     "day": {"type": "string", "format": "date", "description": "a day of UTC"},
     "dry_run": {"type": "boolean", "default": False, "description": "tell what would change, and change nothing"},
     "update_schedules": {"type": "boolean", "description": "false leaves schedules alone; the installation's default"},
+    "runs": {"type": "string", "enum": ["cancel"], "description": "end what runs, too"},
     "tag": {"type": "string", "description": "`team=a`, or `team` for any value of it"},
     "schedule": {"type": "string", "description": "a schedule of the namespace, as `app.name` or by its full name"},
     "workflow": {"type": "string", "description": "what they run; a short name is one of this app"},

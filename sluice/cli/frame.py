@@ -31,7 +31,7 @@ Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most
 
 ORDER = (
     *("apply", "get", "describe"),
-    *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event"),
+    *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event", "backfill"),
     *("why", "dry-run", "jobs", "runs", "dead-letters", "versions", "datasets", "policies"),
 )
 

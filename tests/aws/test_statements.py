@@ -17,6 +17,7 @@ from chalicelib.aws.updates import Shards
 from chalicelib.core.lines import LineState, Log, Pace, Slots, Waiter
 from chalicelib.core.rows import Definition, Seen, Timer
 from chalicelib.core.writes import (
+    BackfillGoesOn,
     Begin,
     CloseGeneration,
     CountFailure,
@@ -46,6 +47,7 @@ from chalicelib.core.writes import (
     SettleLine,
     TakeOut,
     TakePermit,
+    WakeBackfill,
     Write,
 )
 from tests.support import rows
@@ -89,6 +91,9 @@ OTHERS: list[Write] = [
     Replace(rows.job("j2", rev=2), over=rows.job()),
     Replace(rows.run(rev=2)),
     Replace(TIMER),
+    Replace(rows.backfill(rev=2)),
+    WakeBackfill(rows.SCHEDULE, "b1", NOON),
+    BackfillGoesOn(rows.SCHEDULE, "b1"),
     Put(rows.marker()),
     PutGate(rows.gate(), None),
     PutGate(rows.gate(rev=2), rows.gate()),

@@ -210,3 +210,33 @@ def partition(day: int) -> View:
         "put_at": past(minutes=3.5),
         "object": f"raw/flights/year=2013/month=1/day={day}/_SUCCESS",
     }
+
+
+def backfill(state: str = "RUNNING", **changed: Any) -> View:
+    return {
+        "backfill_id": "0a1b2c3d4e5f6071",
+        "schedule": CLEAN,
+        "state": state,
+        "reason": None,
+        "from": "2026-01-01T00:00:00.000Z",
+        "to": "2026-02-01T00:00:00.000Z",
+        "dataset": None,
+        "order": "newest",
+        "concurrency": 3,
+        "properties": {"threshold": "0.7"},
+        "first": "2026-01-31T02:00:00.000Z",
+        "last": "2026-01-01T02:00:00.000Z",
+        "position": "2026-01-20T02:00:00.000Z",
+        "total": 31,
+        "launched": 10,
+        "waiting": 20,
+        "running": 2,
+        "succeeded": 8,
+        "failed": 1,
+        "cancelled": 0,
+        "under_way": [{"job_id": JOB, "entry": "2026-01-22T02:00:00.000Z", "state": "running"}],
+        "created_at": past(minutes=3.5),
+        "created_by": ARN,
+        "ended_at": None,
+        **changed,
+    }

@@ -16,6 +16,7 @@ from chalicelib.core.calendar import MINUTE, SECOND, Instant, duration, iso
 from chalicelib.core.rows import Event, Job, Run
 from chalicelib.core.sizes import parse_bytes
 from chalicelib.flow import context, pauses, read
+from tests.support import backfills
 from tests.support.world import EMR, World, day, flights, full
 
 WIDTH = 118  # of a line in a page's block
@@ -58,6 +59,11 @@ class Story:
         self.world.post(kind, source, **payload)
         self._settle()
 
+    def says(self, *answers: Documents) -> None:
+        """What the probe answers from now on, one after the other, the last one for ever."""
+        self._tell(f"the probe will answer {', then '.join(json.dumps(answer) for answer in answers)}")
+        self.world.targets.says = [json.dumps(answer).encode() for answer in answers]
+
     def ends(self, state: str = "SUCCESS") -> None:
         """Every living run ends in a state of EMR Serverless."""
         living = [run for name in self.names for run in self.world.runs(name) if run.state in ("STARTING", "RUNNING")]
@@ -88,6 +94,25 @@ class Story:
         self._tell(f"put {self.names[0]}: {what}")
         self.world.put(self.names[0], self.documents[self.names[0]] | changed)
         self._settle()
+
+    def backfills(self, **wish: Any) -> str:
+        """Somebody asks that the past be run. Returns the backfill's id."""
+        told = ", ".join(f"{key.rstrip('_')} {json.dumps(value)}" for key, value in wish.items())
+        self._tell(f"backfill {self.names[0]}: {told}")
+        backfill = backfills.begin(self.world, self.names[0], **wish)
+        self._settle()
+        return backfill
+
+    def cancels(self, backfill: str) -> None:
+        self._tell("cancel the backfill")
+        backfills.stop(self.world, self.names[0], backfill)
+        self._settle()
+
+    def counts(self, backfill: str) -> None:
+        """How far a backfill is."""
+        view = backfills.seen(self.world, self.names[0], backfill)
+        counts = ", ".join(f"{view[what]} {what}" for what in backfills.COUNTS if view[what])
+        self._tell(f"the backfill is {view['state']}: {counts}")
 
     def passes(self, span: str) -> None:
         """A span of time. All but its last two minutes pass at once, with one tick: nothing may fall due in them."""
@@ -145,9 +170,11 @@ class Story:
         for name in self.names:
             for run in self.world.runs(name):
                 fired_by = _events(context.events_of(self.world.ports, run))
+                # Those of a backfill that start together do so in the order of its plan.
+                place = f"{run.created_at:015d}" if run.backfill else ""
                 yield (
                     run.claimed_at,
-                    f"{run.run_id}#{run.attempt}",
+                    f"{place}{run.run_id}#{run.attempt}",
                     f"{_starts(run, name)}: {fired_by}{_properties(run)}",
                 )
                 if run.state == "CANCELLED":

@@ -1,4 +1,4 @@
-"""Every example on the pages of triggers, constraints and modes is played, and the page must say what comes of it.
+"""Every example of triggers, constraints, modes and backfills is played, and its page must say what comes of it.
 
 A page has, for each example, a block of YAML (what stands under `schedules:` of an app) and a block of what happened:
 the reasons, records and starts, word by word and at their instants. `STORIES` has what is done to the example.
@@ -17,7 +17,7 @@ import yaml
 from jsonschema import Draft202012Validator
 
 from chalicelib.core.model import NewSchedule
-from tests.docs import constraint_stories, lifecycle_stories, trigger_stories
+from tests.docs import backfill_stories, constraint_stories, lifecycle_stories, trigger_stories
 from tests.docs.story import Story
 from tests.support.world import World
 
@@ -26,6 +26,7 @@ STORIES: dict[str, dict[str, Callable[[Story], None]]] = {
     "triggers": trigger_stories.STORIES,
     "constraints": constraint_stories.STORIES,
     "lifecycle": lifecycle_stories.STORIES,
+    "backfill": backfill_stories.STORIES,
 }
 EXAMPLE = re.compile(
     r"^<!-- example: (?P<name>\w+) -->\n```yaml\n(?P<yaml>.*?)^```\n"

@@ -17,11 +17,12 @@ from chalicelib.core.check import Wait, decide
 from chalicelib.core.facts import Facts
 from chalicelib.core.lines import LineState, Waiter
 from chalicelib.core.model import Schedule
-from chalicelib.core.rows import WAKE, Gate, Job, Marker, Record, Run, Subscription, Timer, Version
+from chalicelib.core.rows import WAKE, Backfill, Gate, Job, Marker, Record, Run, Subscription, Timer, Version
 from chalicelib.flow import facts
 from chalicelib.flow.apply import NO_JOB
 from tests.faults.limits import check_limits
 from tests.faults.memory_tables import QuickWorld
+from tests.support import backfills
 
 R = TypeVar("R")
 # What is overdue is hinted by the next tick: nothing is older than that and the grace, but what keeps failing.
@@ -45,7 +46,7 @@ class Stock:
     @property
     def jobs(self) -> list[Job]:
         """Jobs that wait, those under a tombstone among them, and bare tombstones."""
-        return self._of(Job, "Jobs", "FIRE#", "JOB#", "PENDING", "RETRY#", "RUNNOW#")
+        return self._of(Job, "Jobs", "FIRE#", "JOB#", "PENDING", "REDRIVE#", "RETRY#", "RUNNOW#")
 
     @property
     def markers(self) -> list[Marker]:
@@ -62,6 +63,10 @@ class Stock:
     @property
     def records(self) -> list[Record]:
         return self._of(Record, "Runs", "RECORD")
+
+    @property
+    def backfills(self) -> list[Backfill]:
+        return self._of(Backfill, "Jobs", "", head="BACKFILL#")
 
     @property
     def gates(self) -> list[Gate]:
@@ -99,6 +104,8 @@ def check(world: QuickWorld) -> Stock:
     _index_is_what_gates_say(stock)
     _events_are_accounted_for(stock)
     _each_run_started_once(world, stock)
+    for backfill in stock.backfills:
+        backfills.check(backfill, [run for run in stock.runs if run.schedule == backfill.schedule])
     return stock
 
 
@@ -110,13 +117,15 @@ def check_rest(world: QuickWorld) -> None:
         assert (state.active, state.waiters) == (0, 0), f"{state} at rest"
     late = [(name, now - at) for at, name in stock.awake if at < now - LONGEST_OVERDUE]
     assert late == [], "nothing is overdue for long"
+    for backfill in stock.backfills:
+        assert (backfill.state != "RUNNING", backfill.live) == (True, {}), f"{backfill} at rest"
     current = {(gate.schedule, gate.generation): gate for gate in stock.gates if gate.mode != "deleted"}
     for job in stock.jobs:
         gate = current.get((job.schedule, job.generation))
         if job.closed:
             assert (job.held, job.waits_at, job.wake_at) == ((), None, None), f"an unsettled tombstone: {job}"
         elif gate is None or gate.mode == "disabled":
-            assert job.kind == "run_now" and gate is not None, f"a job of a closed generation: {job}"
+            assert job.kind in ("run_now", "redrive") and gate is not None, f"a job of a closed generation: {job}"
         elif job.state != "PENDING_TRIGGER":
             assert job.wake_at is not None or gate.mode in states.PAUSED_MODES, f"nothing will wake {job}"
 

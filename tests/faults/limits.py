@@ -61,7 +61,8 @@ def _shared(definitions: list[Schedule], kind: Callable[[AnyConstraint], bool]) 
 
 def _check_rate(rule: AnyConstraint, started: list[Run]) -> None:
     assert isinstance(rule, Rate)
-    for run in started:
+    # A backfill's starts count, and are not held up.
+    for run in (each for each in started if each.backfill is None):
         since = run.claimed_at - rule.span
         window = [other for other in started if since < other.claimed_at <= run.claimed_at]
         assert len(window) <= rule.max, f"{len(window)} starts within {rule.per}, and {rule.max} are allowed: {window}"
@@ -77,7 +78,7 @@ def _check_slots(rule: AnyConstraint, started: list[Run]) -> None:
 def _check_gap(rule: AnyConstraint, started: list[Run]) -> None:
     assert isinstance(rule, SinceLastRun)
     for index, run in enumerate(started):
-        if run.fired_by.startswith("run anyway"):
+        if run.backfill is not None or run.fired_by.startswith("run anyway"):
             continue
         for other in started[:index]:
             counts = rule.of == "any" or other.state == "SUCCEEDED" or (_ended(other) or 10**15) > run.claimed_at

@@ -21,6 +21,7 @@ from chalicelib.core.writes import Put
 from chalicelib.flow import apply, attend, pauses
 from tests.faults import dying, invariants
 from tests.faults.memory_tables import QuickWorld
+from tests.support import backfills
 from tests.support.crash import lost, redelivered, wrap
 from tests.support.world import EMR, day, flights, full
 
@@ -88,8 +89,12 @@ class RandomWorld(QuickWorld):
             gate = self.ports.catalog.gate(run.schedule)
             assert gate is not None
             assert gate.generation == run.generation, f"{run} is started behind {gate}"
-            assert states.may_start(run.kind, gate.mode), f"{run} is started behind {gate}"
-            kept = run.kind in ("run_now", "retry") or run.unknown_answer
+            assert states.may_start(run.kind, gate.mode, run.backfill), f"{run} is started behind {gate}"
+            if run.backfill is not None:
+                row = self.ports.jobs.backfill(run.schedule, run.backfill)
+                assert row is not None
+                assert row.state == "RUNNING", f"{run} is started of {row}"
+            kept = run.kind in ("run_now", "retry", "backfill") or run.unknown_answer
             assert kept or run.version == gate.version, f"{run} is started with the properties before {gate}"
             return start(run, context)
 
@@ -196,6 +201,17 @@ class RandomWorld(QuickWorld):
 
     def run_it(self, name: str, request: int) -> None:
         self.people(lambda: self.run_now(name, f"r{request}"))
+
+    def backfill_it(self, name: str, most: int, request: int) -> None:
+        """Three days of the past, or three partitions, as its trigger has it; what has neither is refused."""
+        days = {"from_": "2026-01-01T00:00:00Z", "to": "2026-01-01T00:21:00Z"}
+        values = [{"year": "2013", "month": "1", "day": str(number)} for number in (1, 2, 3)]
+        for wish in (days, {"partitions": {"values": values, "dataset": "flights"}}):
+            self.people(lambda wish=wish: backfills.begin(self, name, f"r{request}", concurrency=most, **wish))
+
+    def stop_backfill(self, name: str, runs: bool) -> None:
+        for row in self.ports.jobs.backfills(full(name))[:1]:
+            self.people(lambda row=row: backfills.stop(self, name, row.id, runs))
 
     def dies_after(self, effects: int) -> None:
         self.points.die_after = [self.points.count + effects]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core.rows import Event, Gate, Job, Marker, Posted, Run, SizedObject, StartRequest
+from chalicelib.core.rows import Backfill, Event, Gate, Job, Marker, Posted, Run, SizedObject, StartRequest
 from tests.support.clock import NOON
 
 SCHEDULE = "demo.flights.clean"
@@ -41,6 +41,15 @@ def posted(event_id: str = "p1", **fields: Any) -> Posted:
     payload = {"total": 1.5, "deep": {"list": [1, None, "ü"]}}
     told = event(event_id, kind="event", key="event:demo:closed", partition=None, payload=payload)
     return replace(Posted(told, wake_at=NOON, expires_at=NOON), **fields)
+
+
+def backfill(backfill_id: str = "b1", **fields: Any) -> Backfill:
+    plain = Backfill(
+        SCHEDULE, backfill_id, GENERATION, 1, "RUNNING", "p1", 5, "2026-01-01T02:00:00.000Z",
+        "2026-01-05T02:00:00.000Z", "oldest", 2, NOON, since=NOON - 9, until=NOON, properties={"rate": 0.5},
+        wake_at=NOON,
+    )  # fmt: skip
+    return replace(plain, **fields)
 
 
 def run(run_id: str = "r1", **fields: Any) -> Run:

@@ -1,0 +1,219 @@
+"""``sluice backfill``: run the past of a schedule, see how far that is, and cancel it (L12)."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from sluice import checks, names, render, spell
+from sluice.cli import frame, tables
+from sluice.client import Document, segment
+from sluice.errors import WrongUsage
+from sluice.names import SCHEDULE
+
+app = typer.Typer(no_args_is_help=True, help="Run the past: begin a backfill, list them, show one, cancel it.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A schedule, such as demo.flights.clean.")]
+Id = Annotated[str, typer.Argument(metavar="ID", help="A backfill's id.")]
+COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
+
+
+@app.command()
+def begin(
+    schedule: Name,
+    since: Annotated[
+        str | None,
+        typer.Option("--from", metavar="WHEN|PARTITION", help="2026-01-01, an instant, or year=2013/month=1."),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--to", metavar="WHEN|PARTITION", help="The end: an instant is not included, a partition is."),
+    ] = None,
+    partitions: Annotated[
+        list[str] | None,
+        typer.Option("--partition", metavar="PARTITION", help="This one, registered or not; repeatable."),
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", metavar="NAME", help="If the schedule waits for several.")
+    ] = None,
+    concurrency: Annotated[
+        int, typer.Option("--concurrency", "-c", min=1, metavar="N", help="How many at a time.", show_default=True)
+    ] = 1,
+    newest_first: Annotated[bool, typer.Option("--newest-first", metavar="", help="From the end backwards.")] = False,
+    properties: Annotated[
+        list[str] | None,
+        typer.Option("--property", "-p", metavar="KEY=VALUE", help="A property of these runs only; repeatable."),
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", metavar="", help="Tell what would run; start nothing.")] = False,
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Run a past interval, or partitions, of a schedule; prints the backfill's id."""
+    path = _path(schedule, namespace, app_name)
+    body: Document = {
+        **_what(since, until, partitions or [], dataset),
+        "concurrency": concurrency,
+        "order": "newest" if newest_first else "oldest",
+        "properties": frame.pairs_of("--property", properties or []),
+        "dry_run": dry_run,
+    }
+    # One wish, one key: if the answer is lost and the request is sent again, it is still one backfill.
+    answer = frame.connect().post(path, body, key=uuid.uuid4().hex)
+    if as_json:
+        render.machine(answer)
+    elif dry_run:
+        _show_plan(answer)
+    else:
+        print(answer["backfill_id"])
+        if render.stderr().is_terminal:
+            render.note(f"sluice backfill show {answer['schedule']} {answer['backfill_id']}")
+
+
+@app.command("list")
+def list_backfills(
+    schedule: Name,
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
+    limit: Annotated[int, frame.Limit] = 20,
+    as_json: frame.Json = False,
+) -> None:
+    """List the backfills of a schedule, the newest first."""
+    answer = frame.connect().listing(_path(schedule, namespace, app_name), most=limit or None)
+    if as_json:
+        render.machine(answer)
+        return
+    if not answer["items"]:
+        render.note("no backfills yet")
+        return
+    now = frame.now()
+    rows: list[tuple[render.Cell, ...]] = [
+        (
+            item["backfill_id"],
+            render.state(item["state"]),
+            spell.ago(item["created_at"], now),
+            f"{item['succeeded'] + item['failed'] + item['cancelled']}/{item['total']}",
+            str(item["failed"]) if item["failed"] else None,
+            _entry(item["first"]),
+            _entry(item["last"]),
+            item.get("reason"),
+        )
+        for item in answer["items"]
+    ]
+    columns = ("BACKFILL", "STATE", "BEGUN", "DONE", "FAILED", "FIRST", "LAST", "REASON…")
+    render.table(render.stdout(), columns, rows)
+    tables.rest(answer, len(rows), "sluice backfill list ...")
+
+
+@app.command()
+def show(
+    schedule: Name,
+    backfill_id: Id,
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """How far a backfill is, and what of it is under way."""
+    answer = frame.connect().get(f"{_path(schedule, namespace, app_name)}/{segment(backfill_id)}")
+    _show(answer, as_json)
+
+
+@app.command()
+def cancel(
+    schedule: Name,
+    backfill_id: Id,
+    runs: Annotated[bool, typer.Option("--runs", metavar="", help="End what runs, too.")] = False,
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Start nothing of a backfill any more. What runs goes on, unless --runs ends it."""
+    path = f"{_path(schedule, namespace, app_name)}/{segment(backfill_id)}/cancel"
+    # Cancelling twice is cancelling once.
+    answer = frame.connect().request("POST", path, {}, {"runs": "cancel" if runs else None}, repeatable=True).body
+    _show(answer, as_json)
+
+
+def _path(schedule: str, namespace: str | None, app_name: str | None) -> str:
+    return f"{names.path_of(SCHEDULE, names.full_name(SCHEDULE, schedule, namespace, app_name))}/backfills"
+
+
+def _what(since: str | None, until: str | None, named: list[str], dataset: str | None) -> Document:
+    """An interval, or partitions: what has an equal sign is one."""
+    if named and (since or until):
+        raise WrongUsage("expected either --partition or --from and --to, got both", "--partition")
+    about_data = bool(named or dataset) or any(text is not None and "=" in text for text in (since, until))
+    if not about_data:
+        if since is None or until is None:
+            hint = "--from 2026-01-01 --to 2026-02-01, --from year=2013/month=1, or --partition year=2013/month=1/day=5"
+            raise WrongUsage(
+                "expected both ends of an interval, or partitions", "--from" if not since else "--to", hint
+            )
+        return {"from": _instant(since, "--from"), "to": _instant(until, "--to")}
+    wish: Document = {"dataset": dataset} if dataset else {}
+    if named:
+        wish["values"] = [_values(text, "--partition") for text in named]
+    if since is not None:
+        wish["from"] = _values(since, "--from")
+    if until is not None:
+        wish["to"] = _values(until, "--to")
+    return {"partitions": wish}
+
+
+def _instant(text: str, option: str) -> str:
+    """A day is its first instant in UTC."""
+    return f"{text}T00:00:00Z" if re.fullmatch(r"\d{4}-\d\d-\d\d", text) else checks.instant(text, option)
+
+
+def _values(text: str, option: str) -> dict[str, str]:
+    return frame.pairs_of(option, text.strip("/").split("/"))
+
+
+def _show_plan(plan: Document) -> None:
+    console = render.stdout()
+    render.title(console, "backfill of", plan["schedule"], spell.count(plan["total"], "run"))
+    first, last = ([_entry(entry) for entry in plan[end]] for end in ("first", "last"))
+    more = plan["total"] - len(first) - len(last)
+    between = [f"({more} more)"] if more > 0 else []
+    render.fields(console, [("runs", "\n".join([*first, *between, *last]))])
+
+
+def _show(view: Document, as_json: bool) -> None:
+    if as_json:
+        render.machine(view)
+        return
+    console, now = render.stdout(), frame.now()
+    done = view["succeeded"] + view["failed"] + view["cancelled"]
+    render.title(console, "backfill", view["backfill_id"], render.state(view["state"]), f"{done} of {view['total']}")
+    counted = ", ".join(f"{view[what]} {what}" for what in COUNTS if view[what])
+    told: list[tuple[str, render.Cell]] = [
+        ("schedule", view["schedule"]),
+        ("reason", view.get("reason")),
+        ("dataset", view.get("dataset")),
+        ("runs", f"{_entry(view['first'])} to {_entry(view['last'])}, {view['concurrency']} at a time"),
+        ("counts", counted),
+        ("next", _entry(view.get("position"))),
+        ("properties", spell.pairs(view.get("properties"), "\n")),
+        ("begun", f"{spell.both(view['created_at'], now)} by {view['created_by']}"),
+        ("ended", spell.both(view.get("ended_at"), now)),
+    ]
+    render.fields(console, told)
+    _show_under_way(console, view["under_way"])
+
+
+def _show_under_way(console: Console, jobs: list[Document]) -> None:
+    if jobs:
+        render.heading(console, "Under way")
+        rows: list[tuple[render.Cell, ...]] = [(job["job_id"], job["state"], _entry(job["entry"])) for job in jobs]
+        render.table(console, ("JOB", "STATE", "OF"), rows, indent=2)
+
+
+def _entry(entry: Any) -> str:
+    """An instant to the second, or a partition as its path has it."""
+    if isinstance(entry, dict):
+        return spell.pairs(entry)
+    return spell.exact(entry).replace(".000", "")

@@ -1,0 +1,126 @@
+"""`backfill`: begin one over an interval or over partitions, list, show, cancel (L12)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Sluice
+from tests.cli.played_api import Played, PlayedApi
+from tests.cli.recorded import CLEAN, JOB, SCHEDULES, backfill
+
+ALL = f"{SCHEDULES}/clean/backfills"
+ONE = f"{ALL}/0a1b2c3d4e5f6071"
+PLAIN = {"concurrency": 1, "order": "oldest", "properties": {}, "dry_run": False}
+
+
+def test_l12_an_interval_of_days_is_sent_and_the_id_alone_is_printed(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", ALL, Played(201, backfill()))
+    asked = ["--from", "2026-01-01", "--to", "2026-02-01T01:00:00+01:00", "-c", "3", "--newest-first", "-p", "deep=yes"]
+    result = sluice("backfill", "begin", CLEAN, *asked)
+    assert (result.exit_code, result.stdout) == (0, "0a1b2c3d4e5f6071\n")
+    [request] = api.requests
+    assert request.body == {
+        "from": "2026-01-01T00:00:00Z",
+        "to": "2026-02-01T00:00:00Z",
+        "concurrency": 3,
+        "order": "newest",
+        "properties": {"deep": "yes"},
+        "dry_run": False,
+    }
+
+
+def test_l12_a_lost_answer_is_asked_for_again_under_the_same_key(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", ALL, Played(503), Played(201, backfill()))
+    assert sluice("backfill", "begin", CLEAN, "--from", "2026-01-01", "--to", "2026-01-02").exit_code == 0
+    first, again = api.requests
+    assert first.headers["idempotency-key"] == again.headers["idempotency-key"] != ""
+
+
+@pytest.mark.parametrize(
+    ("asked", "partitions"),
+    [
+        (["--from", "year=2013", "--to", "year=2013/month=3"],
+         {"from": {"year": "2013"}, "to": {"year": "2013", "month": "3"}}),
+        (["--from", "year=2013"], {"from": {"year": "2013"}}),
+        (["--dataset", "flights"], {"dataset": "flights"}),
+        (["--partition", "year=2013/day=1/", "--partition", "year=2013/day=2"],
+         {"values": [{"year": "2013", "day": "1"}, {"year": "2013", "day": "2"}]}),
+    ],
+)  # fmt: skip
+def test_l12_partitions_are_named_as_their_paths_are(
+    api: PlayedApi, sluice: Sluice, asked: list[str], partitions: Any
+) -> None:
+    api.play("POST", ALL, Played(201, backfill()))
+    assert sluice("backfill", "begin", CLEAN, *asked).exit_code == 0
+    assert [request.body for request in api.requests] == [{"partitions": partitions} | PLAIN]
+
+
+def test_l12_a_dry_run_tells_how_many_and_the_first_and_last(api: PlayedApi, sluice: Sluice) -> None:
+    ends = {"first": [{"year": "2013", "day": "1"}], "last": [{"year": "2013", "day": "9"}]}
+    api.play("POST", ALL, {"schedule": CLEAN, "dataset": "demo.flights", "total": 9, **ends})
+    result = sluice("backfill", "begin", CLEAN, "--from", "year=2013", "--dry-run")
+    assert result.exit_code == 0
+    assert [line.split() for line in result.stdout.splitlines()] == [
+        ["backfill", "of", CLEAN, "9", "runs"],
+        ["runs", "year=2013/day=1"],
+        ["(7", "more)"],
+        ["year=2013/day=9"],
+    ]
+    assert api.requests[0].body["dry_run"] is True
+
+
+def test_l12_a_backfill_is_shown_with_its_counts_and_what_is_under_way(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", ONE, backfill())
+    result = sluice("backfill", "show", CLEAN, "0a1b2c3d4e5f6071")
+    assert result.exit_code == 0
+    assert "backfill 0a1b2c3d4e5f6071  RUNNING  9 of 31" in result.stdout
+    assert "20 waiting, 2 running, 8 succeeded, 1 failed" in result.stdout
+    assert "2026-01-31 02:00:00 UTC to 2026-01-01 02:00:00 UTC, 3 at a time" in result.stdout
+    assert JOB in result.stdout
+    assert json.loads(sluice("backfill", "show", "clean", "0a1b2c3d4e5f6071", "-a", "demo.flights", "--json").stdout)
+
+
+def test_l12_backfills_are_listed_newest_first(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[ALL] = [backfill(), backfill("CANCELLED", backfill_id="older", reason="backfill older was cancelled")]
+    result = sluice("backfill", "list", CLEAN)
+    head, *rows = result.stdout.splitlines()
+    assert head.split() == ["BACKFILL", "STATE", "BEGUN", "DONE", "FAILED", "FIRST", "LAST"]
+    assert rows[0].split()[:2] == ["0a1b2c3d4e5f6071", "RUNNING"]
+    assert "9/31" in rows[0]
+    assert "backfill older was cancelled" in result.stdout
+    api.lists[ALL] = []
+    assert sluice("backfill", "list", CLEAN).stdout == ""
+
+
+@pytest.mark.parametrize(("flags", "query"), [([], {}), (["--runs"], {"runs": "cancel"})])
+def test_l12_a_backfill_is_cancelled_with_its_runs_or_without(
+    api: PlayedApi, sluice: Sluice, flags: list[str], query: dict[str, str]
+) -> None:
+    api.play("POST", f"{ONE}/cancel", backfill("CANCELLED", under_way=[], reason="backfill x was cancelled by ada"))
+    result = sluice("backfill", "cancel", CLEAN, "0a1b2c3d4e5f6071", *flags)
+    assert result.exit_code == 0
+    assert "was cancelled by ada" in result.stdout
+    assert api.requests[0].query == query
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ([], "both ends of an interval, or partitions"),
+        (["--from", "2026-01-01"], "both ends of an interval"),
+        (["--from", "yesterday", "--to", "2026-01-01"], "an instant with its zone"),
+        (["--from", "year=2013", "--to", "2026-01-01"], "expected key=value"),
+        (["--partition", "day=1", "--from", "day=1"], "either --partition or --from"),
+        (["--from", "2026-01-01", "--to", "2026-01-02", "-c", "0"], "greater than or equal to 1"),
+    ],
+)
+def test_l12_what_makes_no_sense_is_refused_before_anything_is_sent(
+    api: PlayedApi, sluice: Sluice, asked: list[str], words: str
+) -> None:
+    result = sluice("backfill", "begin", CLEAN, *asked)
+    assert result.exit_code == 2
+    assert words in result.stderr
+    assert api.requests == []

@@ -1,0 +1,180 @@
+"""Backfills, for `test_crash_points.py` (L12): nothing of the past is left out, and nothing of it runs twice."""
+
+from __future__ import annotations
+
+from itertools import permutations, product
+from typing import Any
+
+from tests.faults.dying import End, Scenario, finish, passes, people, upload
+from tests.support import backfills
+from tests.support.backfills import about
+from tests.support.fakes import EmrRun
+from tests.support.schedules import at, at_most, partitions
+from tests.support.world import World, full
+
+FIVE_DAYS = {"from_": "2026-01-01T00:00:00Z", "to": "2026-01-06T00:00:00Z"}
+THREE_DAYS = {"from_": "2026-01-01T00:00:00Z", "to": "2026-01-04T00:00:00Z"}
+NIGHTLY = "0 2 * * *"
+
+
+def _begin(world: World, name: str, **wish: Any) -> None:
+    people(world, lambda: backfills.begin(world, name, **wish))
+
+
+def _id(world: World, name: str) -> str:
+    [row] = world.ports.jobs.backfills(full(name))
+    return row.id
+
+
+def _all_days(world: World) -> None:
+    _begin(world, "nightly", **FIVE_DAYS, concurrency=2)
+    for _ in range(3):
+        finish(world)
+
+
+def _retried(world: World) -> None:
+    """Each first attempt fails; the second does well."""
+    _begin(world, "nightly", **THREE_DAYS, order="newest", concurrency=2)
+    for _ in range(2):
+        finish(world, _first_fails)
+        passes(world, "31s", "1s")
+        finish(world, _first_fails)
+
+
+def _first_fails(run: EmrRun) -> str:
+    return "FAILED" if run.name.endswith("-1") else "SUCCESS"
+
+
+def _partitions(world: World) -> None:
+    """With the trigger's own work coming in between, at the same limit."""
+    for number in (1, 2, 3):
+        upload(world, number)
+    finish(world)
+    _begin(world, "clean", partitions={}, concurrency=3)
+    for _ in range(3):
+        finish(world)
+
+
+def _cancelled(world: World) -> None:
+    _begin(world, "nightly", **FIVE_DAYS, concurrency=3)
+    people(world, lambda: backfills.stop(world, "nightly", _id(world, "nightly"), runs=True))
+    finish(world)
+
+
+def _deleted(world: World) -> None:
+    _begin(world, "nightly", **FIVE_DAYS, concurrency=2)
+    people(world, lambda: _gone(world))
+    finish(world)
+
+
+def _gone(world: World) -> None:
+    """Deleting what is deleted is refused: whoever asked and died is content with that."""
+    gate = world.ports.catalog.gate(full("nightly"))
+    if gate is None or gate.mode != "deleted":
+        world.delete("nightly")
+
+
+def _enabled_on_the_way(world: World) -> None:
+    _begin(world, "nightly", **THREE_DAYS, concurrency=2)
+    people(world, lambda: world.enable("nightly"))
+    for _ in range(3):
+        finish(world)
+
+
+def _is_whole(name: str, total: int, state: str = "DONE") -> Any:
+    """Each entry ran once, the backfill knows it, and never were more under way than it may have."""
+
+    def holds(world: World) -> bool:
+        [row] = world.ports.jobs.backfills(full(name))
+        runs = [run for run in world.runs(name) if run.backfill == row.id]
+        backfills.check(row, runs)
+        told = backfills.counts(world, name, row.id)
+        succeeded = sorted(about(run) for run in runs if run.state == "SUCCEEDED")
+        assert (row.state, row.live, row.wake_at) == (state, {}, None), row
+        assert told == {"succeeded": total}, told
+        assert len(set(succeeded)) == len(succeeded) == total, succeeded
+        return True
+
+    return holds
+
+
+def _is_over(state: str) -> Any:
+    def holds(world: World) -> bool:
+        [row] = world.ports.jobs.backfills(full("nightly"))
+        backfills.check(row, world.runs("nightly"))
+        told = backfills.counts(world, "nightly", row.id)
+        assert (row.state, row.live, row.wake_at) == (state, {}, None), row
+        assert set(told) <= {"succeeded", "cancelled"}, told
+        return True
+
+    return holds
+
+
+def _goes_on(world: World) -> bool:
+    """Every day has run; but one that was found alive behind the gate that closed was cancelled, on record."""
+    [row] = world.ports.jobs.backfills(full("nightly"))
+    backfills.check(row, world.runs("nightly"))
+    told = backfills.counts(world, "nightly", row.id)
+    cancelled = [run for run in world.runs("nightly") if run.state == "CANCELLED"]
+    assert row.state == "DONE", row
+    assert (told["succeeded"], told.get("cancelled", 0)) == (3 - len(cancelled), len(cancelled)), told
+    return True
+
+
+def _ends(most: int, *states: str) -> list[End]:
+    """Any of these ends of up to so many runs, none of which EMR saw twice; what else must hold is looked at apart."""
+    ends = [list(each) for count in range(most + 1) for each in product(states, repeat=count)]
+    return [({"nightly": end}, sum(state != "ABORTED" for state in end) - missed) for end in ends
+            for missed in range(end.count("CANCELLED") + 1)]  # fmt: skip
+
+
+def _orders(*states: str) -> list[End]:
+    """Three of each, in any order: runs that were claimed at one instant are told in that of their ids."""
+    return [({"nightly": list(end)}, 6) for end in sorted(set(permutations([*states] * 3)))]
+
+
+BACKFILLED = {
+    "a backfill of five days, two at a time": Scenario(
+        {"nightly": at(NIGHTLY)},
+        _all_days,
+        [({"nightly": ["SUCCEEDED"] * 5}, 5)],
+        holds=_is_whole("nightly", 5),
+    ),
+    "a backfill whose runs need a second attempt": Scenario(
+        {"nightly": at(NIGHTLY, "twice")},
+        _retried,
+        [
+            ({"nightly": [*["RETRYING"] * 2, *["SUCCEEDED"] * 2, "RETRYING", "SUCCEEDED"]}, 6),
+            *_orders("RETRYING", "SUCCEEDED"),
+        ],
+        outcome=_first_fails,
+        holds=_is_whole("nightly", 3),
+    ),
+    "a backfill of partitions at a limit of runs": Scenario(
+        {"clean": partitions(by=["day"], **at_most(2))},
+        _partitions,
+        [({"clean": ["SUCCEEDED"] * 6}, 6)],
+        holds=_is_whole("clean", 3),
+    ),
+    "a backfill that is cancelled with its runs": Scenario(
+        {"nightly": at(NIGHTLY, **at_most(2))},
+        _cancelled,
+        # Dead on the way: fewer had been started, or had ended by the time at which their end was asked for.
+        [({"nightly": ["CANCELLED"] * 2}, 2), *_ends(3, "SUCCEEDED", "CANCELLED", "ABORTED")],
+        holds=_is_over("CANCELLED"),
+    ),
+    "a backfill whose schedule is deleted": Scenario(
+        {"nightly": at(NIGHTLY, **at_most(1))},
+        _deleted,
+        # Dead between the start call and the record of its answer: the run is found alive, and cancelled.
+        [({"nightly": ["SUCCEEDED"]}, 1), *_ends(2, "SUCCEEDED", "CANCELLED", "ABORTED")],
+        holds=_is_over("ENDED"),
+    ),
+    "a backfill whose schedule is enabled on the way": Scenario(
+        {"nightly": at(NIGHTLY, **at_most(1), enabled=False)},
+        _enabled_on_the_way,
+        # Dead on the way: a run that had not been started is withdrawn, and its day is run by another.
+        [({"nightly": ["SUCCEEDED"] * 3}, 3), *_ends(5, "SUCCEEDED", "CANCELLED", "ABORTED")],
+        holds=_goes_on,
+    ),
+}

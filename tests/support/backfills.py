@@ -1,0 +1,72 @@
+"""Backfills in the words of the scenarios: asked for, looked at, cancelled; and what always holds of each."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from chalicelib.core import states
+from chalicelib.core.backfill_wish import Backfill as Wish
+from chalicelib.core.calendar import iso
+from chalicelib.core.rows import Backfill, Run
+from chalicelib.flow import backfill, backfill_view
+from tests.support.world import World, full
+
+COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")
+
+
+def begin(world: World, name: str, request: str = "b1", **wish: Any) -> str:
+    """Begin a backfill. Returns its id."""
+    asked = Wish.model_validate({key.rstrip("_"): value for key, value in wish.items()})
+    return backfill.begin(world.ports, full(name), asked, "tester", request).id
+
+
+def foretell(world: World, name: str, **wish: Any) -> dict[str, Any]:
+    asked = Wish.model_validate({key.rstrip("_"): value for key, value in wish.items()})
+    return backfill_view.plan_view(full(name), backfill.foretell(world.ports, full(name), asked))
+
+
+def stop(world: World, name: str, backfill_id: str, runs: bool = False) -> dict[str, Any]:
+    row = backfill.stop(world.ports, full(name), backfill_id, runs, "tester")
+    return backfill_view.backfill_view(world.ports, row)
+
+
+def seen(world: World, name: str, backfill_id: str) -> dict[str, Any]:
+    """A backfill as the API shows it."""
+    row = backfill.existing(world.ports, full(name), backfill_id)
+    return backfill_view.backfill_view(world.ports, row)
+
+
+def counts(world: World, name: str, backfill_id: str) -> dict[str, int]:
+    """Its counts that are not zero; together they are the whole of it."""
+    view = seen(world, name, backfill_id)
+    assert sum(view[what] for what in COUNTS) == view["total"], view
+    return {what: view[what] for what in COUNTS if view[what]}
+
+
+def about(run: Run) -> str:
+    """What a run of a backfill is about: its day, or the values of its partition."""
+    if run.nominal_at is not None:
+        return iso(run.nominal_at)[:10]
+    return "/".join((run.event.partition or {}).values()) if run.event else ""
+
+
+def ran(world: World, name: str) -> list[Run]:
+    """The runs of a schedule in the order in which they were claimed; those of one instant in that of their jobs."""
+    return sorted(world.runs(name), key=lambda run: (run.claimed_at, run.created_at))
+
+
+def living(world: World, name: str) -> list[str]:
+    return [about(run) for run in ran(world, name) if not states.is_terminal(run.state)]
+
+
+def check(row: Backfill, runs: list[Run]) -> None:
+    """What always holds: never more under way than asked for, and every entry at most once."""
+    mine = [run for run in runs if run.backfill == row.id]
+    under_way = [run for run in mine if not states.is_terminal(run.state)]
+    assert len(row.live) <= row.concurrency, f"{row} has more under way than it may"
+    assert len(under_way) <= row.concurrency, f"{len(under_way)} runs of {row}"
+    started = Counter((run.nominal_at, about(run)) for run in mine if run.attempt == 1 and run.state != "ABORTED")
+    assert [entry for entry, count in started.items() if count > 1] == [], f"an entry of {row} ran twice"
+    handed_out = row.succeeded + row.failed + row.cancelled + row.dropped + len(row.live)
+    assert handed_out == row.next <= row.total, f"{row} has lost count"
