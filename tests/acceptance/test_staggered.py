@@ -15,7 +15,7 @@ EACH = 380
 
 
 def test_staggered_batch() -> None:
-    """Three schedules of 380 events each over an hour, under one shared policy of 20 a minute: evenly spread, never over
+    """Three schedules of 380 events each in an hour, under one shared policy of 20 a minute: evenly spread, never over
     it, none lost."""
     world = QuickWorld(wake_shards=1, history_shards=1)
     spread = {"count": EACH, "over": "1h"}
