@@ -15,6 +15,7 @@ import tempfile
 from pathlib import Path
 
 from infra import template, yaml_tags
+from infra.bytecode import add_bytecode
 
 ROOT = Path(__file__).resolve().parent.parent
 CODE = "deployment.zip"
@@ -43,6 +44,7 @@ def package(out: Path, *, with_dependencies: bool = True, root: Path = ROOT) -> 
         built = Path(scratch) / "built"
         _run_chalice(project, built)
         merged = merged_template((built / "sam.yaml").read_text(), root)
+        add_bytecode(built / CODE)
         shutil.copyfile(built / CODE, out / CODE)
     target = out / TEMPLATE
     target.write_text(yaml_tags.dump(merged))

@@ -46,7 +46,7 @@ def measure(progress: Progress) -> Results:
         for number, path in enumerate(PATHS):
             progress(path.name, number, len(PATHS))
             measured[path.name] = _measure(path, _plant(client, path.name), idle, measured)
-    costs = [report.entry(path.name, path.about, RUNS, measured[path.name].per_run) for path in PATHS]
+    costs = [report.entry(path.name, path.about, RUNS * path.each, measured[path.name].per_run) for path in PATHS]
     return {"cost": costs, "cost_idle_tick": report.entry("idle_tick", "a tick with nothing to do", IDLE_TICKS, idle)}
 
 
@@ -62,10 +62,10 @@ def _measure(path: Path, plant: Plant, idle: Usage, known: dict[str, Measured]) 
     before = plant.launched
     for number in range(WARM_UP, WARM_UP + RUNS):
         path.repeat(plant, number)
-    expected = RUNS * len(path.schedules)
+    expected = RUNS * len(path.schedules) * path.each
     if plant.launched - before != expected:
         raise RuntimeError(f"{path.name}: expected {expected} launched runs, got {plant.launched - before}")
-    used = (Usage.of(plant.tally) - idle * plant.ticks) * (1 / RUNS)
+    used = (Usage.of(plant.tally) - idle * plant.ticks) * (1 / (RUNS * path.each))
     return Measured(used, used - known[path.beyond].per_repetition if path.beyond else used)
 
 

@@ -70,11 +70,7 @@ class MeteredDynamo:
 
     def batch_write_item(self, RequestItems: Mapping[str, Sequence[Any]]) -> Any:  # noqa: N803 - boto3's name
         self.tally.call("dynamodb", "BatchWriteItem")
-        writes = [
-            ({"TableName": table, "Item": request["PutRequest"]["Item"]}, "Batch put")
-            for table, requests in RequestItems.items()
-            for request in requests
-        ]
+        writes = [_of_batch(table, request) for table, requests in RequestItems.items() for request in requests]
         before = [self._stored(write) for write, _ in writes]
         answer = self._client.batch_write_item(RequestItems=RequestItems)
         for (write, action), old in zip(writes, before, strict=True):
@@ -164,6 +160,13 @@ class MeteredDynamo:
         answer = self._client.get_item(TableName=write["TableName"], Key=_key(write), ConsistentRead=True)
         found: Item | None = answer.get("Item")
         return found
+
+
+def _of_batch(table: str, request: Mapping[str, Any]) -> tuple[dict[str, Any], str]:
+    """One write of a batch as the arguments of a single one, and what it is called."""
+    if "DeleteRequest" in request:
+        return {"TableName": table, "Key": request["DeleteRequest"]["Key"]}, "Batch delete"
+    return {"TableName": table, "Item": request["PutRequest"]["Item"]}, "Batch put"
 
 
 def _key(write: Mapping[str, Any]) -> dict[str, Any]:

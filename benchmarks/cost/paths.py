@@ -29,6 +29,7 @@ APP: dict[str, Any] = {
         "notify": {"target": SQS},
     },
 }
+BATCH = 500  # events of one fire: a batch of hints is as many, and more only repeat it
 EVERY_MINUTE = {"type": "time", "expression": "* * * * *"}
 CLEAN = {
     "workflow": "clean_flights",
@@ -54,7 +55,8 @@ FILES = ("part-00000.csv", "part-00001.csv", "_SUCCESS")
 class Path:
     """`repeat` brings about one run (or two, with the run upstream) and lets it end; `number` tells repetitions apart.
 
-    What a repetition costs less that of the path `beyond` is the cost of the path.
+    What a repetition costs less that of the path `beyond` is the cost of the path. `each` is how many runs one
+    repetition brings about: its cost is told by the run.
     """
 
     name: str
@@ -62,6 +64,7 @@ class Path:
     schedules: dict[str, Any]
     repeat: Callable[[Plant, int], None]
     beyond: str | None = None
+    each: int = 1
 
 
 def _a_minute(plant: Plant, _: int) -> None:
@@ -92,6 +95,13 @@ PATHS = (
         "every minute a message to a queue",
         {"notify": {"workflow": "notify", "enabled": True, "trigger": EVERY_MINUTE}},
         _a_minute,
+    ),
+    Path(
+        "batch_to_sqs",
+        f"every minute a fire of {BATCH} events, each a message to a queue",
+        {"notify": {"workflow": "notify", "enabled": True, "trigger": EVERY_MINUTE, "spread": {"count": BATCH}}},
+        _a_minute,
+        each=BATCH,
     ),
     Path(
         "cron_to_emr",

@@ -18,6 +18,7 @@ from benchmarks.cost.services import APPLICATION, S3, Clock, Emr, Sqs
 from benchmarks.cost.tally import Tally
 from benchmarks.machine import ROOT
 from chalicelib import handlers
+from chalicelib.aws.ahead import DynamoAhead
 from chalicelib.aws.catalog import DynamoCatalog
 from chalicelib.aws.jobs import DynamoJobs
 from chalicelib.aws.lake import S3Lake
@@ -58,7 +59,11 @@ class Targets:
 
 
 class Plant:
-    def __init__(self, client: Any, names: dict[str, str], schema: Schema) -> None:
+    """``around`` puts something around the metered client, which sees every call of the product and nothing else."""
+
+    def __init__(
+        self, client: Any, names: dict[str, str], schema: Schema, around: Callable[[Any], Any] = lambda metered: metered
+    ) -> None:
         self.tally = new_tally()
         self.ticks = 0
         self._agenda: list[tuple[int, int, Callable[[], None]]] = []
@@ -78,7 +83,7 @@ class Plant:
             emr_application_id=APPLICATION,
             emr_job_role_arn=ROLE,
         )
-        dynamo = Dynamo(self._dynamo, settings)
+        dynamo = Dynamo(around(self._dynamo), settings)
         self.ports = Ports(
             clock=self.clock,
             ledger=dynamo,
@@ -91,6 +96,7 @@ class Plant:
             payloads=S3Payloads(S3(lambda: self.tally), CONTROL),
             lake=S3Lake(S3(lambda: self.tally)),
             settings=settings,
+            ahead=DynamoAhead(dynamo),
         )
         self._later(MINUTE, self._on_minute)
 
@@ -130,23 +136,23 @@ class Plant:
     def _on_minute(self) -> None:
         self._later(MINUTE, self._on_minute)
         self.ticks += 1
-        self._invoke("tick", lambda _: handlers.tick(), {})
+        self.invoke("tick", lambda _: handlers.tick(), {})
 
     def _on_hint(self, body: str) -> None:
         self._from_queue("check", handlers.hints, body)
 
     def _on_run_state(self, job_run_id: str, state: str) -> None:
         detail = {"applicationId": APPLICATION, "jobRunId": job_run_id, "state": state}
-        self._invoke("run_state", handlers.run_state, {"time": iso(self.clock.now()), "detail": detail})
+        self.invoke("run_state", handlers.run_state, {"time": iso(self.clock.now()), "detail": detail})
 
     def _from_queue(self, name: str, handler: Callable[[dict[str, Any]], Any], body: str) -> None:
         self.tally.call("sqs", "ReceiveMessage")
-        answer = self._invoke(name, handler, {"Records": [{"messageId": "m", "body": body}]})
+        answer = self.invoke(name, handler, {"Records": [{"messageId": "m", "body": body}]})
         if answer["batchItemFailures"]:
             raise RuntimeError(f"Lambda {name} failed for {body}")
         self.tally.call("sqs", "DeleteMessageBatch")
 
-    def _invoke(self, name: str, handler: Callable[[dict[str, Any]], Any], event: dict[str, Any]) -> Any:
+    def invoke(self, name: str, handler: Callable[[dict[str, Any]], Any], event: dict[str, Any]) -> Any:
         with self.tally.invocation(name), patch.object(handlers, "ports", lambda: self.ports):
             return handler(event)
 

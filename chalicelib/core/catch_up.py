@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chalicelib.core.calendar import DAY, MINUTE, Instant, Millis, iso, spell_duration
 from chalicelib.core.occurrences import Series
@@ -41,11 +41,19 @@ def skip(series: Series, nominal: Instant, rule: CatchUp, now: Instant, left: in
         return None
     count, following = series.count(nominal, stop, MOST_COUNTED if left is None else min(MOST_COUNTED, left))
     if left is not None and count >= left:
-        return Skipped(left, nominal, stop, None, True, why)
+        return _to_the_last(series, Skipped(left, nominal, stop, None, True, why), rule, now)
     exact = following is None or following >= stop
     if not exact and left is None:
         following = series.after(stop - 1)
     return Skipped(count, nominal, stop, following, exact or left is not None, why)
+
+
+def _to_the_last(series: Series, all_left: Skipped, rule: CatchUp, now: Instant) -> Skipped | None:
+    """Of all fires that were left the last one is made up for, if the latest is to be."""
+    last = series.nth(all_left.first, all_left.count - 1)
+    if rule.mode != "latest" or last is None or last < now - rule.span:
+        return all_left
+    return replace(all_left, count=all_left.count - 1, following=last) if all_left.count > 1 else None
 
 
 def _stop(series: Series, nominal: Instant, rule: CatchUp, now: Instant) -> tuple[Instant, str]:

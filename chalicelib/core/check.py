@@ -98,6 +98,8 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
     gone = _not_claimable(job, facts)
     if gone:
         return Drop(gone)
+    if job.retry_at is not None and job.retry_at > now:
+        return Wait(job.retry_at, job.state, job.reason)
     gate, schedule, workflow = facts.gate, facts.schedule, facts.workflow
     if gate is None or schedule is None or workflow is None:
         return Abort(f"workflow {schedule.workflow if schedule else 'unknown'} does not exist any more")

@@ -180,7 +180,7 @@ def _number(field: Field, text: str) -> int:
     high = 7 if field is WEEK else field.high
     if not (text.isascii() and text.isdigit()) or not field.low <= int(text[:9]) <= high:
         names = f" or {field.names[0]} to {field.names[-1]}" if field.names else ""
-        refuse = "; W (nearest workday), H and seven fields are not supported" if re.search("[hrwl]", text) else ""
+        refuse = "; W, H, R and L-n are not supported" if re.fullmatch(r"l?w|\d+w|[hrl]|l.\d+", text) else ""
         raise CronError(f"{field.name}: {text!r} is not from {field.low} to {high}{names}{refuse}")
     return int(text[:9])
 
@@ -239,17 +239,22 @@ def _weekdays(numbers: Numbers, more: Iterable[str]) -> str:
 
 def _runs(field: Field, numbers: Numbers) -> list[str]:
     """Numbers as ranges of three and more, and single ones."""
+    spelled: list[str] = []
+    for run in runs(numbers):
+        names = [_name(field, number) for number in run]
+        spelled += [f"{names[0]}-{names[-1]}"] if len(run) > 2 else names
+    return spelled
+
+
+def runs(numbers: Numbers) -> list[list[int]]:
+    """Sorted numbers, cut where one is missing: ``(1, 2, 5)`` is ``[[1, 2], [5]]``."""
     found: list[list[int]] = []
     for number in numbers:
         if found and found[-1][-1] == number - 1:
             found[-1].append(number)
         else:
             found.append([number])
-    spelled: list[str] = []
-    for run in found:
-        names = [_name(field, number) for number in run]
-        spelled += [f"{names[0]}-{names[-1]}"] if len(run) > 2 else names
-    return spelled
+    return found
 
 
 def _name(field: Field, number: int) -> str:

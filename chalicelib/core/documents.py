@@ -18,7 +18,8 @@ _REFERENCE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62}){0
 class Document(BaseModel):
     """An immutable document; a field that it does not know is refused, for a typo must not pass in silence."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    # Validators are built when they are first used: most Lambdas need few of them, and a cold start waits for all.
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 def check_name(name: str, field: str | None = None) -> str:

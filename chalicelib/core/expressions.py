@@ -25,6 +25,7 @@ from chalicelib.core.instants import (
     Millis,
     duration,
     iso,
+    of_our_age,
     parse_instant,
     parts_of,
     zone,
@@ -155,7 +156,7 @@ def _interval(expression: str, field: str) -> Interval | None:
         found = Interval(duration(rest, field))
     else:
         times, start, every = repeated.groups()
-        since = parse_instant(start, field) if start else None
+        since = of_our_age(parse_instant(start, field), field, expression) if start else None
         found = Interval(duration(every, field), int(times) if times else None, since)
     if found.every < SECOND:
         raise invalid(field, "an interval of at least 1s", expression)
@@ -171,14 +172,15 @@ def text_of(document: object, field: str = "expression") -> str:
     known = {name.replace("_", ""): name for name in _OBJECT}
     given: dict[str, str] = {}
     for key, value in document.items():
+        path = f"{field}.{key}" if field else str(key)
         name = known.get(str(key).replace("_", "").lower())
         if name is None:
             near = get_close_matches(str(key), list(_OBJECT), n=1)
             hint = f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(_OBJECT)}"
-            raise SluiceError("unknown_field", f"unknown field {str(key)!r}", f"{field}.{key}", hint)
+            raise SluiceError("unknown_field", f"unknown field {str(key)!r}", path, hint)
         if name in given:
-            raise invalid(f"{field}.{key}", f"{name} once", "it twice")
-        given[name] = _value(value, f"{field}.{key}")
+            raise invalid(path, f"{name} once", "it twice")
+        given[name] = _value(value, path)
     if not given:
         raise invalid(field, "an object with at least one field such as minute or hour", document)
     return " ".join({**_OBJECT, **given}.values())

@@ -87,8 +87,16 @@ def parse_when(value: object, now: Instant, field: str = "due_time") -> Instant:
         return now + duration(text, field)
     instant = _instant(text)
     if instant is None:
-        offset = "an instant says its offset: Z, or +02:00" if re.match(r"\d{4}-\d\d-\d\d", text) else None
+        bare = re.fullmatch(r"\d{4}-\d\d-\d\d([T ][\d:.]*)?", text)
+        offset = "an instant says its offset: Z, or +02:00" if bare else None
         raise invalid(field, f"{_INSTANT}, or a duration from now such as 2h30m or PT2H30M", value, offset)
+    return of_our_age(instant, field, value)
+
+
+def of_our_age(instant: Instant, field: str, got: object) -> Instant:
+    """The instant, if calendars can reckon with it in any zone. Raises ``invalid`` for other years."""
+    if not 0 <= instant < LATEST:
+        raise invalid(field, "an instant from the year 1970 to 9998", got)
     return instant
 
 
@@ -97,8 +105,7 @@ def _instant(text: str) -> Instant | None:
         moment = datetime.fromisoformat(text)
     except ValueError:
         return None
-    instant = millis(moment) if moment.tzinfo is not None else -1
-    return instant if 0 <= instant < LATEST else None
+    return millis(moment) if moment.tzinfo is not None else None
 
 
 def zone(name: str, field: str = "zone") -> ZoneInfo:

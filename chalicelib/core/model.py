@@ -85,12 +85,12 @@ class Schedule(Described):
     constraints: tuple[AnyConstraint, ...] = Field(default=(), max_length=20)
     properties: Properties = Field(default_factory=dict)
     priority: int | None = Field(default=None, ge=0, le=9)
-    timeout: TimeoutOrNever = Timeout()
+    timeout: TimeoutOrNever = Field(default_factory=Timeout)
     zone: str = "UTC"
     coalesce: bool = True
     pause_after_failures: int | None = Field(default=None, ge=1, le=1_000)
     policy: Reference | None = None
-    catch_up: CatchUp = CatchUp()
+    catch_up: CatchUp = Field(default_factory=CatchUp)
     ttl: When | None = None
     when_done: Literal["keep", "delete"] = "keep"
     spread: Spread | None = None
@@ -207,9 +207,6 @@ class NewSchedule(Schedule):
 
     def definition(self) -> Schedule:
         return Schedule.model_validate(self.model_dump(exclude={"enabled", "on_update"}))
-
-
-App.model_rebuild()
 
 
 def full_name(reference: str, namespace: str, app: str) -> str:

@@ -51,13 +51,23 @@ class Series:
         step = _step(self.rule)
         number, nominal = 0, first
         if step is not None:
-            last = min(stop - 1, *(end for end in (_when(self.rule.end, self.anchor), self.until) if end is not None))
-            regular = max((last - first) // step, 0)
+            ends = [end for end in (_when(self.rule.end, self.anchor), self.until, stop - 1) if end is not None]
+            regular = max((min(ends) - first) // step, 0)
             number, nominal = regular, first + regular * step
         upcoming: Instant | None = nominal
         while upcoming is not None and upcoming < stop and (number < most or step is not None):
             upcoming, number = self.after(upcoming), number + 1
         return number, upcoming
+
+    def nth(self, first: Instant, number: int) -> Instant | None:
+        """The occurrence that is so many after the occurrence ``first``."""
+        step = _step(self.rule)
+        if step is not None:
+            return first + number * step
+        upcoming: Instant | None = first
+        for _ in range(number):
+            upcoming = self.after(upcoming) if upcoming is not None else None
+        return upcoming
 
 
 def next_due(rule: TimeTrigger, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:

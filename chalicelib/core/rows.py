@@ -148,9 +148,10 @@ class Job:
     """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues;
     ``backfill`` is the one that it is a part of.
 
-    ``tries`` counts the deliveries that were tried, from ``first_try_at`` on. ``probed`` is what its probe said last.
-    A fire is called by ``nominal_at`` (None: ``due_at``) and, of several events, by its ``index``; ``window_end`` is
-    when the window ends that its events are spread over, ``prepared_at`` when it was written, if that was too late.
+    ``tries`` counts the deliveries that were tried, from ``first_try_at`` on; the next is not made before ``retry_at``.
+    ``probed`` is what its probe said last. A fire is called by ``nominal_at`` (None: ``due_at``) and, of several
+    events, by its ``index``; ``window_end`` is when the window ends that its events are spread over, ``prepared_at``
+    when it was written, if that was too late.
     """
 
     schedule: str
@@ -183,6 +184,7 @@ class Job:
     leases: int = 0
     tries: int = 0
     first_try_at: Instant | None = None
+    retry_at: Instant | None = None
     probed: Mapping[str, Any] = field(default_factory=dict)
     wake_at: Instant | None = None
     expires_at: Instant | None = None

@@ -84,9 +84,6 @@ AnyTrigger = Annotated[
     ),
 ]  # fmt: skip
 Composite = AllTrigger | AnyOfTrigger | AtLeastTrigger
-AllTrigger.model_rebuild()
-AnyOfTrigger.model_rebuild()
-AtLeastTrigger.model_rebuild()
 
 
 @dataclass(frozen=True, slots=True)

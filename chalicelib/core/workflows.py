@@ -43,8 +43,8 @@ class Workflow(Described):
     target: AnyTarget
     properties: Properties = Field(default_factory=dict)
     priority: int = Field(default=DEFAULT_PRIORITY, ge=0, le=9)
-    retries: Retries = Retries()
-    delivery: Delivery = Delivery()
+    retries: Retries = Field(default_factory=Retries)
+    delivery: Delivery = Field(default_factory=Delivery)
 
 
 class Readiness(Document):
@@ -72,7 +72,7 @@ class Dataset(Described):
     keys: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")], ...] = Field(
         min_length=1, max_length=10
     )
-    ready: Readiness = Readiness()
+    ready: Readiness = Field(default_factory=Readiness)
     count_overwrites: bool = False
 
     @field_validator("prefix")

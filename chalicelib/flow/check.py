@@ -172,11 +172,12 @@ def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) ->
     if (same and not decision.leaves) or (job.due_at is not None and job.due_at == decision.until):
         return Outcome("waiting", decision.why)
     unmet = decision.state == "PENDING_TRIGGER"
+    tried = decision.until is not None and decision.until == job.retry_at  # it waits for its next try where it is
     met_at = None if unmet else job.met_at if job.met_at is not None else now
     later = replace(
         job, wake_at=decision.until, state=decision.state, reason=decision.why, rev=job.rev + 1, leases=0, met_at=met_at
     )
-    if facts.schedule is not None and facts.gate is not None and not unmet:
+    if facts.schedule is not None and facts.gate is not None and not unmet and not tried:
         free = replace(job, waits_at=None) if decision.leaves else job
         later = replace(later, place=claim.settled_place(free, facts.schedule, facts.gate))
     held = _held(ports, job) if decision.leaves else {}

@@ -60,6 +60,7 @@ def settle(ports: Ports, job: Job, called: Run, answer: Answer, policy: Delivery
         reason=after.why,
         tries=called.calls,
         first_try_at=called.start_requested_at,
+        retry_at=after.at,
         leases=0,
         rev=job.rev + 1,
     )

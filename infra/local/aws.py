@@ -1,4 +1,4 @@
-"""AWS on a laptop: ministack in this process, with the four things it lacks for us.
+"""AWS on a laptop: ministack in this process, with the five things it lacks for us.
 
     python -m infra.local.aws        settings come from the environment, see `cloud.py`
 
@@ -7,8 +7,12 @@
 - It asks a policy for `sqs:SendMessageBatch`, which is no IAM action: in AWS `sqs:SendMessage` allows the batch too.
 - It writes its state when it stops, and only then. Here SIGUSR1 writes it too, so that a fresh deployment survives
   a machine that is switched off; `down` and `up` need nothing of this.
+- It reads an expression anew for every item that it looks at, and each body and number several times over, so that a
+  query of a large index takes most of a second. Here it remembers what it has read; the answers are the same.
 """
 
+import functools
+import gc
 import logging
 import signal
 import threading
@@ -20,6 +24,7 @@ from typing import Any
 _LOG = logging.getLogger("sluice.local")
 _RULES_EVERY_SECONDS = 1.0
 _QUEUES_EVERY_SECONDS = 0.1
+TEXT_FUNCTIONS = ("_tokenize", "_condition_syntax_error", "_ddb_canonicalize_number", "_number_size_bytes")
 
 
 def main() -> None:
@@ -27,8 +32,11 @@ def main() -> None:
     # Imported late: ministack reads its settings at import, and prints a banner.
     from ministack import app
     from ministack.core import iam_actions, persistence
-    from ministack.services import eventbridge, lambda_svc
+    from ministack.services import dynamodb, eventbridge, lambda_svc
 
+    _remember(dynamodb, iam_actions)
+    # It holds hundreds of thousands of rows: looking through all of them for garbage every few seconds stops everybody.
+    gc.set_threshold(50_000, 50, 1_000)
     eventbridge._SCHEDULER_TICK_INTERVAL = _RULES_EVERY_SECONDS
     iam_actions.extract_iam_action = _single(iam_actions.extract_iam_action)
 
@@ -48,6 +56,15 @@ def main() -> None:
     threading.Thread(target=look_at_queues, name="look-at-queues", daemon=True).start()
     signal.signal(signal.SIGUSR1, on_signal)
     app.main()
+
+
+def _remember(dynamodb: Any, iam_actions: Any) -> None:
+    """Remember what pure functions answered. Those named here depend on their arguments alone, and nobody changes what
+    they answer (tests/local/test_aws_memory.py compares)."""
+    for name in TEXT_FUNCTIONS:
+        setattr(dynamodb, name, functools.lru_cache(maxsize=4096)(getattr(dynamodb, name)))
+    # One request is asked for the tables in its body twice.
+    iam_actions.dynamodb_resource_arns = functools.lru_cache(maxsize=8)(iam_actions.dynamodb_resource_arns)
 
 
 def _single(action_of: Callable[..., str | None]) -> Callable[..., str | None]:

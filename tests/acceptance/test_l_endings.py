@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.acceptance.test_t_times import dues, is_gone, to_queue
-from tests.acceptance.words import all_of, on, partition, time, why_schedule
+from tests.acceptance.words import all_of, dues, is_gone, on, partition, time, to_queue, why_schedule
 from tests.support.world import World, day, flights
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.core.calendar import MINUTE, duration, iso
+from chalicelib.core.calendar import MINUTE, SECOND, duration, iso
 from chalicelib.core.rows import Run
 from chalicelib.flow import read
+from tests.support.clock import NOON
 from tests.support.world import World, full
 
 Document = dict[str, Any]
@@ -63,6 +64,10 @@ def at_least(count: int, *triggers: Document, **fields: Any) -> Document:
 def on(trigger: Document, workflow: str = "clean", *constraints: Document, **fields: Any) -> Document:
     """A schedule: what starts which workflow, under which constraints."""
     return {"workflow": workflow, "enabled": True, "trigger": trigger, "constraints": list(constraints)} | fields
+
+
+def to_queue(trigger: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return on(trigger, "notify", **fields)
 
 
 # -- constraints -------------------------------------------------------------------------------------------------------
@@ -138,3 +143,13 @@ def why_schedule(world: World, name: str) -> Document:
 def started_at(world: World, name: str) -> list[str]:
     """When the runs of a schedule were claimed, in UTC, oldest first."""
     return [iso(run.claimed_at) for run in world.runs(name)]
+
+
+def dues(world: World, name: str = "tick") -> list[float]:
+    """The seconds after noon at which the fires of a schedule were started."""
+    return [((run.start_requested_at or run.claimed_at) - NOON) / SECOND for run in world.runs(name)]
+
+
+def is_gone(world: World, name: str = "tick") -> bool:
+    gate = world.ports.catalog.gate(full(name))
+    return gate is not None and gate.mode == "deleted"

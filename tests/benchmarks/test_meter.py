@@ -121,3 +121,12 @@ def test_what_a_lambda_does_and_waits_is_its_own(metered: MeteredDynamo) -> None
 )
 def test_rows_are_told_by_their_kind(pk: str, sk: str, kind: str) -> None:
     assert row_kind({"pk": {"S": pk}, "sk": {"S": sk}}) == kind
+
+
+def test_deletes_of_a_batch_are_billed_as_the_items_were_that_they_take_out(metered: MeteredDynamo) -> None:
+    metered.put_item(TableName=JOBS, Item=row(**WOKEN))
+    before = metered.tally.write_units
+    metered.batch_write_item(RequestItems={JOBS: [{"DeleteRequest": {"Key": KEY}}]})
+
+    assert metered.tally.write_units - before == 1 + 1  # out of the table, and out of the index
+    assert "Item" not in metered.get_item(TableName=JOBS, Key=KEY, ConsistentRead=True)

@@ -233,8 +233,3 @@ def test_t4_a_part_of_a_second_past_a_fire_is_past_it(late: int) -> None:
     assert calendar.next_fire("0 5 * * *", "UTC", 0, five - 1) == five
     assert calendar.next_fire("0 5 * * *", "UTC", 0, five) == five + DAY
     assert calendar.next_fire("0 5 * * *", "UTC", 0, five + late) == five + DAY
-
-
-def test_an_expression_is_described_in_words() -> None:
-    assert calendar.describe("@every 90m") == "every 1h 30m"
-    assert calendar.describe("0 5 * * *", "Europe/Paris") == "at '0 5 * * *' in Europe/Paris"

@@ -52,7 +52,20 @@ def test_t1_a_repeated_interval_is_accepted_in_any_case_and_length(expression: s
 
 @pytest.mark.parametrize(
     "expression",
-    ["R0/PT3S", "R4/PT0S", "R4/PT0.5S", "R4/", "R4", "R/P1M", "R-1/PT3S", "R4/3s", "R4/PT3S/x", "R1234567890/PT3S"],
+    [
+        "R0/PT3S",
+        "R4/PT0S",
+        "R4/PT0.5S",
+        "R4/",
+        "R4",
+        "R/P1M",
+        "R-1/PT3S",
+        "R4/3s",
+        "R4/PT3S/x",
+        "R4/0001-01-01T00:00:00+14:00/PT3S",
+        "R4/noon/PT3S",
+        "R1234567890/PT3S",
+    ],
 )
 def test_t1_a_repeated_interval_of_no_sense_is_refused_by_its_field(expression: str) -> None:
     with pytest.raises(ValidationError) as caught:
@@ -63,7 +76,7 @@ def test_t1_a_repeated_interval_of_no_sense_is_refused_by_its_field(expression: 
 
 
 def test_t1_a_repeated_interval_is_described_with_its_number() -> None:
-    assert calendar.describe("R4/PT3S") == "every 3s, 4 times"
+    assert calendar.describe("R4/PT3S") == "every 3 seconds, four times"
     assert [calendar.repeats(text) for text in ("R4/PT3S", "@every 3s", "0 5 * * *")] == [4, None, None]
 
 

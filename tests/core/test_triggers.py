@@ -181,13 +181,13 @@ def test_a_trigger_to_which_nothing_has_come_says_so() -> None:
 def test_an_any_that_waits_offers_its_choices() -> None:
     tree = any_of(all_of(PARTITION, WEATHER), TICK)
     assert why(tree, {"0": came()}) == (
-        f"waits for 1 partition of demo.weather or the time every 10s (1 partition of demo.flights came {AT})"
+        f"waits for 1 partition of demo.weather or the time every 10 seconds (1 partition of demo.flights came {AT})"
     )
 
 
 def test_a_met_trigger_says_what_came() -> None:
     assert why(any_of(PARTITION, CLEANED), {"1": came()}) == f"trigger met: demo.flights.clean reached COMPLETED {AT}"
-    assert why(TICK, {"0": came(3)}) == f"trigger met: the time every 10s came {SINCE}"
+    assert why(TICK, {"0": came(3)}) == f"trigger met: the time every 10 seconds came {SINCE}"
 
 
 @given(tree_documents, gatherings)
@@ -206,10 +206,10 @@ def test_a_trigger_is_described_in_words() -> None:
     at_five = {"type": "time", "expression": "0 5 * * *", "zone": "Asia/Kathmandu"}
     tree = trigger(all_of(FOUR, any_of(CLEANED, at_five), TWICE))
     assert triggers.describe(tree) == (
-        "4 partitions of demo.flights and (demo.flights.clean reaching COMPLETED or at '0 5 * * *' in Asia/Kathmandu)"
+        "4 partitions of demo.flights and (demo.flights.clean reaching COMPLETED or at 05:00 every day, Asia/Kathmandu)"
         " and demo.flights.clean reaching FAILED or KILLED 2 times"
     )
-    assert triggers.describe(trigger(TICK)) == "every 10s"
+    assert triggers.describe(trigger(TICK)) == "every 10 seconds"
 
 
 def test_t15_a_leaf_is_found_by_the_key_of_its_events() -> None:

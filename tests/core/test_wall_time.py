@@ -1,43 +1,30 @@
 """Daylight saving (T2), on real zones: a wall time that does not exist fires at the first instant after the gap, one
-that exists twice fires the first time only. `slow_next_fire` is a second, slow implementation of the same two rules.
+that exists twice fires the first time only, or as the trigger's rule says. `walk` implements the rules a second time.
 """
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-from zoneinfo import ZoneInfo
+from datetime import timedelta
+from typing import Literal
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from chalicelib.core import calendar
-from chalicelib.core.calendar import DAY, HOUR, MINUTE, Instant, iso, parse_instant
-from tests.core.builders import brief, thorough
-
-# Each: a zone and an instant at which its clocks change.
-CHANGES = [
-    ("America/New_York", "2013-03-10T07:00:00Z"),
-    ("America/New_York", "2013-11-03T06:00:00Z"),
-    ("America/New_York", "2026-03-08T07:00:00Z"),
-    ("America/New_York", "2026-11-01T06:00:00Z"),
-    ("Europe/London", "2026-03-29T01:00:00Z"),
-    ("Europe/London", "2026-10-25T01:00:00Z"),
-    ("Australia/Lord_Howe", "2026-04-04T15:00:00Z"),
-    ("Australia/Lord_Howe", "2026-10-03T15:30:00Z"),
-    ("Africa/Casablanca", "2026-02-15T02:00:00Z"),
-    ("Africa/Casablanca", "2026-03-22T02:00:00Z"),
-    ("America/Sao_Paulo", "2018-11-04T03:00:00Z"),  # the gap swallows midnight
-    ("Pacific/Apia", "2011-12-30T10:00:00Z"),  # the gap swallows a day
-    ("Asia/Kathmandu", "2026-03-29T01:00:00Z"),  # no change, but minutes of its own
-]
+from chalicelib.core.calendar import DAY, HOUR, MINUTE, SECOND, Daylight, iso, parse_instant
+from chalicelib.core.errors import SluiceError
+from tests.core.builders import thorough
+from tests.core.walk import CHANGES, RULES, STEADY, Meaning, expressions, slow_next_fire, times_of_day, wall_of
 
 
-def fires(expression: str, zone: str, start: str, count: int) -> list[str]:
+def fires(expression: str, zone: str, start: str, count: int, rule: Daylight = calendar.DEFAULT) -> list[str]:
     """The next fires after an instant, as minutes in UTC."""
     found, at = [], parse_instant(start)
     for _ in range(count):
-        at = calendar.next_fire(expression, zone, 0, at)
+        fire = calendar.next_fire(expression, zone, 0, at, rule)
+        assert fire is not None
+        at = fire
         found.append(iso(at).removesuffix(":00.000Z"))
     return found
 
@@ -99,119 +86,122 @@ def test_t2_kathmandu_is_five_hours_and_three_quarters_ahead() -> None:
     assert fires("0 5 * * *", "Asia/Kathmandu", "2026-03-02T12:00:00Z", 2) == ["2026-03-02T23:15", "2026-03-03T23:15"]
 
 
-@pytest.mark.parametrize(("zone", "change"), CHANGES)
+NEW_YORK_SPRING = "2026-03-08T06:00:00Z"  # 01:00 in New York, an hour before the clocks go from 02:00 to 03:00
+NEW_YORK_AUTUMN = "2026-11-01T04:50:00Z"  # 00:50 in New York; from 05:00Z it is 01:00, and from 06:00Z again
+
+
+def test_t2_told_to_skip_a_gap_a_wall_time_in_it_does_not_fire() -> None:
+    skip = Daylight(gap="skip")
+    assert fires("30 2 * * *", "America/New_York", NEW_YORK_SPRING, 1, skip) == ["2026-03-09T06:30"]
+    assert fires("0 3 * * *", "America/New_York", NEW_YORK_SPRING, 1, skip) == ["2026-03-08T07:00"], "03:00 exists"
+    assert fires("0 12 * * *", "Pacific/Apia", "2011-12-29T23:00:00Z", 1, skip) == ["2011-12-30T22:00"]
+
+
+@pytest.mark.parametrize(
+    ("overlap", "expected"),
+    [
+        ("first", ["2026-11-01T05:30", "2026-11-02T06:30"]),
+        ("second", ["2026-11-01T06:30", "2026-11-02T06:30"]),
+        ("both", ["2026-11-01T05:30", "2026-11-01T06:30", "2026-11-02T06:30"]),
+    ],
+)
+def test_t2_a_wall_time_that_exists_twice_fires_in_the_passes_that_the_rule_names(
+    overlap: Literal["first", "second", "both"], expected: list[str]
+) -> None:
+    rule = Daylight(overlap=overlap)
+    assert fires("30 1 * * *", "America/New_York", NEW_YORK_AUTUMN, len(expected), rule) == expected
+
+
+@pytest.mark.parametrize(
+    ("overlap", "expected"),
+    [
+        ("first", ["05:00", "05:30", "07:00", "07:30"]),
+        ("second", ["06:00", "06:30", "07:00", "07:30"]),
+        ("both", ["05:00", "05:30", "06:00", "06:30", "07:00", "07:30"]),
+    ],
+)
+def test_t2_every_half_hour_fires_through_the_passes_that_the_rule_names(
+    overlap: Literal["first", "second", "both"], expected: list[str]
+) -> None:
+    found = fires("*/30 * * * *", "America/New_York", NEW_YORK_AUTUMN, len(expected), Daylight(overlap=overlap))
+    assert [fire.removeprefix("2026-11-01T") for fire in found] == expected
+
+
+@pytest.mark.parametrize("gap", ["after", "skip"])
+def test_t2_what_fires_each_minute_does_not_pile_up_behind_a_gap(gap: Literal["after", "skip"]) -> None:
+    found = fires("* * * * *", "America/New_York", "2026-03-08T06:58:00Z", 3, Daylight(gap=gap))
+    assert found == ["2026-03-08T06:59", "2026-03-08T07:00", "2026-03-08T07:01"]
+
+
+def test_t2_what_fires_each_second_steps_over_a_day_that_does_not_exist() -> None:
+    """The work must not grow with the length of the gap: 86,400 wall times are left out at once."""
+    before = parse_instant("2011-12-30T09:59:59Z")
+    for rule in RULES:
+        assert calendar.next_fire("* * * * * *", "Pacific/Apia", 0, before, rule) == before + SECOND
+
+
+def test_t2_the_half_past_of_an_hour_that_is_left_out_fires_after_the_gap() -> None:
+    found = fires("30 * * * *", "America/New_York", NEW_YORK_SPRING, 3)
+    assert found == ["2026-03-08T06:30", "2026-03-08T07:00", "2026-03-08T07:30"]
+    found = fires("30 * * * *", "America/New_York", NEW_YORK_SPRING, 2, Daylight(gap="skip"))
+    assert found == ["2026-03-08T06:30", "2026-03-08T07:30"]
+
+
+@pytest.mark.parametrize(("zone", "change"), [*CHANGES, STEADY])
 def test_t2_every_counts_elapsed_time_whatever_the_clocks_do(zone: str, change: str) -> None:
     at = parse_instant(change) - 2 * HOUR
     found = [calendar.next_fire("@every 1h", zone, at, at + hours * HOUR) for hours in range(4)]
     assert found == [at + hours * HOUR for hours in range(1, 5)]
 
 
-# -- the slow implementation ---------------------------------------------------------------------------------------
-
-# Minutes, hours, days of month, months, days of week (0 is Sunday). Empty stands for a star, which restricts nothing.
-Fields = tuple[frozenset[int], ...]
-ANY: frozenset[int] = frozenset()
-RANGES = ((0, 59), (0, 23), (1, 31), (1, 12), (0, 6))
+# -- compared with a walk through time -------------------------------------------------------------------------------
 
 
-def slow_next_fire(fields: Fields, zone: str, after: Instant, until: Instant) -> Instant | None:
-    """Walk minute by minute: at each instant fire for every wall minute that the clock reaches for the first time.
-
-    Where the clock jumps ahead it reaches all the minutes of the gap at once; where it is put back it reaches none
-    until it is past the highest minute that it has shown.
-    """
-    place, minute = ZoneInfo(zone), timedelta(minutes=1)
-    instant = (after - 3 * HOUR) // MINUTE * MINUTE  # no clock of these zones is put back by more
-    shown = _wall(instant, place)
-    while instant < until:
-        instant += MINUTE
-        wall, matched = _wall(instant, place), False
-        while shown < wall:
-            shown += minute
-            matched = matched or _matches(fields, shown)
-        if matched and instant > after:
-            return instant
-    return None
+@pytest.mark.parametrize(("zone", "change"), CHANGES)
+def test_t2_the_changes_that_are_tested_are_changes(zone: str, change: str) -> None:
+    at = parse_instant(change)
+    assert wall_of(at, zone) - wall_of(at - SECOND, zone) != timedelta(seconds=1)
 
 
-def _wall(instant: Instant, place: ZoneInfo) -> datetime:
-    return datetime.fromtimestamp(instant // 1000, UTC).astimezone(place).replace(tzinfo=None)
-
-
-def _matches(fields: Fields, wall: datetime) -> bool:
-    shown = (wall.minute, wall.hour, wall.day, wall.month, wall.isoweekday() % 7)
-    minute, hour, day, month, weekday = (not field or number in field
-                                         for field, number in zip(fields, shown, strict=True))  # fmt: skip
-    # As in every cron: restricted both by day of month and of week, be it only in form (0-6), one of the two is enough.
-    both = bool(fields[2]) and bool(fields[4])
-    return minute and hour and month and ((day or weekday) if both else (day and weekday))
-
-
-@st.composite
-def part(draw: st.DrawFn, low: int, high: int) -> tuple[str, frozenset[int]]:
-    """A field of a cron expression and the numbers that it stands for."""
-    form = draw(st.sampled_from(["any", "any", "list", "range", "step"]))
-    if form == "list":
-        chosen = draw(st.sets(st.integers(low, high), min_size=1, max_size=4))
-        return ",".join(map(str, sorted(chosen))), frozenset(chosen)
-    if form == "range":
-        first = draw(st.integers(low, high - 1))
-        last = draw(st.integers(first + 1, high))
-        step = draw(st.integers(1, 4))
-        spelled = f"{first}-{last}" if step == 1 else f"{first}-{last}/{step}"
-        return spelled, frozenset(range(first, last + 1, step))
-    if form == "step" and high > 12:
-        step = draw(st.integers(2, (high - low) // 2))
-        return f"*/{step}", frozenset(range(low, high + 1, step))
-    return "*", ANY
-
-
-@st.composite
-def crons(draw: st.DrawFn) -> tuple[str, Fields]:
-    parts = [draw(part(low, high)) for low, high in RANGES]
-    return " ".join(text for text, _ in parts), tuple(numbers for _, numbers in parts)
-
-
-@st.composite
-def hourly_crons(draw: st.DrawFn) -> tuple[str, Fields]:
-    """Expressions that name minutes and hours only: every day is a day of theirs."""
-    parts = [draw(part(low, high)) for low, high in RANGES[:2]]
-    days = [("*", ANY)] * 3
-    return " ".join(text for text, _ in parts + days), tuple(numbers for _, numbers in parts + days)
-
-
-@given(hourly_crons(), st.sampled_from(CHANGES), st.integers(-26 * HOUR, 4 * HOUR))
-@example(("30 2 * * *", (frozenset({30}), frozenset({2}), ANY, ANY, ANY)), CHANGES[0], -1)
+@given(times_of_day() | times_of_day(seconds=True), st.sampled_from([*CHANGES, STEADY]), st.sampled_from(RULES),
+       st.integers(-26 * HOUR, 4 * HOUR))  # fmt: skip
+@example(("30 2 * * *", Meaning(minutes=frozenset({30}), hours=frozenset({2}))), CHANGES[0], RULES[0], -1)
 @thorough
-def test_t2_the_fires_around_a_change_are_those_of_a_walk_through_wall_time(
-    cron: tuple[str, Fields], change: tuple[str, str], offset: int
+def test_t2_the_fires_around_a_change_are_those_of_a_walk_through_time(
+    cron: tuple[str, Meaning], change: tuple[str, str], rule: Daylight, offset: int
 ) -> None:
-    (expression, fields), (zone, when) = cron, change
+    (expression, meaning), (zone, when) = cron, change
     after = parse_instant(when) + offset
     for _ in range(3):
-        expected = slow_next_fire(fields, zone, after, after + 2 * DAY)
-        assert expected is not None
-        fire = calendar.next_fire(expression, zone, 0, after)
-        assert iso(fire) == iso(expected)
+        until = after + 28 * HOUR
+        expected = slow_next_fire(meaning, zone, after, until, rule)
+        fire = calendar.next_fire(expression, zone, 0, after, rule)
+        assert fire is not None
+        if expected is None:
+            assert fire > until, expression
+            return
+        assert iso(fire) == iso(expected), expression
         after = fire
 
 
-@given(crons(), st.sampled_from(CHANGES), st.integers(0, 15 * 365 * DAY))
-@example(("* * 1 * 0-6", (ANY, ANY, frozenset({1}), ANY, frozenset(range(7)))), CHANGES[0], 0)
-@brief
-def test_t2_the_fires_at_any_time_are_those_of_a_walk_through_wall_time(
-    cron: tuple[str, Fields], change: tuple[str, str], offset: int
+@given(expressions(), st.sampled_from(CHANGES), st.sampled_from(RULES), st.integers(0, 15 * 365 * DAY))
+@example(("* * 1 * 0-6", Meaning(days=frozenset({1}), weekdays=frozenset(range(7)))), CHANGES[0], RULES[0], 0)
+@thorough
+def test_t2_the_fires_at_any_time_are_those_of_a_walk_through_time(
+    cron: tuple[str, Meaning], change: tuple[str, str], rule: Daylight, offset: int
 ) -> None:
-    (expression, fields), zone = cron, change[0]
+    (expression, meaning), zone = cron, change[0]
     after = parse_instant("2012-01-01T00:00:00Z") + offset
-    expected = slow_next_fire(fields, zone, after, after + 3 * DAY)
+    expected = slow_next_fire(meaning, zone, after, after + 3 * DAY, rule)
     try:
-        fire = calendar.next_fire(expression, zone, 0, after)
-    except ValueError:  # a date that never comes, such as 31 February
+        fire = calendar.next_fire(expression, zone, 0, after, rule)
+    except SluiceError:  # a date that never comes, such as 31 February
         assert expected is None
         return
+    assert fire is not None
     if expected is None:
-        assert fire > after + 3 * DAY - MINUTE
-        assert _matches(fields, _wall(fire, ZoneInfo(zone)))
+        assert fire > after + 3 * DAY - MINUTE, expression
+        jumped = wall_of(fire, zone) - wall_of(fire - SECOND, zone) > timedelta(seconds=1)
+        assert meaning.at(wall_of(fire, zone).replace(second=0)) or (rule.gap == "after" and jumped)
     else:
-        assert iso(fire) == iso(expected)
+        assert iso(fire) == iso(expected), expression

@@ -86,6 +86,15 @@ def fresh(story: Story) -> None:
     story.ends()
 
 
+def probe(story: Story) -> None:
+    story.says({"retry_after": "10m", "why": "last month is not closed"}, {"met": False}, {"met": True})
+    story.ready(1)
+    story.wakes()
+    story.passes("10m")
+    story.why()
+    story.passes("5m")
+
+
 def timeout_run(story: Story) -> None:
     story.ready(1)
     story.wakes()
@@ -118,6 +127,7 @@ STORIES: dict[str, Callable[[Story], None]] = {
     "since_last_run": since_last_run,
     "rate": rate,
     "fresh": fresh,
+    "probe": probe,
     "timeout_run": timeout_run,
     "coalesce": coalesce,
     "coalesce_false": coalesce_false,

@@ -76,6 +76,15 @@ def pause_after_failures(story: Story) -> None:
     story.asks("resume")
 
 
+def ttl(story: Story) -> None:
+    story.ready(1)
+    story.passes("9m")
+    story.ready(2)
+    story.passes("3m")
+    story.ready(3)
+    story.ends()
+
+
 STORIES: dict[str, Callable[[Story], None]] = {
     "hold": hold,
     "backlog": backlog,
@@ -85,4 +94,5 @@ STORIES: dict[str, Callable[[Story], None]] = {
     "carry": carry,
     "skip": skip,
     "pause_after_failures": pause_after_failures,
+    "ttl": ttl,
 }

@@ -59,6 +59,11 @@ class Story:
         self.world.post(kind, source, **payload)
         self._settle()
 
+    def says(self, *answers: Documents) -> None:
+        """What the probe answers from now on, one after the other, the last one for ever."""
+        self._tell(f"the probe will answer {', then '.join(json.dumps(answer) for answer in answers)}")
+        self.world.targets.says = [json.dumps(answer).encode() for answer in answers]
+
     def ends(self, state: str = "SUCCESS") -> None:
         """Every living run ends in a state of EMR Serverless."""
         living = [run for name in self.names for run in self.world.runs(name) if run.state in ("STARTING", "RUNNING")]

@@ -17,6 +17,18 @@ def repeats(story: Story) -> None:
     story.why()
 
 
+def due_time(story: Story) -> None:
+    story.passes("2m")
+
+
+def catch_up(story: Story) -> None:
+    story.passes("5h")
+
+
+def spread(story: Story) -> None:
+    story.passes("2m")
+
+
 def partition(story: Story) -> None:
     story.ready(1, 2)
     story.ready(2)
@@ -123,6 +135,9 @@ def by_value(story: Story) -> None:
 STORIES: dict[str, Callable[[Story], None]] = {
     "time": time,
     "repeats": repeats,
+    "due_time": due_time,
+    "catch_up": catch_up,
+    "spread": spread,
     "partition": partition,
     "size": size,
     "program_status": program_status,

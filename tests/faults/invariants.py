@@ -46,7 +46,7 @@ class Stock:
     @property
     def jobs(self) -> list[Job]:
         """Jobs that wait, those under a tombstone among them, and bare tombstones."""
-        return self._of(Job, "Jobs", "FIRE#", "JOB#", "PENDING", "RETRY#", "RUNNOW#")
+        return self._of(Job, "Jobs", "FIRE#", "JOB#", "PENDING", "REDRIVE#", "RETRY#", "RUNNOW#")
 
     @property
     def markers(self) -> list[Marker]:
@@ -125,7 +125,7 @@ def check_rest(world: QuickWorld) -> None:
         if job.closed:
             assert (job.held, job.waits_at, job.wake_at) == ((), None, None), f"an unsettled tombstone: {job}"
         elif gate is None or gate.mode == "disabled":
-            assert job.kind == "run_now" and gate is not None, f"a job of a closed generation: {job}"
+            assert job.kind in ("run_now", "redrive") and gate is not None, f"a job of a closed generation: {job}"
         elif job.state != "PENDING_TRIGGER":
             assert job.wake_at is not None or gate.mode in states.PAUSED_MODES, f"nothing will wake {job}"
 

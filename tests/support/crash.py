@@ -97,6 +97,9 @@ class CrashingTargets:
     def of(self, kind: str) -> Any:
         return Crashing(self._inner.of(kind), self._points, ("start", "start_many", "cancel"))
 
+    def probe(self, target: Any, question: Any) -> Any:
+        return self._inner.probe(target, question)
+
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         name: str | None = self._inner.run_name(application_id, job_run_id)
         return name

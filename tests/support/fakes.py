@@ -9,7 +9,7 @@ from typing import Any
 
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import News
-from chalicelib.core.launch import Answer, NotNow, Started
+from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
 from chalicelib.core.rows import Run
 from chalicelib.core.states import EMR_STATE
 from chalicelib.core.sweep import Ref
@@ -97,15 +97,23 @@ class FakeEmr:
 
 
 class FakeQueue:
-    """An SQS target: everything that was sent, repeats included, and when."""
+    """A target without a lifecycle: everything that it took, repeats included, and when."""
 
     def __init__(self, clock: Any) -> None:
         self._clock = clock
         self.messages: list[tuple[str, Mapping[str, Any]]] = []
         self.sent_at: list[Instant] = []
         self.refuse = 0
+        self.answers: list[Answer] = []  # answers to give instead of taking it, the first one first
+        self.down: Answer | None = None  # the answer to everything, while it is set
+        self.tried: list[tuple[str, int, Instant | None]] = []  # id, attempt, and when it was due
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        self.tried.append((run.run_id, run.attempt, run.due_at))
+        if self.down is not None:
+            return self.down
+        if self.answers:
+            return self.answers.pop(0)
         if self.refuse:
             self.refuse -= 1
             return NotNow("the queue is throttled")
@@ -130,9 +138,15 @@ class FakeTargets:
     def __init__(self, clock: Any) -> None:
         self.emr = FakeEmr(clock)
         self.queue = FakeQueue(clock)
+        self.says: list[bytes | Never | NoAnswer] = []  # what a probe answers, one after the other, the last for ever
+        self.asked: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
 
     def of(self, kind: str) -> Any:
-        return {"emr_serverless": self.emr, "sqs": self.queue}[kind]
+        return self.emr if kind == "emr_serverless" else self.queue
+
+    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
+        self.asked.append((target, question))
+        return self.says.pop(0) if len(self.says) > 1 else self.says[0]
 
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         return self.emr.run_name(application_id, job_run_id)

@@ -12,7 +12,7 @@ CRON = (
     "a macro such as @daily, '@every 1h30m', or 'R4/PT3S', got "
 )
 TRIGGERS = "time, partition, size, program_status, event, quiet, elapsed, absent, all, any, at_least"
-CONSTRAINTS = "concurrency, delay, time_window, since_last_run, rate, fresh"
+CONSTRAINTS = "concurrency, delay, time_window, since_last_run, rate, fresh, probe"
 
 
 @pytest.mark.parametrize(
@@ -148,7 +148,7 @@ def test_a_cycle_of_triggers_is_refused_and_its_way_is_told(standing: Api, docum
         (NS, {"description": 7}, "description"),
         (NS, {"tags": {"n": 7}}, "tags.n"),
         (f"{APP}/workflows/clean", {}, "target"),
-        (f"{APP}/workflows/clean", {"target": {"type": "lambda"}}, "target"),
+        (f"{APP}/workflows/clean", {"target": {"type": "kafka"}}, "target"),
         (f"{APP}/workflows/clean", {"target": {"type": "sqs", "queue_url": "my-queue"}}, "target.queue_url"),
         (
             f"{APP}/workflows/clean",

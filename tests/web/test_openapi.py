@@ -65,7 +65,7 @@ def test_a_body_is_required_where_it_has_a_field_that_is(document: Any) -> None:
         if method == "post" and "requestBody" in each
     }
     assert required == {
-        **dict.fromkeys(("bulk", "dry-run", "events", "partitions", "skip", "unskip"), True),
+        **dict.fromkeys(("bulk", "redrive", "dry-run", "events", "partitions", "skip", "unskip"), True),
         **dict.fromkeys(("backfills", "pause", "run"), False),
     }
 
@@ -101,7 +101,7 @@ def test_every_union_of_typed_documents_has_its_discriminator(document: Any) -> 
         "trigger": leaves | {"all", "any", "at_least"},
         "inner": leaves | {"all", "any", "at_least"},
         "of": {"partition", "size", "program_status", "event"},
-        "constraint": {"concurrency", "delay", "time_window", "since_last_run", "rate", "fresh"},
+        "constraint": {"concurrency", "delay", "time_window", "since_last_run", "rate", "fresh", "probe"},
         "target": {"emr_serverless", "sqs", "sns", "http", "lambda", "event_bus"},
         "rehearsed": leaves - {"quiet"},
     }

@@ -158,20 +158,23 @@ def _exchange(
     deadline: float,
 ) -> Reply:
     """The request and its answer. A timeout of the socket is of one read; the timer ends the whole of it."""
-    sock = connection.sock
-    timer = threading.Timer(_left(deadline), _hang_up, (sock,))
+    cut = threading.Event()
+    timer = threading.Timer(_left(deadline), _hang_up, (connection.sock, cut))
     timer.daemon = True
     timer.start()
     try:
         connection.request(method, path, body, dict(headers))
         told = connection.getresponse()
         content = told.read(MOST_BODY)
+        if cut.is_set():
+            raise TimeoutError  # hanging up looks like the end of an answer
         return Reply(told.status, {name.lower(): value for name, value in told.getheaders()}, content)
     finally:
         timer.cancel()
 
 
-def _hang_up(sock: socket.socket) -> None:
+def _hang_up(sock: socket.socket, cut: threading.Event) -> None:
+    cut.set()
     with suppress(OSError):  # it has ended by itself
         sock.shutdown(socket.SHUT_RDWR)
 

@@ -1,0 +1,91 @@
+"""burst: many fires due at one instant, through the deployed Lambdas of a local cloud, into one SQS queue.
+
+`burst` has as many one-shot schedules (`R1/PT<n>S`: one fire, then they are used up), `burst_one_schedule` one schedule
+whose fire is as many events. The schedules are loaded into the tables (`loader`), minutes ahead of the instant; the
+minute tick prepares their fires, the queue wakes Lambda `check`, and that delivers. Measured is from the due instant to
+the last arrival at the target, by the stamps of SQS.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks.cloud import Running, own_cloud
+from benchmarks.loader import load
+from benchmarks.measurement import Progress, Results
+from benchmarks.product import APP, NAMESPACE, deploy, ports_of
+from benchmarks.target_queue import TargetQueue, figures
+from chalicelib.core.calendar import SECOND
+
+JOBS = int(os.environ.get("SLUICE_BENCH_JOBS", "10000"))
+WORKFLOW = "deliver"
+# From the load to the instant: two ticks come in it, so that the fires are prepared by one before the last minute.
+AHEAD_S = int(os.environ.get("SLUICE_BENCH_AHEAD", "150"))
+# When nothing has come for so long, the rest is missed: longer than a minute, for the sweep finds what a hint lost.
+PATIENCE_S = 90.0
+
+Begin = Callable[[Running, str, int], None]
+
+
+def measure(progress: Progress) -> Results:
+    found = {"burst": _measure("burst", one_shots, progress)}
+    if has_spread():
+        found["burst_one_schedule"] = _measure("burst_one_schedule", one_schedule, progress)
+    return found
+
+
+def tables(results: Results) -> list[Table]:
+    table = Table(
+        *("what", "jobs", "seconds", "per second", "p50", "p99", "max", "missed", "doubled"),
+        title="burst: from the due instant to the arrival at the target queue, lateness in ms",
+        title_justify="left",
+    )
+    for name, one in results.items():
+        late = (f"{one['lateness_ms'][share]:.0f}" for share in ("p50", "p99", "max"))
+        figures_of = (one["jobs"], one["seconds"], one["per_second"], *late, one["missed"], one["doubled"])
+        table.add_row(name, *(str(figure) for figure in figures_of))
+    return [table]
+
+
+def one_shots(cloud: Running, workflow: str, jobs: int) -> None:
+    """As many schedules, each due once, all at the same instant."""
+    ports = ports_of(cloud)
+    names = [f"{NAMESPACE}.{APP}.shot{number:05d}" for number in range(jobs)]
+    load(ports.ledger, names, shot(workflow, AHEAD_S), ports.clock.now() // SECOND * SECOND)
+
+
+def shot(workflow: str, seconds: int) -> dict[str, Any]:
+    """A schedule that fires once, so many seconds after it was put."""
+    return {"workflow": workflow, "enabled": True, "trigger": {"type": "time", "expression": f"R1/PT{seconds}S"}}
+
+
+def one_schedule(cloud: Running, workflow: str, jobs: int) -> None:
+    """One schedule, due once, with as many events."""
+    ports = ports_of(cloud)
+    document = shot(workflow, AHEAD_S) | {"spread": {"count": jobs}}
+    load(ports.ledger, [f"{NAMESPACE}.{APP}.many"], document, ports.clock.now() // SECOND * SECOND)
+
+
+def has_spread() -> bool:
+    """Whether a schedule may say how many events its fire is."""
+    from chalicelib.core.model import Schedule
+
+    return "spread" in Schedule.model_fields
+
+
+def _measure(name: str, begin: Begin, progress: Progress) -> dict[str, Any]:
+    progress(f"{name}: starting a cloud", 0, JOBS)
+    with own_cloud() as cloud:
+        queue = TargetQueue(lambda: cloud.client("sqs"), name.replace("_", "-"))
+        deploy(cloud, {"workflows": {WORKFLOW: queue.workflow()}})
+        progress(f"{name}: loading schedules", 0, JOBS)
+        begun = time.monotonic()
+        begin(cloud, WORKFLOW, JOBS)
+        time.sleep(max(0.0, AHEAD_S - (time.monotonic() - begun) - 1))
+        queue.wait_for(JOBS, PATIENCE_S, lambda count: progress(f"{name}: arrived", count, JOBS))
+        return figures(queue.drain(), JOBS)

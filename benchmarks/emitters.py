@@ -1,0 +1,109 @@
+"""emitters: registrations and fires a second with 1, 3 and 5 emitters at once, on one local cloud (E9).
+
+*Registrations*: as many clients put schedules of their own, one request each. *Fires*: as many invocations of Lambda
+`tick` at once, over the same schedules, all due within the minute. Emitters share no lock and divide nothing: each
+looks at all, and the ids that they compute make the repeats harmless. So more of them are not faster; what is shown is
+that nothing is lost or comes twice. The messages at the target are counted. The minute's own tick is one emitter more.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+from unittest.mock import patch
+
+from botocore.config import Config
+from rich.table import Table
+
+from benchmarks.burst import WORKFLOW, shot
+from benchmarks.cloud import Running, own_cloud
+from benchmarks.loader import load
+from benchmarks.measurement import Progress, Results
+from benchmarks.product import APP, NAMESPACE, deploy, ports_of
+from benchmarks.target_queue import TargetQueue, figures
+from chalicelib.core.calendar import SECOND
+from sluice.client import Client
+
+COUNTS = (1, 3, 5)
+REGISTRATIONS = int(os.environ.get("SLUICE_BENCH_REGISTRATIONS", "60"))
+FIRES = int(os.environ.get("SLUICE_BENCH_FIRES", "500"))
+AHEAD_S = 45
+PATIENCE_S = 75.0
+
+
+def measure(progress: Progress) -> Results:
+    progress("starting a cloud", 0, len(COUNTS))
+    with own_cloud() as cloud:
+        queue = TargetQueue(lambda: cloud.client("sqs"), "emitters")
+        deploy(cloud, {"workflows": {WORKFLOW: queue.workflow()}})
+        found = []
+        for number, emitters in enumerate(COUNTS):
+            progress(f"{emitters} at once", number, len(COUNTS))
+            registered = register(cloud, emitters)
+            seconds, told = fire(cloud, queue, emitters)
+            found.append(entry(emitters, registered, seconds, told))
+    return {"emitters": found}
+
+
+def entry(emitters: int, registered: float, seconds: float, told: dict[str, Any]) -> dict[str, Any]:
+    """``registered`` and ``seconds``: how long all the registrations took, and all emitters until the last was done."""
+    return {
+        "emitters": emitters,
+        "registrations_per_second": round(REGISTRATIONS / registered, 1),
+        "fires_per_second": round(FIRES / seconds, 1),
+        "fires": FIRES,
+        "missed": told["missed"],
+        "doubled": told["doubled"],
+    }
+
+
+def register(cloud: Running, clients: int) -> float:
+    def put(client: int) -> None:
+        api = Client.from_environment()
+        for number in range(client, REGISTRATIONS, clients):
+            name = f"r{clients}x{number}"
+            api.put(f"/v1/namespaces/{NAMESPACE}/apps/{APP}/schedules/{name}", shot(WORKFLOW, 86_400))
+
+    with patch.dict(os.environ, cloud.endpoints.environment()):
+        return _together(clients, put)
+
+
+def fire(cloud: Running, queue: TargetQueue, emitters: int) -> tuple[float, dict[str, Any]]:
+    ports = ports_of(cloud)
+    names = [f"{NAMESPACE}.{APP}.f{emitters}x{number:04d}" for number in range(FIRES)]
+    load(ports.ledger, names, shot(WORKFLOW, AHEAD_S), ports.clock.now() // SECOND * SECOND)
+    begun = time.monotonic()
+    seconds = _together(emitters, lambda _: _tick(cloud))
+    time.sleep(max(0.0, AHEAD_S - (time.monotonic() - begun)))
+    queue.wait_for(FIRES, PATIENCE_S, lambda _: None)
+    time.sleep(2)  # for what comes twice
+    return seconds, figures(queue.drain(), FIRES)
+
+
+def _tick(cloud: Running) -> None:
+    endpoints = cloud.endpoints
+    patient = Config(read_timeout=70, retries={"total_max_attempts": 1})
+    answer = endpoints.session().client("lambda", config=patient).invoke(FunctionName=endpoints.outputs["TickFunction"],
+                                                                         Payload=b"{}")  # fmt: skip
+    if answer.get("FunctionError"):
+        raise RuntimeError(f"expected a tick, got {answer['Payload'].read()[:500]!r}")
+
+
+def _together(count: int, act: Any) -> float:
+    """Seconds until the last of them is done."""
+    begun = time.monotonic()
+    with ThreadPoolExecutor(count) as pool:
+        list(pool.map(act, range(count)))
+    return time.monotonic() - begun
+
+
+def tables(results: Results) -> list[Table]:
+    title = "emitters: at once, on one local cloud"
+    heads = ("emitters", "registrations a second", "fires prepared a second", "fires", "missed", "doubled")
+    table = Table(*heads, title=title, title_justify="left")
+    for one in results["emitters"]:
+        names = ("emitters", "registrations_per_second", "fires_per_second", "fires", "missed", "doubled")
+        table.add_row(*(str(one[name]) for name in names))
+    return [table]

@@ -1,0 +1,88 @@
+"""registration: one app with 1,000 schedules deployed through the API of a local cloud, and then again unchanged."""
+
+from __future__ import annotations
+
+import os
+import time
+from typing import Any
+from unittest.mock import patch
+
+from rich.table import Table
+
+from benchmarks.cloud import Running, own_cloud
+from benchmarks.cost.paths import SQS
+from benchmarks.measurement import Progress, Results
+from benchmarks.product import APP, NAMESPACE
+from sluice.client import Client
+from sluice.errors import Failure
+
+SCHEDULES = int(os.environ.get("SLUICE_BENCH_SCHEDULES", "1000"))
+# A deployment that is broken off (API Gateway answers after 29 s at the latest) is finished by the same request.
+MOST_REQUESTS = 10
+DAILY = {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "expression": "0 5 * * *"}}
+
+
+def measure(progress: Progress) -> Results:
+    progress("starting a cloud", 0, SCHEDULES)
+    with own_cloud() as cloud:
+        document = app_of(SCHEDULES)
+        with patch.dict(os.environ, cloud.endpoints.environment()):
+            client = Client.from_environment()
+            client.put(f"/v1/namespaces/{NAMESPACE}", {})
+            progress("deploying", 0, SCHEDULES)
+            seconds, requests = deployed(client, document)
+            again, _ = deployed(client, document)
+        stored = count(cloud)
+    if stored != SCHEDULES:
+        raise RuntimeError(f"expected {SCHEDULES} schedules, got {stored}")
+    return {"registration": figures(SCHEDULES, seconds, requests, again)}
+
+
+def figures(schedules: int, seconds: float, requests: int, again: float) -> dict[str, Any]:
+    return {
+        "schedules": schedules,
+        "seconds": round(seconds, 2),
+        "per_second": round(schedules / seconds, 1),
+        "requests": requests,
+        "unchanged_seconds": round(again, 2),
+    }
+
+
+def app_of(schedules: int) -> dict[str, Any]:
+    return {
+        "workflows": {"notify": {"target": SQS}},
+        "schedules": {f"daily-{number:04d}": DAILY for number in range(schedules)},
+    }
+
+
+def deployed(client: Client, document: dict[str, Any]) -> tuple[float, int]:
+    """How many seconds it took, and how many requests: one, unless it was broken off."""
+    begun = time.monotonic()
+    for requests in range(1, MOST_REQUESTS + 1):
+        try:
+            client.put(f"/v1/namespaces/{NAMESPACE}/apps/{APP}", document)
+        except Failure:
+            if requests == MOST_REQUESTS:
+                raise
+        else:
+            return time.monotonic() - begun, requests
+    raise AssertionError("unreachable")
+
+
+def count(cloud: Running) -> int:
+    """The schedules that have a gate."""
+    pages = cloud.client("dynamodb").get_paginator("query")
+    values = {":app": {"S": f"APP#{NAMESPACE}.{APP}"}, ":schedule": {"S": "SCHEDULE#"}}
+    condition = "pk = :app AND begins_with(sk, :schedule)"
+    asked = {"KeyConditionExpression": condition, "ExpressionAttributeValues": values, "Select": "COUNT"}
+    return sum(page["Count"] for page in pages.paginate(TableName=cloud.endpoints.outputs["CatalogTable"], **asked))
+
+
+def tables(results: Results) -> list[Table]:
+    one = results["registration"]
+    title = "registration: one app through the API"
+    table = Table("schedules", "seconds", "per second", "requests", "again, unchanged, s", title=title)
+    table.title_justify = "left"
+    names = ("schedules", "seconds", "per_second", "requests", "unchanged_seconds")
+    table.add_row(*(str(one[name]) for name in names))
+    return [table]

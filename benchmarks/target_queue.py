@@ -1,0 +1,114 @@
+"""A queue as the target of many schedules, and what can be told from the messages that arrived there.
+
+SQS stamps each message when it takes it (`SentTimestamp`, in ms), so the queue may be emptied at leisure, after all has
+arrived: receiving is no work beside what is measured. https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_ReceiveMessage.html
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from benchmarks.durations import percentile
+from chalicelib.core.calendar import parse_instant
+
+RECEIVERS = 4
+LOOK_EVERY_S = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """One message at the target: the event that it tells of, its nominal instant and its arrival, in epoch ms."""
+
+    event_id: str
+    nominal_at: int
+    sent_at: int
+
+    @property
+    def lateness(self) -> int:
+        return self.sent_at - self.nominal_at
+
+
+class TargetQueue:
+    """Its name begins as the stack's policy asks of targets."""
+
+    def __init__(self, client: Callable[[], Any], name: str) -> None:
+        self._client = client
+        self._sqs = client()
+        self.url: str = self._sqs.create_queue(QueueName=f"sluice-target-{name}")["QueueUrl"]
+
+    def workflow(self) -> dict[str, Any]:
+        return {"target": {"type": "sqs", "queue_url": self.url}}
+
+    def wait_for(self, count: int, patience_s: float, progress: Callable[[int], None]) -> None:
+        """Until so many messages lie there, or none has come for a while. Looks rarely: looking is work, too."""
+        seen, since = 0, time.monotonic()
+        while seen < count and time.monotonic() - since < patience_s:
+            time.sleep(LOOK_EVERY_S)
+            name = "ApproximateNumberOfMessages"
+            now = int(self._sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=[name])["Attributes"][name])
+            if now > seen:
+                seen, since = now, time.monotonic()
+                progress(seen)
+
+    def drain(self) -> list[Arrival]:
+        """All messages that lie there; the queue is empty afterwards."""
+        with ThreadPoolExecutor(RECEIVERS) as pool:
+            return [arrival for part in pool.map(lambda _: self._receive_all(), range(RECEIVERS)) for arrival in part]
+
+    def _receive_all(self) -> list[Arrival]:
+        client = self._client()
+        found: list[Arrival] = []
+        while True:
+            answer = client.receive_message(
+                QueueUrl=self.url,
+                MaxNumberOfMessages=10,
+                AttributeNames=["SentTimestamp"],
+                MessageAttributeNames=["All"],
+            )
+            messages = answer.get("Messages", [])
+            if not messages:
+                return found
+            found += [arrival_of(message) for message in messages]
+            entries = [{"Id": str(i), "ReceiptHandle": one["ReceiptHandle"]} for i, one in enumerate(messages)]
+            client.delete_message_batch(QueueUrl=self.url, Entries=entries)
+
+
+def arrival_of(message: dict[str, Any]) -> Arrival:
+    told = message["MessageAttributes"]
+    nominal = parse_instant(told["sluice-nominal-time"]["StringValue"])
+    return Arrival(told["sluice-event-id"]["StringValue"], nominal, int(message["Attributes"]["SentTimestamp"]))
+
+
+def figures(arrivals: Sequence[Arrival], expected: int) -> dict[str, Any]:
+    """What became of ``expected`` events: how late each came (its first message counts), and which came not, or again.
+
+    ``seconds`` is from the first nominal instant to the last arrival of an event; of one that came twice, the first.
+    Raises for a message that came before its instant, or from nowhere: then there is nothing to be told in figures.
+    """
+    firsts: dict[str, Arrival] = {}
+    for arrival in sorted(arrivals, key=lambda one: one.sent_at):
+        firsts.setdefault(arrival.event_id, arrival)
+    times = Counter(arrival.event_id for arrival in arrivals)
+    early = [arrival for arrival in arrivals if arrival.lateness < 0]
+    if early:
+        raise ValueError(f"expected no message before its instant, got {len(early)}, such as {early[0]}")
+    if len(firsts) > expected:
+        raise ValueError(f"expected {expected} events, got {len(firsts)}")
+    if not firsts:
+        raise ValueError(f"expected {expected} events, got none")
+    late = [one.lateness for one in firsts.values()]
+    span = max(one.sent_at for one in firsts.values()) - min(one.nominal_at for one in firsts.values())
+    seconds = max(span, 1) / 1000
+    return {
+        "jobs": expected,
+        "seconds": round(seconds, 3),
+        "per_second": round(len(firsts) / seconds, 1),
+        "lateness_ms": {"p50": percentile(late, 0.5), "p99": percentile(late, 0.99), "max": max(late)},
+        "missed": expected - len(firsts),
+        "doubled": sum(1 for count in times.values() if count > 1),
+    }

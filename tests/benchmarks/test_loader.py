@@ -1,0 +1,59 @@
+"""What a benchmark loads is what the API would have written, byte for byte; so its figures are those of real rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from benchmarks.burst import shot
+from benchmarks.loader import load, rows_of
+from chalicelib.core.calendar import SECOND
+from chalicelib.core.model import NewSchedule
+from chalicelib.flow import schedules
+from tests.faults.memory_tables import QuickWorld
+
+Stored = dict[tuple[str, str, str], Any]
+TIMED = {
+    "workflow": "w",
+    "enabled": True,
+    "trigger": {"type": "time", "expression": "0 5 * * *", "zone": "Europe/Paris"},
+}
+PARTITION = {"workflow": "w", "enabled": True, "trigger": {"type": "partition", "dataset": "d"}}
+SHOT = shot("w", 150)
+
+
+@pytest.mark.parametrize("document", [SHOT, TIMED], ids=["one-shot", "cron"])
+def test_e9_a_loaded_schedule_has_the_rows_that_a_put_writes(document: dict[str, Any]) -> None:
+    put, loaded = QuickWorld(), QuickWorld()
+    schedules.put(put.ports, "n.a.s", NewSchedule.model_validate(document), "bench", checked=True)
+    load(loaded.ports.ledger, ["n.a.s"], document, loaded.clock.now())
+
+    assert _stored(loaded) == _stored(put)
+    assert {sk for _, _, sk in _stored(loaded)} == {"GATE", "TIMER", "VERSION#0000000001", "SCHEDULE#s"}
+
+
+def test_e9_many_are_loaded_as_one_is_each_under_its_name() -> None:
+    world = QuickWorld()
+    names = [f"n.a.s{number}" for number in range(600)]
+    load(world.ports.ledger, names, SHOT, world.clock.now())
+
+    gates = [key for key in _stored(world) if key[2] == "GATE"]
+    assert len(gates) == 600
+    timer = world.ports.catalog.timer("n.a.s599")
+    assert timer is not None and timer.wake_at == world.clock.now() + 150 * SECOND
+
+
+def test_a_schedule_that_needs_more_than_new_rows_is_refused() -> None:
+    with pytest.raises(TypeError, match="only puts new rows"):
+        list(rows_of("n.a.s", PARTITION, 0))
+
+
+def _stored(world: QuickWorld) -> Stored:
+    return dict(_rows(world))
+
+
+def _rows(world: QuickWorld) -> Iterator[tuple[tuple[str, str, str], Any]]:
+    for table, item in world.tables.rows():
+        yield (table, item["pk"]["S"], item["sk"]["S"]), item

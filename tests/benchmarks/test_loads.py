@@ -1,0 +1,79 @@
+"""The benchmarks of load: what they ask the product for is valid, and what they tell follows from what was measured."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from benchmarks import burst, emitters, registration, steady
+from benchmarks.cost.paths import BATCH, PATHS
+from benchmarks.measurement import ALL, load
+from chalicelib.core.model import App, NewSchedule
+from sluice.errors import Failure, NotReachable
+
+
+def test_every_measurement_can_be_loaded_and_shown() -> None:
+    for name in ALL:
+        assert callable(load(name).measure) and callable(load(name).tables)
+
+
+def test_e9_the_app_that_is_registered_is_one_that_the_api_takes() -> None:
+    app = App.model_validate(registration.app_of(1_000))
+    assert len(app.schedules) == 1_000
+
+
+def test_e2_one_schedule_can_fire_as_many_events_as_the_burst_has_jobs() -> None:
+    assert burst.has_spread()
+    document = burst.shot("deliver", 120) | {"spread": {"count": burst.JOBS}}
+    spread = NewSchedule.model_validate(document).spread
+    assert spread is not None and spread.count == 10_000
+
+
+def test_e9_registrations_are_told_by_the_second() -> None:
+    told = registration.figures(1_000, 12.5, 1, 2.0)
+    assert (told["per_second"], told["requests"], told["unchanged_seconds"]) == (80.0, 1, 2.0)
+
+
+def test_e9_a_deployment_that_was_broken_off_is_sent_again_until_it_is_done() -> None:
+    class Flaky:
+        def __init__(self, failures: int) -> None:
+            self.failures, self.sent = failures, 0
+
+        def put(self, path: str, document: dict[str, Any]) -> None:
+            self.sent += 1
+            if self.sent <= self.failures:
+                raise NotReachable("it took too long", None, None)
+
+    seconds, requests = registration.deployed(Flaky(2), {})  # type: ignore[arg-type]
+    assert (requests, seconds >= 0) == (3, True)
+    with pytest.raises(Failure):
+        registration.deployed(Flaky(registration.MOST_REQUESTS), {})  # type: ignore[arg-type]
+
+
+def test_e9_emitters_tell_how_fast_they_were_and_that_nothing_came_twice() -> None:
+    told = emitters.entry(3, registered=2.0, seconds=2.5, told={"missed": 0, "doubled": 0})
+    assert told["emitters"] == 3
+    assert told["registrations_per_second"] == emitters.REGISTRATIONS / 2.0
+    assert told["fires_per_second"] == emitters.FIRES / 2.5
+    assert (told["missed"], told["doubled"]) == (0, 0)
+
+
+def test_a_steady_load_is_a_million_fires_a_day() -> None:
+    assert steady.PER_SECOND * 86_400 >= 1_000_000
+
+
+def test_the_paths_of_cost_are_those_of_the_results() -> None:
+    by_name = {path.name: path for path in PATHS}
+    assert {"cron_to_sqs", "batch_to_sqs", "cron_to_emr", "partition_to_emr"} <= by_name.keys()
+    assert by_name["batch_to_sqs"].each == BATCH >= 100
+
+
+def test_tables_are_made_of_what_is_kept() -> None:
+    late = {"p50": 1, "p99": 2, "max": 3}
+    one = {"jobs": 2, "seconds": 1.0, "per_second": 2.0, "lateness_ms": late, "missed": 0, "doubled": 0}
+    assert burst.tables({"burst": one})[0].row_count == 1
+    assert steady.tables({"steady": {"offered_per_second": 12, **one}})[0].row_count == 1
+    assert registration.tables({"registration": registration.figures(10, 1.0, 1, 1.0)})[0].row_count == 1
+    entry = emitters.entry(1, 1.0, 1.0, {"missed": 0, "doubled": 0})
+    assert emitters.tables({"emitters": [entry]})[0].row_count == 1

@@ -1,0 +1,67 @@
+"""What is told of the messages at a target: how late, what was missed, what came twice; and what must never be."""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from benchmarks.target_queue import Arrival, TargetQueue, figures
+
+DUE = 1_795_000_000_000
+
+
+def _arrivals(*lateness: int) -> list[Arrival]:
+    return [Arrival(f"job-{number}", DUE, DUE + late) for number, late in enumerate(lateness)]
+
+
+def test_e9_figures_count_from_the_due_instant_to_the_last_arrival() -> None:
+    told = figures(_arrivals(100, 200, 2_000), expected=3)
+
+    assert (told["jobs"], told["seconds"], told["per_second"]) == (3, 2.0, 1.5)
+    assert told["lateness_ms"] == {"p50": 200, "p99": 2_000, "max": 2_000}
+    assert (told["missed"], told["doubled"]) == (0, 0)
+
+
+def test_e9_an_event_that_came_again_counts_once_and_is_told() -> None:
+    again = Arrival("job-0", DUE, DUE + 9_000)
+    told = figures([*_arrivals(100, 200), again], expected=3)
+
+    assert (told["missed"], told["doubled"]) == (1, 1)
+    assert told["lateness_ms"]["max"] == 200  # its first message is the one that counts
+
+
+def test_e9_a_message_before_its_instant_is_no_figure_but_a_fault() -> None:
+    with pytest.raises(ValueError, match="no message before its instant"):
+        figures(_arrivals(100, -1), expected=2)
+
+
+def test_more_events_than_there_are_or_none_at_all_are_faults() -> None:
+    with pytest.raises(ValueError, match="expected 1 events, got 2"):
+        figures(_arrivals(1, 2), expected=1)
+    with pytest.raises(ValueError, match="got none"):
+        figures([], expected=1)
+
+
+def test_a_queue_is_emptied_by_several_and_each_message_is_read_with_its_stamp() -> None:
+    with mock_aws():
+        client = boto3.client("sqs", "us-east-1", aws_access_key_id="a", aws_secret_access_key="b")
+        queue, numbers = TargetQueue(lambda: client, "test"), count()
+        for _ in range(25):
+            client.send_message(QueueUrl=queue.url, MessageBody="{}", MessageAttributes=_attributes(next(numbers)))
+        seen: list[int] = []
+        queue.wait_for(25, 1.0, seen.append)
+        arrivals = queue.drain()
+
+    assert seen[-1] == 25
+    assert sorted(arrival.event_id for arrival in arrivals) == sorted(f"job-{number}" for number in range(25))
+    assert all(arrival.nominal_at == DUE and arrival.sent_at > DUE / 2 for arrival in arrivals)
+    assert queue.url.endswith("sluice-target-test")
+
+
+def _attributes(number: int) -> dict[str, Any]:
+    told = {"sluice-event-id": f"job-{number}", "sluice-nominal-time": "2026-11-18T11:06:40.000Z"}
+    return {name: {"DataType": "String", "StringValue": text} for name, text in told.items()}

@@ -1,0 +1,105 @@
+"""``sluice dead-letters``: what could not be delivered, redriven or dropped (E6)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from chalicelib.core.dead_letters import DeadLetter
+from chalicelib.flow import dead_letters
+from tests.cli.conftest import Sluice
+from tests.cli.played_api import Played, PlayedApi
+from tests.cli.recorded import past
+
+LETTERS = "/v1/namespaces/demo/dead-letters"
+RUN = "demo.flights.notify.m3k2j9x1.0123456789abcdef0123"
+
+
+def letter(run_id: str = RUN) -> dict[str, Any]:
+    return {
+        "run_id": run_id,
+        "attempt": 1,
+        "schedule": "demo.flights.notify",
+        "workflow": "demo.flights.notify",
+        "target": "http",
+        "reason": "the callback answered with HTTP 404: no such hook",
+        "tries": 1,
+        "nominal_at": past(minutes=6),
+        "first_try_at": past(minutes=6),
+        "failed_at": past(minutes=5),
+        "size": 2,
+    }
+
+
+def test_recorded_letters_have_the_fields_of_the_service() -> None:
+    real = dead_letters.view(DeadLetter("r", 1, "s", "w", "sqs", "why", 1, 0))
+    assert set(letter()) == set(real)
+
+
+def test_e6_dead_letters_are_listed_with_their_reasons(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", LETTERS, {"items": [letter()], "next_cursor": None})
+    done = sluice("dead-letters", "list", "-n", "demo", "-s", "flights.notify")
+    assert done.exit_code == 0
+    header, row = done.stdout.splitlines()[:2]
+    assert header.split()[:5] == ["EVENT", "TARGET", "TRIES", "GIVEN", "UP"]
+    assert "HTTP 404" in done.stdout
+    assert row.split()[:3] == [RUN, "http", "1"]
+    assert [request.query for request in api.requests] == [{"schedule": "flights.notify", "limit": "50"}]
+    told = json.loads(sluice("dead-letters", "list", "-n", "demo", "--json").stdout)
+    assert told["items"][0]["reason"] == letter()["reason"]
+
+
+def test_e6_none_at_all_is_said_so(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", LETTERS, {"items": [], "next_cursor": None})
+    assert "no dead letters" in sluice("dead-letters", "list", "-n", "demo").stderr
+
+
+def test_e6_a_list_that_was_cut_says_how_to_see_the_rest(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", LETTERS, {"items": [letter()], "next_cursor": "more"})
+    assert "--limit 0 shows all" in sluice("dead-letters", "list", "-n", "demo", "--limit", "1").stderr
+
+
+def test_e6_one_is_redriven_by_its_id(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"{LETTERS}/{RUN}/redrive", Played(503), {"run_id": RUN, "attempt": 2})
+    done = sluice("dead-letters", "redrive", RUN)
+    assert (done.exit_code, done.stdout) == (0, f"{RUN} is delivered again: attempt 2\n")
+    assert len(api.requests) == 2, "asking again is asking once"
+
+
+def test_e6_all_of_a_schedule_are_redriven_and_what_is_refused_is_told(api: PlayedApi, sluice: Sluice) -> None:
+    answer = {"redriven": ["a", "b"], "refused": [{"run_id": "c", "why": "it was deleted"}], "more": True}
+    api.play("POST", f"{LETTERS}/redrive", answer)
+    done = sluice("dead-letters", "redrive", "-n", "demo", "-s", "flights.notify")
+    assert done.exit_code == 1
+    assert done.stdout.splitlines() == [
+        "2 delivered again",
+        "c: it was deleted",
+        "some are left: run the same command again",
+    ]
+    assert api.requests[0].body == {"schedule": "flights.notify"}
+
+
+def test_e6_one_is_dropped_by_its_id(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("DELETE", f"{LETTERS}/{RUN}", Played(204))
+    assert sluice("dead-letters", "drop", RUN).stdout == f"{RUN} is dropped\n"
+    assert json.loads(sluice("dead-letters", "drop", RUN, "--json").stdout) == {"run_id": RUN, "dropped": True}
+
+
+@pytest.mark.parametrize(
+    ("args", "said"),
+    [
+        (("redrive",), "expected either the ID of an event or a schedule"),
+        (("redrive", RUN, "-s", "flights.notify"), "expected either the ID of an event or a schedule"),
+        (("redrive", "-s", "flights.notify"), "expected a namespace, got none"),
+        (("list",), "expected a namespace, got none"),
+        (("drop", "nonsense"), "expected an id such as demo.flights.notify"),
+    ],
+)
+def test_e6_a_command_that_is_incomplete_says_what_is_missing(
+    api: PlayedApi, sluice: Sluice, args: tuple[str, ...], said: str
+) -> None:
+    done = sluice("dead-letters", *args)
+    assert (done.exit_code, said in done.stderr) == (2, True)
+    assert api.requests == []

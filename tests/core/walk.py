@@ -1,0 +1,170 @@
+"""A second, slow implementation of cron expressions and of the rules for daylight saving, written from the rules
+alone: a walk through time, minute by minute, with nothing but datetime and zoneinfo. And random expressions with what
+they mean.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from hypothesis import strategies as st
+
+from chalicelib.core.calendar import MINUTE, SECOND, Daylight, Instant
+
+# Each: a zone and an instant at which its clocks change.
+CHANGES = [
+    ("America/New_York", "2013-03-10T07:00:00Z"),
+    ("America/New_York", "2013-11-03T06:00:00Z"),
+    ("America/New_York", "2026-03-08T07:00:00Z"),
+    ("America/New_York", "2026-11-01T06:00:00Z"),
+    ("Europe/London", "2026-03-29T01:00:00Z"),
+    ("Europe/London", "2026-10-25T01:00:00Z"),
+    ("Australia/Lord_Howe", "2026-04-04T15:00:00Z"),  # half an hour
+    ("Australia/Lord_Howe", "2026-10-03T15:30:00Z"),
+    ("Africa/Casablanca", "2026-02-15T02:00:00Z"),  # standard time for Ramadan
+    ("Africa/Casablanca", "2026-03-22T02:00:00Z"),
+    ("America/Sao_Paulo", "2018-11-04T03:00:00Z"),  # the gap swallows midnight
+    ("Pacific/Apia", "2011-12-30T10:00:00Z"),  # the gap swallows a day: the standard offset changed
+    ("America/Caracas", "2007-12-09T07:00:00Z"),  # the standard offset changed by half an hour, and back
+    ("America/Caracas", "2016-05-01T07:00:00Z"),
+    ("Asia/Pyongyang", "2015-08-14T15:00:00Z"),
+    ("Asia/Pyongyang", "2018-05-04T15:00:00Z"),
+]
+STEADY = ("Asia/Kathmandu", "2026-03-29T01:00:00Z")  # no change, but minutes of its own
+RULES = [Daylight(gap, overlap) for gap in ("after", "skip") for overlap in ("first", "second", "both")]
+
+WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """What the fields of an expression name. An empty set stands for a star, which restricts nothing."""
+
+    seconds: frozenset[int] = frozenset({0})
+    minutes: frozenset[int] = frozenset()
+    hours: frozenset[int] = frozenset()
+    days: frozenset[int] = frozenset()
+    months: frozenset[int] = frozenset()
+    weekdays: frozenset[int] = frozenset()
+    last_day: bool = False
+    nth: frozenset[tuple[int, int]] = frozenset()  # (Monday is 1 and Sunday 0, which of the month; -1 the last)
+
+    def on(self, day: date) -> bool:
+        if self.months and day.month not in self.months:
+            return False
+        weekday, week = day.isoweekday() % 7, timedelta(days=7)
+        in_month = day.day in self.days or (self.last_day and (day + timedelta(days=1)).day == 1)
+        earlier = sum((day - week * count).month == day.month for count in range(1, 5))
+        latest = (day + week).month != day.month
+        in_week = (
+            weekday in self.weekdays or (weekday, earlier + 1) in self.nth or (latest and (weekday, -1) in self.nth)
+        )
+        by_month, by_week = bool(self.days or self.last_day), bool(self.weekdays or self.nth)
+        if by_month and by_week:  # as in every cron: one of the two is enough
+            return in_month or in_week
+        return in_month if by_month else in_week if by_week else True
+
+    def at(self, wall: datetime) -> bool:
+        """Whether it names the minute of this wall time."""
+        minute = not self.minutes or wall.minute in self.minutes
+        return minute and (not self.hours or wall.hour in self.hours) and self.on(wall.date())
+
+
+def wall_of(instant: Instant, zone: str) -> datetime:
+    return datetime.fromtimestamp(instant // 1000, UTC).astimezone(ZoneInfo(zone)).replace(tzinfo=None, fold=0)
+
+
+def readings(wall: datetime, zone: str) -> list[Instant]:
+    """The instants, one or two or none, at which a clock of the zone shows this wall time."""
+    both = (round(wall.replace(tzinfo=ZoneInfo(zone), fold=fold).timestamp() * 1000) for fold in (0, 1))
+    return sorted({instant for instant in both if wall_of(instant, zone) == wall})
+
+
+def slow_next_fire(
+    meaning: Meaning, zone: str, after: Instant, until: Instant, rule: Daylight | None = None
+) -> Instant | None:
+    """Look at the clock of the zone every minute until ``until``. What it shows fires, if its reading is one that the
+    rule lets fire. If it has jumped ahead since the last look, what it has left out fires now, if the rule says so."""
+    rule = rule or Daylight()
+    minute, instant = timedelta(minutes=1), after // MINUTE * MINUTE - MINUTE
+    shown = wall_of(instant, zone)
+    while instant < until:
+        instant += MINUTE
+        wall = wall_of(instant, zone)
+        left_out, shown = shown + minute, wall
+        while left_out < wall:
+            if meaning.at(left_out) and rule.gap == "after" and instant > after:
+                return instant
+            left_out += minute
+        if not meaning.at(wall):
+            continue
+        passes = readings(wall, zone)
+        chosen = {"first": passes[:1], "second": passes[-1:], "both": passes}[rule.overlap]
+        fires = [instant + second * SECOND for second in sorted(meaning.seconds or range(60))]
+        if instant in chosen and fires[-1] > after:
+            return next(fire for fire in fires if fire > after)
+    return None
+
+
+@st.composite
+def _field(draw: st.DrawFn, low: int, high: int, names: list[str] | None = None) -> tuple[str, frozenset[int]]:
+    """A field of a cron expression and the numbers that it stands for."""
+    size = high - low + 1
+
+    def name(number: int) -> str:
+        if names and draw(st.booleans()):
+            return draw(st.sampled_from([names[number - low], names[number - low].upper()]))
+        return str(number)
+
+    items, numbers = [], set[int]()
+    for form in draw(st.lists(st.sampled_from(["one", "range", "wrapped", "step", "open"]), min_size=1, max_size=3)):
+        first, last = sorted((draw(st.integers(low, high)), draw(st.integers(low, high))))
+        step = draw(st.integers(2, min(size - 1, 9)))
+        if form == "range":
+            items.append(f"{name(first)}-{name(last)}")
+            numbers |= set(range(first, last + 1))
+        elif form == "wrapped" and first < last:
+            items.append(f"{name(last)}-{name(first)}")
+            numbers |= set(range(last, high + 1)) | set(range(low, first + 1))
+        elif form == "step":
+            items.append(f"{name(first)}-{name(last)}/{step}")
+            numbers |= set(range(first, last + 1, step))
+        elif form == "open":
+            items.append(f"{name(first)}/{step}")
+            numbers |= set(range(first, high + 1, step))
+        else:
+            items.append(name(first))
+            numbers.add(first)
+    return ",".join(items), frozenset(numbers)
+
+
+@st.composite
+def times_of_day(draw: st.DrawFn, seconds: bool = False) -> tuple[str, Meaning]:
+    """Expressions that name times of every day."""
+    star = st.just(("*", frozenset[int]()))
+    second = draw(_field(0, 59)) if seconds else ("", frozenset({0}))
+    minute, hour = draw(star | _field(0, 59)), draw(star | _field(0, 23))
+    return f"{second[0]} {minute[0]} {hour[0]} * * *".strip(), Meaning(second[1], minute[1], hour[1])
+
+
+@st.composite
+def expressions(draw: st.DrawFn) -> tuple[str, Meaning]:
+    """Expressions of every kind, with few times a day, so that a walk soon ends."""
+    star = st.just(("*", frozenset[int]()))
+    text, times = draw(times_of_day(seconds=draw(st.booleans())))
+    *clock, _, _, _ = text.split()
+    day, month = draw(star | _field(1, 31)), draw(star | _field(1, 12, MONTHS))
+    weekday = draw(star | _field(0, 6, WEEKDAYS))
+    last = draw(st.booleans()) and day[0] != "*"
+    nth = draw(st.sets(st.tuples(st.integers(0, 6), st.sampled_from([1, 2, 3, 4, -1])), max_size=2))
+    nth = nth if weekday[0] != "*" else set()
+    special = [WEEKDAYS[kind] + ("L" if number < 0 else f"#{number}") for kind, number in sorted(nth)]
+    days = ",".join([day[0], *(["L"] if last else [])])
+    spelled = " ".join([*clock, days, month[0], ",".join([weekday[0], *special])])
+    meaning = Meaning(
+        times.seconds, times.minutes, times.hours, day[1], month[1], weekday[1], last_day=last, nth=frozenset(nth)
+    )
+    return spelled, meaning

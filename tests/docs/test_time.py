@@ -1,0 +1,80 @@
+"""The page of time: every line of its tables is computed, and must say what comes of it (T1, T2, T3)."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import pytest
+
+from chalicelib.core import calendar
+from chalicelib.core.calendar import Daylight, Instant, iso, parse_instant
+from chalicelib.core.errors import SluiceError
+
+PAGE = Path(__file__).parents[2] / "docs" / "time.md"
+ZONE = "Europe/Paris"
+SUNDAY = parse_instant("2026-03-01T12:00:00Z")
+NOON = parse_instant("2026-03-02T12:00:00Z")
+
+
+def rows(heading: str) -> list[list[str]]:
+    """The cells of the table whose head begins with this cell, without the marks of code."""
+    table = re.search(rf"^\| {re.escape(heading)} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", PAGE.read_text(), flags=re.M)
+    assert table is not None, f"the page has no table {heading}"
+    return [[cell.strip().strip("`") for cell in line.strip("|").split(" | ")] for line in table[1].splitlines()]
+
+
+def written(cell: str) -> Any:
+    return json.loads(cell) if cell.startswith("{") else cell
+
+
+def fires(expression: str, zone: str, after: Instant, count: int, rule: Daylight = calendar.DEFAULT) -> str:
+    found: list[str] = []
+    anchor = after
+    while len(found) < count and (fire := calendar.next_fire(expression, zone, anchor, after, rule)) is not None:
+        after = fire
+        found.append(iso(fire)[5:19].replace("T", " ").removesuffix(":00"))
+    return ", ".join(found)
+
+
+@pytest.mark.parametrize("row", rows("written | stored"), ids=lambda row: row[0])
+def test_t1_the_page_says_how_an_expression_is_stored_and_told(row: list[str]) -> None:
+    stored = calendar.normalise(written(row[0]))
+    told = [stored, str(calendar.fires_per_day(stored)), calendar.describe(stored, ZONE)]
+    assert told == row[1:]
+
+
+@pytest.mark.parametrize("row", rows("expression | first fires after Sunday, 2026-03-01 12:00"), ids=lambda row: row[0])
+def test_t1_the_page_says_when_an_expression_fires(row: list[str]) -> None:
+    assert fires(row[0], "UTC", SUNDAY, row[1].count(",") + 1) == row[1]
+
+
+@pytest.mark.parametrize("row", rows("written | because"), ids=lambda row: row[0])
+def test_t1_the_page_says_why_an_expression_is_refused(row: list[str]) -> None:
+    with pytest.raises(SluiceError) as refused:
+        calendar.normalise(row[0])
+    assert refused.value.hint == row[1]
+
+
+@pytest.mark.parametrize("row", rows("expression | rule | after"), ids=lambda row: f"{row[0]} {row[1]} {row[2]}")
+def test_t2_the_page_says_when_an_expression_fires_as_clocks_change(row: list[str]) -> None:
+    gap, overlap = row[1].split(", ")
+    after = parse_instant(f"{row[2].replace(' ', 'T')}:00Z")
+    rule = Daylight(gap, overlap)  # type: ignore[arg-type]
+    assert fires(row[0], "America/New_York", after, row[3].count(",") + 1, rule) == row[3]
+
+
+@pytest.mark.parametrize("row", rows("written at 2026-03-02T12:00:00Z"), ids=lambda row: row[0])
+def test_t3_the_page_says_which_instant_is_meant(row: list[str]) -> None:
+    assert iso(calendar.parse_when(row[0], NOON, "due_time")) == row[1]
+
+
+def test_t2_the_page_names_the_choices_of_the_rule_the_default_first() -> None:
+    table = (
+        PAGE.read_text().split("say what its fire does; the default is the first of each.")[1].split("In New York")[0]
+    )
+    kinds = get_type_hints(Daylight)
+    assert re.findall(r"\| `(\w+)` \|", table) == [*get_args(kinds["gap"]), *get_args(kinds["overlap"])]
+    assert (Daylight().gap, Daylight().overlap) == (get_args(kinds["gap"])[0], get_args(kinds["overlap"])[0])

@@ -1,0 +1,81 @@
+"""Roads of deliveries, for `test_crash_points.py`: tried again, given up, redriven, dropped."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalicelib.core.launch import Never, NoAnswer
+from chalicelib.flow import dead_letters
+from tests.faults.dying import Scenario, passes, people, tick
+from tests.support.crash import lost, redelivered
+from tests.support.world import World
+
+# One fire within the time that the test lets pass: 2 March 2026, 12:01 is the only one of that day.
+ONCE = {"type": "time", "expression": "1 12 2 3 *"}
+TOLD: dict[str, Any] = {"workflow": "notify", "enabled": True, "trigger": ONCE}
+COUNTED = {**TOLD, "constraints": [{"type": "rate", "max": 5, "per": "hour"}]}
+
+
+def _fires(world: World) -> None:
+    world.clock.pass_by("20s")
+    tick(world)
+    for _ in range(5):
+        world.clock.pass_by("20s")
+        world.settle(lost)
+
+
+def _tried_again(world: World) -> None:
+    world.targets.queue.down = NoAnswer("the queue is down")
+    _fires(world)
+    passes(world, "1m", "1m")
+    people(world, lambda: _redrive(world))
+
+
+def _given_up_and_redriven(world: World) -> None:
+    world.targets.queue.down = Never("no such queue")
+    _fires(world)
+    passes(world, "1m", "1m")
+    people(world, lambda: _redrive(world))
+
+
+def _redriven_in_vain_and_replaced(world: World) -> None:
+    """The redrive waits for a window that never opens in time, and the schedule is replaced under it."""
+    world.targets.queue.down = Never("no such queue")
+    _fires(world)
+    passes(world, "1m", "1m")
+    shut = {"type": "time_window", "start": "03:00", "end": "04:00"}
+    redelivered(lambda: world.put("message", {**TOLD, "constraints": [shut]}))
+    people(world, lambda: _redrive(world))
+    redelivered(lambda: world.put("message", {**TOLD, "properties": {"new": True}}))
+    world.settle(lost)
+
+
+def _redrive(world: World) -> None:
+    """Whatever lies among the dead letters is delivered again, for the queue is there now."""
+    world.targets.queue.down = None
+    for letter in dead_letters.listed(world.ports, "demo", None, 100, None).items:
+        dead_letters.redrive(world.ports, "demo", letter.run_id)
+
+
+def _none_is_left(world: World) -> bool:
+    return dead_letters.listed(world.ports, "demo", None, 100, None).items == ()
+
+
+# A death between the message and the record of it sends again under the same id; between a refusal and its record the
+# queue may be there by the next try: then nothing was ever given up.
+_ENDS = [({"message": states}, 0) for states in (["FAILED", "SUCCEEDED"], ["SUCCEEDED"])]
+
+DELIVERED = {
+    "a fire that could not be delivered in its tries, and is redriven": Scenario(
+        {"message": TOLD}, _tried_again, _ENDS, messages=1, later=_redrive, holds=_none_is_left
+    ),
+    "a fire that could never be delivered, and is redriven": Scenario(
+        {"message": TOLD}, _given_up_and_redriven, _ENDS, messages=1, later=_redrive, holds=_none_is_left
+    ),
+    "a counted run that could never be delivered, and is redriven": Scenario(
+        {"message": COUNTED}, _given_up_and_redriven, _ENDS, messages=1, later=_redrive, holds=_none_is_left
+    ),
+    "a redrive that is dropped with its schedule's generation, and asked for again": Scenario(
+        {"message": TOLD}, _redriven_in_vain_and_replaced, _ENDS, messages=1, later=_redrive, holds=_none_is_left
+    ),
+}

@@ -1,0 +1,237 @@
+"""Orders of events in which a careless emitter loses a fire or doubles one (2, 17, 24, 25; T4, T5)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.core import emit as rules
+from chalicelib.core.calendar import DAY, HOUR, SECOND
+from chalicelib.core.model import Schedule
+from chalicelib.core.writes import Put, Refused, Replace
+from chalicelib.flow import emit, sweep
+from tests.acceptance.words import all_of, dues, is_gone, kinds, on, partition, time, to_queue, why_schedule
+from tests.support.clock import NOON
+from tests.support.crash import lost, wrap
+from tests.support.world import World, day, flights, full
+
+
+def nominals(world: World, name: str = "tick") -> list[float]:
+    return sorted(((run.nominal_at or 0) - NOON) / SECOND for run in world.runs(name))
+
+
+def prepared(world: World, name: str = "tick") -> rules.Emission:
+    """What an emitter has worked out that read the timer at this moment, and then stalled."""
+    timer, version = world.ports.catalog.timer(full(name)), world.ports.catalog.version(full(name), 1)
+    assert timer is not None
+    assert version is not None
+    now = world.clock.now()
+    return rules.emit(timer, Schedule.model_validate(version.definition), now, now + 75 * SECOND)
+
+
+@pytest.mark.parametrize("fields", [{}, {"jitter": "2s"}, {"repeats": 6}])
+def test_interleaving_02_fires_prepared_ahead_are_runs_each_at_its_second(world: World, fields: dict[str, Any]) -> None:
+    world.deploy(flights({"tick": to_queue(time("@every 10s", **fields))}))
+    world.pass_by("60s")
+    runs = world.runs("tick")
+    assert nominals(world) == [10, 20, 30, 40, 50, 60][: len(runs)]
+    assert len(runs) >= 5
+    assert [run.start_requested_at for run in runs] == [run.due_at for run in runs]
+
+
+def test_interleaving_02_a_prepared_event_of_a_spread_fire_has_not_come_before_its_second(world: World) -> None:
+    world.deploy(flights({"batch": to_queue(time("@every 30s", repeats=1), spread={"count": 3, "over": "30s"})}))
+    world.clock.pass_by("29s")
+    world.settle()
+    sweep.sweep_all(world.ports)
+    world.settle()
+    assert world.runs("batch") == []
+    world.pass_by("31s")
+    assert dues(world, "batch") == [30, 40, 50]
+
+
+def test_interleaving_17_created_at_five_due_at_fifteen_with_a_ttl_of_ten_it_fires(world: World) -> None:
+    world.deploy(flights({}))
+    world.tick()
+    world.clock.pass_by("5s")
+    world.put("tick", to_queue({"type": "time", "due_time": "10s"}, ttl="10s"))
+    world.pass_by("30s")
+    assert dues(world) == [15]
+    assert is_gone(world)
+
+
+def test_interleaving_17_also_when_the_tick_and_every_hint_come_late(world: World) -> None:
+    world.deploy(flights({}))
+    world.clock.pass_by("5s")
+    world.hints.lose = True
+    world.put("tick", to_queue({"type": "time", "due_time": "10s"}, ttl="10s"))
+    world.hints.lose = False
+    world.pass_by("3m")
+    assert nominals(world) == [15]
+    assert is_gone(world)
+
+
+def test_interleaving_24_four_prepared_fires_of_a_schedule_that_is_used_up_all_run(world: World) -> None:
+    for name, fields in {"iso": {}, "gone": {"when_done": "delete"}, "short": {"ttl": "12s"}}.items():
+        world.deploy(flights({name: to_queue(time("R4/PT3S"), **fields)}, ), app=name)  # fmt: skip
+        assert why_schedule(world, f"demo.{name}.{name}")["state"] == "completed", "used up with all four prepared"
+    world.pass_by("3m")
+    assert nominals(world, "demo.iso.iso") == [3, 6, 9, 12]
+    assert nominals(world, "demo.gone.gone") == [3, 6, 9, 12]
+    assert nominals(world, "demo.short.short") == [3, 6, 9, 12]
+    assert is_gone(world, "demo.gone.gone")
+    assert is_gone(world, "demo.short.short")
+
+
+def test_interleaving_24_the_very_jobs_that_a_hold_kept_run_when_it_is_resumed(world: World) -> None:
+    world.deploy(flights({"tick": to_queue(time("@every 50s", repeats=2), when_done="delete", coalesce=False)}))
+    world.pause("tick")
+    world.pass_by("2m")
+    waiting = sorted(job.job_id for job in world.jobs("tick"))
+    assert len(waiting) == 2
+    world.resume("tick")
+    world.pass_by("2m")
+    assert sorted(run.run_id for run in world.runs("tick")) == waiting
+    assert is_gone(world)
+
+
+@pytest.mark.parametrize("fields", [{}, {"spread": {"count": 3, "over": "30s"}}])
+def test_interleaving_25_a_stalled_emitter_writes_again_what_was_consumed(world: World, fields: dict[str, Any]) -> None:
+    """It read the timer, another one emitted, the fires ran and are gone; then it goes on where it stopped."""
+    world.deploy(flights({"tick": to_queue(time("@every 1m"), **fields)}))
+    world.pass_by("110s")
+    stalled = prepared(world)
+    assert stalled.fires
+    world.tick()
+    world.pass_by("2m")
+    runs, sent = len(world.runs("tick")), len(world.targets.queue.messages)
+
+    world.ports.ledger.put_all([Put(fire) for fire in stalled.fires])
+    assert world.ports.ledger.commit([Replace(stalled.timer)]) is not None, "the timer has moved on"
+    sweep.sweep_all(world.ports)
+    world.settle()
+    world.clock.pass_by("5s")
+    sweep.sweep_all(world.ports)
+    world.settle()
+
+    assert (len(world.runs("tick")), len(world.targets.queue.messages)) == (runs, sent)
+    left = {job.place for job in world.jobs("tick")}
+    assert not left & {fire.place for fire in stalled.fires}, "the ghosts are gone, and nothing hints them for ever"
+
+
+def test_interleaving_25_a_ghost_of_a_schedule_that_is_gone_leads_nowhere(world: World) -> None:
+    world.deploy(flights({"tick": to_queue(time("@every 1m", repeats=1), when_done="delete")}))
+    ghosts = world.jobs("tick")
+    world.pass_by("3m")
+    assert is_gone(world)
+    world.ports.ledger.put_all([Put(fire) for fire in ghosts])
+    world.pass_by("3m")
+    assert len(world.targets.queue.messages) == 1
+    assert world.jobs("tick") == []
+
+
+def test_t4_two_emitters_at_once_prepare_each_fire_once_and_skip_each_once(world: World) -> None:
+    """The second one reads and writes everything between the first one's fires and its move of the timer."""
+    world.deploy(flights({"tick": to_queue(time("0 * * * *"), catch_up={"mode": "all", "within": "3h"})}))
+    world.clock.wait_until(NOON + 10 * HOUR + 90 * SECOND)
+    inner, entered = world.ports.ledger, [False]
+
+    class Interrupted:
+        def commit(self, writes: Any) -> Refused | None:
+            if not entered[0] and any(isinstance(write, Replace) for write in writes):
+                entered[0] = True
+                emit.emit_due(world.with_ports(ledger=inner))
+            return inner.commit(writes)  # type: ignore[no-any-return]
+
+        def put_all(self, writes: Any) -> None:
+            inner.put_all(writes)
+
+    emit.emit_due(world.with_ports(ledger=Interrupted()))
+    world.settle()
+    assert nominals(world) == [8 * 3600, 9 * 3600, 10 * 3600]
+    assert [record.count for record in world.records("tick")] == [7]
+
+
+def test_t4_a_clock_that_goes_backwards_loses_and_doubles_nothing(world: World) -> None:
+    world.deploy(flights({"tick": to_queue(time("@every 10s"))}))
+    world.pass_by("2m")
+    world.clock._now -= 90 * SECOND
+    world.tick()
+    world.pass_by("5m")
+    end = (world.clock.now() - NOON) / SECOND
+    assert nominals(world) == [10 * number for number in range(1, int(end // 10) + 1)]
+    assert world.records("tick") == []
+
+
+@pytest.mark.parametrize("catch_up", ["all", "latest", "none"])
+def test_t5_an_emitter_that_dies_after_any_write_of_a_catch_up_loses_doubles_and_miscounts_nothing(
+    make_world: Any, catch_up: str
+) -> None:
+    """Also one that runs into its Lambda's timeout: the next tick goes on where it stopped."""
+    expected = {"all": (23, 7), "latest": (1, 29), "none": (1, 29)}[catch_up]
+    number, died = 0, True
+    while died:
+        number += 1
+        world = make_world(wake_shards=1, history_shards=1)
+        world.deploy(flights({"tick": to_queue(time("0 * * * *"), catch_up={"mode": catch_up, "within": "23h"})}))
+        world.clock.wait_until(NOON + 30 * HOUR + SECOND)
+        points = wrap(world)
+        points.armed, points.die_after = True, number
+        died = lost(lambda world=world: emit.emit_due(world.ports))
+        points.armed = False
+        world.clock.pass_by("20s")
+        world.tick()
+        world.clock.pass_by("40s")
+        world.tick()
+        told = (len(world.runs("tick")), sum(record.count for record in world.records("tick")))
+        assert told == expected, f"death after effect {number}"
+    assert number > 3
+
+
+def test_t5_catching_up_goes_on_portion_by_portion_until_it_is_done(world: World) -> None:
+    world.deploy(flights({"tick": to_queue(time("@every 5s"), catch_up={"mode": "all", "within": "2h"})}))
+    world.clock.wait_until(NOON + HOUR)
+    emit.emit_due(world.ports)
+    timer = world.ports.catalog.timer(full("tick"))
+    assert timer is not None
+    assert (timer.wake_at or 0) > world.clock.now()
+    overdue = [ref for due, ref in world.hints.sent if ref.kind == "job" and due <= world.clock.now()]
+    assert len(set(overdue)) == len(overdue) == 720
+
+
+def test_t5_in_a_tree_each_time_leaf_catches_up_and_the_data_waits(world: World) -> None:
+    both = all_of(time("0 * * * *"), partition())
+    world.deploy(flights({"both": on(both, catch_up="latest")}))
+    world.clock.wait_until(NOON + 5 * HOUR)
+    world.tick()
+    world.upload(day(1))
+    world.settle()
+    assert len(world.runs("both")) == 1
+    assert kinds(world, "both") == ["SKIPPED"]
+
+
+def test_t5_a_schedule_whose_ttl_ended_in_an_outage_fires_what_it_missed_and_is_gone(world: World) -> None:
+    world.deploy(flights({"tick": to_queue(time("@every 10m"), ttl="35m")}))
+    world.clock.wait_until(NOON + 6 * HOUR)
+    world.tick()
+    world.pass_by("2m")
+    assert nominals(world) == [600, 1200, 1800]
+    assert is_gone(world)
+
+
+def test_l10_two_who_remove_a_schedule_at_once_remove_it_once(world: World) -> None:
+    """And one that was put again meanwhile is not removed."""
+    from chalicelib.flow import ending
+
+    world.deploy(flights({"tick": to_queue(time("@every 10s", repeats=1), when_done="delete")}))
+    world.pass_by("10s")
+    stale = world.ports.catalog.timer(full("tick"))
+    world.put("tick", to_queue(time("@every 1m")))
+    world.clock.pass_by("5s")
+    assert ending.end(world.ports, full("tick")) is None
+    assert stale is not None
+    assert world.ports.ledger.commit([Replace(replace(stale, rev=stale.rev + 1))]) is not None
+    world.clock.wait_until(world.clock.now() + DAY // 24)
+    assert not is_gone(world)

@@ -1,0 +1,63 @@
+"""What the local cloud remembers of ministack's text functions is what they would answer again."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import json
+from types import SimpleNamespace
+
+import pytest
+from ministack.core import iam_actions
+from ministack.services import dynamodb
+
+from infra.local.aws import TEXT_FUNCTIONS, _remember
+
+EXPRESSION = "rev = :rev AND (attribute_not_exists(closed) OR closed = :closed)"
+ARGUMENTS = {
+    "_tokenize": (EXPRESSION,),
+    "_condition_syntax_error": ("rev = = :rev", "ConditionExpression"),
+    "_ddb_canonicalize_number": ("0100.50",),
+    "_number_size_bytes": ("-1795000000000",),
+}
+
+
+@pytest.mark.parametrize("name", TEXT_FUNCTIONS)
+def test_a_remembered_answer_is_the_one_that_would_be_given_again(name: str) -> None:
+    remembered, plain = _remembered(), getattr(dynamodb, name)
+    first = getattr(remembered, name)(*ARGUMENTS[name])
+
+    assert first == plain(*ARGUMENTS[name])
+    assert getattr(remembered, name)(*ARGUMENTS[name]) is first
+
+
+def test_reading_an_expression_changes_nothing_of_what_is_remembered() -> None:
+    tokens = dynamodb._tokenize(EXPRESSION)
+    before = copy.deepcopy(tokens)
+    item, values = {"rev": {"N": "1"}}, {":rev": {"N": "1"}, ":closed": {"BOOL": False}}
+
+    assert dynamodb._ExprEval(tokens, item, values, {}).evaluate()
+    assert dynamodb._check_reserved_keyword_usage(tokens) is None
+    assert dynamodb._check_redundant_parens(tokens) is None
+    assert tokens == before
+
+
+def test_the_tables_of_a_request_are_found_once_and_told_twice() -> None:
+    actions = SimpleNamespace(dynamodb_resource_arns=iam_actions.dynamodb_resource_arns)
+    _remember(_functions(), actions)
+    body = json.dumps({"RequestItems": {"jobs": []}}).encode()
+
+    told = actions.dynamodb_resource_arns(body, "us-east-1", "000000000000")
+    assert told == iam_actions.dynamodb_resource_arns(body, "us-east-1", "000000000000")
+    assert actions.dynamodb_resource_arns(body, "us-east-1", "000000000000") is told
+    assert isinstance(actions.dynamodb_resource_arns, functools._lru_cache_wrapper)
+
+
+def _functions() -> SimpleNamespace:
+    return SimpleNamespace(**{name: getattr(dynamodb, name) for name in TEXT_FUNCTIONS})
+
+
+def _remembered() -> SimpleNamespace:
+    functions = _functions()
+    _remember(functions, SimpleNamespace(dynamodb_resource_arns=iam_actions.dynamodb_resource_arns))
+    return functions
