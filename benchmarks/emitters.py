@@ -8,6 +8,7 @@ that nothing is lost or comes twice. The messages at the target are counted. The
 
 from __future__ import annotations
 
+import json
 import os
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -31,6 +32,12 @@ REGISTRATIONS = int(os.environ.get("SLUICE_BENCH_REGISTRATIONS", "60"))
 FIRES = int(os.environ.get("SLUICE_BENCH_FIRES", "500"))
 AHEAD_S = 45
 PATIENCE_S = 75.0
+# What the rule of the minute sends. https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-run-lambda-schedule.html
+MINUTE_EVENT = {
+    "version": "0", "id": "53dc4d37-cffa-4f76-80c9-8b7d4a4d2eaa", "detail-type": "Scheduled Event",
+    "source": "aws.events", "account": "000000000000", "time": "2026-03-02T12:00:00Z", "region": "us-east-1",
+    "resources": [], "detail": {},
+}  # fmt: skip
 
 
 def measure(progress: Progress) -> Results:
@@ -85,8 +92,8 @@ def fire(cloud: Running, queue: TargetQueue, emitters: int) -> tuple[float, dict
 def _tick(cloud: Running) -> None:
     endpoints = cloud.endpoints
     patient = Config(read_timeout=70, retries={"total_max_attempts": 1})
-    answer = endpoints.session().client("lambda", config=patient).invoke(FunctionName=endpoints.outputs["TickFunction"],
-                                                                         Payload=b"{}")  # fmt: skip
+    lambdas = endpoints.session().client("lambda", config=patient)
+    answer = lambdas.invoke(FunctionName=endpoints.outputs["TickFunction"], Payload=json.dumps(MINUTE_EVENT))
     if answer.get("FunctionError"):
         raise RuntimeError(f"expected a tick, got {answer['Payload'].read()[:500]!r}")
 

@@ -6,6 +6,8 @@ import os
 from typing import Any
 from unittest.mock import patch
 
+import boto3
+
 from benchmarks.cloud import Running
 from chalicelib import wiring
 from chalicelib.ports import Ports
@@ -17,6 +19,8 @@ NAMESPACE, APP = "bench", "load"
 def ports_of(cloud: Running) -> Ports:
     """The ports as a Lambda has them. A new set at each call, so that each thread or process has clients of its own."""
     with patch.dict(os.environ, environment(cloud)):
+        # The session that boto3 keeps has the credentials of the cloud of an earlier measurement.
+        boto3.setup_default_session()
         return wiring.ports.__wrapped__()
 
 

@@ -19,9 +19,9 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks.cost.meter import Schema, table_of
+from benchmarks.cost.meter import Schema
 from benchmarks.cost.paths import SQS
-from benchmarks.cost.plant import BEGIN, Plant
+from benchmarks.cost.plant import BEGIN, Plant, fresh_tables
 from benchmarks.cost.usage import Usage
 from benchmarks.loader import rows_of
 from benchmarks.measurement import Progress, Results
@@ -30,8 +30,6 @@ from chalicelib.aws.keys import key_of
 from chalicelib.core import ids
 from chalicelib.core.calendar import MINUTE
 from chalicelib.log import logger
-from tests.faults.memory_tables import MemoryTables
-from tests.support import tables as template_tables
 
 SIZES = (1_000, 10_000, 100_000)
 MILLION = 1_000_000
@@ -111,11 +109,7 @@ MEASURES = ("calls", "read_units", "write_units", "cpu_ms")
 
 def of_size(size: int, ticks: int = TICKS, due: int = DUE) -> dict[str, Any]:
     """Medians of some ticks, after two that warm the caches."""
-    client, names, schema = MemoryTables(), {}, {}
-    for logical_id, arguments in template_tables.definitions().items():
-        client.create_table(logical_id, **arguments)
-        title = logical_id.removesuffix("Table").lower()
-        names[f"{title}_table"], schema[logical_id] = logical_id, table_of(title, arguments)
+    client, names, schema = fresh_tables()
     plant = TickPlant(client, names, schema)
     plant.deploy({"workflows": {WORKFLOW: {"target": SQS}}})
     fill(client, names["catalog_table"], "due", due, TIME)

@@ -98,7 +98,13 @@ def client(service: str, **options: Any) -> Any:
     import boto3
     from botocore.config import Config
 
-    defaults: dict[str, Any] = {"connect_timeout": 3, "read_timeout": 20, "retries": {"mode": "standard"}}
+    defaults: dict[str, Any] = {
+        "connect_timeout": 3,
+        "read_timeout": 20,
+        "retries": {"mode": "standard"},
+        # What is sent is made here and tested; a look at each value of a batch of rows is a tenth of a Lambda's time.
+        "parameter_validation": False,
+    }
     return boto3.client(service, config=Config(**defaults | options))
 
 

@@ -8,21 +8,16 @@ from __future__ import annotations
 
 import logging
 from dataclasses import dataclass
-from typing import Any
 
-import boto3
-from moto import mock_aws
 from rich.table import Table as Shown
 
 from benchmarks.cost import report
-from benchmarks.cost.meter import Table, table_of
 from benchmarks.cost.paths import APP, PATHS, Path
-from benchmarks.cost.plant import Plant
+from benchmarks.cost.plant import Plant, fresh_tables
 from benchmarks.cost.usage import Usage
 from benchmarks.measurement import Progress, Results
 from chalicelib.core.calendar import MINUTE
 from chalicelib.log import logger
-from tests.support import tables as template_tables
 
 RUNS = 20
 WARM_UP = 2
@@ -39,13 +34,11 @@ class Measured:
 
 def measure(progress: Progress) -> Results:
     logger.setLevel(logging.ERROR)
-    with mock_aws():
-        client = boto3.client("dynamodb", "us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
-        idle = _idle_tick(_plant(client, "idle"))
-        measured: dict[str, Measured] = {}
-        for number, path in enumerate(PATHS):
-            progress(path.name, number, len(PATHS))
-            measured[path.name] = _measure(path, _plant(client, path.name), idle, measured)
+    idle = _idle_tick(_plant())
+    measured: dict[str, Measured] = {}
+    for number, path in enumerate(PATHS):
+        progress(path.name, number, len(PATHS))
+        measured[path.name] = _measure(path, _plant(), idle, measured)
     costs = [report.entry(path.name, path.about, RUNS * path.each, measured[path.name].per_run) for path in PATHS]
     return {"cost": costs, "cost_idle_tick": report.entry("idle_tick", "a tick with nothing to do", IDLE_TICKS, idle)}
 
@@ -77,11 +70,5 @@ def _idle_tick(plant: Plant) -> Usage:
     return Usage.of(plant.tally) * (1 / plant.ticks)
 
 
-def _plant(client: Any, prefix: str) -> Plant:
-    """On fresh tables, made from the template that is deployed."""
-    names = template_tables.create(client, prefix.replace("_", "-"))
-    schema: dict[str, Table] = {}
-    for logical_id, arguments in template_tables.definitions().items():
-        title = logical_id.removesuffix("Table").lower()
-        schema[names[f"{title}_table"]] = table_of(title, arguments)
-    return Plant(client, names, schema)
+def _plant() -> Plant:
+    return Plant(*fresh_tables())

@@ -29,7 +29,7 @@ APP: dict[str, Any] = {
         "notify": {"target": SQS},
     },
 }
-BATCH = 500  # events of one fire: a batch of hints is as many, and more only repeat it
+BATCH = 100  # events of one fire: as many as are read in one call; more only repeat it
 EVERY_MINUTE = {"type": "time", "expression": "* * * * *"}
 CLEAN = {
     "workflow": "clean_flights",

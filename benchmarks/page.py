@@ -1,0 +1,116 @@
+"""The tables of docs/performance.md out of the results:  python -m benchmarks.page
+
+Each stands between `<!-- name -->` and `<!-- end -->`; what is not measured says so. A test holds the page against
+`results.json`, so neither is changed without the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from benchmarks import results
+from benchmarks.machine import ROOT
+
+PAGE = ROOT / "docs" / "performance.md"
+NOT_YET = "Not measured yet."
+Row = Iterable[object]
+
+
+def page(text: str, found: Mapping[str, Any]) -> str:
+    """The page with its tables as the results have them."""
+
+    def filled(match: re.Match[str]) -> str:
+        name = match[1]
+        table = TABLES[name](found) if name in TABLES else NOT_YET
+        return f"<!-- {name} -->\n{table}\n<!-- end -->"
+
+    return re.sub(r"<!-- (\w+) -->\n.*?\n?<!-- end -->", filled, text, flags=re.DOTALL)
+
+
+def _loads(*names: str) -> Callable[[Mapping[str, Any]], str]:
+    """Lateness and pace; a name that was not measured is left out."""
+
+    def table(found: Mapping[str, Any]) -> str:
+        rows = [_load(name, found[name], found["origins"][name]) for name in names if name in found]
+        heads = ("what", "jobs", "seconds", "a second", "p50 ms", "p99 ms", "max ms", "missed", "doubled", "load")
+        return _markdown(heads, rows)
+
+    return table
+
+
+def _load(name: str, one: Mapping[str, Any], origin: Mapping[str, Any]) -> Row:
+    late = [f"{one['lateness_ms'][share]:,.0f}" for share in ("p50", "p99", "max")]
+    load = f"{origin['load']} to {origin['load_after']}"
+    return (name, f"{one['jobs']:,}", one["seconds"], one["per_second"], *late, one["missed"], one["doubled"], load)
+
+
+def _registration(found: Mapping[str, Any]) -> str:
+    names = ("schedules", "seconds", "per_second", "requests", "unchanged_seconds")
+    heads = ("schedules", "s", "schedules a second", "requests", "again, unchanged, s")
+    return _markdown(heads, [_picked(found["registration"], names)] if "registration" in found else [])
+
+
+def _emitters(found: Mapping[str, Any]) -> str:
+    names = ("emitters", "registrations_per_second", "fires_per_second", "fires", "missed", "doubled")
+    heads = ("emitters", "registrations a second", "fires prepared a second", "fires", "missed", "doubled")
+    return _markdown(heads, [_picked(one, names) for one in found.get("emitters", ())])
+
+
+def _tick(found: Mapping[str, Any]) -> str:
+    names = ("calls", "read_units", "write_units", "cpu_ms")
+    told = found.get("tick", {"sizes": (), "growth": {}})
+    rows: list[Row] = [(f"{one['schedules']:,}", *_picked(one, names)) for one in told["sizes"]]
+    if rows:
+        rows.append(("growth, first to last", *_picked(told["growth"], names)))
+    return _markdown(("schedules", "calls", "read units", "write units", "CPU ms"), rows)
+
+
+def _cost(found: Mapping[str, Any]) -> str:
+    entries = [*found.get("cost", ()), *([found["cost_idle_tick"]] if "cost_idle_tick" in found else [])]
+    names = ("write_units", "write_units_of_indexes", "read_units", "lambda_gb_s", "lambda_waited_s")
+    rows: list[Row] = [(name.replace("_", " "), *(one[name] for one in entries)) for name in names]
+    parts = entries[0]["usd_per_million_by"] if entries else ()
+    rows += [(f"$ {part.replace('_', ' ')}", *(one["usd_per_million_by"][part] for one in entries)) for part in parts]
+    rows.append(("**$ per million**", *(f"**{one['usd_per_million']}**" for one in entries)))
+    heads = ("per launched run", *(one["path"] for one in entries))
+    return _markdown(heads, rows if entries else [])
+
+
+def _cold_start(found: Mapping[str, Any]) -> str:
+    names = ("handler", "handler_ms", "handler_cpu_ms", "boto3_ms", "boto3_cpu_ms", "ratio", "cpu_ratio")
+    heads = ("Lambda", "wall ms", "user CPU ms", "boto3 wall", "boto3 CPU", "ratio", "CPU ratio")
+    return _markdown(heads, [_picked(one, names) for one in found.get("cold_start", ())])
+
+
+def _picked(one: Mapping[str, Any], names: Iterable[str]) -> Row:
+    return [one[name] for name in names]
+
+
+def _markdown(heads: Iterable[object], rows: Iterable[Row]) -> str:
+    lines = [[str(cell) for cell in row] for row in (heads, *rows)]
+    if len(lines) == 1:
+        return NOT_YET
+    lines.insert(1, ["---"] * len(lines[0]))
+    return "\n".join(f"| {' | '.join(line)} |".replace("| --- |", "|---|").replace(" --- |", "---|") for line in lines)
+
+
+TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
+    "burst": _loads("burst", "burst_one_schedule"),
+    "steady": _loads("steady"),
+    "registration": _registration,
+    "emitters": _emitters,
+    "tick": _tick,
+    "cold_start": _cold_start,
+    "cost": _cost,
+}
+
+
+def main() -> None:
+    """Rewrite the page."""
+    PAGE.write_text(page(PAGE.read_text(), results.read()))
+
+
+if __name__ == "__main__":
+    main()
