@@ -14,11 +14,22 @@ from typing import Any
 from chalice.app import Chalice, CloudWatchEvent, Rate, SQSEvent
 
 from chalicelib import handlers
-from chalicelib.web import actions, backfills, dead_letters, definitions, events, history, openapi, schedules
+from chalicelib.web import (
+    actions,
+    backfills,
+    dead_letters,
+    definitions,
+    events,
+    history,
+    messages,
+    openapi,
+    schedules,
+)
 
 app = Chalice(app_name="sluice")
 app.register_blueprint(definitions.routes)
 app.register_blueprint(schedules.routes)
+app.register_blueprint(messages.routes)
 app.register_blueprint(actions.routes)
 app.register_blueprint(backfills.routes)
 app.register_blueprint(events.routes)

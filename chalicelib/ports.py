@@ -18,6 +18,7 @@ from chalicelib.core.rows import (
     Event,
     Gate,
     Job,
+    Listing,
     Partition,
     Posted,
     Record,
@@ -78,6 +79,8 @@ class Catalog(Protocol):
     def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]: ...
 
     def schedules(self, app: str, limit: int, cursor: str | None) -> Page[str]: ...
+
+    def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]: ...
 
     def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
         """The dataset with the longest prefix of an object key, with its full name."""
@@ -222,6 +225,9 @@ class Payloads(Protocol):
 
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
         """Write the document that an app was deployed with, under the digest of it."""
+
+    def put_data(self, uri: str, content: bytes, content_type: str) -> None:
+        """Write what a schedule carries and is too large to stand with it. Refused where the bucket does not let us."""
 
 
 class Ahead(Protocol):

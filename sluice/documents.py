@@ -1,5 +1,5 @@
-"""What files hold, YAML or JSON: app documents, with ``${placeholders}`` that are filled in before they are sent, and
-lists of events."""
+"""What files hold, YAML or JSON: app documents, with ``${placeholders}`` that are filled in before they are sent,
+messages, and lists of events."""
 
 from __future__ import annotations
 
@@ -32,6 +32,15 @@ def load(path: str, values: Mapping[str, str] | None = None) -> Document:
         raise WrongUsage(f"expected an app document in {path}, got {_word_for(parsed)}", None, hint)
     filled: Document = _fill(parsed, values or {}, path, "")
     return filled
+
+
+def load_plain(path: str) -> Document:
+    """The object that a file holds. Texts stay as they are: a dollar sign is a dollar sign."""
+    parsed = _parse(path, _read(path))
+    if not isinstance(parsed, dict):
+        raise WrongUsage(f"expected an object in {path}, got {_word_for(parsed)}")
+    plain: Document = _fill(parsed, None, path, "")
+    return plain
 
 
 def load_list(path: str, key: str) -> list[Document]:

@@ -28,7 +28,8 @@ DATASET = Kind("dataset", "datasets", ("namespace", "dataset"))
 POLICY = Kind("policy", "policies", ("namespace", "policy"))
 WORKFLOW = Kind("workflow", "workflows", ("namespace", "app", "workflow"))
 SCHEDULE = Kind("schedule", "schedules", ("namespace", "app", "schedule"))
-KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET, POLICY)
+MESSAGE = Kind("message", "messages", ("namespace", "app", "message"))
+KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET, POLICY, MESSAGE)
 
 
 def kind_of(word: str) -> Kind:

@@ -67,6 +67,11 @@ class DynamoCatalog:
         page = self._list(pk, prefix, limit, cursor)
         return Page(tuple(items.from_item(Listing, item).schedule for item in page.items), page.cursor)
 
+    def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]:
+        pk, prefix = keys.definitions("message", app)
+        page = self._list(pk, prefix, limit, cursor)
+        return Page(tuple(items.from_item(Listing, item) for item in page.items), page.cursor)
+
     def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
         folders = [key[: index + 1] for index, letter in enumerate(key) if letter == "/"]
         wanted = [keys.prefix(bucket, folder) for folder in folders[:50]]

@@ -6,8 +6,11 @@
 | catalog | NS#<ns>                 | APP#<app>, DATASET#<ds>  | Definition      | get, list by prefix of sk      |
 | catalog | APP#<ns.app>            | WORKFLOW#<name>          | Definition      | get, list                      |
 | catalog | APP#<ns.app>            | SCHEDULE#<name>          | Listing         | list schedules of an app       |
+| catalog | APP#<ns.app>            | MESSAGE#<name>           | Listing         | list messages of an app        |
 | catalog | SCHEDULE#<full>         | GATE, TIMER, VERSION#<n> | as named        | get; a claim checks GATE alone |
 | catalog | SCHEDULE#<full>         | FAILURES                 | Failures        | get, when a run has failed     |
+| catalog | SCHEDULE#<ns.app.~name> | WORKFLOW                 | Definition      | get: a message's own target    |
+| catalog | SCHEDULE#<ns.app.~>     | WORKFLOW                 | Definition      | get: an app's default target   |
 | catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>  | Subscription    | query: whom an event touches   |
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>          | PrefixRow       | batch get of a key's folders   |
 | catalog | DATASET#<ns.ds>         | PARTITION#<v>/<v>        | Partition       | get, list                      |
@@ -82,6 +85,8 @@ def key_of(row: Row) -> Key:
             return version(row.schedule, row.version)
         case Listing():
             app, _, name = row.schedule.rpartition(".")
+            if ids.is_of_message(row.schedule):
+                return Key("catalog", f"APP#{app}", f"MESSAGE#{name.removeprefix(ids.MESSAGE)}")
             return Key("catalog", f"APP#{app}", f"SCHEDULE#{name}")
         case PrefixRow():
             return prefix(row.bucket, row.prefix)
@@ -124,6 +129,8 @@ def definition(kind: str, name: str) -> Key:
     parent, _, short = name.rpartition(".")
     if kind == "namespace":
         return Key("catalog", "NAMESPACES", name)
+    if ids.is_of_message(name):  # beside the message, so that no list of workflows meets it
+        return Key("catalog", f"SCHEDULE#{name}", "WORKFLOW")
     group = f"APP#{parent}" if kind == "workflow" else f"NS#{parent}"
     return Key("catalog", group, f"{kind.upper()}#{short}")
 
@@ -132,7 +139,7 @@ def definitions(kind: str, parent: str) -> tuple[str, str]:
     """The partition that lists a kind, and the prefix of its sort keys."""
     if kind == "namespace":
         return "NAMESPACES", ""
-    return (f"APP#{parent}" if kind in ("workflow", "schedule") else f"NS#{parent}"), f"{kind.upper()}#"
+    return (f"APP#{parent}" if kind in ("workflow", "schedule", "message") else f"NS#{parent}"), f"{kind.upper()}#"
 
 
 def gate(schedule: str) -> Key:

@@ -1,10 +1,17 @@
-"""Documents in the control bucket: run contexts, manifests and deployments. Implements `ports.Payloads`."""
+"""Documents in the control bucket, and data where its app wants it. Implements `ports.Payloads`."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
+
+from botocore.exceptions import ClientError
+
+from chalicelib.core.errors import invalid
+
+# The user's own bucket is not there, or its policy does not let us write.
+_NOT_OURS = {"NoSuchBucket", "AccessDenied", "AllAccessDisabled", "PermanentRedirect", "InvalidBucketName"}
 
 
 class S3Payloads:
@@ -36,6 +43,17 @@ class S3Payloads:
 
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
         self._put(_deployment_key(app, digest), json.dumps(document, indent=1), "application/json")
+
+    def put_data(self, uri: str, content: bytes, content_type: str) -> None:
+        bucket, _, key = uri.removeprefix("s3://").partition("/")
+        try:
+            self._client.put_object(Bucket=bucket, Key=key, Body=content, ContentType=content_type)
+        except ClientError as error:
+            code = error.response["Error"]["Code"]
+            if code not in _NOT_OURS:
+                raise
+            hint = f"allow s3:PutObject on {bucket}/data/* to the api's role, or correct the app's data_bucket"
+            raise invalid("data", f"a bucket {bucket} that takes large data", f"{code} from S3", hint) from None
 
     def _put(self, key: str, text: str, content_type: str) -> None:
         self._client.put_object(Bucket=self._bucket, Key=key, Body=text.encode(), ContentType=content_type)

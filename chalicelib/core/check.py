@@ -236,7 +236,7 @@ def _reason(job: Job, schedule: Schedule, verdict: triggers.Verdict | None, now:
             came = "; ".join(triggers.evaluate(schedule.trigger, job.leaves, now).came)
             return f"trigger met: {came}"
         case "run_now":
-            return "run now"
+            return "run now" if job.due_at is None else f"asked to run at {iso(job.due_at)}"
         case "backfill":
             return f"backfill {job.backfill}"
         case "redrive":

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import check, gather, ids, launch, lines, routes, triggers
+from chalicelib.core import check, data, gather, ids, launch, lines, routes, triggers
 from chalicelib.core.calendar import Instant
 from chalicelib.core.facts import Facts
 from chalicelib.core.ids import holder_of as holder_of
@@ -47,6 +47,7 @@ def build_run(
         context_uri=context_uri,
         client_token=ids.client_token(job.job_id, job.attempt),
         name=f"{job.job_id}-{job.attempt}"[-256:],
+        data=data.told(schedule),
     )
     return Run(
         run_id=job.job_id,

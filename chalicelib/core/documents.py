@@ -12,6 +12,7 @@ from chalicelib.core.calendar import duration
 from chalicelib.core.errors import invalid
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+_OF_MESSAGE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62})\.~([a-z0-9][a-z0-9_-]{0,62})?")
 _REFERENCE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62}){0,2}")
 
 
@@ -35,12 +36,17 @@ def check_reference(name: str, field: str | None = None) -> str:
     return name
 
 
+def _check_stored(name: str) -> str:
+    return name if _OF_MESSAGE.fullmatch(name) else check_reference(name)
+
+
 def _check_duration(text: str) -> str:
     duration(text, "")
     return text
 
 
 Name = Annotated[str, AfterValidator(check_name)]
+StoredReference = Annotated[str, AfterValidator(_check_stored)]  # also what only messages have (L16)
 Reference = Annotated[str, AfterValidator(check_reference)]
 Duration = Annotated[str, AfterValidator(_check_duration)]
 Tags = Annotated[dict[str, str], Field(max_length=50)]

@@ -155,11 +155,14 @@ class _Portion:
             self.fired[leaf] = self.fired.get(leaf, 0) + more
 
 
-def rearm(timer: Timer, leaf: str, at: Instant) -> Timer:
-    """The timer with another instant for a leaf: what it waits for moved (T12, T13, T18)."""
+def rearm(timer: Timer, schedule: Schedule, leaf: str, at: Instant) -> Timer:
+    """The timer with another instant for a leaf: what it waits for moved (T12, T13, T18). Beyond the life of its
+    schedule it is due no more."""
     upcoming = {**timer.next, leaf: at}
-    wake_at = at if timer.wake_at is None else min(*upcoming.values(), at)
-    return replace(timer, next=upcoming, rev=timer.rev + 1, wake_at=wake_at)
+    if schedule.ends_at is not None and at > schedule.ends_at:
+        del upcoming[leaf]
+    later = replace(timer, next=upcoming, rev=timer.rev + 1)
+    return replace(later, wake_at=wakes_at(later, schedule))
 
 
 def moved_to(leaf: TimedLeaf, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:

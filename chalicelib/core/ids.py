@@ -10,6 +10,7 @@ import hashlib
 from typing import NamedTuple
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+MESSAGE = "~"
 
 
 def digest(*parts: object, length: int = 20) -> str:
@@ -50,6 +51,21 @@ def parse_job_id(text: str) -> JobId | None:
     if schedule.count(".") != 2 or not rest or not generation or set(generation) - set(DIGITS):
         return None
     return JobId(schedule, int(generation, 36), rest)
+
+
+def message_schedule(app: str, name: str) -> str:
+    """The full name of the schedule that a message is (L16). No name of a user's begins with the tilde."""
+    return f"{app}.{MESSAGE}{name}"
+
+
+def default_workflow(app: str) -> str:
+    """The full name of the workflow that holds an app's default target."""
+    return f"{app}.{MESSAGE}"
+
+
+def is_of_message(name: str) -> bool:
+    """Whether the full name of a schedule or a workflow is one that only messages have."""
+    return name.rpartition(".")[2].startswith(MESSAGE)
 
 
 def event_id(kind: str, *source: object) -> str:

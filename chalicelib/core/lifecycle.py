@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from chalicelib.core import emit, endings, facts, leaves, lines, triggers
+from chalicelib.core import emit, endings, facts, ids, leaves, lines, triggers
 from chalicelib.core.calendar import DAY, Instant
 from chalicelib.core.model import Schedule
-from chalicelib.core.rows import WAKE, Failures, Gate, Listing, Subscription, Timer, Version
+from chalicelib.core.rows import HISTORY, WAKE, Definition, Failures, Gate, Listing, Subscription, Timer, Version
 from chalicelib.core.states import GATHERING_MODES, Mode
 from chalicelib.core.writes import (
     CloseGeneration,
@@ -139,7 +139,13 @@ def disable(gate: Gate, schedule: Schedule, now: Instant, by: str, mode: Mode = 
 def delete(gate: Gate, schedule: Schedule, now: Instant, by: str) -> tuple[Gate, list[Write]]:
     """The gate stays as a small tombstone: a schedule of the same name that comes later starts behind it."""
     after, plan = disable(gate, schedule, now, by, mode="deleted")
-    return after, [*plan, Delete(Listing(gate.schedule))]
+    if ids.is_of_message(gate.schedule):
+        passing = replace(after, expires_at=now + HISTORY)
+        plan = [PutGate(passing, gate) if isinstance(write, PutGate) else write for write in plan]
+    # A message takes its own target along (L16).
+    own = ids.is_of_message(gate.schedule) and schedule.workflow == gate.schedule
+    target: list[Write] = [Delete(Definition("workflow", gate.schedule, {}, 0, now))] if own else []
+    return after, [*plan, Delete(Listing(gate.schedule)), *target]
 
 
 def complete(gate: Gate, now: Instant, schedule: Schedule | None = None) -> tuple[Gate, list[Write]]:
@@ -195,12 +201,14 @@ def _gate(gate: Gate | None, name: str, generation: int, mode: Mode, now: Instan
     since, pauses = (gate.since, gate.pauses) if same else (now, still)
     skips = gate.skips if mode != "disabled" else ()
     after = replace(gate, generation=generation, version=gate.version + 1, mode=mode, updated_at=now, by=by)
+    after = replace(after, expires_at=None)
     wake_at, mode_at = gate.wake_at if same else None, gate.mode_at if mode == gate.mode else now
     return replace(after, rev=gate.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at, mode_at=mode_at)
 
 
 def _changed(gate: Gate, mode: Mode, now: Instant, by: str, **fields: Any) -> Gate:
-    told: dict[str, Any] = {"mode": mode, "updated_at": now, "by": by, "rev": gate.rev + 1, "wake_at": None}
+    told: dict[str, Any] = {"mode": mode, "updated_at": now, "by": by, "rev": gate.rev + 1}
+    told |= {"wake_at": None, "expires_at": None}
     told["mode_at"] = gate.mode_at if mode == gate.mode else now
     return replace(gate, **(told | fields))
 
@@ -229,7 +237,9 @@ def _reopen(gate: Gate, old: Schedule, new: Schedule, timer: Timer | None) -> li
 
 def _close(gate: Gate, schedule: Schedule, now: Instant, keep_timer: bool = False) -> list[Write]:
     """Out of the index and the timers, and a tombstone over what gathers. ``keep_timer``: another is put over it."""
-    plan: list[Write] = [CloseGeneration(gate.schedule, gate.generation, now, now + TOMBSTONE_LIFE)]
+    # No event gathers for a message, and each of its jobs wakes by itself: nothing lies in the tombstone's place.
+    closed = CloseGeneration(gate.schedule, gate.generation, now, now + TOMBSTONE_LIFE)
+    plan: list[Write] = [] if ids.is_of_message(gate.schedule) else [closed]
     gathers = gate.mode in GATHERING_MODES
     plan += [Delete(row) for row in subscriptions(gate, schedule, now) if gathers or row.leaf == WAKE]
     has_timer = gathers or gate.mode == "completed" or schedule.ttl is not None

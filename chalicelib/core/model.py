@@ -14,12 +14,14 @@ from pydantic import Field, Tag, field_validator, model_validator
 from chalicelib.core import calendar, triggers
 from chalicelib.core.calendar import Instant, Millis, duration, iso, parse_when
 from chalicelib.core.constraints import AnyConstraint, Fresh, Probe, SinceLastRun, TimeWindow
+from chalicelib.core.data import Carried, is_sent
 from chalicelib.core.documents import (
     Document,
     Duration,
     Name,
     Properties,
     Reference,
+    StoredReference,
     one_of,
 )
 from chalicelib.core.errors import invalid
@@ -34,8 +36,10 @@ from chalicelib.core.leaves import (
     status_key,
 )
 from chalicelib.core.policies import Policy
+from chalicelib.core.targets import AnyTarget
 from chalicelib.core.times import CatchUp, Spread, When
 from chalicelib.core.triggers import AnyTrigger
+from chalicelib.core.workflows import BUCKET
 from chalicelib.core.workflows import DEFAULT_PRIORITY as DEFAULT_PRIORITY
 from chalicelib.core.workflows import MOST_PREFIX as MOST_PREFIX
 from chalicelib.core.workflows import Dataset as Dataset
@@ -66,20 +70,20 @@ TimeoutOrNever = Annotated[
 ]
 
 
-class Schedule(Described):
+class Schedule(Described, Carried):
     """A workflow, the trigger that starts it, the constraints its launch must meet, and its properties.
 
     ``zone`` is that of its times and windows unless they name one. ``coalesce`` False gives each fire and each match a
     job of its own instead of adding it to the one that waits (C11). ``pause_after_failures`` holds the schedule when
     so many of its runs have failed in a row (L19). ``policy`` throttles its starts, with those of all others that name
-    it (E3).
+    it (E3). Its data reaches the target as the body (L13).
 
     ``catch_up`` says what is made up for after an outage (T5). ``ttl``, counted from the request that puts it, bounds
     nominal times inclusively; then the schedule is deleted. ``when_done`` says whether one that has fired for the last
     time is kept, as completed, or deleted (L10). ``spread`` makes several events of each fire (E2).
     """
 
-    workflow: Reference
+    workflow: StoredReference
     trigger: AnyTrigger
     by: tuple[str, ...] = Field(default=(), max_length=10)
     constraints: tuple[AnyConstraint, ...] = Field(default=(), max_length=20)
@@ -188,10 +192,16 @@ class Schedule(Described):
 
 
 class App(Described):
-    """One deployment: an app's workflows and schedules, and datasets of its namespace (L8)."""
+    """One deployment: an app's workflows and schedules, and datasets of its namespace (L8).
+
+    ``default_target`` serves the messages that name none (L16); ``data_bucket`` keeps data that is too large to stand
+    with its schedule or message (L13), instead of the control bucket.
+    """
 
     namespace: Name | None = None
     app: Name | None = None
+    default_target: AnyTarget | None = None
+    data_bucket: str | None = Field(default=None, pattern=BUCKET)
     datasets: dict[Name, Dataset] = Field(default_factory=dict)
     policies: dict[Name, Policy] = Field(default_factory=dict)
     workflows: dict[Name, Workflow] = Field(default_factory=dict)
@@ -202,8 +212,11 @@ class NewSchedule(Schedule):
     """A schedule as it is sent: with the wish that it be enabled at once (L2; None keeps the state it has), and what
     an update does with progress already made: ``carry`` keeps it if the trigger is the same (L6)."""
 
+    workflow: Reference
     enabled: bool | None = None
     on_update: Literal["drop", "carry"] = "drop"
+
+    _sent = model_validator(mode="after")(is_sent)
 
     def definition(self) -> Schedule:
         return Schedule.model_validate(self.model_dump(exclude={"enabled", "on_update"}))

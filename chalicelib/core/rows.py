@@ -13,6 +13,9 @@ from typing import Any, Literal
 from chalicelib.core.backfill_rows import Backfill as Backfill
 from chalicelib.core.backfill_rows import PlanPart as PlanPart
 from chalicelib.core.calendar import DAY, Instant, Millis
+from chalicelib.core.documents_stored import Definition as Definition
+from chalicelib.core.documents_stored import Listing as Listing
+from chalicelib.core.documents_stored import PrefixRow as PrefixRow
 from chalicelib.core.events import Event as Event
 from chalicelib.core.events import Marker as Marker
 from chalicelib.core.events import Outbox as Outbox
@@ -37,6 +40,7 @@ class Gate:
     ``rev`` counts its changes. ``since`` is when the generation began to gather, ``mode_at`` when the mode began.
     ``pauses`` are the spans in which timeouts stood still, the last one open-ended while it lasts; ``skips`` the
     nominal instants that are left out. ``wake_at`` makes it an outbox: the jobs of the generation are to be looked at.
+    ``expires_at``: that of a message which is gone is kept as long as its history (L16).
     """
 
     schedule: str
@@ -52,6 +56,7 @@ class Gate:
     reason: str = ""
     mode_at: Instant = 0
     wake_at: Instant | None = None
+    expires_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,39 +68,7 @@ class Version:
     definition: Mapping[str, Any]
     created_at: Instant
     by: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Definition:
-    """A document that is not a schedule: namespace, app, workflow, dataset or policy, by its full name.
-
-    ``counted``: every start of this workflow is counted in its line, also at a target without a lifecycle, because a
-    schedule asks how often it starts or when it last did (C5, T13).
-    """
-
-    kind: Literal["namespace", "app", "workflow", "dataset", "policy"]
-    name: str
-    document: Mapping[str, Any]
-    version: int
-    updated_at: Instant
-    by: str = ""
-    counted: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Listing:
-    """Says that an app has a schedule of this name."""
-
-    schedule: str
-
-
-@dataclass(frozen=True, slots=True)
-class PrefixRow:
-    """Says which dataset a prefix of a bucket belongs to."""
-
-    bucket: str
-    prefix: str
-    dataset: str
+    expires_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)

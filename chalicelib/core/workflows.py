@@ -12,6 +12,7 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.targets import AnyTarget
 
 DEFAULT_PRIORITY = 5
+BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
 MOST_PREFIX = 900  # bytes: an S3 key has 1,024, and the partition and the file want some too
 
 
@@ -67,7 +68,7 @@ class Dataset(Described):
     ``count_overwrites``: for size triggers, an object that is written again with other content counts again (T9).
     """
 
-    bucket: str = Field(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")
+    bucket: str = Field(pattern=BUCKET)
     prefix: str
     keys: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")], ...] = Field(
         min_length=1, max_length=10

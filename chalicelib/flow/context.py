@@ -33,6 +33,7 @@ def build(ports: Ports, run: Run) -> dict[str, Any]:
         "events": told if inline else [],
         "manifest": None if inline else ports.payloads.put_manifest(run.run_id, told),
         "upstream": _upstream(ports, events),
+        **({"data": dict(run.request.data)} if run.request.data is not None else {}),
     }
 
 

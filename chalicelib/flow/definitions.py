@@ -9,12 +9,12 @@ from functools import partial
 from itertools import islice
 from typing import Any, TypeVar, get_args
 
-from chalicelib.core import errors, leaves
+from chalicelib.core import errors, ids, leaves
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.lines import policy_line
 from chalicelib.core.model import Dataset
 from chalicelib.core.policies import Policy
-from chalicelib.core.rows import Definition, PrefixRow
+from chalicelib.core.rows import Definition, Listing, PrefixRow
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Create, Delete, PutDefinition, Quicken, RemoveDefinition, Write
 from chalicelib.flow import addresses
@@ -154,8 +154,8 @@ def referrers(
 ) -> dict[str, list[str]]:
     """Who would be left without these workflows, datasets or policies: ``schedule <full name>``, by what they refer to.
 
-    ``but``: schedules that are not asked; ``elsewhere``: how many of other namespaces are read at most. An admin's
-    request, so reading so many schedules is what it may cost.
+    ``but``: schedules that are not asked, and apps whose messages are not; ``elsewhere``: how many of other namespaces
+    are read at most. An admin's request, so reading so many schedules is what it may cost.
     """
     found: dict[str, list[str]] = {}
     for schedule in sorted(set(_candidates(ports, names, elsewhere)) - set(but)):
@@ -164,6 +164,12 @@ def referrers(
         version = ports.catalog.version(schedule, gate.version) if gate is not None and lives else None
         for name in named(version.definition) & set(names) if version else ():
             found.setdefault(name, []).append(f"schedule {schedule}")
+    spaces = {name.partition(".")[0] for name in names if name.count(".") == 2}
+    for app in {app for space in spaces for app in _names(ports, "app", space)} - set(but):
+        # A message names a workflow of its own namespace, and its row in the list says which.
+        for row in messages_of(ports, app):
+            if row.workflow in names:
+                found.setdefault(row.workflow, []).append(f"message {row.schedule.replace(f'.{ids.MESSAGE}', '.')}")
     return found
 
 
@@ -212,11 +218,16 @@ def _schedules_in(ports: Ports, namespace: str) -> Iterator[str]:
 def _children(ports: Ports, kind: Kind, name: str) -> list[str]:
     if kind == "namespace":
         return sorted([*_names(ports, "app", name), *_names(ports, "dataset", name), *_names(ports, "policy", name)])
-    return sorted([*_names(ports, "workflow", name), *schedules_of(ports, name)])
+    messages = [row.schedule for row in messages_of(ports, name)]
+    return sorted([*_names(ports, "workflow", name), *schedules_of(ports, name), *messages])
 
 
 def schedules_of(ports: Ports, app: str) -> list[str]:
     return list(_every(partial(ports.catalog.schedules, app)))
+
+
+def messages_of(ports: Ports, app: str) -> Iterator[Listing]:
+    return _every(partial(ports.catalog.messages, app))
 
 
 def members(ports: Ports, kind: Kind, parent: str) -> Iterator[Definition]:

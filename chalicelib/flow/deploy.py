@@ -16,7 +16,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.model import App
 from chalicelib.core.rows import Definition
 from chalicelib.core.writes import PutDefinition
-from chalicelib.flow import definitions, foreseen, schedules
+from chalicelib.flow import definitions, foreseen, messages, schedules
 from chalicelib.flow.plan import Part, Plan, Report, make_plan, shell_of
 from chalicelib.ports import MOST_RACES, Ports
 
@@ -48,12 +48,13 @@ def deploy(
 
 
 def delete_app(ports: Ports, name: str, by: str, if_match: int | None = None) -> None:
-    """Delete an app's schedules and workflows, then the app, so that repeating finishes it. Runs go on."""
+    """Delete an app's messages, schedules and workflows, then the app, so that repeating finishes it. Runs go on."""
     found = definitions.get(ports, "app", name)
     if if_match is not None and if_match != found.version:
         raise errors.changed_meanwhile(f"app {name}")
     plan = make_plan(ports, name, App(), update_schedules=True)
-    foreseen.check_removals(ports, plan, "delete or change these first")
+    foreseen.check_removals(ports, plan, "delete or change these first", messages_too=True)
+    messages.delete_all(ports, name, by)
     for part in plan.parts:
         if part.fate == "deleted":
             _remove(ports, part, by)
@@ -72,13 +73,13 @@ def _carry_out(ports: Ports, plan: Plan, by: str) -> None:
         if part.fate == "deleted":
             _remove(ports, part, by)
         elif part.fate in ("created", "replaced"):
-            _put(ports, part, by)
+            _put(ports, plan, part, by)
     _note(ports, plan, by)
 
 
-def _put(ports: Ports, part: Part, by: str) -> None:
+def _put(ports: Ports, plan: Plan, part: Part, by: str) -> None:
     if part.schedule is not None:
-        schedules.put(ports, part.name, part.schedule, by, checked=True)
+        schedules.put(ports, part.name, part.schedule, by, checked=True, data_bucket=plan.document.data_bucket)
     elif part.kind in ("dataset", "policy", "workflow") and part.document is not None:
         definitions.put(ports, part.kind, part.name, part.document, by)
     elif part.fate == "created" and part.document is not None:

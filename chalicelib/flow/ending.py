@@ -68,10 +68,13 @@ def _delete(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> str |
 
 def _is_idle(ports: Ports, gate: Gate, schedule: Schedule) -> bool:
     """Whether nothing is left of a generation. Jobs are read before and after the runs: a job becomes a run, and a run
-    leaves a retry, in one transaction, so what moves on meanwhile is seen on one side or the other."""
+    leaves a retry, in one transaction, so what moves on meanwhile is seen on one side or the other. What could not be
+    delivered is left, too: it can be redriven as long as its schedule is there (E6)."""
     if any(row.state == "RUNNING" for row in ports.jobs.backfills(gate.schedule)):
         return False
-    return not (_has_jobs(ports, gate) or _has_runs(ports, gate, schedule) or _has_jobs(ports, gate))
+    if _has_jobs(ports, gate) or _has_runs(ports, gate, schedule) or _has_jobs(ports, gate):
+        return False
+    return not ports.runs.dead_letters("schedule", gate.schedule, 1, None).items
 
 
 def _has_jobs(ports: Ports, gate: Gate) -> bool:

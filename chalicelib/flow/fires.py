@@ -44,7 +44,7 @@ def apply(ports: Ports, job: Job, facts: Facts, now: Instant) -> str:
     leaf = emit.timed(found)
     moved = emit.moved_to(leaf, gate.since, _happened(ports, job, leaf, schedule), job.due_at)
     if moved is not None:
-        _put_off(ports, job, moved)
+        _put_off(ports, job, schedule, moved)
         return f"what it waits for moved to {iso(moved)}"
     return _count(ports, job, gate, leaf, schedule, now)
 
@@ -75,13 +75,13 @@ def _happened(ports: Ports, job: Job, leaf: TimedLeaf, schedule: Schedule) -> In
     return None
 
 
-def _put_off(ports: Ports, job: Job, at: Instant) -> None:
+def _put_off(ports: Ports, job: Job, schedule: Schedule, at: Instant) -> None:
     """Away with the fire, and the timer to where it moved. A lost race leaves the fire for the next look."""
     timer = ports.catalog.timer(job.schedule)
     if timer is None or timer.generation != job.generation:
         ports.ledger.commit([TakeOut(job)])
         return
-    if ports.ledger.commit([TakeOut(job), Replace(emit.rearm(timer, str(job.leaf), at))]) is None:
+    if ports.ledger.commit([TakeOut(job), Replace(emit.rearm(timer, schedule, str(job.leaf), at))]) is None:
         emit_soon(ports, job.schedule)  # it may lie within what the last tick has looked at
 
 

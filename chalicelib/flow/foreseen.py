@@ -6,12 +6,12 @@ from collections.abc import Collection
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import lifecycle
+from chalicelib.core import ids, lifecycle
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.model import NewSchedule
+from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Definition, Gate, Subscription, Version
 from chalicelib.flow import addresses, definitions, references
-from chalicelib.flow.plan import AS_SENT, Part, Plan, resolved
+from chalicelib.flow.plan import AS_SENT, Part, Plan
 from chalicelib.ports import Kind, Page, Ports
 
 # In any other mode a schedule is in the index, or comes back into it without being checked again.
@@ -30,15 +30,16 @@ def check(ports: Ports, plan: Plan) -> None:
             if part.document is not None and part.kind == "workflow":
                 addresses.check_target(ports, part.document["target"], "target")
             if part.schedule is not None:
-                _check_schedule(seen, part, part.schedule, removed)
+                _check_schedule(seen, part, plan.resolved(ports, part), removed)
         except SluiceError as error:
+            if ids.is_of_message(part.name):  # the default target, which is a field of the app
+                raise SluiceError(error.code, error.message, f"default_{error.field}", error.hint) from None
             raise error.under(_field(part)) if part.kind != "app" else error from None
     check_removals(ports, plan, "keep it in the document, or change these first")
 
 
-def _check_schedule(seen: Ports, part: Part, sent: NewSchedule, removed: Collection[str]) -> None:
+def _check_schedule(seen: Ports, part: Part, new: Schedule, removed: Collection[str]) -> None:
     """A schedule must fit what will be there, and its own document; one that is not to be stored only the latter."""
-    new = resolved(part.name, sent, seen.clock.now())
     body = new.model_dump(mode="json")
     missing = sorted(definitions.named(body) & set(removed))
     if missing:
@@ -68,13 +69,15 @@ def _check_prefixes(ports: Ports, plan: Plan) -> None:
         owners[place] = part.name
 
 
-def check_removals(ports: Ports, plan: Plan, hint: str) -> None:
-    """A workflow that goes must not be missed: not by other apps, nor by schedules that are left untouched."""
+def check_removals(ports: Ports, plan: Plan, hint: str, messages_too: bool = False) -> None:
+    """A workflow that goes must not be missed: not by other apps, nor by schedules that are left untouched, nor by
+    messages, unless these go too."""
     removed = [part.name for part in plan.of("workflow", "deleted")]
     decided = {part.name for part in plan.parts if part.kind == "schedule" and part.fate != "untouched"}
-    left = definitions.referrers(ports, removed, but=decided)
+    left = definitions.referrers(ports, removed, but=decided | ({plan.app} if messages_too else set()))
     for name in sorted(left):
-        raise definitions.in_use("workflow", name, left[name], hint)
+        got = f"the default target of {plan.app}" if ids.is_of_message(name) else name
+        raise definitions.in_use("workflow", got, left[name], hint)
 
 
 def _field(part: Part) -> str:
@@ -94,8 +97,9 @@ class Foreseen:
             for part in plan.parts
             if part.kind != "schedule" and part.document is not None
         }
-        sent = {part.name: part.schedule for part in plan.of("schedule", *AS_SENT) if part.schedule is not None}
-        self._schedules = {name: resolved(name, each, now) for name, each in sent.items()}
+        stored = plan.of("schedule", *AS_SENT)
+        sent = {part.name: part.schedule for part in stored if part.schedule is not None}
+        self._schedules = {part.name: plan.resolved(ports, part) for part in stored}
         self._index = [
             row
             for name, each in sent.items()

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import claim, launch, lines, routes, states
+from chalicelib.core import claim, data, launch, lines, routes, states
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Never, NotNow, Started
@@ -159,7 +159,8 @@ def _as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
     if schedule is None or workflow is None or schedule.workflow != run.workflow or not launch.surely_not_started(run):
         return run
     properties = claim.properties_of(workflow, schedule, {})
-    return replace(run, version=gate.version, request=replace(run.request, properties=properties))
+    request = replace(run.request, properties=properties, data=data.told(schedule))
+    return replace(run, version=gate.version, request=request)
 
 
 def _uncalled(before: Run, called: Run, paces: tuple[Pace, ...] = (), now: Instant = 0) -> Run:

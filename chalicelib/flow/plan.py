@@ -6,15 +6,16 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
-from chalicelib.core.calendar import Instant
-from chalicelib.core.model import App, NewSchedule, Schedule
+from chalicelib.core import ids
+from chalicelib.core.model import App, NewSchedule, Schedule, Workflow
 from chalicelib.core.rows import Definition, Gate
-from chalicelib.flow import definitions, facts
+from chalicelib.flow import data, definitions, facts
 from chalicelib.flow.facts import Stored
 from chalicelib.ports import Kind, Ports
 
 Report = dict[str, list[str]]
 Fate = Literal["created", "replaced", "kept", "deleted", "untouched"]
+OPTIONAL = ("default_target", "data_bucket")  # fields of an app
 AS_SENT: tuple[Fate, ...] = ("created", "replaced", "kept")  # what is as the document says when all is done
 
 
@@ -44,9 +45,18 @@ class Plan:
     parts: tuple[Part, ...]
 
     def report(self) -> Report:
-        """The parts by what becomes of them, each as ``kind full.name``."""
-        return {fate: [f"{part.kind} {part.name}" for part in self.parts if part.fate == fate]
+        """The parts by what becomes of them, each as ``kind full.name``. The default target is the app's own field."""
+        told = [part for part in self.parts if not ids.is_of_message(part.name)]
+        return {fate: [f"{part.kind} {part.name}" for part in told if part.fate == fate]
                 for fate in get_args(Fate)}  # fmt: skip
+
+    def resolved(self, ports: Ports, part: Part) -> Schedule:
+        """The schedule of a part as it is stored: full names throughout, relative instants counted from now."""
+        if part.schedule is None:
+            raise ValueError(f"expected a schedule that was sent, got {part.name}")
+        namespace, app, _ = part.name.split(".")
+        sent = settled(ports, part.name, part.schedule, self.document)
+        return sent.resolved(namespace, app, ports.clock.now())
 
     def of(self, kind: str, *fates: Fate) -> list[Part]:
         return [part for part in self.parts if part.kind == kind and part.fate in fates]
@@ -56,7 +66,9 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
     """What deploying a document would do to an app, by what is stored at this moment."""
     namespace = name.partition(".")[0]
     stored = {row.name: row for row in definitions.members(ports, "workflow", name)}
-    workflows = {f"{name}.{short}": each.model_dump(mode="json") for short, each in document.workflows.items()}
+    default = ports.catalog.definition("workflow", ids.default_workflow(name))
+    stored |= {default.name: default} if default else {}
+    workflows = _workflows(name, document)
     absent = sorted(stored.keys() - workflows.keys())
     app = ports.catalog.definition("app", name)
     parts = [_definition_part("app", name, app, shell_of(document))]
@@ -73,6 +85,14 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
     return Plan(name, document, update_schedules, tuple(parts))
 
 
+def _workflows(name: str, document: App) -> dict[str, Mapping[str, Any]]:
+    """The workflows of a document, and the one that holds its default target (L16), by their full names."""
+    told = {f"{name}.{short}": each for short, each in document.workflows.items()}
+    if document.default_target is not None:
+        told[ids.default_workflow(name)] = Workflow(target=document.default_target)
+    return {full: each.model_dump(mode="json") for full, each in told.items()}
+
+
 def _schedule_parts(
     ports: Ports, name: str, document: App, removed: Collection[str], update: bool, first: bool
 ) -> Iterator[Part]:
@@ -85,7 +105,9 @@ def _schedule_parts(
             fate = "created" if update or first else "untouched"
         elif not update and old.definition.workflow in removed:
             fate = "deleted"
-        elif facts.is_same(old, f"{name}.{short}", sent.definition()) and _is_as_wished(gate, sent):
+        elif facts.is_same(old, f"{name}.{short}", settled(ports, f"{name}.{short}", sent, document)) and _is_as_wished(
+            gate, sent
+        ):
             fate = "kept"
         else:
             fate = "replaced" if update else "untouched"
@@ -122,12 +144,11 @@ def _is_first(app: Definition | None) -> bool:
 
 
 def shell_of(document: App) -> Mapping[str, Any]:
-    """An app's own fields, as they are stored."""
-    shell: Mapping[str, Any] = document.model_dump(mode="json", include={"description", "tags", "owner"})
-    return shell
+    """An app's own fields, as they are stored. The newer ones are left out where they are not used."""
+    shell = document.model_dump(mode="json", include={"description", "tags", "owner", *OPTIONAL})
+    return {field: value for field, value in shell.items() if value is not None or field not in OPTIONAL}
 
 
-def resolved(name: str, sent: NewSchedule, now: Instant) -> Schedule:
-    """A schedule as it is stored, with full names throughout, and its relative instants counted from ``now``."""
-    namespace, app, _ = name.split(".")
-    return sent.definition().resolved(namespace, app, now)
+def settled(ports: Ports, name: str, sent: NewSchedule, document: App) -> Schedule:
+    """What a schedule says, with large data by reference (L13)."""
+    return data.settled(ports, name, sent.definition(), document.data_bucket)

@@ -6,31 +6,41 @@ from collections.abc import Mapping
 from typing import Any
 
 from chalicelib.core import errors, ids, lifecycle
+from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.model import NewSchedule
 from chalicelib.core.rows import Event, Gate, Job
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
 from chalicelib.core.sweep import ref_of
 from chalicelib.core.writes import Create, GateIs
-from chalicelib.flow import backfill, emit, facts, pauses, references, wake
+from chalicelib.flow import backfill, data, emit, facts, pauses, references, wake
 from chalicelib.flow.definitions import check_size
 from chalicelib.flow.drain import drain
 from chalicelib.flow.facts import existing as existing
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
 
 
 def put(
-    ports: Ports, name: str, document: NewSchedule, by: str, if_match: int | None = None, checked: bool = False
+    ports: Ports,
+    name: str,
+    document: NewSchedule,
+    by: str,
+    if_match: int | None = None,
+    checked: bool = False,
+    data_bucket: str | None = None,
 ) -> tuple[Gate, bool]:
     """Create or replace a schedule. Returns its gate and whether it is new. Putting what is there changes nothing.
 
-    ``checked``: its references were checked by the caller, together with what is stored along with it.
+    ``checked``: its references were checked by the caller, together with what is stored along with it; ``data_bucket``
+    is then that of the app as it will be.
     """
     namespace, app, _ = name.split(".")
-    sent = document.definition()
+    bucket = data_bucket if checked else data.bucket_of(ports, f"{namespace}.{app}", document)
+    sent = data.settled(ports, name, document.definition(), bucket)
     new = sent.resolved(namespace, app, ports.clock.now())
     check_size(new.model_dump(mode="json"))
     if not checked:
         references.check(ports, name, new)
+    data.keep(ports, name, document, bucket)
     for _ in range(MOST_RACES):
         gate = ports.catalog.gate(name)
         alive = gate if gate is not None and gate.mode != "deleted" else None
@@ -92,12 +102,14 @@ def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> Non
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: str) -> str:
-    """A job of its own, past the trigger but not past the constraints (L11). Returns its id; once per request id."""
+def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: str, at: Instant | None = None) -> str:
+    """A job of its own, past the trigger but not past the constraints (L11), due at once or ``at`` an instant (W8).
+    Returns its id; once per request id."""
     for _ in range(MOST_RACES):
         gate, _ = existing(ports, name)
         now = ports.clock.now()
-        event = Event(ids.event_id("run_now", name, request_id), "run_now", f"run_now:{name}", now, now)
+        due = max(now, at if at is not None else now)
+        event = Event(ids.event_id("run_now", name, request_id), "run_now", f"run_now:{name}", due, due)
         job = Job(
             schedule=name,
             generation=gate.generation,
@@ -105,19 +117,22 @@ def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: 
             job_id=ids.job_id(name, gate.generation, event.id),
             kind="run_now",
             state="PENDING_CONSTRAINTS",
-            created_at=now,
-            accepted_at=now,
+            # Its timeout counts from when it is due, as that of a fire does.
+            created_at=due,
+            due_at=due if due > now else None,
+            accepted_at=due,
             event=event,
             properties=dict(properties),
-            reason="run now",
-            wake_at=now,
+            reason=f"is due at {iso(due)}" if due > now else "run now",
+            wake_at=due,
         )
         if ports.runs.attempts(job.job_id) or ports.runs.record(job.job_id):
             return job.job_id  # the same request came before, and its job is history
         create = Create(job)
         refused = ports.ledger.commit([create, GateIs(gate, CLAIMABLE["run_now"])])
         if refused is None or create in refused.writes:
-            ports.hints.send([ref_of(job)], now, now)
+            if due - now <= LONGEST_DELAY:  # the tick before its instant finds any that is due later
+                ports.hints.send([ref_of(job)], due, now)
             return job.job_id
     raise errors.changed_meanwhile(f"schedule {name}")
 

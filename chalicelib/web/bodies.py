@@ -11,6 +11,8 @@ from chalicelib.core.backfill_wish import Backfill
 from chalicelib.core.calendar import parse_instant
 from chalicelib.core.documents import Document, Properties, Reference
 from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.instants import parse_when
+from chalicelib.core.messages import Message
 from chalicelib.core.model import App, Dataset, Namespace, NewSchedule, Workflow
 from chalicelib.core.policies import Policy
 from chalicelib.core.rehearse import AnyGiven
@@ -22,6 +24,7 @@ __all__ = [
     "Dataset",
     "DryRun",
     "Events",
+    "Message",
     "Namespace",
     "NewPartition",
     "NewSchedule",
@@ -48,10 +51,21 @@ def _check_instant(text: str, field: str = "") -> str:
 Moment = Annotated[str, AfterValidator(_check_instant), WithJsonSchema({"type": "string", "format": "date-time"})]
 
 
+def _check_later(text: str) -> str:
+    if not 0 <= parse_when(text, 0, "") < END_OF_TIME:
+        raise invalid("", "an instant from the year 1970 to 9998", text)
+    return text
+
+
+Later = Annotated[str, AfterValidator(_check_later)]
+
+
 class RunNow(Document):
-    """A run past the trigger. ``properties`` win over those of the schedule and the workflow."""
+    """A run past the trigger. ``properties`` win over those of the schedule and the workflow; ``at`` is when it is due:
+    an instant (RFC 3339), or a duration from now."""
 
     properties: Properties = Field(default_factory=dict)
+    at: Later | None = None
 
 
 class Pause(Document):

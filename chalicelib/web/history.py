@@ -8,7 +8,7 @@ from typing import Any
 from chalice.app import Blueprint, Request
 
 from chalicelib.web.definitions import NS
-from chalicelib.web.http import day, query
+from chalicelib.web.http import caller, day, query
 from chalicelib.web.paging import PAGING, Read, listing
 from chalicelib.web.routing import route
 from chalicelib.wiring import ports
@@ -71,6 +71,15 @@ def why_job(job_id: str) -> dict[str, Any]:
     from chalicelib.flow import read
 
     return read.why_job(ports(), read.find_job(ports(), job_id))
+
+
+@route(routes, "POST", "/v1/jobs/{job_id}/cancel")
+def cancel_job(job_id: str) -> dict[str, Any]:
+    """Cancel a job that waits, on record. One that has become a run is a run's to cancel."""
+    from chalicelib.flow.read import record_view
+    from chalicelib.flow.withdraw import withdraw
+
+    return record_view(withdraw(ports(), job_id, caller(routes.current_request)))
 
 
 @route(routes, "GET", "/v1/runs/{run_id}")

@@ -17,6 +17,7 @@ from sluice.cli import (
     event,
     get,
     jobs,
+    message,
     occurrences,
     policies,
     run,
@@ -74,6 +75,7 @@ DEFINE, ACT, LOOK = "Define", "Act", "Look"
 app.command(rich_help_panel=DEFINE)(apply.apply)
 app.command(rich_help_panel=DEFINE)(get.get)
 app.command(rich_help_panel=DEFINE)(describe.describe)
+app.add_typer(message.app, name="message", rich_help_panel=DEFINE)
 app.command(rich_help_panel=ACT)(schedules.enable)
 app.command(rich_help_panel=ACT)(schedules.disable)
 app.command(rich_help_panel=ACT)(schedules.pause)

@@ -12,7 +12,7 @@ from sluice import names, render, spell, states
 from sluice.cli import frame, tables
 from sluice.cli.get import KindArgument
 from sluice.client import Client, Document
-from sluice.names import APP, DATASET, NAMESPACE, POLICY, SCHEDULE, WORKFLOW
+from sluice.names import APP, DATASET, MESSAGE, NAMESPACE, POLICY, SCHEDULE, WORKFLOW
 
 LAST = 5
 Parts = dict[str, Document]
@@ -53,6 +53,7 @@ _PARTS = {
     SCHEDULE: ("why", "runs", "versions"),
     DATASET: ("partitions",),
     POLICY: (),
+    MESSAGE: ("why", "runs"),
 }
 
 
@@ -113,6 +114,21 @@ def _policy(view: Document, _: Parts) -> Pairs:
     ]
 
 
+def _message(view: Document, parts: Parts) -> Pairs:
+    target = view.get("target") or {}
+    goes = view.get("workflow") or (spell.pairs(target, "\n") if target else "the default target of its app")
+    return [
+        ("sent", tables.times(view)),
+        ("due", spell.both(view.get("due_time"), frame.now())),
+        ("next", spell.both(view.get("next_fire"), frame.now())),
+        ("lives until", spell.both(view.get("ttl"), frame.now())),
+        ("goes to", goes),
+        ("now", parts["why"].get("why")),
+        ("content type", view.get("content_type")),
+        ("data in", view.get("data_uri")),
+    ]
+
+
 def _group(view: Document, _: Parts) -> Pairs:
     """Apps and namespaces. What was last deployed is told of an app: what lives now may differ, changed by hand."""
     deployed = view.get("deployed") or {}
@@ -127,6 +143,7 @@ _PAGES: dict[names.Kind, Callable[[Document, Parts], Pairs]] = {
     WORKFLOW: _workflow,
     SCHEDULE: _schedule,
     DATASET: _dataset,
+    MESSAGE: _message,
     POLICY: _policy,
 }
 

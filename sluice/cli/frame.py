@@ -30,7 +30,7 @@ OfSchedule = Annotated[
 Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most; 0 for all.", show_default=True)
 
 ORDER = (
-    *("apply", "get", "describe"),
+    *("apply", "get", "describe", "message"),
     *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event", "backfill"),
     *("why", "dry-run", "jobs", "runs", "dead-letters", "versions", "datasets", "policies"),
 )

@@ -13,7 +13,7 @@ from sluice.errors import WrongUsage
 from sluice.names import APP, DATASET, NAMESPACE, SCHEDULE, Kind
 
 KindArgument = Annotated[
-    str, typer.Argument(metavar="KIND", help="namespaces, apps, workflows, schedules, datasets or policies.")
+    str, typer.Argument(metavar="KIND", help="namespaces, apps, workflows, schedules, datasets, policies or messages.")
 ]
 
 
@@ -35,7 +35,7 @@ def get(
         raise WrongUsage(f"expected `get schedules` beside --tag, --workflow and --state, got {got!r}", "KIND")
     if name is not None:
         path = names.path_of(wanted, names.full_name(wanted, name, namespace, app))
-        _show_one(frame.connect().get(path), as_json)
+        show_one(frame.connect().get(path), as_json)
         return
     answer = _listing(wanted, *names.place(namespace, app), chosen)
     if as_json:
@@ -63,7 +63,7 @@ def _names(client: Client, namespace: str) -> list[str]:
     return [str(view["name"]) for view in client.listing(names.collection_path(APP, [namespace]))["items"]]
 
 
-def _show_one(view: Document, as_json: bool) -> None:
+def show_one(view: Document, as_json: bool) -> None:
     if as_json:
         render.machine(view)
         return

@@ -9,7 +9,7 @@ import typer
 
 from sluice import names, render
 from sluice.cli import follow, frame
-from sluice.client import Client
+from sluice.client import Client, Document
 from sluice.names import SCHEDULE
 
 
@@ -19,6 +19,9 @@ def run(
         list[str] | None,
         typer.Option("--property", "-p", metavar="KEY=VALUE", help="A property of this run only; repeatable."),
     ] = None,
+    at: Annotated[
+        str | None, typer.Option("--at", metavar="WHEN", help="Not now, but then: an instant with its zone, or 2h30m.")
+    ] = None,
     wait: Annotated[
         bool, typer.Option("--wait", "-w", metavar="", help="Follow it to its end; exit 1 unless it succeeds.")
     ] = False,
@@ -26,9 +29,11 @@ def run(
     app: frame.App = None,
     as_json: frame.Json = False,
 ) -> None:
-    """Run a schedule now, past its trigger; prints the job's id."""
+    """Run a schedule, now or at a time, past its trigger; prints the job's id."""
     full = names.full_name(SCHEDULE, schedule, namespace, app)
-    body = {"properties": frame.pairs_of("--property", properties or [])}
+    body: Document = {"properties": frame.pairs_of("--property", properties or [])}
+    if at is not None:
+        body["at"] = at
     client = frame.connect()
     # One wish, one key: if the answer is lost and the request is sent again, it is still one run.
     answer = client.post(f"{names.path_of(SCHEDULE, full)}/run", body, key=uuid.uuid4().hex)

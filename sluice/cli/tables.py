@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sluice import render, spell
-from sluice.names import APP, DATASET, NAMESPACE, POLICY, SCHEDULE, WORKFLOW, Kind
+from sluice.names import APP, DATASET, MESSAGE, NAMESPACE, POLICY, SCHEDULE, WORKFLOW, Kind
 
 View = Mapping[str, Any]
 Columns = tuple[str, ...]
@@ -57,12 +57,32 @@ def _schedules(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
     return ("NAME", "STATE", "CHANGED", "TRIGGERED BY…"), rows
 
 
+def _messages(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
+    rows: Rows = [
+        (v["name"], spell.ago(v.get("next_fire"), now), times(v), _road(v), _changed(v, now), v.get("description"))
+        for v in views
+    ]
+    return ("NAME", "NEXT", "REPEATS", "GOES TO", "CHANGED", "DESCRIPTION…"), rows
+
+
+def times(message: View) -> str:
+    """When a message is sent again, as far as it is: ``@every 10s, 4 times``."""
+    often = f", {spell.count(message['repeats'], 'time')}" if message.get("repeats") else ""
+    return f"{message['schedule']}{often}" if message.get("schedule") else spell.NOTHING
+
+
+def _road(message: View) -> str:
+    target = message.get("target") or {}
+    return str(message.get("workflow") or target.get("type") or "default")
+
+
 _DEFINITIONS = {
     NAMESPACE: _described,
     APP: _described,
     WORKFLOW: _workflows,
     DATASET: _datasets,
     SCHEDULE: _schedules,
+    MESSAGE: _messages,
     POLICY: _policies,
 }
 

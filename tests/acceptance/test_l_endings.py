@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.acceptance.words import all_of, dues, is_gone, on, partition, time, to_queue, why_schedule
+from tests.acceptance.words import all_of, any_of, dues, elapsed, is_gone, on, partition, time, to_queue, why_schedule
 from tests.support.world import World, day, flights
 
 
@@ -46,6 +46,19 @@ def test_l10_a_trigger_of_several_leaves_ends_with_its_ttl(world: World) -> None
     world.pass_by("4m")
     assert is_gone(world, "both")
     assert world.runs("both") == []
+
+
+def test_l10_a_span_that_moves_beyond_the_ttl_does_not_keep_the_schedule(world: World) -> None:
+    """Ten minutes after the last start: put off by the data that came, to an instant after the end."""
+    either = any_of(elapsed("10m"), partition())
+    world.deploy(flights({"either": on(either, ttl="15m")}))
+    world.pass_by("8m")
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+    world.pass_by("8m")
+    assert is_gone(world, "either")
+    assert len(world.runs("either")) == 1
 
 
 def test_l10_removed_only_when_its_last_job_and_retry_have_ended(world: World) -> None:

@@ -212,6 +212,20 @@ def partition(day: int) -> View:
     }
 
 
+def message(name: str = "demo.flights.backup") -> View:
+    return {
+        **stamp("message", name),
+        "schedule": "@every 10s",
+        "due_time": past(seconds=-10.5),
+        "repeats": 4,
+        "ttl": None,
+        "zone": "UTC",
+        "target": None,
+        "data": {"tables": ["flights"]},
+        "next_fire": past(seconds=-10.5),
+    }
+
+
 def backfill(state: str = "RUNNING", **changed: Any) -> View:
     return {
         "backfill_id": "0a1b2c3d4e5f6071",

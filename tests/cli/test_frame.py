@@ -15,10 +15,12 @@ from tests.cli.played_api import Played, PlayedApi
 from tests.cli.recorded import CLEAN, SCHEDULES, run, schedule
 
 COMMANDS = [
-    *["apply", "get", "describe"],
+    *["apply", "get", "describe", "message"],
     *["enable", "disable", "pause", "resume", "run", "skip", "unskip", "event"],
     *["why", "dry-run", "jobs", "runs", "versions", "datasets"],
 ]
+
+MESSAGES = [f"message {word}" for word in ("put", "get", "list", "delete")]
 
 
 def test_help_names_every_command_in_its_panel_and_ends_with_examples(sluice: Sluice) -> None:
@@ -31,11 +33,13 @@ def test_help_names_every_command_in_its_panel_and_ends_with_examples(sluice: Sl
     assert "completion" not in text
 
 
-@pytest.mark.parametrize("command", [*COMMANDS, "runs list", "runs show", "why job", "why run", "why schedule"])
+@pytest.mark.parametrize(
+    "command", [*COMMANDS, "runs list", "runs show", "why job", "why run", "why schedule", *MESSAGES]
+)
 def test_every_command_has_help_and_json(sluice: Sluice, command: str) -> None:
     shown = sluice(*command.split(), "-h")
     assert shown.exit_code == 0
-    assert "--json" in shown.stdout or command in ("runs", "why")
+    assert "--json" in shown.stdout or command in ("runs", "why", "message")
 
 
 def test_version(sluice: Sluice) -> None:

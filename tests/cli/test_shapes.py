@@ -7,9 +7,10 @@ from typing import Any
 import pytest
 
 from chalicelib.core import model
+from chalicelib.core.messages import Message
 from chalicelib.core.rows import Definition, Event, Gate, Job, Partition, Run, StartRequest, Version
 from chalicelib.core.targets import EmrServerlessTarget
-from chalicelib.flow import read
+from chalicelib.flow import messages, read
 from tests.cli import recorded
 
 TRIGGER = {"type": "partition", "dataset": "demo.flights"}
@@ -30,6 +31,7 @@ def real() -> dict[str, dict[str, Any]]:
     target = EmrServerlessTarget(type="emr_serverless", entry_point=entry)
     dataset = model.Dataset(bucket="lake", prefix="raw/flights/", keys=("year",))
     schedule = model.Schedule.model_validate({"workflow": "clean_flights", "trigger": TRIGGER})
+    sent = Message(due_time="1h", data={}).to_schedule("demo.flights.~m", 0)
     event = Event("e", "partition", "k", 0, 0, {"year": "2013"}, "demo.flights", "s3://lake/")
     return {
         "namespace": definition("namespace", model.Namespace()),
@@ -41,11 +43,14 @@ def real() -> dict[str, dict[str, Any]]:
         "run": read.run_view(RUN),
         "run_why": read.why_run(RUN),
         "partition": read.partition_view(Partition("demo.flights", ("2013",), event, "o")),
+        "message": messages.view(messages.Stored(Gate("demo.flights.~m", 1, 1, "enabled", 0), sent, None, 0)),
         "version": read.version_view(Version("demo.flights.clean", 1, {}, 0), None),
     }
 
 
-@pytest.mark.parametrize("name", ["namespace", "app", "workflow", "dataset", "schedule", "job", "run", "run_why"])
+@pytest.mark.parametrize(
+    "name", ["namespace", "app", "workflow", "dataset", "schedule", "job", "run", "run_why", "message"]
+)
 def test_recorded_views_have_the_fields_of_the_service(name: str) -> None:
     assert set(getattr(recorded, name)()) <= set(real()[name])
 

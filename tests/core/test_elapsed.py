@@ -213,10 +213,10 @@ def test_t13_it_is_told_exactly_when_no_run_has_started_for_the_span(gaps: list[
 
 def test_t13_setting_one_leaf_again_leaves_the_others_as_they_are() -> None:
     before = timer(any_of(TICK, ELAPSED))
-    after = emit.rearm(before, "1", NOON + 9 * HOUR)
+    after = emit.rearm(before, schedule(any_of(TICK, ELAPSED)), "1", NOON + 9 * HOUR)
     assert after.next == {"0": NOON + 10_000, "1": NOON + 9 * HOUR}
     assert (after.wake_at, after.rev, after.anchor) == (NOON + 10_000, before.rev + 1, before.anchor)
-    assert emit.rearm(before, "0", NOON + 9 * HOUR).wake_at == NOON + 4 * HOUR
+    assert emit.rearm(before, schedule(any_of(TICK, ELAPSED)), "0", NOON + 9 * HOUR).wake_at == NOON + 4 * HOUR
 
 
 def test_l11_a_preview_shows_when_spans_and_deadlines_are_due_as_things_stand() -> None:

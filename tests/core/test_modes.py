@@ -39,11 +39,11 @@ APART = "JOB#2026-03-02T12:00:00.000Z#first"
 # Jobs that were there before the mode was set, each ready to be launched.
 TABLE: dict[Mode, dict[JobKind, str]] = {
     "enabled": dict.fromkeys(KINDS, GOES),
-    "hold": {"gathering": STAYS, "fire": STAYS, "backlog": STAYS, "retry": GOES, "redrive": GOES, "run_now": GOES},
-    "backlog": {"gathering": STAYS, "fire": STAYS, "backlog": STAYS, "retry": GOES, "redrive": GOES, "run_now": GOES},
+    "hold": dict.fromkeys(KINDS, GOES) | dict.fromkeys(("gathering", "fire", "backlog"), STAYS),
+    "backlog": dict.fromkeys(KINDS, GOES) | dict.fromkeys(("gathering", "fire", "backlog"), STAYS),
     "drain": dict.fromkeys(KINDS, GOES),
     "completed": dict.fromkeys(KINDS, GOES),
-    "disabled": dict.fromkeys(KINDS, GONE) | {"run_now": GOES, "redrive": GOES},
+    "disabled": dict.fromkeys(KINDS, GONE) | dict.fromkeys(("run_now", "redrive", "backfill"), GOES),
     "deleted": dict.fromkeys(KINDS, GONE),
 }
 

@@ -242,6 +242,6 @@ def test_t1_the_answer_says_how_many_fires_a_day_that_is() -> None:
 def test_l11_a_trigger_is_told_in_words() -> None:
     told = rule(expression="@every 10s", due_time="10s", repeats=4, jitter="2s", excluding=["sat", "12-25"])
     assert occurrences.describe(told) == (
-        "every 10s, first at 2026-03-02T12:00:10.000Z, 4 times, except on sat and 12-25, up to 2s later"
+        "every 10 seconds, first at 2026-03-02T12:00:10.000Z, 4 times, except on sat and 12-25, up to 2s later"
     )
     assert occurrences.describe(rule(due_time="10s")) == "at 2026-03-02T12:00:10.000Z"

@@ -6,7 +6,7 @@ Every step is an invocation or a few; after each the invariants are looked at. `
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -44,6 +44,9 @@ class RumourWakes:
         stale = [ref for ref in self._told[-20:] if self._chance.random() < 0.2]
         self._told += found
         return tuple(dict.fromkeys([*(ref for ref in found if self._chance.random() < 0.8), *stale]))
+
+    def each_overdue(self, table: str, until: int) -> Iterator[Ref]:
+        return iter(self.overdue(table, until, 1_000))
 
     def upcoming(self, since: int, until: int, limit: int) -> Any:
         return self._inner.upcoming(since, until, limit)

@@ -74,9 +74,9 @@ PACED = {
         holds=_in_time,
     ),
     "a policy, and a start rate that is slower for a while": Scenario(
-        {"a": calm(), "fast": partitions(by=["day"], workflow="join")},
+        {"slow": calm(), "fast": partitions(by=["day"], workflow="join")},
         _share_a_policy,
-        [({"a": ["SUCCEEDED"] * 3, "fast": ["SUCCEEDED"] * 3}, 6)],
+        [({"slow": ["SUCCEEDED"] * 3, "fast": ["SUCCEEDED"] * 3}, 6)],
         holds=lambda world: crowded(world.targets.emr.called_at, 1, 8 * SECOND) == [],
         tuned=SLOW,
     ),

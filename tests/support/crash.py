@@ -105,7 +105,10 @@ class CrashingTargets:
         return name
 
 
-EFFECTS = {"commit", "put_all", "delete_all", "send", "put_context", "put_manifest", "start", "start_many", "cancel"}
+EFFECTS = {
+    *("commit", "put_all", "delete_all", "send", "start", "start_many", "cancel"),
+    *("put_context", "put_manifest", "put_data"),
+}
 
 
 def wrap(world: World) -> CrashPoints:
@@ -115,7 +118,7 @@ def wrap(world: World) -> CrashPoints:
         ledger=CrashingLedger(world.ports.ledger, points),
         hints=Crashing(world.hints, points, ("send",)),
         targets=CrashingTargets(world.targets, points),
-        payloads=Crashing(world.payloads, points, ("put_context", "put_manifest")),
+        payloads=Crashing(world.payloads, points, ("put_context", "put_manifest", "put_data")),
     )
     return points
 

@@ -102,6 +102,7 @@ class FakeQueue:
     def __init__(self, clock: Any) -> None:
         self._clock = clock
         self.messages: list[tuple[str, Mapping[str, Any]]] = []
+        self.data: list[Mapping[str, Any] | None] = []  # what the messages carry, one by one
         self.sent_at: list[Instant] = []
         self.refuse = 0
         self.answers: list[Answer] = []  # answers to give instead of taking it, the first one first
@@ -118,6 +119,7 @@ class FakeQueue:
             self.refuse -= 1
             return NotNow("the queue is throttled")
         self.messages.append((run.run_id, context))
+        self.data.append(run.request.data)
         self.sent_at.append(self._clock.now())
         return Started(f"m{len(self.messages)}", done=True)
 
@@ -157,6 +159,7 @@ class MemoryPayloads:
         self.contexts: dict[str, str] = {}
         self.manifests: dict[str, list[Mapping[str, Any]]] = {}
         self.deployments: dict[str, Any] = {}
+        self.data: dict[str, tuple[bytes, str]] = {}
 
     def context_uri(self, run_id: str) -> str:
         return f"s3://control/context/{run_id}.json"
@@ -177,6 +180,9 @@ class MemoryPayloads:
 
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
         self.deployments[self.deployment_uri(app, digest)] = json.loads(json.dumps(document))
+
+    def put_data(self, uri: str, content: bytes, content_type: str) -> None:
+        self.data[uri] = (content, content_type)
 
 
 class MemoryLake:

@@ -14,10 +14,24 @@ from chalicelib.aws.catalog import DynamoCatalog
 from chalicelib.aws.jobs import DynamoJobs
 from chalicelib.aws.runs import DynamoRuns, DynamoWakes
 from chalicelib.aws.table import Dynamo
+from chalicelib.core.messages import Message
 from chalicelib.core.model import App, NewSchedule
 from chalicelib.core.rows import Job, Record, Run
 from chalicelib.core.sweep import Ref
-from chalicelib.flow import attend, complete, crowd, definitions, deploy, emit, events, match, pauses, schedules, sweep
+from chalicelib.flow import (
+    attend,
+    complete,
+    crowd,
+    definitions,
+    deploy,
+    emit,
+    events,
+    match,
+    messages,
+    pauses,
+    schedules,
+    sweep,
+)
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 from tests.support.clock import HandClock
@@ -89,8 +103,11 @@ class World:
     def delete(self, name: str) -> None:
         schedules.delete(self.ports, full(name), "tester")
 
-    def run_now(self, name: str, request: str = "r1", **properties: Any) -> str:
-        return schedules.run_now(self.ports, full(name), properties, request)
+    def run_now(self, name: str, request: str = "r1", at: int | None = None, **properties: Any) -> str:
+        return schedules.run_now(self.ports, full(name), properties, request, at)
+
+    def message(self, name: str, app: str = "demo.flights", if_match: int | None = None, **document: Any) -> None:
+        messages.put(self.ports, app, name, Message.model_validate(document), "tester", if_match)
 
     # -- what the outside does -----------------------------------------------------------------------------------
 

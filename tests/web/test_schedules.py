@@ -222,6 +222,14 @@ def test_a_preview_lists_the_next_fires(api: Api) -> None:
     assert api.get(f"{ONE}/preview")["items"] == []
 
 
+def test_a_preview_says_how_many_fires_a_day_that_is_and_describes_the_trigger(api: Api) -> None:
+    api.schedule("nightly", trigger={"type": "time", "expression": {"minute": "*"}, "jitter": "30s"})
+    shown = api.get(f"{ONE}/preview?count=5")
+    assert shown["fires_per_day"] == 1_440
+    assert shown["description"].endswith("up to 30s later")
+    assert all(nominal <= due for nominal, due in zip(shown["items"], shown["due"], strict=True))
+
+
 def test_a_preview_counts_from_the_enabling_of_an_interval(api: Api) -> None:
     api.schedule("nightly", trigger={"type": "time", "expression": "@every 1h"})
     view = api.post(f"{ONE}/enable")

@@ -1,0 +1,135 @@
+"""Data that a schedule or a message carries to its target (L13): a JSON value, text, or bytes, with a content type.
+
+Small data stands in the version row; larger data lies in S3, and its URI is passed instead. A version row is read by
+each process that fires it, and its data is written once more with every run, in units of 1 KB, so what stands there is
+kept to `MOST_INLINE`: beyond, one S3 request costs less than the writes.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+import re
+from collections.abc import Mapping
+from typing import Any, TypeVar
+
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
+
+from chalicelib.core import ids
+from chalicelib.core.documents import Document
+from chalicelib.core.errors import SluiceError, invalid
+
+C = TypeVar("C", bound="Carried")
+
+MOST_DATA = 256 * 1024  # bytes: L13, and what an SQS message, an SNS message and an event of a bus may hold
+MOST_INLINE = 16 * 1024  # bytes
+
+JSON, TEXT, BYTES = "application/json", "text/plain; charset=utf-8", "application/octet-stream"
+# RFC 9110: type/subtype and parameters. Printable and on one line, for it becomes a header.
+_TOKEN = r"[A-Za-z0-9!#$&^_.+-]+"
+_CONTENT_TYPE = re.compile(rf'{_TOKEN}/{_TOKEN}(?: *; *{_TOKEN}=(?:{_TOKEN}|"[ !#-~]*"))*')
+
+
+class Carried(Document):
+    """What may be carried: ``data`` (a JSON value; text, if ``content_type`` is not JSON) or ``data_base64`` (bytes).
+
+    Without a ``content_type`` text is plain text, any other value JSON, and bytes are a stream of octets. ``data_uri``
+    is where Sluice put what is too large to stand here.
+    """
+
+    data: Any = None
+    data_base64: str | None = None
+    content_type: str | None = Field(default=None, max_length=200)
+    data_uri: str | None = Field(default=None, max_length=2_000)
+
+    @model_validator(mode="after")
+    def _can_be_carried(self) -> Carried:
+        given = [name for name in ("data", "data_base64", "data_uri") if getattr(self, name) is not None]
+        if len(given) > 1:
+            raise invalid(given[1], "either data or data_base64", "both")
+        if self.content_type is not None:
+            _check_type(self.content_type, given)
+            if self.data is not None and not isinstance(self.data, str) and not is_json(self.content_type):
+                raise invalid("data", f"text for the content type {self.content_type}", self.data)
+        content = content_of(self)
+        if content is not None and len(content) > MOST_DATA:
+            hint = "put it into S3 and send a reference"
+            message = f"expected data of at most {MOST_DATA} bytes, got {len(content)}"
+            raise SluiceError("too_large", message, given[0], hint)
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A schedule that carries nothing reads as it always has."""
+        told = handler(self)
+        return {field: value for field, value in told.items() if value is not None or field not in Carried.model_fields}
+
+
+def is_sent(carried: C) -> C:
+    """Refuse a reference in what users send: only Sluice says where it put their data."""
+    if carried.data_uri is not None:
+        raise invalid("data_uri", "data, or a reference inside it", carried.data_uri, "send it as data")
+    return carried
+
+
+def content_of(carried: Carried) -> bytes | None:
+    """The bytes that are carried, None if there are none here. Raises ``invalid`` for what is no base64."""
+    if carried.data_base64 is not None:
+        try:
+            return base64.b64decode(carried.data_base64, validate=True)
+        except (binascii.Error, ValueError):
+            raise invalid("data_base64", "bytes in base64 (RFC 4648, with padding)", carried.data_base64) from None
+    return None if carried.data is None else _text(carried).encode()
+
+
+def told(carried: Carried) -> Mapping[str, Any] | None:
+    """What a start request says of the data: ``content_type``, and one of ``text``, ``base64`` and ``uri``."""
+    if carried.data_uri is not None:
+        return {"content_type": carried.content_type or BYTES, "uri": carried.data_uri}
+    if carried.data_base64 is not None:
+        return {"content_type": carried.content_type or BYTES, "base64": carried.data_base64}
+    return None if carried.data is None else {"content_type": type_of(carried), "text": _text(carried)}
+
+
+def is_large(carried: Carried) -> bool:
+    content = content_of(carried)
+    return content is not None and len(content) > MOST_INLINE
+
+
+def key_of(owner: str, carried: Carried) -> str:
+    """The key of large data in its bucket: the same data of the same owner is the same object."""
+    content = content_of(carried) or b""
+    return f"data/{owner}/{ids.digest(type_of(carried), content.hex(), length=40)}"
+
+
+def by_reference(carried: Carried, uri: str) -> Mapping[str, Any]:
+    """The fields of the same document with its data elsewhere."""
+    return {"data": None, "data_base64": None, "content_type": type_of(carried), "data_uri": uri}
+
+
+def type_of(carried: Carried) -> str:
+    if carried.content_type is not None:
+        return carried.content_type
+    if carried.data_base64 is not None or carried.data is None:
+        return BYTES
+    return TEXT if isinstance(carried.data, str) else JSON
+
+
+def is_json(content_type: str) -> bool:
+    kind = content_type.partition(";")[0].strip().lower()
+    return kind == JSON or kind.endswith("+json")
+
+
+def _text(carried: Carried) -> str:
+    """Text as it is, unless it is a JSON value; anything else as JSON."""
+    if isinstance(carried.data, str) and not is_json(type_of(carried)):
+        return carried.data
+    return json.dumps(carried.data, ensure_ascii=False, separators=(",", ":"))
+
+
+def _check_type(content_type: str, given: list[str]) -> None:
+    if not _CONTENT_TYPE.fullmatch(content_type):
+        raise invalid("content_type", "a content type such as application/json", content_type)
+    if not given:
+        raise invalid("content_type", "data that it describes", "none", "add data, or leave content_type out")

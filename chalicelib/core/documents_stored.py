@@ -1,0 +1,44 @@
+"""The rows of documents that are not schedules, and of what leads to them. `core/rows.py` has all others."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from chalicelib.core.calendar import Instant
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """A document that is not a schedule: namespace, app, workflow, dataset or policy, by its full name.
+
+    ``counted``: every start of this workflow is counted in its line, also at a target without a lifecycle, because a
+    schedule asks how often it starts or when it last did (C5, T13).
+    """
+
+    kind: Literal["namespace", "app", "workflow", "dataset", "policy"]
+    name: str
+    document: Mapping[str, Any]
+    version: int
+    updated_at: Instant
+    by: str = ""
+    counted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """Says that an app has a schedule of this name; of a message also what it runs, so that a workflow which goes is
+    looked for in the list alone."""
+
+    schedule: str
+    workflow: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PrefixRow:
+    """Says which dataset a prefix of a bucket belongs to."""
+
+    bucket: str
+    prefix: str
+    dataset: str

@@ -1,0 +1,114 @@
+"""``sluice message``: a time or an expression and data for a target, live at once (L16)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from sluice import names, render, spell
+from sluice.cli import frame, tables
+from sluice.client import Document
+from sluice.errors import WrongUsage
+from sluice.names import MESSAGE
+
+app = typer.Typer(no_args_is_help=True, help="Put messages, look at them, delete them.")
+
+Name = Annotated[str, typer.Argument(metavar="NAME", help="A message, such as demo.flights.backup.")]
+
+
+@app.command("put")
+def put(
+    name: Name,
+    schedule: Annotated[
+        str | None, typer.Option("--schedule", metavar="EXPRESSION", help="When it repeats: '@every 10s', '0 5 * * *'.")
+    ] = None,
+    due: Annotated[
+        str | None,
+        typer.Option("--due", metavar="WHEN", help="When it is sent first, or once: 10m, PT10M, an instant."),
+    ] = None,
+    repeats: Annotated[int | None, typer.Option("--repeats", metavar="N", help="How often it is sent in all.")] = None,
+    ttl: Annotated[str | None, typer.Option("--ttl", metavar="WHEN", help="How long it lives.")] = None,
+    zone: Annotated[str | None, typer.Option("--zone", metavar="ZONE", help="The zone of its expression.")] = None,
+    data: Annotated[
+        str | None, typer.Option("--data", "-d", metavar="TEXT", help="What it carries: text, JSON, or @FILE.")
+    ] = None,
+    content_type: Annotated[
+        str | None, typer.Option("--content-type", metavar="TYPE", help="What that is, such as text/csv.")
+    ] = None,
+    target: Annotated[
+        str | None, typer.Option("--target", "-t", metavar="JSON", help="Where it goes; else the app's default target.")
+    ] = None,
+    workflow: Annotated[
+        str | None, typer.Option("--workflow", "-w", metavar="NAME", help="A workflow that it starts instead.")
+    ] = None,
+    file: Annotated[
+        str | None,
+        typer.Option("--file", "-f", metavar="FILE", help="Its document, YAML or JSON; options win over it."),
+    ] = None,
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
+    as_json: frame.Json = False,
+) -> None:
+    """Create or replace a message. It begins anew."""
+    from sluice import messages  # late, with the YAML parser that it brings
+
+    full = names.full_name(MESSAGE, name, namespace, app_name)
+    told = {"schedule": schedule, "due_time": due, "repeats": repeats, "ttl": ttl, "zone": zone, "workflow": workflow}
+    body = messages.document(file, told, messages.target(target), messages.carried(data, content_type))
+    view = frame.connect().put(names.path_of(MESSAGE, full), body)
+    if as_json:
+        render.machine(view)
+    else:
+        _show(view)
+
+
+@app.command("get")
+def get(name: Name, namespace: frame.Namespace = None, app_name: frame.App = None, as_json: frame.Json = False) -> None:
+    """Print a message as YAML."""
+    from sluice.cli.get import show_one
+
+    full = names.full_name(MESSAGE, name, namespace, app_name)
+    show_one(frame.connect().get(names.path_of(MESSAGE, full)), as_json)
+
+
+@app.command("list")
+def list_messages(
+    namespace: frame.Namespace = None,
+    app_name: frame.App = None,
+    limit: Annotated[int, frame.Limit] = 50,
+    as_json: frame.Json = False,
+) -> None:
+    """List the messages of an app."""
+    space, short = names.place(namespace, app_name)
+    if not space or not short:
+        raise WrongUsage("expected the app of the messages, got none", "--app", "add --app NS.APP")
+    answer = frame.connect().listing(names.collection_path(MESSAGE, [space, short]), most=limit or None)
+    if as_json:
+        render.machine(answer)
+    elif answer["items"]:
+        tables.definitions(render.stdout(), MESSAGE, answer["items"], frame.now())
+        tables.rest(answer, len(answer["items"]), "sluice message list ...")
+    else:
+        render.note("no messages here")
+
+
+@app.command("delete")
+def delete(
+    name: Name, namespace: frame.Namespace = None, app_name: frame.App = None, as_json: frame.Json = False
+) -> None:
+    """Delete a message; nothing of it is sent any more."""
+    full = names.full_name(MESSAGE, name, namespace, app_name)
+    frame.connect().delete(names.path_of(MESSAGE, full))
+    if as_json:
+        render.machine({"name": full, "did": "deleted"})
+    else:
+        render.stdout().print(Text.assemble((full, "bold"), " is deleted"), soft_wrap=True)
+
+
+def _show(view: Document) -> None:
+    line = Text.assemble((str(view["name"]), "bold"), f" is sent at {spell.both(view.get('next_fire'), frame.now())}")
+    if view.get("schedule"):
+        line.append(f", then {tables.times(view)}")
+    render.stdout().print(line, soft_wrap=True)

@@ -1,0 +1,166 @@
+"""Messages as their users tell them: repeating ones, those with an end, the daily backup, a delayed publish (L16)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.calendar import DAY, HOUR, SECOND, iso
+from chalicelib.core.errors import SluiceError
+from chalicelib.flow import dead_letters, messages
+from chalicelib.flow.emit import emit_due
+from tests.acceptance.words import doze, doze_until, reasons, states
+from tests.support.clock import NOON
+from tests.support.world import SQS, World, flights, full
+
+APP = "demo.flights"
+
+
+@pytest.fixture(autouse=True)
+def app(world: World) -> None:
+    world.deploy(flights({}) | {"default_target": SQS})
+
+
+def sent_after(world: World, name: str, put_at: int = NOON) -> list[float]:
+    """When a message was sent, in seconds after it was put, oldest first."""
+    return [((run.start_requested_at or 0) - put_at) / SECOND for run in world.runs(f"~{name}")]
+
+
+def is_gone(world: World, name: str) -> bool:
+    try:
+        messages.get(world.ports, APP, name)
+    except SluiceError as error:
+        return error.code == "not_found"
+    return False
+
+
+def bodies(world: World) -> list[Any]:
+    return [told["text"] if told else None for told in world.targets.queue.data]
+
+
+def test_repeating_message(world: World) -> None:
+    """`@every 10s`, due in 10 s, 4 repeats: fires at 10, 20, 30, 40 s, then is gone."""
+    world.message("beat", schedule="@every 10s", due_time="10s", repeats=4, data={"n": 1})
+    world.pass_by("39s")
+    assert sent_after(world, "beat") == [10, 20, 30]
+    assert not is_gone(world, "beat")
+
+    world.pass_by("10s")
+    assert sent_after(world, "beat") == [10, 20, 30, 40]
+    assert is_gone(world, "beat")
+    assert messages.of_app(world.ports, APP, 100, None).items == ()
+
+    world.pass_by("5m")
+    assert sent_after(world, "beat") == [10, 20, 30, 40]
+    assert bodies(world) == ['{"n":1}'] * 4
+    assert states(world, "~beat") == ["SUCCEEDED"] * 4
+    assert world.records("~beat") == []
+
+
+def test_repeating_message_with_a_ttl_of_10_s_fires_once_at_10_s_then_is_gone(world: World) -> None:
+    world.message("beat", schedule="@every 10s", due_time="10s", repeats=4, ttl="10s")
+    world.pass_by("15s")
+    assert sent_after(world, "beat") == [10]
+    assert is_gone(world, "beat")
+    world.pass_by("5m")
+    assert sent_after(world, "beat") == [10]
+
+
+def test_repeating_message_in_all_three_forms_of_its_instants(world: World) -> None:
+    """An instant, a span as people write it, and one of ISO 8601 say the same (T3)."""
+    for name, due, ttl in (
+        ("instant", iso(NOON + 10 * SECOND), iso(NOON + 25 * SECOND)),
+        ("span", "10s", "25s"),
+        ("iso", "PT10S", "PT25S"),
+    ):
+        world.message(name, schedule="@every 10s", due_time=due, ttl=ttl)
+    world.pass_by("3m")
+    for name in ("instant", "span", "iso"):
+        assert sent_after(world, name) == [10, 20]
+        assert is_gone(world, name)
+
+
+def test_l16_the_daily_backup_with_data(world: World) -> None:
+    database = {"database": "orders", "tables": ["lines", "customers"], "keep": 7}
+    world.message("backup", schedule="0 3 * * *", zone="Europe/Paris", data=database)
+    three_in_paris = NOON + 14 * HOUR
+    for night in range(3):
+        doze_until(world, three_in_paris + night * DAY)
+        assert len(world.runs("~backup")) == night + 1
+
+    assert sent_after(world, "backup", three_in_paris) == [0, 86_400, 172_800]
+    assert bodies(world) == ['{"database":"orders","tables":["lines","customers"],"keep":7}'] * 3
+    assert not is_gone(world, "backup")
+
+
+def test_l16_a_delayed_publish_is_one_message_at_its_time_and_no_more(world: World) -> None:
+    world.message("reminder", due_time="20m", target=SQS | {"queue_url": "https://sqs.example/other"}, data="wake up")
+    doze_until(world, NOON + 20 * 60 * SECOND)
+    [run] = world.runs("~reminder")
+    assert (run.start_requested_at, run.nominal_at) == (NOON + 20 * 60 * SECOND,) * 2
+    assert run.request.target["queue_url"] == "https://sqs.example/other"
+    assert bodies(world) == ["wake up"]
+    world.pass_by("2m")
+    assert is_gone(world, "reminder")
+    assert len(world.targets.queue.messages) == 1
+
+
+def test_interleaving_17_created_at_5_s_due_at_15_s_with_a_ttl_of_10_s_it_fires(world: World) -> None:
+    """The minute's tick has been when it comes, and the next one would be too late."""
+    emit_due(world.ports)
+    world.clock.pass_by("5s")
+    world.message("brief", due_time="10s", ttl="10s")
+    world.pass_by("10s")
+    assert sent_after(world, "brief") == [15]
+    world.pass_by("2m")
+    assert is_gone(world, "brief")
+    assert len(world.runs("~brief")) == 1
+
+
+def test_l16_a_message_that_is_gone_can_be_put_again_under_its_name(world: World) -> None:
+    for number in (1, 2):
+        put_at = world.clock.now()
+        world.message("again", due_time="10s", data=number)
+        world.pass_by("30s")
+        assert sent_after(world, "again", put_at)[-1] == 10
+        assert is_gone(world, "again")
+    assert bodies(world) == ["1", "2"]
+
+
+def test_l16_a_message_whose_target_is_busy_is_gone_only_when_it_has_been_sent(world: World) -> None:
+    world.targets.queue.refuse = 2
+    world.message("late", due_time="10s", data="x")
+    world.pass_by("10s")
+    assert not is_gone(world, "late")
+    world.pass_by("10m")
+    assert bodies(world) == ["x"]
+    assert is_gone(world, "late")
+    assert reasons(world, "~late") == []
+
+
+def test_l16_a_message_that_could_not_be_delivered_stays_until_its_dead_letter_is_redriven(world: World) -> None:
+    world.targets.queue.refuse = 1_000
+    world.message("lost", due_time="10s", data="x")
+    world.pass_by("30m")
+    assert states(world, "~lost") == ["FAILED"]
+    [letter] = dead_letters.listed(world.ports, "demo", full("~lost"), 10, None).items
+    assert not is_gone(world, "lost")
+
+    world.targets.queue.refuse = 0
+    dead_letters.redrive(world.ports, "demo", letter.run_id)
+    world.settle()
+    assert bodies(world) == ["x"]
+    doze(world, "1h")
+    assert is_gone(world, "lost")
+
+
+def test_l16_a_message_to_a_job_is_gone_when_its_last_run_has_ended(world: World) -> None:
+    world.message("job", due_time="10s", workflow="clean")
+    world.pass_by("30s")
+    assert states(world, "~job") == ["STARTING"]
+    assert not is_gone(world, "job")
+    world.finish()
+    world.pass_by("2m")
+    assert states(world, "~job") == ["SUCCEEDED"]
+    assert is_gone(world, "job")

@@ -1,0 +1,167 @@
+"""Story 2 of docs/requirements.md: failover without a skipped schedule.
+
+Many schedules of all kinds of times are due, and emitters die, are missing, or are too many. Whatever happens to them,
+every schedule fires at each of its instants, once. The tables are those in memory: there are hundreds of worlds.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import pytest
+
+from chalicelib.core.calendar import SECOND
+from chalicelib.core.writes import Put, Refused, Write
+from chalicelib.flow import emit, sweep
+from tests.faults.memory_tables import QuickWorld
+from tests.support.clock import NOON
+from tests.support.crash import lost, wrap
+from tests.support.schedules import at
+from tests.support.world import flights, full
+
+Tick = Callable[["Failover"], None]
+EACH = 6  # schedules of each kind
+# What they say, and at which seconds after noon that is. Nothing is due after the third minute.
+KINDS: dict[str, tuple[str, list[int]]] = {
+    "minutes": ("1-3 12 2 3 *", [60, 120, 180]),
+    "seconds": ("R8/PT20S", [20, 40, 60, 80, 100, 120, 140, 160]),
+    "once": ("2 12 2 3 *", [120]),
+}
+DUE = {full(f"{kind}{number}"): seconds for kind, (_, seconds) in KINDS.items() for number in range(EACH)}
+
+
+class Failover(QuickWorld):
+    """A world whose minute ticks go as a test says, one after the other; then as they should."""
+
+    def __init__(self, *ticks: Tick) -> None:
+        super().__init__(wake_shards=1, history_shards=1)
+        self.ticks = list(ticks)
+        schedules = {
+            f"{kind}{number}": at(text, "notify") for kind, (text, _) in KINDS.items() for number in range(EACH)
+        }
+        self.deploy(flights(schedules))
+
+    def tick(self) -> None:
+        if self.ticks:
+            self.ticks.pop(0)(self)
+            self.settle()
+        else:
+            super().tick()
+
+    def whole(self) -> None:
+        super().tick()
+
+    def sent(self) -> Counter[tuple[str, int]]:
+        """How often each schedule sent each of its instants, in seconds after noon."""
+        told = [context for _, context in self.targets.queue.messages]
+        return Counter((each["schedule"], (each["logical_start_time"] - NOON) // SECOND) for each in told)
+
+
+def whole(world: Failover) -> None:
+    world.whole()
+
+
+def missing(world: Failover) -> None:
+    """No tick came in this minute."""
+
+
+def dies_after(effect: int, seen: list[int] | None = None) -> Tick:
+    """The emitter dies right after its n-th effect, and with it the rest of its tick."""
+
+    def tick(world: Failover) -> None:
+        ports = world.ports
+        points = wrap(world)
+        points.die_after, points.armed = effect, True
+        died = lost(lambda: emit.emit_due(world.ports))
+        world.ports = ports
+        if seen is not None:
+            seen.append(points.count)
+        if not died:
+            sweep.sweep_all(world.ports)
+
+    return tick
+
+
+def overtaken(after: int) -> Tick:
+    """Two emitters at once: the second one does all of its work right before the n-th write of the first."""
+
+    def tick(world: Failover) -> None:
+        plain = world.ports
+        stalled = world.with_ports(ledger=Stalling(plain.ledger, after, lambda: emit.emit_due(plain)))
+        emit.emit_due(stalled)
+        sweep.sweep_all(plain)
+
+    return tick
+
+
+class Stalling:
+    """A ledger in front of whose n-th write something else happens."""
+
+    def __init__(self, inner: Any, after: int, meanwhile: Callable[[], object]) -> None:
+        self._inner, self._left, self._meanwhile = inner, after, meanwhile
+
+    def commit(self, writes: Sequence[Write]) -> Refused | None:
+        self._step()
+        refused: Refused | None = self._inner.commit(writes)
+        return refused
+
+    def put_all(self, writes: Sequence[Put]) -> None:
+        self._step()
+        self._inner.put_all(writes)
+
+    def _step(self) -> None:
+        self._left -= 1
+        if self._left == 0:
+            self._meanwhile()
+
+
+def effects() -> int:
+    """How many effects the emitter of the first minute has, if it does not die."""
+    seen: list[int] = []
+    Failover(dies_after(0, seen)).pass_by("1m")
+    return seen[0]
+
+
+def played(*ticks: Tick) -> Failover:
+    world = Failover(*ticks)
+    world.pass_by("8m")
+    return world
+
+
+def assert_all_fired_once(world: Failover) -> None:
+    assert world.sent() == Counter({(name, second): 1 for name, seconds in DUE.items() for second in seconds})
+    assert all(world.records(name) == [] for name in DUE)
+
+
+def test_story_2() -> None:
+    """Without a failure; with a minute without a tick; with every tick twice: all fire once, at their instants."""
+    world = played()
+    assert_all_fired_once(world)
+    assert all(run.start_requested_at == run.nominal_at for name in DUE for run in world.runs(name))
+    for ticks in ([missing], [whole, missing], [whole, missing, missing], [twice, twice, twice, twice]):
+        assert_all_fired_once(played(*ticks))
+
+
+def twice(world: Failover) -> None:
+    emit.emit_due(world.ports)
+    world.whole()
+
+
+def test_story_2_an_emitter_may_die_after_any_of_its_effects() -> None:
+    count = effects()
+    assert count > EACH * 3
+    for number in range(1, count + 1):
+        assert_all_fired_once(played(dies_after(number)))
+
+
+@pytest.mark.parametrize("then", [missing, dies_after(1)], ids=["no tick", "another death"])
+def test_story_2_and_whoever_takes_over_may_fail_as_well(then: Tick) -> None:
+    for number in range(1, effects() + 1, 4):
+        assert_all_fired_once(played(dies_after(number), then))
+
+
+def test_story_2_two_emitters_at_once_make_every_fire_once_wherever_one_overtakes_the_other() -> None:
+    for number in range(1, effects() + 1):
+        assert_all_fired_once(played(overtaken(number), overtaken(number)))

@@ -1,0 +1,54 @@
+"""Every example of docs/messages.md is played, and the page must say what comes of it, line by line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.docs.message_stories import STORIES, MessageStory
+from tests.support.world import World
+
+PAGE = Path(__file__).parents[2] / "docs" / "messages.md"
+EXAMPLE = re.compile(
+    r"^<!-- message: (?P<name>\w+) -->\n```yaml\n(?P<yaml>.*?)^```\n"
+    r"<!-- told: (?P=name) -->\n```\n(?P<told>.*?)^```$",
+    flags=re.S | re.M,
+)
+
+
+class TextDates(yaml.SafeLoader):
+    """Instants stay the text they are written as, as the command line reads them."""
+
+
+TextDates.yaml_implicit_resolvers = {
+    first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+class Example(NamedTuple):
+    name: str
+    messages: dict[str, Any]
+    told: list[str]
+
+
+EXAMPLES = [
+    Example(found["name"], yaml.load(found["yaml"], Loader=TextDates), found["told"].splitlines())
+    for found in EXAMPLE.finditer(PAGE.read_text())
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_what_the_page_says_of_a_message_is_what_happens(world: World, example: Example) -> None:
+    story = MessageStory(world, example.messages)
+    STORIES[example.name](story)
+    assert story.told == example.told, "\n".join(["the page should say:", *story.told])
+
+
+def test_every_message_of_the_page_is_played() -> None:
+    assert [example.name for example in EXAMPLES] == list(STORIES)
+    assert PAGE.read_text().count("```yaml") == len(EXAMPLES)

@@ -1,0 +1,88 @@
+"""Messages, large data and runs for a later time, for `test_crash_points.py` (L13, L16, W8)."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+
+from chalicelib.core import data
+from chalicelib.core.calendar import SECOND
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.ids import message_schedule
+from chalicelib.flow import deploy, messages, withdraw
+from tests.faults.dying import Scenario, passes, people
+from tests.support.schedules import at
+from tests.support.world import SQS, World, flights
+
+APP = "demo.flights"
+LARGE = "x" * (data.MOST_INLINE + 1)
+
+
+def _put_replace_delete(world: World) -> None:
+    """One is sent, one is replaced before it is due, one is deleted, and one goes on."""
+    people(world, lambda: world.message("plain", due_time="40s", target=SQS, data=LARGE))
+    people(world, lambda: world.message("twice", due_time="30s", target=SQS, data="old"))
+    people(world, lambda: world.message("gone", due_time="50s", workflow="notify"))
+    people(world, lambda: world.message("twice", due_time="70s", workflow="notify", data="new"))
+    people(world, lambda: _delete(world, "gone"))
+    passes(world, "40s", "20s", "20s")
+
+
+def _delete(world: World, name: str) -> None:
+    with suppress(SluiceError):  # the one that died had deleted it
+        messages.delete(world.ports, APP, name, "tester")
+
+
+def _delete_app(world: World) -> None:
+    """An app goes with its default target and the messages that go there, whoever dies on the way."""
+    people(world, lambda: world.deploy(flights({}) | {"default_target": SQS}, app="other"))
+    people(world, lambda: world.message("daily", app="demo.other", due_time="30s", data="never"))
+    people(world, lambda: _gone(world))
+    passes(world, "40s", "40s")
+
+
+def _gone(world: World) -> None:
+    with suppress(SluiceError):
+        deploy.delete_app(world.ports, "demo.other", "tester")
+
+
+def _run_later(world: World) -> None:
+    """Two wishes for a later time: one is carried out, one is taken back."""
+    kept, dropped = (world.clock.now() + span * SECOND for span in (30, 40))
+    people(world, lambda: world.run_now("beat", "kept", kept))
+    people(world, lambda: _withdrawn(world, world.run_now("beat", "dropped", dropped)))
+    passes(world, "30s", "20s", "40s")
+
+
+def _withdrawn(world: World, job_id: str) -> None:
+    with suppress(SluiceError):
+        withdraw.withdraw(world.ports, job_id, "tester")
+
+
+def _new_data_alone(world: World) -> bool:
+    texts = [told.get("text") for told in world.targets.queue.data if told]
+    return set(texts) <= {"new", None} and set(world.payloads.data) == {_reference(world)}
+
+
+def _reference(world: World) -> str | None:
+    return next((str(told["uri"]) for told in world.targets.queue.data if told and "uri" in told), None)
+
+
+def _no_app(world: World) -> bool:
+    gate = world.ports.catalog.gate(message_schedule("demo.other", "daily"))
+    left = world.ports.catalog.definition("workflow", message_schedule("demo.other", ""))
+    return gate is not None and gate.mode == "deleted" and left is None
+
+
+MESSAGES = {
+    "messages that are put, replaced and deleted": Scenario(
+        {},
+        _put_replace_delete,
+        [({"~plain": ["SUCCEEDED"], "~twice": ["SUCCEEDED"], "~gone": []}, 0)],
+        messages=2,
+        holds=_new_data_alone,
+    ),
+    "an app that goes with its messages": Scenario({}, _delete_app, [({"demo.other.~daily": []}, 0)], holds=_no_app),
+    "runs for a later time": Scenario(
+        {"beat": at("0 0 1 1 *", workflow="join")}, _run_later, [({"beat": ["SUCCEEDED"]}, 1)]
+    ),
+}
