@@ -91,7 +91,8 @@ def queue(run: Run, route: Route, states: Mapping[str, LineState], now: Instant)
         raise ValueError("expected a route that is blocked, got one that is free")
     ask, state = route.behind or blocked, states.get(blocked.line) or LineState(blocked.line)
     place = lines.rank(run.priority, None, run.created_at, run.run_id)
-    why = lines.why(ask, states.get(ask.line) or LineState(ask.line))
+    turn = lines.why(ask, states.get(ask.line) or LineState(ask.line))
+    why = f"{run.reason}; {turn}" if run.calls and run.reason else turn  # what the target said, and what it means
     # Its line wakes it; should its place be lost, it is looked at all the same.
     waiting = replace(run, waits_at=blocked.line, rank=place, reason=why, rev=run.rev + 1, wake_at=now + SILENT_LATER)
     look = routes.queue_looks_at(route, states, now)

@@ -166,7 +166,8 @@ def _as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
 def _uncalled(before: Run, called: Run, paces: tuple[Pace, ...] = (), now: Instant = 0) -> Run:
     """The run without the call that was recorded and is not made. Permits that were taken for it still hold."""
     until = launch.paced_until(paces, now) if paces else before.paced_until
-    return replace(before, partition=called.partition, rev=called.rev + 1, waits_at=None, rank=None, paced_until=until)
+    free = replace(before, waits_at=None, rank=None, reason="" if before.waits_at else before.reason)
+    return replace(free, partition=called.partition, rev=called.rev + 1, paced_until=until)
 
 
 def _take_back(ports: Ports, before: Run, called: Run, now: Instant) -> None:

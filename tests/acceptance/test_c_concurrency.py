@@ -10,7 +10,7 @@ from chalicelib.core.rows import Run
 from tests.acceptance.words import concurrency, event, on, partition, reasons, states, why
 from tests.support.fakes import FakeEmr
 from tests.support.schedules import at_most, partitions
-from tests.support.world import World, day, flights
+from tests.support.world import EMR, World, day, flights
 
 GROUP = {"group": "heavy"}
 
@@ -112,16 +112,20 @@ def test_c1_cancel_other_ends_the_older_run_and_the_newcomer_starts_when_it_has_
 
 
 def test_c1_cancel_other_withdraws_a_run_that_has_not_started_yet(world: World) -> None:
-    world.deploy(flights({"daily": on(partition(), "clean", concurrency(1, "cancel_other"))}))
+    """Two workflows on two applications share one slot: what throttles the one leaves the other free to take it."""
+    one = concurrency(1, "cancel_other", group="cluster")
+    elsewhere = {"target": {**EMR, "application_id": "00other"}}
+    schedules = {"daily": on(partition(), "clean", one), "urgent": on(partition("weather"), "elsewhere", one)}
+    world.deploy(flights(schedules, elsewhere=elsewhere))
     world.targets.emr.answers = [NotNow("throttled")]
     world.upload(day(1))
     world.settle()
     assert world.targets.emr.runs == {}
     world.clock.pass_by("100ms")
-    world.upload(day(2))
+    world.upload(day(2, "weather", "a.csv"))
     world.settle()
 
-    first, second = world.runs("daily")
+    [first], [second] = world.runs("daily"), world.runs("urgent")
     assert (first.state, second.state) == ("CANCELLED", "STARTING")
     assert first.reason == f"cancelled to make room for job {second.run_id}"
     world.pass_by("3m")

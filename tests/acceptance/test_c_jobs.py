@@ -136,8 +136,9 @@ def test_c12_a_start_that_is_refused_for_the_moment_is_repeated_with_backoff_as_
     world.upload(day(1))
     world.settle()
     [run] = world.runs("daily")
-    assert (run.state, run.reason) == ("STARTING", "too many requests")
-    assert read.why_run(run)["why"] == "too many requests"
+    turn = "waits for its turn at the start rate of EMR application 00app: one start every 1s, burst 20"
+    assert (run.state, run.reason) == ("STARTING", f"too many requests; {turn}")
+    assert read.why_run(run)["why"] == run.reason
 
     world.pass_by("30s")
     [run] = world.runs("daily")

@@ -7,7 +7,7 @@ of the old schedule starts but a call that was in flight, and that is on record.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ import pytest
 
 from chalicelib.core.writes import Refused
 from chalicelib.flow import emit
+from chalicelib.ports import Ports, Want
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld
@@ -146,6 +147,16 @@ class CutTargets:
         return name
 
 
+class CutAhead:
+    """Rows that are read together: one call, after which they are known."""
+
+    def __init__(self, plain: Ports, cut: Cut) -> None:
+        self._plain, self._cut = plain, cut
+
+    def read(self, _: Ports, wanted: Sequence[Want]) -> Ports:
+        return _cut(self._cut.crossing(lambda: self._plain.ahead.read(self._plain, wanted)), self._cut)
+
+
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("closing", CLOSINGS)
 def test_c13_whatever_a_closing_crosses_what_is_acknowledged_holds(closing: str, road: str) -> None:
@@ -184,7 +195,7 @@ def _cross(before: int | None, closing: Closing, road: Road) -> int:
         world.ports = cut_ports
 
     cut = Cut(before, close)
-    world.ports = _cut_ports(world, cut)
+    world.ports = _cut(plain, cut)
     road.travel(world)
     world.settle()
     world.ports = plain
@@ -222,8 +233,7 @@ def _run_id(name: str) -> str:
     return name.rpartition("-")[0]
 
 
-def _cut_ports(world: World, cut: Cut) -> Any:
-    plain = world.ports
+def _cut(plain: Ports, cut: Cut) -> Ports:
     return replace(
         plain,
         ledger=CutPort(plain.ledger, cut),  # type: ignore[arg-type]
@@ -231,6 +241,7 @@ def _cut_ports(world: World, cut: Cut) -> Any:
         jobs=CutPort(plain.jobs, cut),  # type: ignore[arg-type]
         runs=CutPort(plain.runs, cut),  # type: ignore[arg-type]
         targets=CutTargets(plain.targets, cut),
+        ahead=CutAhead(plain, cut),
     )
 
 
