@@ -15,7 +15,7 @@ import pytest
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld
-from tests.faults.test_disable_crossing import Cut, _cut_ports, _let_time_pass
+from tests.faults.test_disable_crossing import Cut, _cut, _let_time_pass
 from tests.support import backfills
 from tests.support.schedules import at, at_most
 from tests.support.world import World, flights, full
@@ -78,7 +78,7 @@ def _cross(before: int | None, doing: Doing) -> int:
         world.ports = cut_ports
 
     cut = Cut(before, act)
-    world.ports = _cut_ports(world, cut)
+    world.ports = _cut(world.ports, cut)
     world.settle()
     world.finish()
     world.settle()
