@@ -66,20 +66,23 @@ class Hints:
                 self.kept.append((max(look.again, now), Ref("timer", (look.schedule,))))
         now = self.ports.clock.now()
         if len(self.kept) >= MOST_KEPT:
-            self.flush(now)
+            self.flush(now, patient=True)
         soon = [hint for hint in self.kept if hint[0] <= now + SOON]
         if soon:
             self.kept = [hint for hint in self.kept if hint[0] > now + SOON]
             self._send(soon, now)
 
-    def flush(self, now: Instant) -> None:
+    def flush(self, now: Instant, patient: bool = False) -> None:
+        """Send what was kept. ``patient``: nobody waits for an answer, so they may be sent at the best moment."""
         kept, self.kept = self.kept, []
-        self._send(kept, now)
+        self._send(kept, now, patient)
 
-    def _send(self, hints: list[tuple[Instant, Ref]], now: Instant) -> None:
+    def _send(self, hints: list[tuple[Instant, Ref]], now: Instant, patient: bool = False) -> None:
         """One per due instant, for the receiver of a hint waits only if all of it is due together."""
-        for due, group in groupby(sorted(hints, key=lambda hint: hint[0]), key=lambda hint: hint[0]):
-            self.ports.hints.send([ref for _, ref in group], due, now)
+        groups = groupby(sorted(hints, key=lambda hint: hint[0]), key=lambda hint: hint[0])
+        told = [(due, [ref for _, ref in group]) for due, group in groups]
+        if told:
+            self.ports.hints.send_all(told, now, patient)
 
 
 def emit_due(ports: Ports) -> int:
@@ -99,7 +102,7 @@ def emit_due(ports: Ports) -> int:
             logger.exception("round failed", extra={"timers": len(part)})
             failed += _one_by_one(ports, part, now, horizon)
         looked += len(part)
-    hints.flush(ports.clock.now())
+    hints.flush(ports.clock.now(), patient=True)
     if failed:
         raise ExceptionGroup(f"{len(failed)} of {looked} timers failed", failed)
     return looked
