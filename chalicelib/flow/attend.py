@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from chalicelib.core import states
+from chalicelib.core import follow, states
 from chalicelib.core.calendar import Instant
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
@@ -99,7 +99,9 @@ def _run(ports: Ports, run_id: str, attempt: int) -> None:
 def _follow(ports: Ports, run: Run) -> None:
     if run.target_id is None:
         launch.start(ports, run.run_id, run.attempt)
-    elif run.cancel:
+    elif follow.ends(run):
         complete.cancel(ports, run)
+    elif follow.has_run_out(run, ports.clock.now()):
+        complete.time_out(ports, run)
     else:
         complete.ask(ports, run)

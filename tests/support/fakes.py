@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
@@ -140,10 +141,13 @@ class FakeTargets:
     def __init__(self, clock: Any) -> None:
         self.emr = FakeEmr(clock)
         self.queue = FakeQueue(clock)
+        self.worker = WorkerTarget(clock.now)
         self.says: list[bytes | Never | NoAnswer] = []  # what a probe answers, one after the other, the last for ever
         self.asked: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
 
     def of(self, kind: str) -> Any:
+        if kind == "worker":
+            return self.worker
         return self.emr if kind == "emr_serverless" else self.queue
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
@@ -160,6 +164,7 @@ class MemoryPayloads:
         self.manifests: dict[str, list[Mapping[str, Any]]] = {}
         self.deployments: dict[str, Any] = {}
         self.data: dict[str, tuple[bytes, str]] = {}
+        self.logs: dict[str, str] = {}
 
     def context_uri(self, run_id: str) -> str:
         return f"s3://control/context/{run_id}.json"
@@ -170,6 +175,9 @@ class MemoryPayloads:
     def context(self, run_id: str) -> Mapping[str, Any] | None:
         text = self.contexts.get(run_id)
         return json.loads(text) if text else None
+
+    def log(self, key: str) -> str | None:
+        return self.logs.get(key)
 
     def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
         self.manifests[run_id] = list(events)
