@@ -201,6 +201,9 @@ class Target(Protocol):
     def ask(self, run: Run) -> News | None:
         """The state of a run as the target tells it: None while it has not begun, FAILED if it knows it no more."""
 
+    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+        """The same of many, at a lower cost where the target has one: an answer to each, in the order given."""
+
     def find(self, run: Run) -> str | None:
         """The target's id of a run with this run's name, if there is one."""
 

@@ -82,7 +82,6 @@ class Worker:
         return self.done
 
     def _claim(self, room: int) -> list[Document]:
-        # With work under way a claim waits less, so that room which comes is used.
         wait = 0 if self.once else self.plan.wait
         body = {"worker": self.plan.name, "capacity": min(room, CLAIM_AT_MOST), "wait": wait}
         leases: list[Document] = self.client.post(f"/v1/workers/{segment(self.plan.pool)}/claim", body)["leases"]
@@ -216,13 +215,14 @@ class _Work:
             self._worker.tell(f"{state} (exit code {ended.exit_code}): {told['state']}", self._run_id)
 
     def _until_told(self, what: str, body: Document) -> Document:
-        """Say it until it is heard, ever less often. Raises what the API refuses for good."""
+        """Say it until it is heard, ever less often; somebody in a hurry is waited for no more. Raises what the API
+        refuses for good."""
         tries = 0
         while True:
             try:
                 return self._worker._post(self._lease, what, body)
             except Failure as failure:
-                if not _is_passing(failure):
+                if not _is_passing(failure) or self._worker.kill.is_set():
                     raise
                 tries += 1
                 self._worker.tell(f"{what} not heard, it is kept: {failure.message}", self._run_id)

@@ -78,7 +78,7 @@ def build_run(
         pause_after=schedule.pause_after_failures if job.backfill is None else None,
         backfill=job.backfill,
         rerun_of=job.rerun_of,
-        run_timeout=workflow.timeout_millis if workflow.target.has_lifecycle else None,
+        run_timeout=(workflow.timeout_millis or 0) if workflow.target.has_lifecycle else None,
         paced_until=launch.paced_until(paces, now),
         wake_at=now,
         expires_at=now + HISTORY,

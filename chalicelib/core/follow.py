@@ -31,7 +31,7 @@ def next_look(run: Run, now: Instant, first: bool = False) -> Instant:
 
 def times_out_at(run: Run) -> Instant | None:
     """When it will have run for too long; None if it has no timeout, does not run yet, or its end is wanted already."""
-    if run.run_timeout is None or run.started_at is None or run.state != "RUNNING" or ends(run):
+    if not run.run_timeout or run.started_at is None or run.state != "RUNNING" or ends(run):
         return None
     return run.started_at + run.run_timeout
 

@@ -196,7 +196,7 @@ class Run:
     ``pause_after`` is how many failures in a row its schedule bears.
     ``paced_until``: a start call may be made up to then with the permits of its paces; None once they are used up.
     While it queues for new ones, ``waits_at`` and ``rank`` are its place.
-    ``run_timeout`` is how long it may run (W12); ``outcome`` says what a plain failure does not.
+    ``run_timeout`` is how long it may run (W12; 0: for ever); ``outcome`` says what a plain failure does not.
     ``lease`` counts the leases of a worker's run, ``metrics`` are what it told last (W5).
     ``due_at`` is when a fire was due, ``late`` that
     it was claimed only after the window that its events are spread over (E2).

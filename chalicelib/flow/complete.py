@@ -96,8 +96,12 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
 
 def ask(ports: Ports, run: Run) -> None:
     """Ask the target about a run that has been silent: EMR delivers its events as best it can, no better."""
+    take_in(ports, run, ports.targets.of(str(run.request.target["type"])).ask(run))
+
+
+def take_in(ports: Ports, run: Run, news: News | None) -> None:
+    """What a target has answered about a run; without news it is asked again later."""
     now = ports.clock.now()
-    news = ports.targets.of(str(run.request.target["type"])).ask(run)
     moved = advance_run(ports, run.run_id, run.attempt, news) if news else None
     if moved is None:
         later = replace(run, wake_at=follow.next_look(run, now), leases=0, rev=run.rev + 1)

@@ -56,6 +56,7 @@ class FakeEmr:
         self.lose_answers = 0  # how many starts succeed without the caller hearing of it
         self.calls: list[str] = []
         self.called_at: list[Instant] = []
+        self.asked_together: list[int] = []  # of how many runs at a time
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         from chalicelib.core.launch import NoAnswer
@@ -85,6 +86,10 @@ class FakeEmr:
         if found is None or state == "STARTING":
             return None
         return News(state, self._clock.now(), found.details, run.target_id)
+
+    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+        self.asked_together.append(len(runs))
+        return [self.ask(run) for run in runs]
 
     def find(self, run: Run) -> str | None:
         return next((f"{APPLICATION}/{made.id}" for made in self.runs.values() if made.name == run.request.name), None)
@@ -129,6 +134,9 @@ class FakeQueue:
 
     def ask(self, run: Run) -> News | None:
         return None
+
+    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+        return [None for _ in runs]
 
     def find(self, run: Run) -> str | None:
         return None

@@ -32,6 +32,9 @@ class WorkerTarget:
             return None
         return News("FAILED", now, workers.lost(run), lease=run.lease, outcome="lost")
 
+    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+        return [self.ask(run) for run in runs]
+
     def find(self, run: Run) -> str | None:
         return run.target_id
 
