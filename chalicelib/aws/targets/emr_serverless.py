@@ -94,7 +94,7 @@ class EmrServerlessTarget:
     def _list(self, application_id: str, wanted: Mapping[str, Run]) -> list[dict[str, Any]]:
         """Those of the wanted job runs that a few pages of the listing show, which begins with the newest."""
         oldest = min(run.start_requested_at or run.claimed_at for run in wanted.values())
-        since = datetime.fromtimestamp(oldest / 1000, UTC) - timedelta(minutes=5)  # clocks may differ
+        since = datetime.fromtimestamp(oldest / 1000, UTC) - timedelta(days=1)  # as in `find`: for any clock
         asked: dict[str, Any] = {"applicationId": application_id, "createdAtAfter": since, "maxResults": LISTED}
         found: list[dict[str, Any]] = []
         for _ in range(len(wanted) // WORTH):
