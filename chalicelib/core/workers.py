@@ -96,8 +96,8 @@ def offered(run: Run, now: Instant) -> Run:
 
 def leased(run: Run, worker: str, now: Instant) -> Run:
     """The run in the hands of a worker, which has one heartbeat's time to be heard of."""
-    until = now + heartbeat_of(run)
-    taken = replace(run, target_id=worker, lease=run.lease + 1, lease_until=until, reason="", metrics=None)
+    until, why = now + heartbeat_of(run), f"taken by worker {worker}, which has not begun yet"
+    taken = replace(run, target_id=worker, lease=run.lease + 1, lease_until=until, reason=why, metrics=None)
     return replace(taken, leases=0, rev=run.rev + 1, wake_at=until)
 
 

@@ -158,6 +158,7 @@ def test_w6_why_tells_where_a_run_of_a_pool_is(world: World, ann: PullWorker) ->
     run_now(world)
     assert read.why_run(world.runs("nightly")[0])["why"] == "waits for a worker of pool demo.etl"
     ann.claim()
+    assert read.why_run(world.runs("nightly")[0])["why"] == "taken by worker ann, which has not begun yet"
     ann.beat(message="half way")
     assert read.why_run(world.runs("nightly")[0])["why"] == "half way"
 
