@@ -70,7 +70,7 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         leases=0,
         waits_at=None,
         rank=None,
-        outcome=run.outcome or news.outcome,
+        outcome=None if state == "SUCCEEDED" else run.outcome or news.outcome,
         metrics=news.metrics or run.metrics,
     )
     if state == "RUNNING":
@@ -137,7 +137,7 @@ def newly_announced(before: Run, step: Advance) -> tuple[str, ...]:
 def unannounced(step: Advance, unheard: Collection[str], now: Instant) -> Advance:
     """The step without the statuses that nobody waits for: to write them down and off again would be for nothing."""
     run = replace(step.run, announce=tuple(status for status in step.run.announce if status not in unheard))
-    return replace(step, run=replace(run, wake_at=_wake(run, now)))
+    return replace(step, run=replace(run, wake_at=wake_of(run, now)))
 
 
 def owing(run: Run, statuses: Sequence[str], now: Instant) -> Run:

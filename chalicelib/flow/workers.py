@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, NoReturn
 
-from chalicelib.core import complete, errors, follow, states, workers
+from chalicelib.core import complete, follow, states, workers
 from chalicelib.core.calendar import SECOND, Instant, Millis, iso
 from chalicelib.core.complete import News
 from chalicelib.core.errors import SluiceError
@@ -216,4 +216,5 @@ def _why_failed(told: Report, worker: str) -> str:
 
 
 def _too_busy() -> SluiceError:
-    return errors.changed_meanwhile("the run")
+    hint = "say it again: twice is once"
+    return SluiceError("unavailable", f"the run changed {MOST_RACES} times meanwhile", None, hint)

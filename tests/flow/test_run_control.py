@@ -92,6 +92,17 @@ def test_w12_a_run_that_ended_unheard_before_its_timeout_has_not_timed_out() -> 
     assert (run.state, run.outcome, run.reason) == ("SUCCEEDED", None, "")
 
 
+def test_w12_a_run_that_succeeds_while_its_end_is_wished_for_has_succeeded() -> None:
+    world = world_with(timeout="2h")
+    begin(world)
+    world.clock.pass_by("2h1m")
+    world.targets.emr.cancel = lambda run: None  # type: ignore[method-assign]
+    world.tick()
+    world.emr_says("jr00001", "SUCCESS")
+    run = world.runs("clean")[0]
+    assert (run.state, run.outcome, run.reason) == ("SUCCEEDED", None, "")
+
+
 def test_w12_the_time_before_it_runs_does_not_count_and_never_means_never() -> None:
     world = world_with(timeout="1h")
     world.upload(day(1))
