@@ -23,7 +23,9 @@ from chalicelib.web import (
     history,
     messages,
     openapi,
+    runs,
     schedules,
+    workers,
 )
 
 app = Chalice(app_name="sluice")
@@ -34,6 +36,8 @@ app.register_blueprint(actions.routes)
 app.register_blueprint(backfills.routes)
 app.register_blueprint(events.routes)
 app.register_blueprint(history.routes)
+app.register_blueprint(runs.routes)
+app.register_blueprint(workers.routes)
 app.register_blueprint(dead_letters.routes)
 app.register_blueprint(openapi.routes)
 

@@ -19,6 +19,8 @@ from chalicelib.core.rows import (
     Gate,
     Job,
     Listing,
+    Offer,
+    Output,
     Partition,
     Posted,
     Record,
@@ -133,6 +135,9 @@ class JobTable(Protocol):
 
     def head_of(self, line: str, count: int) -> tuple[Waiter, ...]: ...
 
+    def offers(self, pool: str, count: int) -> tuple[Offer, ...]:
+        """The runs that lie in a pool for workers to take, in their order."""
+
 
 class RunTable(Protocol):
     def run(self, run_id: str, attempt: int) -> Run | None: ...
@@ -140,6 +145,9 @@ class RunTable(Protocol):
     def attempts(self, run_id: str) -> tuple[Run, ...]: ...
 
     def record(self, job_id: str) -> Record | None: ...
+
+    def output(self, run_id: str, attempt: int) -> Output | None:
+        """The last lines of an attempt, if its worker has told them."""
 
     def by_target_id(self, target_id: str) -> tuple[str, int] | None: ...
 
@@ -199,6 +207,9 @@ class Target(Protocol):
     def ask(self, run: Run) -> News | None:
         """The state of a run as the target tells it: None while it has not begun, FAILED if it knows it no more."""
 
+    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+        """The same of many, at a lower cost where the target has one: an answer to each, in the order given."""
+
     def find(self, run: Run) -> str | None:
         """The target's id of a run with this run's name, if there is one."""
 
@@ -223,6 +234,9 @@ class Payloads(Protocol):
     def put_context(self, run_id: str, context: Mapping[str, Any]) -> None: ...
 
     def context(self, run_id: str) -> Mapping[str, Any] | None: ...
+
+    def log(self, key: str) -> str | None:
+        """A log in the control bucket, unpacked, of a large one the end; None if there is none."""
 
     def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
         """Write a list of events as JSON lines and return its URI."""

@@ -25,7 +25,7 @@ Item = dict[str, Any]
 
 FORMAT = 2
 # Floats and deep structures of users survive as text, byte for byte; DynamoDB's numbers would not keep them.
-_JSON_FIELDS = {"definition", "document", "properties", "request", "event"}
+_JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics"}
 
 _serialize = TypeSerializer().serialize
 _deserialize = TypeDeserializer().deserialize

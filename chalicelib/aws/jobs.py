@@ -7,7 +7,7 @@ from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
 from chalicelib.core import ids
 from chalicelib.core.calendar import Instant
 from chalicelib.core.lines import LineState, Waiter
-from chalicelib.core.rows import GATHERING, Backfill, Event, Job, Marker, PlanPart, Posted, Seen
+from chalicelib.core.rows import GATHERING, Backfill, Event, Job, Marker, Offer, PlanPart, Posted, Seen
 from chalicelib.ports import Page
 
 # Markers sort before every kind of job (ABSENT# < EVT# < FIRE# < JOB# < PENDING < ...): a listing starts behind them.
@@ -75,3 +75,7 @@ class DynamoJobs:
         values = {"pk": f"LINE#{line}", "sk": "WAIT#"}
         found, _ = self._dynamo.query("jobs", "pk = :pk AND begins_with(sk, :sk)", values, limit=count)
         return tuple(items.from_item(Waiter, item) for item in found)
+
+    def offers(self, pool: str, count: int) -> tuple[Offer, ...]:
+        found, _ = self._dynamo.query("jobs", "pk = :pk", {"pk": f"OFFER#{pool}"}, limit=count)
+        return tuple(items.from_item(Offer, item) for item in found)

@@ -25,7 +25,9 @@
 | jobs    | PLAN#<digest of it>     | <number>                 | PlanPart        | get; a hundred entries each    |
 | jobs    | LINE#<line>             | STATE                    | LineState       | get                            |
 | jobs    | LINE#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
+| jobs    | OFFER#<pool>            | <rank>                   | Offer           | query: what a worker takes     |
 | runs    | RUN#<run id>            | A#<attempt>, RECORD      | Run, Record     | get, query                     |
+| runs    | RUN#<run id>            | OUTPUT#<attempt>         | Output          | get: the last lines of a run   |
 | runs    | RUN#<run id>            | DEAD#<attempt>           | DeadLetter      | query; list by `by_day`        |
 | runs    | TARGET#<target's id>    | POINTER                  | Pointer         | get                            |
 
@@ -49,6 +51,8 @@ from chalicelib.core.rows import (
     Job,
     Listing,
     Marker,
+    Offer,
+    Output,
     Partition,
     PlanPart,
     Pointer,
@@ -115,6 +119,10 @@ def key_of(row: Row) -> Key:
             return job(row.schedule, row.generation, row.place)
         case Waiter():
             return Key("jobs", f"LINE#{row.line}", f"WAIT#{row.rank}")
+        case Offer():
+            return Key("jobs", f"OFFER#{row.pool}", row.rank)
+        case Output():
+            return output(row.run_id, row.attempt)
         case Run():
             return run(row.run_id, row.attempt)
         case Record():
@@ -209,6 +217,10 @@ def plan_part(plan: str, number: int) -> Key:
 
 def run(run_id: str, attempt: int) -> Key:
     return Key("runs", f"RUN#{run_id}", f"A#{attempt:03d}")
+
+
+def output(run_id: str, attempt: int) -> Key:
+    return Key("runs", f"RUN#{run_id}", f"OUTPUT#{attempt:03d}")
 
 
 def record(job_id: str) -> Key:

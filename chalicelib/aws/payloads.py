@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,6 +13,9 @@ from chalicelib.core.errors import invalid
 
 # The user's own bucket is not there, or its policy does not let us write.
 _NOT_OURS = {"NoSuchBucket", "AccessDenied", "AllAccessDisabled", "PermanentRedirect", "InvalidBucketName"}
+
+
+MOST_LOG, MOST_READ = 1_000_000, 256 * 1024  # bytes: of a log that is told, and of one read
 
 
 class S3Payloads:
@@ -32,6 +36,13 @@ class S3Payloads:
             return None  # its life in the bucket is over; who comes later knows the run's id all the same
         document: Mapping[str, Any] = json.loads(answer["Body"].read())
         return document
+
+    def log(self, key: str) -> str | None:
+        try:
+            answer = self._client.get_object(Bucket=self._bucket, Key=key)
+        except self._client.exceptions.NoSuchKey:
+            return None
+        return _tail(answer["Body"])
 
     def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
         key = f"manifests/{run_id}.jsonl"
@@ -57,6 +68,19 @@ class S3Payloads:
 
     def _put(self, key: str, text: str, content_type: str) -> None:
         self._client.put_object(Bucket=self._bucket, Key=key, Body=text.encode(), ContentType=content_type)
+
+
+def _tail(packed: Any) -> str:
+    """The end of a gzip stream, without ever holding all of it: a driver may write for hours."""
+    unpack, tail = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16), b""
+    for start in iter(lambda: packed.read(MOST_READ), b""):
+        chunk = start
+        while chunk:
+            tail = (tail + unpack.decompress(chunk, MOST_READ))[-MOST_LOG:]
+            chunk = unpack.unconsumed_tail
+            if unpack.eof and unpack.unused_data:  # the next member: a log is uploaded part by part
+                chunk, unpack = unpack.unused_data, zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)
+    return tail.decode(errors="replace")
 
 
 def _context_key(run_id: str) -> str:

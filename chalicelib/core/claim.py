@@ -40,14 +40,16 @@ def build_run(
 ) -> Run:
     """The run that a job becomes: its outbox, with exactly the start request that every call will carry."""
     gate, schedule, workflow = _complete(facts)
-    properties = properties_of(workflow, schedule, job.properties)
+    # What runs again carries what it carried, and nothing that was added since (W15).
+    again = facts.origin if job.rerun_of is not None else None
+    properties = dict(job.properties) if job.rerun_of else properties_of(workflow, schedule, job.properties)
     request = StartRequest(
         target=workflow.target.model_dump(mode="json"),
         properties=properties,
         context_uri=context_uri,
         client_token=ids.client_token(job.job_id, job.attempt),
         name=f"{job.job_id}-{job.attempt}"[-256:],
-        data=data.told(schedule),
+        data=again.request.data if again is not None else data.told(schedule),
     )
     return Run(
         run_id=job.job_id,
@@ -75,6 +77,8 @@ def build_run(
         # How the past fares says nothing about whether the schedule should go on (L19).
         pause_after=schedule.pause_after_failures if job.backfill is None else None,
         backfill=job.backfill,
+        rerun_of=job.rerun_of,
+        run_timeout=(workflow.timeout_millis or 0) if workflow.target.has_lifecycle else None,
         paced_until=launch.paced_until(paces, now),
         wake_at=now,
         expires_at=now + HISTORY,

@@ -4,23 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
-from chalicelib.core import claim, dead_letters, launch, match, states
+from chalicelib.core import claim, dead_letters, follow, launch, match, states, workers
 from chalicelib.core.calendar import Instant, Millis, duration
 from chalicelib.core.lines import LineState
-from chalicelib.core.rows import Failures, Job, Run
+from chalicelib.core.rows import Failures, Job, Outcome, Run
 from chalicelib.core.states import RunState
 from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackfill, Write
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What is known of a run: the state it reached, when the target says it did, and the reason of a failure."""
+    """What is known of a run: the state it reached, when the target says it did, and the reason of a failure.
+
+    What a worker says is of its ``lease`` alone, and may carry ``metrics``; ``outcome`` tells a death from a failure.
+    """
 
     state: RunState
     at: Instant
     reason: str = ""
     target_id: str | None = None
+    lease: int | None = None
+    metrics: Mapping[str, Any] | None = None
+    outcome: Outcome | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,9 @@ class Advance:
 
 def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> Advance | None:
     """The next state of a run, or None for old news. ``retry_delay`` None: no other attempt may follow."""
+    if _is_outdated(run, news, now):
+        return None
+    news = meant(run, news)
     state = news.state
     retry: Job | None = None
     if state == "FAILED" and retry_delay is not None and run.attempt < run.attempts and not run.cancel:
@@ -60,9 +70,11 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         leases=0,
         waits_at=None,
         rank=None,
+        outcome=None if state == "SUCCEEDED" else run.outcome or news.outcome,
+        metrics=news.metrics or run.metrics,
     )
     if state == "RUNNING":
-        moved = replace(moved, started_at=news.at, running_at=now)
+        moved = replace(moved, started_at=news.at, running_at=now, lease_until=workers.lease_until(run, now))
     else:
         # A retry that is dropped makes its run FAILED; the attempt has ended long before.
         moved = replace(moved, ended_at=news.at if run.ended_at is None else run.ended_at)
@@ -70,12 +82,26 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
             # Its start was never told; whoever waits for STARTED still gets it, before COMPLETED.
             moved = replace(moved, started_at=news.at, running_at=now, announce=(*run.announce, "STARTED"))
     moved = replace(moved, announce=match.announced(moved))
-    return Advance(replace(moved, wake_at=_wake(moved, now)), retry)
+    return Advance(replace(moved, wake_at=wake_of(moved, now)), retry)
+
+
+def meant(run: Run, news: News) -> News:
+    """News as it counts. Who was cancelled for running too long has failed, for that reason (W12)."""
+    state = follow.counts_as(run, news.state)
+    told_why = run.outcome == "timed_out" and state == "FAILED"
+    return replace(news, state=state, reason=run.reason if told_why else news.reason)
+
+
+def _is_outdated(run: Run, news: News, now: Instant) -> bool:
+    """What was said of a lease that is another's by now, or of a death from which a heartbeat came in between."""
+    if news.lease is not None and (news.lease != run.lease or run.target_id is None):
+        return True
+    return news.outcome == "lost" and not workers.is_expired(run, now)
 
 
 def plan(before: Run, step: Advance, lines: Mapping[str, LineState], now: Instant) -> list[Write]:
     """One transaction: the run moves on, its permits come back when it ended, its next attempt is queued."""
-    writes: list[Write] = [Replace(step.run), *launch.leave(before)]
+    writes: list[Write] = [Replace(step.run), *launch.leave(before), *workers.withdrawn(before)]
     if step.ended and not states.is_terminal(before.state):
         writes += claim.give_back(before.permits, lines, now, step.run)
     if step.retry is not None:
@@ -98,7 +124,7 @@ def told(run: Run, cursor: str | None, now: Instant) -> Run:
     if cursor is not None:
         return replace(run, cursor=cursor, rev=run.rev + 1)
     rest = replace(run, announce=run.announce[1:], cursor=None, rev=run.rev + 1, leases=0)
-    return replace(rest, wake_at=_wake(rest, now))
+    return replace(rest, wake_at=wake_of(rest, now))
 
 
 def newly_announced(before: Run, step: Advance) -> tuple[str, ...]:
@@ -111,7 +137,7 @@ def newly_announced(before: Run, step: Advance) -> tuple[str, ...]:
 def unannounced(step: Advance, unheard: Collection[str], now: Instant) -> Advance:
     """The step without the statuses that nobody waits for: to write them down and off again would be for nothing."""
     run = replace(step.run, announce=tuple(status for status in step.run.announce if status not in unheard))
-    return replace(step, run=replace(run, wake_at=_wake(run, now)))
+    return replace(step, run=replace(run, wake_at=wake_of(run, now)))
 
 
 def owing(run: Run, statuses: Sequence[str], now: Instant) -> Run:
@@ -128,10 +154,11 @@ def retry_delay_of(delay: str) -> Millis:
     return duration(delay)
 
 
-def _wake(run: Run, now: Instant) -> Instant | None:
+def wake_of(run: Run, now: Instant) -> Instant | None:
+    """When a run that has been told of wants a look: at once while it owes a status, never when it is over."""
     if run.announce:
         return now
-    return None if states.is_terminal(run.state) else now + launch.SILENT_LATER
+    return None if states.is_terminal(run.state) else follow.next_look(run, now)
 
 
 def _retry(run: Run, reason: str, due: Instant) -> Job:
@@ -150,6 +177,7 @@ def _retry(run: Run, reason: str, due: Instant) -> Job:
         attempt=run.attempt + 1,
         event=run.event,
         backfill=run.backfill,
+        rerun_of=run.rerun_of,
         reason=f"attempt {run.attempt} of {run.attempts} failed: {reason}",
         wake_at=due,
     )

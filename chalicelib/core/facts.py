@@ -13,7 +13,7 @@ from chalicelib.core.lines import Ask, LineState, Log, Pace, Slots
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.policies import Policy
 from chalicelib.core.probes import Said
-from chalicelib.core.rows import Backfill, Gate, Job
+from chalicelib.core.rows import Backfill, Gate, Job, Run
 from chalicelib.core.targets import EmrServerlessTarget
 
 
@@ -30,7 +30,8 @@ class StartRate:
 class Facts:
     """Everything that the decision about a job depends on, read strongly. ``successes``: when each workflow that a
     freshness constraint names last succeeded. ``policy`` is that which the schedule names, ``probe`` what its probe
-    has said just now, if it was asked, ``backfill`` the one that the job is a part of."""
+    has said just now, if it was asked, ``backfill`` the one that the job is a part of, ``origin`` the run that it
+    repeats (W15)."""
 
     gate: Gate | None
     schedule: Schedule | None
@@ -44,6 +45,7 @@ class Facts:
     backfill: Backfill | None = None
     policy: Policy | None = None
     probe: Said | None = None
+    origin: Run | None = None
 
     def line(self, name: str) -> LineState:
         return self.lines.get(name) or LineState(name)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import ids, lines, routes
+from chalicelib.core import follow, ids, lines, routes
 from chalicelib.core.calendar import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.lines import LineState, Pace, Waiter
 from chalicelib.core.routes import Route
@@ -14,9 +14,6 @@ from chalicelib.core.writes import Create, JoinLine, LeaveLine, Remove, Replace,
 
 # Longer than the start call's own timeout (botocore: 60 s to connect and read), so that a call under way is over.
 CALL_LEASE: Millis = 2 * MINUTE
-# A run whose state event never came is asked about after this long, then ever less often.
-SILENT_FIRST: Millis = 2 * MINUTE
-SILENT_LATER: Millis = 10 * MINUTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +91,9 @@ def queue(run: Run, route: Route, states: Mapping[str, LineState], now: Instant)
     turn = lines.why(ask, states.get(ask.line) or LineState(ask.line))
     why = f"{run.reason}; {turn}" if run.calls and run.reason else turn  # what the target said, and what it means
     # Its line wakes it; should its place be lost, it is looked at all the same.
-    waiting = replace(run, waits_at=blocked.line, rank=place, reason=why, rev=run.rev + 1, wake_at=now + SILENT_LATER)
+    waiting = replace(
+        run, waits_at=blocked.line, rank=place, reason=why, rev=run.rev + 1, wake_at=now + follow.SILENT_LATER
+    )
     look = routes.queue_looks_at(route, states, now)
     join = JoinLine(blocked, now, look, state.rev, route.behind is not None)
     return [Replace(waiting), join, Create(place_of(waiting))]
@@ -135,7 +134,13 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
     if isinstance(answer, Started):
         if run.cancel:
             return replace(later, target_id=answer.target_id, lease_until=None, wake_at=now)
-        return replace(later, target_id=answer.target_id, lease_until=None, reason="", wake_at=now + SILENT_FIRST)
+        return replace(
+            later,
+            target_id=answer.target_id,
+            lease_until=None,
+            reason="",
+            wake_at=follow.next_look(later, now, first=True),
+        )
     delay = answer.retry_after if answer.retry_after is not None else backoff(run.calls, run.run_id)
     if isinstance(answer, NotNow):
         return replace(later, lease_until=None, reason=answer.why, wake_at=now + delay)

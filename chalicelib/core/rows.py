@@ -25,8 +25,13 @@ from chalicelib.core.events import Seen as Seen
 from chalicelib.core.events import SizedObject as SizedObject
 from chalicelib.core.progress import Progress
 from chalicelib.core.states import JobKind, JobState, Mode, RunState
+from chalicelib.core.worker_rows import Offer as Offer
+from chalicelib.core.worker_rows import Output as Output
 
-RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED", "EXPIRED"]
+RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED", "EXPIRED", "LATE"]
+
+# Why an attempt failed, if not by itself: its worker died (W5), or it ran for too long (W12).
+Outcome = Literal["lost", "timed_out"]
 
 GATHERING = "PENDING"
 WAKE = "~"  # the leaf of an index row that gathers nothing
@@ -119,7 +124,7 @@ class Failures:
 @dataclass(frozen=True, slots=True)
 class Job:
     """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues;
-    ``backfill`` is the one that it is a part of.
+    ``backfill`` is the one that it is a part of, ``rerun_of`` the run whose arguments it carries.
 
     ``tries`` counts the deliveries that were tried, from ``first_try_at`` on; the next is not made before ``retry_at``.
     ``probed`` is what its probe said last. A fire is called by ``nominal_at`` (None: ``due_at``) and, of several
@@ -154,6 +159,7 @@ class Job:
     reason: str = ""
     closed: bool = False
     backfill: str | None = None
+    rerun_of: str | None = None
     leases: int = 0
     tries: int = 0
     first_try_at: Instant | None = None
@@ -190,6 +196,8 @@ class Run:
     ``pause_after`` is how many failures in a row its schedule bears.
     ``paced_until``: a start call may be made up to then with the permits of its paces; None once they are used up.
     While it queues for new ones, ``waits_at`` and ``rank`` are its place.
+    ``run_timeout`` is how long it may run (W12; 0: for ever); ``outcome`` says what a plain failure does not.
+    ``lease`` counts the leases of a worker's run, ``metrics`` are what it told last (W5).
     ``due_at`` is when a fire was due, ``late`` that
     it was claimed only after the window that its events are spread over (E2).
     """
@@ -229,6 +237,11 @@ class Run:
     cancel: bool = False
     pause_after: int | None = None
     backfill: str | None = None
+    rerun_of: str | None = None
+    run_timeout: Millis | None = None
+    outcome: Outcome | None = None
+    lease: int = 0
+    metrics: Mapping[str, Any] | None = None
     paced_until: Instant | None = None
     waits_at: str | None = None
     rank: str | None = None

@@ -3,13 +3,21 @@ a run is delivered, at least once and always under the same id (E5, E6)."""
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, Tag, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    Tag,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
 
 from chalicelib.core import web_addresses
-from chalicelib.core.calendar import Millis, duration
-from chalicelib.core.documents import Document, Duration, by_type
+from chalicelib.core.calendar import DAY, HOUR, MINUTE, SECOND, Millis, duration
+from chalicelib.core.documents import Document, Duration, Name, by_type
 from chalicelib.core.errors import invalid
 
 LONGEST_CALL: Millis = 30_000
@@ -43,8 +51,27 @@ def _check_span(text: str) -> str:
 CallTimeout = Annotated[Duration, AfterValidator(_check_span)]
 
 
+def _check_heartbeat(text: str) -> str:
+    if not 10 * SECOND <= duration(text, "") <= HOUR:
+        raise invalid("", "a heartbeat from 10s to 1h", text, "a worker that dies is noticed after about that time")
+    return text
+
+
+def _check_poll(text: str) -> str:
+    if not MINUTE <= duration(text, "") <= DAY:
+        raise invalid("", "an interval from 1m to 1d", text, "leave it out: EMR tells what becomes of a run")
+    return text
+
+
+HeartbeatSpan = Annotated[Duration, AfterValidator(_check_heartbeat)]
+PollSpan = Annotated[Duration, AfterValidator(_check_poll)]
+
+
 class EmrServerlessTarget(Document):
-    """An EMR Serverless PySpark job. ``spark`` holds Spark properties; application and role default to the stack's."""
+    """An EMR Serverless PySpark job. ``spark`` holds Spark properties; application and role default to the stack's.
+
+    EMR tells by events what becomes of a run. With ``poll_every`` it is asked besides, that often (W6).
+    """
 
     type: Literal["emr_serverless"]
     entry_point: str = Field(pattern=r"^s3://[^/]+/.+", max_length=1024)
@@ -53,6 +80,29 @@ class EmrServerlessTarget(Document):
     spark: dict[str, str] = Field(default_factory=dict)
     application_id: str | None = None
     execution_role_arn: str | None = None
+    poll_every: PollSpan | None = None
+
+    @property
+    def has_lifecycle(self) -> bool:
+        return True
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A start request is stored with each run, and says nothing of a target that is not polled."""
+        told: dict[str, Any] = handler(self)
+        return {field: value for field, value in told.items() if field != "poll_every" or value is not None}
+
+
+class WorkerTarget(Document):
+    """A pool of pull workers (W5): they come for the run, and keep it by heartbeats, no more than ``heartbeat`` apart.
+
+    ``arguments`` are handed to the worker's command. The pool is one of the namespace in which the workflow lives.
+    """
+
+    type: Literal["worker"]
+    pool: Name
+    arguments: tuple[Annotated[str, Field(max_length=4_000)], ...] = Field(default=(), max_length=100)
+    heartbeat: HeartbeatSpan = "1m"
 
     @property
     def has_lifecycle(self) -> bool:
@@ -134,12 +184,13 @@ class EventBusTarget(_Delivered):
 
 AnyTarget = Annotated[
     Annotated[EmrServerlessTarget, Tag("@emr_serverless")]
+    | Annotated[WorkerTarget, Tag("@worker")]
     | Annotated[SqsTarget, Tag("@sqs")]
     | Annotated[SnsTarget, Tag("@sns")]
     | Annotated[HttpTarget, Tag("@http")]
     | Annotated[LambdaTarget, Tag("@lambda")]
     | Annotated[EventBusTarget, Tag("@event_bus")],
-    by_type(("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus")),
+    by_type(("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus", "worker")),
 ]
 
 

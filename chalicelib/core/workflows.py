@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
+from chalicelib.core.calendar import DAY, MINUTE, Millis, duration
 from chalicelib.core.delivery import Delivery
 from chalicelib.core.documents import Document, Duration, Properties, Tags
 from chalicelib.core.errors import invalid
@@ -14,6 +15,15 @@ from chalicelib.core.targets import AnyTarget
 DEFAULT_PRIORITY = 5
 BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
 MOST_PREFIX = 900  # bytes: an S3 key has 1,024, and the partition and the file want some too
+
+
+def _check_run_timeout(text: str) -> str:
+    if text != "never" and not MINUTE <= duration(text, "") <= 30 * DAY:
+        raise invalid("", "a timeout from 1m to 30d, or never", text)
+    return text
+
+
+RunTimeout = Annotated[str, AfterValidator(_check_run_timeout)]
 
 
 class Described(Document):
@@ -38,7 +48,8 @@ class Retries(Document):
 class Workflow(Described):
     """What is run: a target with default properties (runtime arguments), retries and a priority (9 is most urgent).
 
-    ``delivery`` says how often a delivery is tried, at a target without a lifecycle.
+    ``delivery`` says how often a delivery is tried, at a target without a lifecycle. ``timeout`` is how long a run may
+    take, from when it runs: then it is cancelled, and has failed (W12).
     """
 
     target: AnyTarget
@@ -46,6 +57,11 @@ class Workflow(Described):
     priority: int = Field(default=DEFAULT_PRIORITY, ge=0, le=9)
     retries: Retries = Field(default_factory=Retries)
     delivery: Delivery = Field(default_factory=Delivery)
+    timeout: RunTimeout = "12h"
+
+    @property
+    def timeout_millis(self) -> Millis | None:
+        return None if self.timeout == "never" else duration(self.timeout)
 
 
 class Readiness(Document):

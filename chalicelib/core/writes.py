@@ -32,6 +32,8 @@ from chalicelib.core.rows import (
     Job,
     Listing,
     Marker,
+    Offer,
+    Output,
     Partition,
     Pointer,
     Posted,
@@ -55,6 +57,8 @@ Row = (
     | Job
     | Listing
     | Marker
+    | Offer
+    | Output
     | Partition
     | PlanPart
     | Pointer

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from chalicelib.core import states
+from chalicelib.core import follow, states
 from chalicelib.core.calendar import Instant
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
-from chalicelib.flow import backfill, complete, emit, ending, launch, match, wake
+from chalicelib.flow import backfill, complete, emit, ending, launch, match, silent, wake
 from chalicelib.flow.alone import each_alone
 from chalicelib.flow.check import check_job
 from chalicelib.flow.crowd import prepare, send
@@ -38,7 +38,8 @@ def attend_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[Ref
         now = ports.clock.now()
         for start in range(ONE_BY_ONE, len(left), HANDED_ON):
             ports.hints.send(left[start : start + HANDED_ON], now, now)
-    return [ref for ref in left[:ONE_BY_ONE] if not _attended(ports, ref)]
+    answered = silent.ask_together(ports, [ref for ref in left[:ONE_BY_ONE] if ref.kind == "run"])
+    return [ref for ref in left[:ONE_BY_ONE] if ref not in answered and not _attended(ports, ref)]
 
 
 def _attended(ports: Ports, ref: Ref) -> bool:
@@ -99,7 +100,9 @@ def _run(ports: Ports, run_id: str, attempt: int) -> None:
 def _follow(ports: Ports, run: Run) -> None:
     if run.target_id is None:
         launch.start(ports, run.run_id, run.attempt)
-    elif run.cancel:
+    elif follow.ends(run):
         complete.cancel(ports, run)
+    elif follow.has_run_out(run, ports.clock.now()):
+        complete.time_out(ports, run)
     else:
         complete.ask(ports, run)

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import complete, launch, match, states
+from chalicelib.core import complete, follow, match, states
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import Advance, News
 from chalicelib.core.lines import gives_back
 from chalicelib.core.rows import Run
 from chalicelib.core.states import EMR_STATE
 from chalicelib.core.sweep import Ref, ref_of
+from chalicelib.core.targets import has_lifecycle
 from chalicelib.core.writes import Replace
 from chalicelib.flow import facts
 from chalicelib.flow.apply import apply_to_all
@@ -56,11 +57,12 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
         run = ports.runs.run(run_id, attempt)
         if run is None:
             return None
-        delay = _retry_delay(ports, run) if may_retry and news.state == "FAILED" else None
+        failed = complete.meant(run, news).state == "FAILED"
+        delay = _retry_delay(ports, run) if may_retry and failed else None
         step = complete.advance(run, news, now, delay)
         if step is None:
             return None
-        if run.request.target["type"] != "emr_serverless":
+        if not has_lifecycle(str(run.request.target["type"])):
             step = Advance(complete.without_announcement(step.run))
         unheard = [status for status in complete.newly_announced(run, step) if not _is_awaited(ports, step.run, status)]
         step = complete.unannounced(step, unheard, now) if unheard else step
@@ -115,12 +117,28 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
 
 def ask(ports: Ports, run: Run) -> None:
     """Ask the target about a run that has been silent: EMR delivers its events as best it can, no better."""
+    take_in(ports, run, ports.targets.of(str(run.request.target["type"])).ask(run))
+
+
+def take_in(ports: Ports, run: Run, news: News | None) -> None:
+    """What a target has answered about a run; without news it is asked again later."""
     now = ports.clock.now()
-    news = ports.targets.of(str(run.request.target["type"])).ask(run)
     moved = advance_run(ports, run.run_id, run.attempt, news) if news else None
     if moved is None:
-        later = replace(run, wake_at=now + launch.SILENT_LATER, leases=0, rev=run.rev + 1)
+        later = replace(run, wake_at=follow.next_look(run, now), leases=0, rev=run.rev + 1)
         ports.ledger.commit([Replace(later)])
+
+
+def time_out(ports: Ports, run: Run) -> None:
+    """A run that has run for too long is cancelled (W12), unless it has ended unheard."""
+    now = ports.clock.now()
+    news = ports.targets.of(str(run.request.target["type"])).ask(run)
+    if news is not None and states.is_terminal(news.state) and advance_run(ports, run.run_id, run.attempt, news):
+        return
+    late = follow.timed_out(run, now)
+    if ports.ledger.commit([Replace(late)]) is None:
+        logger.info("run timed out", extra={"run": run.run_id, "attempt": run.attempt})
+        cancel(ports, late)
 
 
 def cancel(ports: Ports, run: Run) -> None:

@@ -14,6 +14,9 @@ SCHEMA = 1
 
 def build(ports: Ports, run: Run) -> dict[str, Any]:
     """The document that a run gets by reference. Exactly the events of its job; a long list goes into a manifest."""
+    if run.rerun_of is not None and (first := ports.payloads.context(run.rerun_of)) is not None:
+        own = {"run_id": run.run_id, "attempt": run.attempt, "properties": dict(run.request.properties)}
+        return {**first, **own, "rerun_of": run.rerun_of}
     kept = ports.payloads.context(run.run_id) if run.kind == "redrive" and run.event is None else None
     if kept is not None:
         # What was gathered stands under the generation that gathered it, and for so long only; this is what was told.
@@ -41,8 +44,9 @@ def events_of(ports: Ports, run: Run) -> tuple[Event, ...]:
     if run.event is not None:
         return (run.event,)
     # A redrive may be of another generation than the job that gathered, whose id names its own.
-    gathered = ids.parse_job_id(run.run_id)
-    found = ports.jobs.events_of(run.run_id, run.schedule, gathered.generation if gathered else run.generation)
+    gatherer = run.rerun_of or run.run_id
+    gathered = ids.parse_job_id(gatherer)
+    found = ports.jobs.events_of(gatherer, run.schedule, gathered.generation if gathered else run.generation)
     return tuple(sorted(found, key=lambda event: (event.accepted_at, event.path or "", event.id)))
 
 

@@ -11,7 +11,7 @@ from chalicelib.core.facts import Facts, StartRate, is_tracked
 from chalicelib.core.lines import LineState
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.policies import Policy
-from chalicelib.core.rows import Gate, Job
+from chalicelib.core.rows import Gate, Job, Run
 from chalicelib.ports import Ports
 
 
@@ -53,6 +53,7 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         start_rate=start_rate(ports),
         gathering=_waiting(ports, job, gate, schedule),
         already=_already(ports, job),
+        origin=_origin(ports, job),
         backfill=ports.jobs.backfill(job.schedule, job.backfill) if job.backfill is not None else None,
     )
     if schedule is None or workflow is None:
@@ -60,6 +61,11 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     if schedule.policy is not None:
         known = replace(known, policy=policy_of(ports, schedule.policy))
     return replace(known, lines=_lines(ports, job, known, schedule, workflow), successes=_successes(ports, schedule))
+
+
+def _origin(ports: Ports, job: Job) -> Run | None:
+    attempts = ports.runs.attempts(job.rerun_of) if job.rerun_of is not None else ()
+    return attempts[-1] if attempts else None
 
 
 def _waiting(ports: Ports, job: Job, gate: Gate | None, schedule: Schedule | None) -> Job | None:

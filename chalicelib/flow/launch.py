@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import claim, data, launch, lines, routes, states
+from chalicelib.core import claim, data, launch, lines, routes, states, workers
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Never, NotNow, Started
@@ -52,6 +52,8 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
         return False
     if run.waits_at is not None and run.waits_at != turn:
         return True
+    if workers.is_offered(run):
+        return _offer_again(ports, run, now)
     paces, states = of_run(ports, run) if launch.needs_turn(run, now) else ((), {})
     route = routes.route(paces, (), states, now, turn)
     if route.blocked is not None:
@@ -59,6 +61,10 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
     updated = _as_updated(ports, run, gate)
     context = build(ports, updated)
     ports.payloads.put_context(run.run_id, context)
+    if workers.is_pulled(run) and gate is not None:
+        offered = replace(workers.offered(updated, now), partition=partition_of(updated, events_of(ports, updated)))
+        plan = [*launch.turn(run, offered, paces, states, now), Put(workers.offer_of(offered))]
+        return None if ports.ledger.commit([*plan, *workers.still_open(gate, run)]) is not None else False
     called = replace(launch.calling(updated, now), partition=partition_of(updated, events_of(ports, updated)))
     if ports.ledger.commit(launch.turn(run, called, paces, states, now)) is not None:
         return None
@@ -71,6 +77,20 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
     elif ports.ledger.commit([Replace(_uncalled(updated, called, paces, now))]) is None:
         return start(ports, run.run_id, run.attempt)  # an update came in between, and has been acknowledged
     return False
+
+
+def _offer_again(ports: Ports, run: Run, now: Instant) -> bool | None:
+    """Nobody has come for it yet. Its offer is put again: it may be missing after a restore from a backup."""
+    later = replace(run, wake_at=now + workers.OFFER_LOOK, leases=0, rev=run.rev + 1)
+    return None if ports.ledger.commit([Replace(later), Put(workers.offer_of(run))]) is not None else False
+
+
+def current(ports: Ports, run: Run) -> tuple[Run, Gate] | None:
+    """A run that surely has not started, as its schedule has it now; None if it may not start any more (C13)."""
+    gate = ports.catalog.gate(run.schedule)
+    if gate is None or run.cancel or not _is_open(ports, gate, run):
+        return None
+    return _as_updated(ports, run, gate), gate
 
 
 def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LineState], now: Instant) -> bool | None:

@@ -16,14 +16,17 @@ from chalicelib.core.messages import Message
 from chalicelib.core.model import App, Dataset, Namespace, NewSchedule, Workflow
 from chalicelib.core.policies import Policy
 from chalicelib.core.rehearse import AnyGiven
+from chalicelib.web.worker_bodies import Claim, Heartbeat, Release, Report
 
 __all__ = [
     "App",
     "Backfill",
     "Bulk",
+    "Claim",
     "Dataset",
     "DryRun",
     "Events",
+    "Heartbeat",
     "Message",
     "Namespace",
     "NewPartition",
@@ -32,6 +35,8 @@ __all__ = [
     "Pause",
     "Policy",
     "Redrive",
+    "Release",
+    "Report",
     "RunNow",
     "Workflow",
 ]

@@ -25,6 +25,8 @@ QUERY: dict[str, Json] = {
     "dry_run": {"type": "boolean", "default": False, "description": "tell what would change, and change nothing"},
     "update_schedules": {"type": "boolean", "description": "false leaves schedules alone; the installation's default"},
     "runs": {"type": "string", "enum": ["cancel"], "description": "end what runs, too"},
+    "attempt": {"type": "integer", "minimum": 1, "description": "the latest, unless another is named"},
+    "lines": {"type": "integer", "minimum": 1, "maximum": 10_000, "default": 100},
     "tag": {"type": "string", "description": "`team=a`, or `team` for any value of it"},
     "schedule": {"type": "string", "description": "a schedule of the namespace, as `app.name` or by its full name"},
     "workflow": {"type": "string", "description": "what they run; a short name is one of this app"},

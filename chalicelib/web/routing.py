@@ -22,6 +22,23 @@ MOST_ID = 300  # a schedule's full name, a generation and a digest are shorter
 View = Callable[..., Any]
 
 
+def _check_pool(text: str) -> None:
+    from chalicelib.core.documents import check_reference
+
+    if check_reference(text, "pool").count(".") != 1:
+        raise errors.invalid("pool", "a pool's full name, namespace.pool", text)
+
+
+def _check_lease(text: str) -> None:
+    from chalicelib.core.workers import parse_lease_id
+
+    if parse_lease_id(text) is None:
+        raise errors.not_found("lease", text, "leases are named as a claim told them")
+
+
+OWN = {"pool": _check_pool, "lease_id": _check_lease}
+
+
 @dataclass(frozen=True, slots=True)
 class Takes:
     """What a route reads besides its path, and how it answers when all is well. Anything else that comes is refused:
@@ -106,6 +123,8 @@ def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
         elif segment in IDS and (len(text) > MOST_ID or ids.parse_job_id(text) is None):
             hint = "ids are as this API tells them, such as demo.flights.clean.mf3k0p2q.0a1b2c3d4e5f60718293"
             raise errors.not_found(IDS[segment], text[:MOST_ID], hint)
+        elif segment in OWN:
+            OWN[segment](text[:MOST_ID])
     parameters = request.query_params or MultiDict({})
     for name in parameters:
         if name not in takes.query:

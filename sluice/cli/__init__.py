@@ -25,6 +25,7 @@ from sluice.cli import (
     schedules,
     versions,
     why,
+    worker,
 )
 from sluice.cli.frame import Commands
 
@@ -85,6 +86,7 @@ app.command(rich_help_panel=ACT)(occurrences.skip)
 app.command(rich_help_panel=ACT)(occurrences.unskip)
 app.command(rich_help_panel=ACT)(event.event)
 app.add_typer(backfill.app, name="backfill", rich_help_panel=ACT)
+app.add_typer(worker.app, name="worker", rich_help_panel=ACT)
 app.add_typer(why.app, name="why", rich_help_panel=LOOK)
 app.command("dry-run", rich_help_panel=LOOK)(dry_run.dry_run)
 app.command(rich_help_panel=LOOK)(jobs.jobs)

@@ -31,7 +31,7 @@ Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most
 
 ORDER = (
     *("apply", "get", "describe", "message"),
-    *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event", "backfill"),
+    *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event", "backfill", "worker"),
     *("why", "dry-run", "jobs", "runs", "dead-letters", "versions", "datasets", "policies"),
 )
 

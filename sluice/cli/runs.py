@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from typing import Annotated
+from uuid import uuid4
 
 import typer
 from rich.console import Console
@@ -116,8 +117,10 @@ def _show_facts(console: Console, run: Document) -> None:
             ("took", spell.duration(spell.took(run, now))),
             ("workflow", run.get("workflow")),
             ("properties", spell.pairs(run.get("properties"), " ")),
-            ("target", target.get("entry_point") or target.get("queue_url")),
+            ("target", target.get("entry_point") or target.get("queue_url") or target.get("pool")),
             ("target's id", run.get("target_id")),
+            ("metrics", spell.pairs(run.get("metrics"))),
+            ("again of", run.get("rerun_of")),
             ("priority", None if run.get("priority") is None else str(run["priority"])),
             ("context", run.get("context")),
         ],
@@ -167,3 +170,47 @@ def _show_events(console: Console, events: list[Document]) -> None:
     ]
     render.heading(console, f"Events ({len(events)})")
     render.table(console, ("KIND", "OF", "PARTITION", "STATUS", "SOURCE…"), rows, indent=2)
+
+
+Id = Annotated[str, typer.Argument(metavar="ID", help="A run's id, which was its job's.")]
+
+
+@app.command()
+def cancel(run_id: Id, as_json: frame.Json = False) -> None:
+    """Wish the end of a run that lives: its target is asked for it until it has come."""
+    run = frame.connect().post(f"/v1/runs/{segment(run_id)}/cancel", repeatable=True)
+    if as_json:
+        render.machine(run)
+        return
+    render.note(f"{run_id} is to end; it is {run['state']} until it has")
+
+
+@app.command()
+def rerun(run_id: Id, as_json: frame.Json = False) -> None:
+    """Run a finished run again, with its own properties, data and context."""
+    answer = frame.connect().post(f"/v1/runs/{segment(run_id)}/rerun", key=uuid4().hex)
+    if as_json:
+        render.machine(answer)
+        return
+    render.note(f"runs again as {answer['job_id']}")
+
+
+@app.command()
+def logs(
+    run_id: Id,
+    attempt: Annotated[int | None, typer.Option("--attempt", min=1, metavar="N", help="Another than the last.")] = None,
+    lines: Annotated[int, typer.Option("--lines", "-l", min=1, max=10_000, metavar="N", help="How many.")] = 100,
+    as_json: frame.Json = False,
+) -> None:
+    """The last lines that a run has written."""
+    answer = frame.connect().get(f"/v1/runs/{segment(run_id)}/logs", {"attempt": attempt, "lines": lines})
+    if as_json:
+        render.machine(answer)
+        return
+    if answer.get("why"):
+        render.note(str(answer["why"]))
+    for name, told in answer["streams"].items():
+        if len(answer["streams"]) > 1:
+            render.note(f"{name}:")
+        for line in told:
+            typer.echo(line)

@@ -196,3 +196,44 @@ def test_an_empty_list_is_said_aside(api: PlayedApi, sluice: Sluice, command: tu
     assert (done.exit_code, done.stdout) == (0, "")
     assert "no " in done.stderr
     assert json.loads(sluice(*command, "-n", "demo", "--json").stdout) == {"items": [], "next_cursor": None}
+
+
+def test_w15_runs_rerun_asks_under_a_key_of_its_own_and_tells_the_new_id(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"/v1/runs/{JOB}/rerun", {"job_id": f"{JOB}2"})
+    page = sluice("runs", "rerun", JOB)
+    assert (page.exit_code, f"runs again as {JOB}2" in page.output) == (0, True)
+    sluice("runs", "rerun", JOB)
+    keys = [request.headers["idempotency-key"] for request in api.sent("POST", f"/v1/runs/{JOB}/rerun")]
+    assert len(set(keys)) == 2
+
+
+def test_w6_runs_cancel_says_that_the_end_is_wished_for(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"/v1/runs/{JOB}/cancel", {"run_id": JOB, "state": "RUNNING"})
+    assert f"{JOB} is to end; it is RUNNING until it has" in sluice("runs", "cancel", JOB).output
+    error = "expected a run that lives, got one that is SUCCEEDED"
+    api.refuse("POST", f"/v1/runs/{JOB}/cancel", 409, "conflict", error)
+    refused = sluice("runs", "cancel", JOB)
+    assert (refused.exit_code, error in refused.output) == (1, True)
+
+
+def test_w15_runs_logs_prints_the_lines_as_they_are(api: PlayedApi, sluice: Sluice) -> None:
+    view = {"run_id": JOB, "attempt": 2, "state": "FAILED", "streams": {"output": ["one [x]", "two"]}, "why": None}
+    api.play("GET", f"/v1/runs/{JOB}/logs", view)
+    page = sluice("runs", "logs", JOB, "--attempt", "2", "-l", "2")
+    assert page.stdout == "one [x]\ntwo\n"
+    assert api.sent("GET", f"/v1/runs/{JOB}/logs")[0].query == {"attempt": "2", "lines": "2"}
+    api.play("GET", f"/v1/runs/{JOB}/logs", {**view, "streams": {}, "why": "it has no run at the target yet"})
+    page = sluice("runs", "logs", JOB)
+    assert (page.stdout, page.stderr) == ("", "it has no run at the target yet\n")
+
+
+def test_w5_worker_run_wants_a_pool_by_its_full_name(api: PlayedApi, sluice: Sluice) -> None:
+    page = sluice("worker", "run", "--pool", "etl", "--", "true")
+    assert (page.exit_code, "expected a namespace, got none" in page.output) == (2, True)
+    page = sluice("worker", "run", "--pool", "demo.flights.etl", "--", "true")
+    assert (page.exit_code, "expected a pool as NAMESPACE.POOL" in page.output) == (2, True)
+    api.play("POST", "/v1/workers/demo.etl/claim", {"leases": []})
+    page = sluice("worker", "run", "-p", "etl", "-n", "demo", "--name", "ann", "--once", "--", "true")
+    assert page.exit_code == 0
+    claims = api.sent("POST", "/v1/workers/demo.etl/claim")
+    assert [request.body for request in claims] == [{"worker": "ann", "capacity": 1, "wait": 0}]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chalicelib.core import complete, launch, states
+from chalicelib.core import complete, follow, launch, states
 from chalicelib.core.calendar import MINUTE
 from chalicelib.core.complete import Advance, News
 from chalicelib.core.lines import LineState
@@ -173,7 +173,7 @@ def test_t10_a_page_that_was_told_stays_told_when_the_run_moves_on_meanwhile() -
 
 def test_w7_a_run_that_goes_on_is_asked_about_once_all_is_told() -> None:
     told = complete.told(moved(run(), "RUNNING").run, None, LATER)
-    assert told.wake_at == LATER + launch.SILENT_LATER
+    assert told.wake_at == LATER + follow.SILENT_LATER
 
 
 def test_t10_a_target_without_a_lifecycle_has_nothing_to_announce() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chalicelib.core import launch
+from chalicelib.core import follow, launch
 from chalicelib.core.calendar import MINUTE, SECOND
 from chalicelib.core.launch import NoAnswer, NotNow, Started
 from chalicelib.core.rows import Run
@@ -42,7 +42,7 @@ def test_c12_a_call_that_was_refused_for_the_moment_is_made_again_after_a_while(
 def test_w7_a_run_that_started_is_asked_about_if_it_stays_silent() -> None:
     started = launch.answered(CALLED, Started("app-1/r1"), NOON)
     assert (started.state, started.target_id, started.reason) == ("STARTING", "app-1/r1", "")
-    assert (started.lease_until, started.wake_at) == (None, NOON + launch.SILENT_FIRST)
+    assert (started.lease_until, started.wake_at) == (None, NOON + follow.SILENT_FIRST)
 
 
 def test_w10_an_unknown_answer_sticks_whatever_is_answered_later() -> None:

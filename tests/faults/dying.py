@@ -16,6 +16,7 @@ from tests.faults import invariants
 from tests.faults.memory_tables import QuickWorld
 from tests.support.crash import CrashPoints, lost, redelivered, wrap
 from tests.support.fakes import EmrRun
+from tests.support.pull_workers import PULLED
 from tests.support.world import EMR, World, day, flights
 
 # Long enough for every lease, backoff and silent-run question to come round several times.
@@ -52,7 +53,8 @@ class Scenario:
 def play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
     """Play a scenario with a death after each of these effects, those of the recovery counting on."""
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
-    world.deploy({**flights(scenario.schedules, twice=retried), "policies": POLICIES})
+    pulled = {"target": PULLED, "retries": {"attempts": 2, "delay": "30s"}}
+    world.deploy({**flights(scenario.schedules, twice=retried, pulled=pulled), "policies": POLICIES})
     points = wrap(world)
     points.die_after, points.armed = deaths, True
     scenario.act(world)

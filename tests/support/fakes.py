@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
@@ -61,6 +62,7 @@ class FakeEmr:
         self.lose_answers = 0  # how many starts succeed without the caller hearing of it
         self.calls: list[str] = []
         self.called_at: list[Instant] = []
+        self.asked_together: list[int] = []  # of how many runs at a time
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         from chalicelib.core.launch import NoAnswer
@@ -90,6 +92,10 @@ class FakeEmr:
         if found is None or state == "STARTING":
             return None
         return News(state, self._clock.now(), found.details, run.target_id)
+
+    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+        self.asked_together.append(len(runs))
+        return [self.ask(run) for run in runs]
 
     def find(self, run: Run) -> str | None:
         return next((f"{APPLICATION}/{made.id}" for made in self.runs.values() if made.name == run.request.name), None)
@@ -135,6 +141,9 @@ class FakeQueue:
     def ask(self, run: Run) -> News | None:
         return None
 
+    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+        return [None for _ in runs]
+
     def find(self, run: Run) -> str | None:
         return None
 
@@ -146,10 +155,13 @@ class FakeTargets:
     def __init__(self, clock: Any) -> None:
         self.emr = FakeEmr(clock)
         self.queue = FakeQueue(clock)
+        self.worker = WorkerTarget(clock.now)
         self.says: list[bytes | Never | NoAnswer] = []  # what a probe answers, one after the other, the last for ever
         self.asked: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
 
     def of(self, kind: str) -> Any:
+        if kind == "worker":
+            return self.worker
         return self.emr if kind == "emr_serverless" else self.queue
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
@@ -166,6 +178,7 @@ class MemoryPayloads:
         self.manifests: dict[str, list[Mapping[str, Any]]] = {}
         self.deployments: dict[str, Any] = {}
         self.data: dict[str, tuple[bytes, str]] = {}
+        self.logs: dict[str, str] = {}
 
     def context_uri(self, run_id: str) -> str:
         return f"s3://control/context/{run_id}.json"
@@ -176,6 +189,9 @@ class MemoryPayloads:
     def context(self, run_id: str) -> Mapping[str, Any] | None:
         text = self.contexts.get(run_id)
         return json.loads(text) if text else None
+
+    def log(self, key: str) -> str | None:
+        return self.logs.get(key)
 
     def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
         self.manifests[run_id] = list(events)

@@ -8,6 +8,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from chalicelib.core.calendar import MINUTE, Millis
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
 from chalicelib.core.rows import Run
@@ -17,6 +18,8 @@ from chalicelib.core.states import EMR_STATE
 _NOT_NOW = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException", "RequestLimitExceeded"}
 _NO_ANSWER = {"InternalServerException", "InternalFailure", "ServiceUnavailable", "RequestTimeout"}
 UNKNOWN = "the target knows no such run any more"
+# ListJobRuns: 1 a second, GetJobRun: 10. So a page costs as much as ten questions, and answers up to fifty.
+LISTED, WORTH = 50, 10
 MOST_REASON = 4_000  # characters of the driver's last lines that a run row keeps
 
 
@@ -52,6 +55,7 @@ class EmrServerlessTarget:
         parameters += [f"--conf {name}={value}" for name, value in sorted(target["spark"].items())]
         if parameters:
             driver["sparkSubmitParameters"] = " ".join(parameters)
+        limit = {} if run.run_timeout is None else {"executionTimeoutMinutes": _limit(run.run_timeout)}
         logs = {"s3MonitoringConfiguration": {"logUri": f"s3://{self._control_bucket}/logs/"}}
         return {
             "applicationId": target["application_id"] or self._application_id,
@@ -61,6 +65,7 @@ class EmrServerlessTarget:
             "jobDriver": {"sparkSubmit": driver},
             "configurationOverrides": {"monitoringConfiguration": logs},
             "tags": {"sluice:schedule": run.schedule, "sluice:workflow": run.workflow},
+            **limit,
         }
 
     def ask(self, run: Run) -> News | None:
@@ -69,11 +74,41 @@ class EmrServerlessTarget:
             found = self._client.get_job_run(applicationId=application_id, jobRunId=job_run_id)["jobRun"]
         except self._client.exceptions.ResourceNotFoundException:
             return News("FAILED", run.start_requested_at or run.claimed_at, UNKNOWN, run.target_id)
-        state = EMR_STATE.get(found["state"], "STARTING")
-        if state == "STARTING":
-            return None
-        reason = str(found.get("stateDetails") or "")[-MOST_REASON:] if state in ("FAILED", "CANCELLED") else ""
-        return News(state, round(found["updatedAt"].timestamp() * 1000), reason, run.target_id)
+        except ClientError as error:
+            if error.response["Error"]["Code"] in _NOT_NOW:
+                return None  # too many questions: this one is asked again at its next look
+            raise
+        return _news(found, run)
+
+    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+        """By ListJobRuns, as long as its pages cost less of EMR's rates than a GetJobRun for each; one by one what it
+        does not show."""
+        by_application: dict[str, dict[str, Run]] = {}
+        for run in runs:
+            application_id, _, job_run_id = (run.target_id or "").partition("/")
+            by_application.setdefault(application_id, {})[job_run_id] = run
+        listed = {f"{name}/{found['id']}": found for name, own in by_application.items()
+                  for found in self._list(name, own)}  # fmt: skip
+        return [_news(listed[key], run) if (key := str(run.target_id)) in listed else self.ask(run) for run in runs]
+
+    def _list(self, application_id: str, wanted: Mapping[str, Run]) -> list[dict[str, Any]]:
+        """Those of the wanted job runs that a few pages of the listing show, which begins with the newest."""
+        oldest = min(run.start_requested_at or run.claimed_at for run in wanted.values())
+        since = datetime.fromtimestamp(oldest / 1000, UTC) - timedelta(days=1)  # as in `find`: for any clock
+        asked: dict[str, Any] = {"applicationId": application_id, "createdAtAfter": since, "maxResults": LISTED}
+        found: list[dict[str, Any]] = []
+        for _ in range(len(wanted) // WORTH):
+            try:
+                page = self._client.list_job_runs(**asked)
+            except ClientError as error:
+                if error.response["Error"]["Code"] in _NOT_NOW:
+                    break
+                raise
+            found += [each for each in page["jobRuns"] if each["id"] in wanted]
+            if len(found) == len(wanted) or not page.get("nextToken"):
+                break
+            asked["nextToken"] = page["nextToken"]
+        return found
 
     def find(self, run: Run) -> str | None:
         application_id = run.request.target["application_id"] or self._application_id
@@ -99,6 +134,20 @@ class EmrServerlessTarget:
         except self._client.exceptions.ResourceNotFoundException:
             return None
         return str(found.get("name") or "") or None
+
+
+def _news(found: Mapping[str, Any], run: Run) -> News | None:
+    """What a job run, or its line in a listing, tells of a run."""
+    state = EMR_STATE.get(found["state"], "STARTING")
+    if state == "STARTING":
+        return None
+    reason = str(found.get("stateDetails") or "")[-MOST_REASON:] if state in ("FAILED", "CANCELLED") else ""
+    return News(state, round(found["updatedAt"].timestamp() * 1000), reason, run.target_id)
+
+
+def _limit(timeout: Millis) -> int:
+    """EMR's own limit in minutes (12 h unless it is told, 0 for none): a little later than ours, which tells why."""
+    return -(-timeout // MINUTE) + 5 if timeout else 0
 
 
 def _refusal(error: ClientError) -> Answer:

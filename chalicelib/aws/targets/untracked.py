@@ -31,6 +31,9 @@ class Untracked:
         del run
         return None
 
+    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+        return [None for _ in runs]
+
     def find(self, run: Run) -> str | None:
         del run
         return None

@@ -1,0 +1,144 @@
+"""The command that a worker runs for one run: what it is told, what it says, and how it is ended."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from types import TracebackType
+from typing import Any
+
+from sluice.client import Document
+
+MOST_OUTPUT = 16_000  # characters of the last lines that are reported
+MOST_METRICS = 20
+NOT_STARTED = 127  # the exit code by which a shell says that there is no such command
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How it ended: its exit code (negative: the signal), the last lines of its output, and why, if it says little."""
+
+    exit_code: int
+    output: str
+    why: str = ""
+
+
+class Command:
+    """A process group of its own, so that whatever the command starts ends with it."""
+
+    def __init__(self, words: Sequence[str], lease: Document, grace: float) -> None:
+        self._words, self._lease, self._grace = words, lease, grace
+        self._folder = TemporaryDirectory(prefix="sluice-run-")
+        self._process: subprocess.Popen[bytes] | None = None
+        self._tail: deque[str] = deque(maxlen=1_000)
+        self._reader: threading.Thread | None = None
+        self._asked = threading.Event()
+
+    def __enter__(self) -> Command:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: TracebackType | None) -> None:
+        self._signal(signal.SIGKILL)  # what the command left behind in its group
+        self._folder.cleanup()
+
+    def start(self) -> Ended | None:
+        """Start it. Returns how it ended if it could not even be started."""
+        context = Path(self._folder.name, "context.json")
+        context.write_text(json.dumps(self._lease.get("context")))
+        words = _filled(self._words, self._lease, str(context))
+        try:
+            self._process = subprocess.Popen(
+                words,
+                env={**os.environ, **self._told(str(context))},
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        except OSError as error:
+            return Ended(NOT_STARTED, "", f"{words[0]} could not be started: {error.strerror or error}")
+        self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
+        self._reader.start()
+        return None
+
+    def wait(self, seconds: float) -> Ended | None:
+        """How it ended, if it does so within so many seconds."""
+        if self._process is None:
+            raise RuntimeError("expected a command that was started")
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+        self._signal(signal.SIGKILL)  # a child that lives on would keep the output open
+        if self._reader is not None:
+            self._reader.join(self._grace)
+        return Ended(code, "".join(self._tail)[-MOST_OUTPUT:])
+
+    def end(self) -> None:
+        """Ask it to end, and kill it if it has not when its grace is over. Asked twice, it is asked once."""
+        if self._asked.is_set():
+            return
+        self._asked.set()
+        self._signal(signal.SIGTERM)
+        threading.Thread(target=self._kill_later, daemon=True).start()
+
+    def metrics(self) -> dict[str, Any]:
+        """What it has written to its file of metrics so far: a flat JSON object; anything else is none."""
+        try:
+            written = json.loads(Path(self._folder.name, "metrics.json").read_bytes())
+        except (OSError, ValueError):
+            return {}
+        told = written.items() if isinstance(written, dict) else ()
+        return {str(name): value for name, value in list(told)[:MOST_METRICS] if isinstance(value, str | int | float)}
+
+    def _told(self, context: str) -> dict[str, str]:
+        return {
+            "SLUICE_RUN_ID": str(self._lease["run_id"]),
+            "SLUICE_ATTEMPT": str(self._lease["attempt"]),
+            "SLUICE_SCHEDULE": str(self._lease["schedule"]),
+            "SLUICE_WORKFLOW": str(self._lease["workflow"]),
+            "SLUICE_PROPERTIES": json.dumps(self._lease["properties"]),
+            "SLUICE_CONTEXT_FILE": context,
+            "SLUICE_METRICS_FILE": str(Path(self._folder.name, "metrics.json")),
+        }
+
+    def _read(self, pipe: Any) -> None:
+        """Its output, passed through line by line, and the end of it kept."""
+        for raw in iter(lambda: pipe.readline(MOST_OUTPUT), b""):
+            line = raw.decode(errors="replace")
+            self._tail.append(line)
+            sys.stdout.write(line)
+            sys.stdout.flush()
+
+    def _kill_later(self) -> None:
+        if self._process is not None:
+            with suppress(subprocess.TimeoutExpired):
+                self._process.wait(self._grace)
+        self._signal(signal.SIGKILL)
+
+    def _signal(self, which: signal.Signals) -> None:
+        if self._process is not None:
+            with suppress(ProcessLookupError, PermissionError):  # all of it has ended
+                os.killpg(self._process.pid, which)
+
+
+def _filled(words: Sequence[str], lease: Document, context: str) -> list[str]:
+    """The command with its placeholders filled in; ``{args}`` as a word of its own becomes as many as there are."""
+    arguments = [str(each) for each in lease["arguments"]]
+    filled: list[str] = []
+    for word in words:
+        if word == "{args}":
+            filled += arguments
+        else:
+            filled.append(word.replace("{run_id}", str(lease["run_id"])).replace("{context}", context))
+    return filled

@@ -1,0 +1,105 @@
+"""What EMR Serverless is asked about runs, and at what price of its rates (W7, W12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
+from chalicelib.core.calendar import HOUR, MINUTE
+from chalicelib.core.launch import Started
+from chalicelib.core.rows import Run
+from chalicelib.wiring import SystemClock
+from tests.core.builders import run
+
+TARGET = {
+    "type": "emr_serverless",
+    "entry_point": "s3://code/job.py",
+    "arguments": [],
+    "py_files": [],
+    "spark": {},
+    "application_id": None,
+    "execution_role_arn": None,
+}
+
+
+class Emr:
+    """moto's EMR, with the names of the calls that were made."""
+
+    def __init__(self) -> None:
+        self.client: Any = boto3.client("emr-serverless", region_name="us-east-1")
+        made = self.client.create_application(name="jobs", type="SPARK", releaseLabel="emr-7.1.0", clientToken="jobs")
+        self.target = EmrServerlessTarget(
+            self.client, made["applicationId"], "arn:aws:iam::123456789012:role/job", "control"
+        )
+        self.calls: list[str] = []
+        self.client.meta.events.register("before-call.emr-serverless.*", self._note)
+
+    def _note(self, model: Any, **_: Any) -> None:
+        self.calls.append(model.name)
+
+    def started(self, number: int) -> Run:
+        now = SystemClock().now()
+        asked = replace(run(run_id=f"demo.flights.clean.7.{number}"), start_requested_at=now, claimed_at=now)
+        request = replace(asked.request, target=TARGET, name=f"{asked.run_id}-1", client_token=f"token-{number}")
+        asked = replace(asked, request=request)
+        answer = self.target.start(asked, {})
+        assert isinstance(answer, Started)
+        return replace(asked, target_id=answer.target_id)
+
+
+@pytest.fixture
+def emr(monkeypatch: pytest.MonkeyPatch) -> Iterator[Emr]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "x")
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_EMR_SERVERLESS", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with mock_aws():
+        yield Emr()
+
+
+def test_w7_a_listing_answers_for_many_and_who_is_not_in_it_is_asked_about_alone(emr: Emr) -> None:
+    runs = [emr.started(number) for number in range(12)]
+    gone = replace(runs[0], target_id="/".join([str(runs[0].target_id).split("/")[0], "gone"]))
+    emr.calls.clear()
+
+    told = emr.target.ask_many([*runs, gone])
+
+    assert emr.calls == ["ListJobRuns", "GetJobRun"]
+    assert [news.state for news in told if news] == ["SUCCEEDED"] * 12 + ["FAILED"]
+    assert [news.target_id for news in told if news] == [each.target_id for each in [*runs, gone]]
+
+
+def test_w7_a_listing_never_costs_more_than_the_questions_that_it_saves(emr: Emr) -> None:
+    runs = [emr.started(number) for number in range(9)]
+    emr.calls.clear()
+    assert len(emr.target.ask_many(runs)) == 9
+    assert emr.calls == ["GetJobRun"] * 9
+
+
+def test_w7_who_asks_too_often_asks_again_later(emr: Emr, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = emr.started(1)
+
+    def throttled(**_: Any) -> Any:
+        raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, "any")
+
+    monkeypatch.setattr(emr.client, "get_job_run", throttled)
+    monkeypatch.setattr(emr.client, "list_job_runs", throttled)
+    assert emr.target.ask(one) is None
+    assert emr.target.ask_many([one] * 12) == [None] * 12
+
+
+@pytest.mark.parametrize(("timeout", "minutes"), [(0, 0), (12 * HOUR, 725), (MINUTE + 1, 7), (24 * HOUR, 1445)])
+def test_w12_emr_is_told_a_limit_a_little_later_than_ours(emr: Emr, timeout: int, minutes: int) -> None:
+    asked = replace(emr.started(1), run_timeout=timeout)
+    assert emr.target.request(asked)["executionTimeoutMinutes"] == minutes
+
+
+def test_w12_a_run_of_before_there_were_timeouts_is_started_as_it_was(emr: Emr) -> None:
+    assert "executionTimeoutMinutes" not in emr.target.request(emr.started(1))

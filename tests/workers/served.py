@@ -1,0 +1,117 @@
+"""The API of this checkout behind a real HTTP server, for workers that are processes of their own."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from chalicelib import handlers, wiring
+from tests.web.conftest import Api, installation, settle_in
+
+
+class ShiftedClock:
+    """The real time, and what a test adds to it. Whoever waits lets the others in meanwhile."""
+
+    def __init__(self, lock: Any) -> None:
+        self._lock, self.ahead = lock, 0
+
+    def now(self) -> int:
+        return time.time_ns() // 1_000_000 + self.ahead
+
+    def wait_until(self, instant: int) -> None:
+        while self.now() < instant:
+            self._lock.release()
+            time.sleep(0.05)
+            self._lock.acquire()
+
+
+class Served:
+    """``api`` is the service without HTTP in between; one at a time is let in, for moto's transactions are not atomic
+    between threads."""
+
+    def __init__(self, api: Api, lock: Any, clock: ShiftedClock) -> None:
+        self.api, self.lock, self.clock = api, lock, clock
+        self.url = ""
+        self.down = threading.Event()
+
+    def answer(self, method: str, path: str, headers: dict[str, str], body: bytes) -> tuple[int, bytes]:
+        if self.down.is_set():
+            return 503, b"{}"
+        with self.lock, warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="IAMAuthorizer is not a supported in local mode")
+            reply = self.api.client.http.request(method, path, headers=headers, body=body)
+            return reply.status_code, reply.body if isinstance(reply.body, bytes) else json.dumps(reply.body).encode()
+
+    def run(self, run_id: str) -> dict[str, Any]:
+        with self.lock:
+            view: dict[str, Any] = self.api.get(f"/v1/runs/{run_id}")
+            return view
+
+    def comes_to(self, run_id: str, *states: str) -> dict[str, Any]:
+        """Wait for a run to reach one of these states."""
+        return self.until(lambda: view if (view := self.run(run_id))["state"] in states else None, f"{states}")
+
+    def until(self, look: Callable[[], Any], what: str) -> Any:
+        for _ in range(600):
+            if found := look():
+                return found
+            time.sleep(0.05)
+        raise AssertionError(f"expected {what} within half a minute")
+
+    def passes(self, seconds: int) -> None:
+        """So much time goes by, a tick at the end of each minute."""
+        for span in [60] * (seconds // 60) + [seconds % 60]:
+            self.clock.ahead += span * 1000
+            with self.lock:
+                handlers.tick()
+                self.api.work()
+
+
+@contextmanager
+def serving() -> Iterator[Served]:
+    lock = threading.RLock()
+    clock = ShiftedClock(lock)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(wiring, "SystemClock", lambda: clock)
+        with installation() as api:
+            served = Served(api, lock, clock)
+            settle_in(api)
+            server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(served))
+            server.daemon_threads = True
+            threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+            served.url = f"http://127.0.0.1:{server.server_address[1]}"
+            try:
+                yield served
+            finally:
+                server.shutdown()
+                server.server_close()
+
+
+def _handler(served: Served) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+        def do(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            status, content = served.answer(self.command, self.path, dict(self.headers), body)
+            self.send_response(status)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", str(len(content)))
+            self.end_headers()
+            self.wfile.write(content)
+
+        do_GET = do_POST = do  # noqa: N815 (the names that http.server looks for)
+
+    return Handler

@@ -1,0 +1,174 @@
+"""Pull workers claim, keep, report and give back: what lies in a pool, in which order, and whose it is (W5)."""
+
+from __future__ import annotations
+
+import pytest
+
+from chalicelib.core.calendar import SECOND
+from chalicelib.core.errors import SluiceError
+from chalicelib.flow import read, workers
+from tests.support.pull_workers import POOL, PullWorker, lease_lost, run_now
+from tests.support.world import World, flights, full
+from tests.workers.conftest import AFTER, NIGHTLY, TWICE
+
+
+def test_w5_a_run_lies_in_its_pool_until_a_worker_takes_it(world: World, ann: PullWorker) -> None:
+    run_id = run_now(world, day="2026-03-01")
+    offered = world.runs("nightly")[0]
+    assert (offered.state, offered.reason) == ("STARTING", "waits for a worker of pool demo.etl")
+
+    lease = ann.claim()[0]
+
+    assert (lease["run_id"], lease["attempt"], lease["workflow"]) == (run_id, 1, full("pulled"))
+    assert (lease["arguments"], lease["properties"]) == (["--fast"], {"day": "2026-03-01"})
+    assert lease["context"]["run_id"] == run_id
+    assert lease["heartbeat_seconds"] == 60
+    assert ann.claim() == [], "it was the only one"
+    assert world.runs("nightly")[0].target_id == "ann"
+
+
+def test_w5_a_worker_of_another_pool_gets_nothing(world: World, ann: PullWorker) -> None:
+    run_now(world)
+    assert ann.claim(pool="demo.other") == []
+    assert ann.claim(pool="other.etl") == []
+
+
+def test_w5_the_first_heartbeat_says_that_the_work_has_begun_and_a_report_ends_it(
+    world: World, ann: PullWorker
+) -> None:
+    world.deploy(flights({"nightly": NIGHTLY, "after": AFTER}, pulled=TWICE))
+    run_id = run_now(world)
+    ann.claim()
+    assert world.runs("nightly")[0].state == "STARTING"
+
+    told = ann.beat(message="read 3 files", rows=3)
+    world.settle()
+    running = world.runs("nightly")[0]
+    assert (told["state"], told["cancel"], running.state) == ("RUNNING", False, "RUNNING")
+    assert (running.reason, dict(running.metrics or {})) == ("read 3 files", {"rows": 3})
+
+    world.clock.pass_by("20s")
+    ended = ann.succeed(output="a\nall is well", metrics={"rows": 12})
+    world.settle()
+
+    run = world.runs("nightly")[0]
+    assert (ended["state"], run.state, run.wake_at, dict(run.metrics or {})) == (
+        "SUCCEEDED",
+        "SUCCEEDED",
+        None,
+        {"rows": 12},
+    )
+    kept = world.ports.runs.output(run_id, 1)
+    assert kept is not None
+    assert (kept.text, kept.exit_code) == ("a\nall is well", 0)
+    assert len(world.targets.queue.messages) == 2, "STARTED and COMPLETED were announced, once each"
+    assert world.line(f"workflow:{full('pulled')}").active == 0
+
+
+def test_w5_a_report_that_comes_twice_is_one(world: World, ann: PullWorker) -> None:
+    run_now(world)
+    ann.claim()
+    assert ann.fail(output="boom")["state"] == "RETRYING"
+    assert ann.fail(output="boom")["state"] == "RETRYING"
+    assert ann.succeed()["state"] == "RETRYING", "what was said first holds"
+    world.pass_by("11s")
+    assert [run.state for run in world.runs("nightly")] == ["RETRYING", "STARTING"]
+    assert world.runs("nightly")[0].reason == "exit code 1: boom"
+
+
+def test_w5_what_is_given_back_unstarted_goes_to_another_worker_at_once(
+    world: World, ann: PullWorker, bob: PullWorker
+) -> None:
+    run_id = run_now(world)
+    ann.claim()
+    ann.release(why="shutting down")
+    assert world.runs("nightly")[0].reason == "given back by worker ann: shutting down"
+
+    assert [(each["run_id"], each["attempt"]) for each in bob.claim()] == [(run_id, 1)], "no attempt is used up"
+    assert bob.leases[0]["lease"] != ann.leases[0]["lease"]
+    assert "attempt 1 is held by bob" in lease_lost(ann.beat)
+    bob.beat()
+    bob.succeed()
+    assert [run.state for run in world.runs("nightly")] == ["SUCCEEDED"]
+
+
+def test_w5_what_has_begun_cannot_be_given_back(world: World, ann: PullWorker) -> None:
+    run_now(world)
+    ann.claim()
+    ann.beat()
+    with pytest.raises(SluiceError, match="has not begun"):
+        ann.release()
+
+
+def test_w5_the_pool_is_in_the_order_of_priority_then_age(world: World, ann: PullWorker) -> None:
+    first = run_now(world, "nightly", "a")
+    world.clock.pass_by("1s")
+    second = run_now(world, "nightly", "b")
+    world.clock.pass_by("1s")
+    urgent = run_now(world, "urgent", "c")
+    assert [each["run_id"] for each in ann.claim(10)] == [urgent, first, second]
+
+
+def test_w5_a_claim_takes_no_more_than_the_worker_has_room_for_and_at_most_ten(world: World, ann: PullWorker) -> None:
+    for number in range(13):
+        run_now(world, "nightly", f"r{number}")
+    assert len(ann.claim(2)) == 2
+    assert len(ann.claim(50)) == 10
+    assert len(ann.claim(50)) == 1
+
+
+def test_w5_a_claim_waits_for_what_comes_and_not_for_ever(world: World, ann: PullWorker) -> None:
+    before = world.clock.now()
+    assert ann.claim(wait=20 * SECOND) == []
+    assert world.clock.now() - before == 20 * SECOND
+    run_now(world)
+    before = world.clock.now()
+    assert len(ann.claim(wait=20 * SECOND)) == 1
+    assert world.clock.now() == before
+
+
+def test_w5_an_update_that_is_carried_along_holds_for_what_lies_in_the_pool(world: World, ann: PullWorker) -> None:
+    run_id = run_now(world)
+    world.put("nightly", {**NIGHTLY, "properties": {"depth": 2}, "on_update": "carry"})
+    world.settle()
+    lease = ann.claim()[0]
+    assert lease["run_id"] == run_id
+    assert lease["properties"] == {}, "a run-now keeps what it was given"
+
+
+def test_w5_workers_count_for_the_concurrency_of_their_workflow(world: World, ann: PullWorker) -> None:
+    one = {**NIGHTLY, "constraints": [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]}
+    world.put("nightly", one)
+    run_now(world, request="a")
+    run_now(world, request="b")
+    assert len(ann.claim(10)) == 1
+    ann.succeed()
+    world.settle()
+    assert len(ann.claim(10)) == 1
+
+
+def test_w5_a_report_of_somebody_else_is_refused(world: World, ann: PullWorker, bob: PullWorker) -> None:
+    run_now(world)
+    ann.claim()
+    bob.leases = ann.leases
+    assert "is held by ann" in lease_lost(bob.succeed)
+
+
+def test_w6_why_tells_where_a_run_of_a_pool_is(world: World, ann: PullWorker) -> None:
+    run_now(world)
+    assert read.why_run(world.runs("nightly")[0])["why"] == "waits for a worker of pool demo.etl"
+    ann.claim()
+    assert read.why_run(world.runs("nightly")[0])["why"] == "taken by worker ann, which has not begun yet"
+    ann.beat(message="half way")
+    assert read.why_run(world.runs("nightly")[0])["why"] == "half way"
+
+
+def test_w5_two_workers_that_read_the_same_offer_never_get_one_run(
+    world: World, ann: PullWorker, bob: PullWorker
+) -> None:
+    run_now(world)
+    offer = world.ports.jobs.offers(POOL, 1)[0]
+    first = workers._lease(world.ports, offer, "ann")
+    second = workers._lease(world.ports, offer, "bob")
+    assert first is not None
+    assert second is None

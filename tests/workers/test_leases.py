@@ -1,0 +1,179 @@
+"""Leases that end early: workers that die, cancels, closed schedules, offers that are lost or left behind (W5)."""
+
+from __future__ import annotations
+
+from chalicelib.core.calendar import MINUTE, SECOND
+from chalicelib.core.writes import Delete, Put
+from chalicelib.flow import cancel, complete
+from tests.support.pull_workers import POOL, PULLED, PullWorker, lease_lost, run_now
+from tests.support.world import World, flights, full
+from tests.workers.conftest import NIGHTLY
+
+
+def test_w5_heartbeats_keep_a_lease_and_wake_nobody(world: World, ann: PullWorker) -> None:
+    run_now(world)
+    ann.claim()
+    for _ in range(10):
+        ann.beat()
+        world.pass_by("50s")
+    assert world.runs("nightly")[0].state == "RUNNING"
+    ann.succeed()
+    assert [run.state for run in world.runs("nightly")] == ["SUCCEEDED"]
+
+
+def test_w5_a_worker_that_dies_is_noticed_within_its_heartbeat_and_a_tick_and_its_job_goes_to_another(
+    world: World, ann: PullWorker, bob: PullWorker
+) -> None:
+    run_id = run_now(world)
+    ann.claim()
+    ann.beat()
+    died = world.clock.now()
+
+    world.pass_by("2m6s")
+
+    lost = world.runs("nightly")[0]
+    assert (lost.state, lost.outcome) == ("RETRYING", "lost")
+    assert lost.reason.startswith("lost: worker ann has not been heard of since ")
+    assert lost.ended_at is not None
+    assert lost.ended_at - died <= 1 * MINUTE + 1 * MINUTE + 6 * SECOND
+    world.pass_by("10s")
+    assert [(each["run_id"], each["attempt"]) for each in bob.claim()] == [(run_id, 2)]
+    bob.beat()
+    bob.succeed()
+    assert [run.state for run in world.runs("nightly")] == ["RETRYING", "SUCCEEDED"]
+
+
+def test_w5_the_last_attempt_that_is_lost_is_a_failure_with_that_reason(world: World, ann: PullWorker) -> None:
+    world.deploy(flights({"nightly": NIGHTLY}, pulled={"target": {**PULLED, "heartbeat": "10s"}}))
+    run_now(world)
+    ann.claim()
+    world.pass_by("76s")
+    run = world.runs("nightly")[0]
+    assert (run.state, run.outcome) == ("FAILED", "lost")
+    assert world.line(f"workflow:{full('pulled')}").active == 0
+
+
+def test_w5_a_late_report_is_refused_tells_who_has_it_and_is_on_record(
+    world: World, ann: PullWorker, bob: PullWorker
+) -> None:
+    run_now(world)
+    ann.claim()
+    ann.beat()
+    world.pass_by("3m")
+
+    assert "waits in pool demo.etl" in lease_lost(ann.succeed)
+    bob.claim()
+    bob.beat()
+    assert "attempt 2 is held by bob" in lease_lost(ann.succeed)
+    assert "attempt 2 is held by bob" in lease_lost(ann.beat)
+    bob.succeed()
+
+    assert [run.state for run in world.runs("nightly")] == ["RETRYING", "SUCCEEDED"]
+    late = world.records("nightly")
+    assert [(record.kind, record.id) for record in late] == [("LATE", ann.leases[0]["lease"])]
+    assert "a report of worker ann came too late" in late[0].reason
+
+
+def test_w5_a_late_heartbeat_before_anybody_noticed_keeps_the_lease(world: World, ann: PullWorker) -> None:
+    run_now(world)
+    ann.claim()
+    ann.beat()
+    world.clock.pass_by("70s")
+    assert ann.beat()["state"] == "RUNNING"
+    world.tick()
+    assert world.runs("nightly")[0].state == "RUNNING"
+
+
+def test_w5_a_heartbeat_between_the_question_and_its_answer_keeps_the_lease(world: World, ann: PullWorker) -> None:
+    """The sweep reads the row overdue; then its worker is heard of; then the death would be written."""
+    run_now(world)
+    ann.claim()
+    ann.beat()
+    world.clock.pass_by("70s")
+    overdue = world.runs("nightly")[0]
+    ann.beat()
+    complete.ask(world.ports, overdue)
+    assert world.runs("nightly")[0].state == "RUNNING"
+
+
+def test_w5_a_cancel_while_nobody_holds_it_ends_it_at_once(world: World, ann: PullWorker) -> None:
+    run_id = run_now(world)
+    cancel.wish(world.ports, run_id, 1, "somebody said so")
+    world.settle()
+    run = world.runs("nightly")[0]
+    assert (run.state, run.reason) == ("CANCELLED", "somebody said so")
+    assert ann.claim() == []
+    assert world.ports.jobs.offers(POOL, 10) == ()
+
+
+def test_w5_a_cancel_while_a_worker_holds_it_is_told_by_its_next_heartbeat(world: World, ann: PullWorker) -> None:
+    run_id = run_now(world)
+    ann.claim()
+    ann.beat()
+    cancel.wish(world.ports, run_id, 1, "somebody said so")
+    world.settle()
+
+    told = ann.beat()
+    assert (told["cancel"], told["reason"]) == (True, "somebody said so")
+    ann.fail(exit_code=-15)
+    run = world.runs("nightly")[0]
+    assert run.state == "CANCELLED"
+    assert world.ports.jobs.offers(POOL, 10) == ()
+
+
+def test_w5_a_worker_that_dies_under_a_cancel_ends_it(world: World, ann: PullWorker) -> None:
+    run_id = run_now(world)
+    ann.claim()
+    ann.beat()
+    cancel.wish(world.ports, run_id, 1, "somebody said so")
+    world.pass_by("2m6s")
+    assert world.runs("nightly")[0].state == "CANCELLED"
+
+
+def test_w5_what_lies_in_a_pool_is_not_begun_after_a_disable_and_what_is_held_goes_on(
+    world: World, ann: PullWorker
+) -> None:
+    """A run-now goes even where the schedule is disabled; a fire does not (C13)."""
+    world.clock.wait_until(world.clock.now() + 15 * 60 * MINUTE - 30 * SECOND)
+    world.tick()
+    world.pass_by("40s")
+    assert [run.state for run in world.runs("nightly")] == ["STARTING"]
+    held, left = ann.claim(1), world.ports.jobs.offers(POOL, 10)
+    assert (len(held), len(left)) == (1, 1)
+
+    world.disable("nightly")
+    world.disable("urgent")
+    assert ann.claim() == []
+
+    world.settle()
+    ann.beat()
+    ann.succeed()
+    states = sorted(run.state for name in ("nightly", "urgent") for run in world.runs(name))
+    assert states == ["ABORTED", "SUCCEEDED"]
+    assert world.ports.jobs.offers(POOL, 10) == ()
+
+
+def test_w5_what_nobody_comes_for_is_withdrawn_after_a_delete(world: World) -> None:
+    run_now(world)
+    world.delete("nightly")
+    world.pass_by("12m")
+    run = world.runs("nightly")[0]
+    assert (run.state, "deleted" in run.reason) == ("ABORTED", True)
+    assert world.ports.jobs.offers(POOL, 10) == ()
+
+
+def test_w5_an_offer_that_is_lost_is_put_again(world: World, ann: PullWorker) -> None:
+    run_now(world)
+    world.ports.ledger.commit([Delete(world.ports.jobs.offers(POOL, 1)[0])])
+    world.pass_by("11m")
+    assert len(ann.claim()) == 1
+
+
+def test_w5_an_offer_of_what_is_over_is_swept_up_by_whoever_meets_it(world: World, ann: PullWorker) -> None:
+    run_now(world)
+    ghost = world.ports.jobs.offers(POOL, 1)[0]
+    ann.claim()
+    ann.succeed()
+    world.ports.ledger.commit([Put(ghost)])
+    assert ann.claim() == []
+    assert world.ports.jobs.offers(POOL, 10) == ()
