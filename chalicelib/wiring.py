@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from chalicelib.aws.targets.function import LambdaTarget
 
 
-KINDS = ("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus")
+KINDS = ("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus", "dag")
 
 
 class SystemClock:
@@ -57,6 +57,12 @@ class AwsTargets:
         # A start call has its own retries, with the token, in the flow: here one attempt is one answer.
         emr = client("emr-serverless", retries={"total_max_attempts": 1}, read_timeout=30)
         return EmrServerlessTarget(emr, settings.emr_application_id, settings.emr_job_role_arn, settings.control_bucket)
+
+    @cached_property
+    def _dag(self) -> Target:
+        from chalicelib.flow.dag_start import DagStarts
+
+        return DagStarts()
 
     @cached_property
     def _sqs(self) -> Target:

@@ -5,6 +5,8 @@
 | catalog | NAMESPACES              | <ns>                     | Definition      | get, list                      |
 | catalog | NS#<ns>                 | APP#<app>, DATASET#<ds>  | Definition      | get, list by prefix of sk      |
 | catalog | APP#<ns.app>            | WORKFLOW#<name>          | Definition      | get, list                      |
+| catalog | APP#<ns.app>            | DAG#<name>               | Definition      | get, list                      |
+| catalog | APP#<ns.app>            | GRAPH#<name>~<digest>    | Definition      | get: a graph of a DAG's run    |
 | catalog | APP#<ns.app>            | SCHEDULE#<name>          | Listing         | list schedules of an app       |
 | catalog | APP#<ns.app>            | MESSAGE#<name>           | Listing         | list messages of an app        |
 | catalog | SCHEDULE#<full>         | GATE, TIMER, VERSION#<n> | as named        | get; a claim checks GATE alone |
@@ -131,15 +133,17 @@ def definition(kind: str, name: str) -> Key:
         return Key("catalog", "NAMESPACES", name)
     if ids.is_of_message(name):  # beside the message, so that no list of workflows meets it
         return Key("catalog", f"SCHEDULE#{name}", "WORKFLOW")
-    group = f"APP#{parent}" if kind == "workflow" else f"NS#{parent}"
-    return Key("catalog", group, f"{kind.upper()}#{short}")
+    group = f"APP#{parent}" if kind in ("workflow", "dag") else f"NS#{parent}"
+    word = "GRAPH" if kind == "dag" and ids.is_dag_graph(name) else kind.upper()
+    return Key("catalog", group, f"{word}#{short}")
 
 
 def definitions(kind: str, parent: str) -> tuple[str, str]:
     """The partition that lists a kind, and the prefix of its sort keys."""
     if kind == "namespace":
         return "NAMESPACES", ""
-    return (f"APP#{parent}" if kind in ("workflow", "schedule", "message") else f"NS#{parent}"), f"{kind.upper()}#"
+    of_app = kind in ("workflow", "schedule", "message", "dag")
+    return f"{'APP' if of_app else 'NS'}#{parent}", f"{kind.upper()}#"
 
 
 def gate(schedule: str) -> Key:

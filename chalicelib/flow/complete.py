@@ -11,6 +11,7 @@ from chalicelib.core.lines import gives_back
 from chalicelib.core.rows import Run
 from chalicelib.core.states import EMR_STATE
 from chalicelib.core.sweep import Ref, ref_of
+from chalicelib.core.targets import has_lifecycle
 from chalicelib.core.writes import Replace
 from chalicelib.flow import facts
 from chalicelib.flow.apply import apply_to_all
@@ -59,7 +60,7 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
         step = complete.advance(run, news, now, delay)
         if step is None:
             return None
-        if run.request.target["type"] != "emr_serverless":
+        if not has_lifecycle(str(run.request.target["type"])):
             step = Advance(complete.without_announcement(step.run))
         lines = {line: ports.jobs.line(line) for line in run.permits} if step.ended else {}
         if ports.ledger.commit(complete.plan(run, step, lines, now)) is None:

@@ -118,6 +118,8 @@ def _schedule_parts(
 
 def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[Gate, Stored]]]:
     for name in definitions.schedules_of(ports, app):
+        if ids.is_of_dag(name):
+            continue
         gate = ports.catalog.gate(name)
         stored = facts.stored(ports, gate)
         if gate is not None and stored is not None and gate.mode != "deleted":
