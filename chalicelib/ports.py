@@ -14,6 +14,7 @@ from chalicelib.core.lines import LineState, Waiter
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import (
     Backfill,
+    DagRun,
     Definition,
     Event,
     Gate,
@@ -140,6 +141,9 @@ class RunTable(Protocol):
     def attempts(self, run_id: str) -> tuple[Run, ...]: ...
 
     def record(self, job_id: str) -> Record | None: ...
+
+    def dag_run(self, run_id: str) -> DagRun | None:
+        """The re-runs of a DAG's run, if there were any."""
 
     def by_target_id(self, target_id: str) -> tuple[str, int] | None: ...
 

@@ -28,6 +28,7 @@
 | jobs    | LINE#<line>             | STATE                    | LineState       | get                            |
 | jobs    | LINE#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
 | runs    | RUN#<run id>            | A#<attempt>, RECORD      | Run, Record     | get, query                     |
+| runs    | RUN#<run id>            | DAG                      | DagRun          | get: re-runs of a DAG's run    |
 | runs    | RUN#<run id>            | DEAD#<attempt>           | DeadLetter      | query; list by `by_day`        |
 | runs    | TARGET#<target's id>    | POINTER                  | Pointer         | get                            |
 
@@ -45,6 +46,7 @@ from chalicelib.core.lines import Waiter
 from chalicelib.core.rows import (
     GATHERING,
     Backfill,
+    DagRun,
     Definition,
     Failures,
     Gate,
@@ -119,6 +121,8 @@ def key_of(row: Row) -> Key:
             return Key("jobs", f"LINE#{row.line}", f"WAIT#{row.rank}")
         case Run():
             return run(row.run_id, row.attempt)
+        case DagRun():
+            return dag_run(row.dag_run)
         case Record():
             return record(row.id)
         case Pointer():
@@ -219,6 +223,10 @@ def record(job_id: str) -> Key:
     return Key("runs", f"RUN#{job_id}", "RECORD")
 
 
+def dag_run(run_id: str) -> Key:
+    return Key("runs", f"RUN#{run_id}", "DAG")
+
+
 def pointer(target_id: str) -> Key:
     return Key("runs", f"TARGET#{target_id}", "POINTER")
 
@@ -238,6 +246,8 @@ def ref_of(key: Key) -> Ref | None:
         return Ref("posted", (name,))
     if key.table == "runs" and key.sk.startswith("A#"):
         return Ref("run", (name, key.sk.removeprefix("A#")))
+    if key.table == "runs" and key.sk == "DAG":
+        return Ref("dag_run", (name,))
     if key.table == "jobs" and head == "LINE":
         return Ref("line", (name,))
     if key.table == "jobs" and head == "BACKFILL":

@@ -13,6 +13,7 @@ from typing import Any, Literal
 from chalicelib.core.backfill_rows import Backfill as Backfill
 from chalicelib.core.backfill_rows import PlanPart as PlanPart
 from chalicelib.core.calendar import DAY, Instant, Millis
+from chalicelib.core.dag_rows import DagRun as DagRun
 from chalicelib.core.documents_stored import Definition as Definition
 from chalicelib.core.documents_stored import Listing as Listing
 from chalicelib.core.documents_stored import PrefixRow as PrefixRow

@@ -26,6 +26,7 @@ from chalicelib.core.line_writes import SettleLine as SettleLine
 from chalicelib.core.line_writes import TakePermit as TakePermit
 from chalicelib.core.lines import Waiter
 from chalicelib.core.rows import (
+    DagRun,
     Definition,
     Failures,
     Gate,
@@ -48,6 +49,7 @@ from chalicelib.core.states import Mode
 
 Row = (
     Backfill
+    | DagRun
     | DeadLetter
     | Definition
     | Failures
@@ -85,7 +87,7 @@ class Replace:
     ``over`` is the job that a new one takes the place of, if its id is another.
     """
 
-    row: Backfill | Job | Run | Timer
+    row: Backfill | DagRun | Job | Run | Timer
     over: Job | None = None
 
 

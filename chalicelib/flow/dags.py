@@ -157,4 +157,3 @@ def _put(
         if any(isinstance(write, PutDefinition) for write in refused.writes):
             return False
     raise errors.changed_meanwhile(f"schedule {name}")
-
