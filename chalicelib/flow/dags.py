@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from chalicelib.core import dag_schedules, errors, ids, lifecycle
+from chalicelib.core import dag_schedules, errors, ids, lifecycle, triggers
+from chalicelib.core.calendar import iso
 from chalicelib.core.dag_schedules import Compiled
 from chalicelib.core.dags import Dag, NewDag
 from chalicelib.core.errors import SluiceError
@@ -82,6 +83,24 @@ def is_same(ports: Ports, old: Definition, body: Body, made: Compiled, enabled: 
     return stands and facts.is_same(facts.stored(ports, gate), start, made.start)
 
 
+def dag_view(ports: Ports, name: str) -> dict[str, Any]:
+    """A DAG as it is stored, with the state of its start and the schedules that it is at present."""
+    row, gate = existing(ports, name)
+    made = dag_schedules.compiled(name, Dag.model_validate(row.document))
+    return {
+        "name": name,
+        "kind": "dag",
+        **row.document,
+        "state": gate.mode,
+        "enabled": gate.mode == "enabled",
+        "triggered_by": triggers.describe(made.start.trigger),
+        "schedules": sorted(made.schedules),
+        "version": row.version,
+        "updated_at": iso(row.updated_at),
+        "updated_by": row.by,
+    }
+
+
 def existing(ports: Ports, name: str) -> tuple[Definition, Gate]:
     """A DAG and the gate of its start; refused with 404 if there is none."""
     row = definitions.get(ports, "dag", name)
@@ -126,6 +145,11 @@ def tidy(ports: Ports, name: str, by: str) -> None:
             _put(ports, schedule, wanted, True, by)
         elif found is not None and found.ttl is None:
             _put(ports, schedule, dag_schedules.retired(found, ports.clock.now()), True, by)
+
+
+def graph_body(row: Definition) -> Body:
+    """A stored DAG with the full names of its workflows."""
+    return body_of(dag_schedules.resolved(Dag.model_validate(row.document), row.name))
 
 
 def body_of(dag: Dag) -> Body:
