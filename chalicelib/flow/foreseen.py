@@ -121,15 +121,15 @@ class Foreseen:
         stored = plan.of("schedule", *AS_SENT)
         sent = {part.name: part.schedule for part in stored if part.schedule is not None}
         self._schedules = {part.name: plan.resolved(ports, part) for part in stored}
-        on = {name for name, each in sent.items() if each.enabled or (each.enabled is None and self._is_on(name))}
+        on = [name for name, each in sent.items() if each.enabled or (each.enabled is None and self._is_on(name))]
         for part in plan.of("dag", *AS_SENT):
             namespace, app, _ = part.name.split(".")
             own = {name: each.resolved(namespace, app, now) for name, each in part.compiled.schedules.items()}
             self._schedules |= own
-            on |= own.keys()  # a start that is off is looked at as if it were on: no later look would find the cycle
+            on += own  # a start that is off is looked at as if it were on: no later look would find the cycle
         self._index = [
             row
-            for name in sorted(on)
+            for name in on
             for row in lifecycle.subscriptions(Gate(name, 0, 0, "enabled", now), self._schedules[name], 0)
         ]
 
