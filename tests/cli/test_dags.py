@@ -6,14 +6,14 @@ import json
 
 import pytest
 
-from tests.cli import recorded
+from tests.cli import recorded, recorded_dags
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import Played, PlayedApi
 
 NAME = "demo.flights.daily"
 ALL = "/v1/namespaces/demo/apps/flights/dags"
 ONE = f"{ALL}/daily"
-RUN = recorded.dag_run()["run_id"]
+RUN = recorded_dags.dag_run()["run_id"]
 
 
 def listed(*items: recorded.View) -> Played:
@@ -21,7 +21,7 @@ def listed(*items: recorded.View) -> Played:
 
 
 def test_w4_dags_are_listed_with_their_state(api: PlayedApi, sluice: Sluice) -> None:
-    api.play("GET", ALL, listed(recorded.dag()), listed(recorded.dag()))
+    api.play("GET", ALL, listed(recorded_dags.dag()), listed(recorded_dags.dag()))
     for command in (["dags", "list"], ["get", "dags"]):
         result = sluice(*command, "-a", "demo.flights")
         assert result.exit_code == 0
@@ -29,8 +29,8 @@ def test_w4_dags_are_listed_with_their_state(api: PlayedApi, sluice: Sluice) -> 
 
 
 def test_w4_a_dag_is_described_with_its_edges_and_last_runs(api: PlayedApi, sluice: Sluice) -> None:
-    api.play("GET", ONE, Played(200, recorded.dag()))
-    api.play("GET", f"{ONE}/runs", listed(recorded.dag_run()))
+    api.play("GET", ONE, Played(200, recorded_dags.dag()))
+    api.play("GET", f"{ONE}/runs", listed(recorded_dags.dag_run()))
     told = sluice("describe", "dag", NAME).stdout
     assert "clean -> join within 6h" in told
     assert "join -> report on COMPLETED or FAILED" in told
@@ -39,7 +39,7 @@ def test_w4_a_dag_is_described_with_its_edges_and_last_runs(api: PlayedApi, slui
 
 
 def test_w4_runs_are_listed_with_what_holds_them_up(api: PlayedApi, sluice: Sluice) -> None:
-    api.play("GET", f"{ONE}/runs", listed(recorded.dag_run(), recorded.dag_run("SUCCEEDED", nodes={})))
+    api.play("GET", f"{ONE}/runs", listed(recorded_dags.dag_run(), recorded_dags.dag_run("SUCCEEDED", nodes={})))
     told = sluice("dags", "runs", NAME).stdout
     assert "1/3" in told
     assert "0/0" in told
@@ -47,7 +47,7 @@ def test_w4_runs_are_listed_with_what_holds_them_up(api: PlayedApi, sluice: Slui
 
 def test_w4_a_run_is_shown_node_by_node(api: PlayedApi, sluice: Sluice) -> None:
     again = {"what": "from", "node": "join", "by": recorded.ARN, "at": "2026-01-01T00:00:00.000Z", "round": 2}
-    api.play("GET", f"{ONE}/runs/{RUN}", Played(200, recorded.dag_run(reruns=[again])))
+    api.play("GET", f"{ONE}/runs/{RUN}", Played(200, recorded_dags.dag_run(reruns=[again])))
     told = " ".join(sluice("dags", "show", NAME, RUN).stdout.split())
     assert "needs join COMPLETED, which is FAILED" in told
     assert f"from join, by {recorded.ARN}" in told
@@ -63,7 +63,7 @@ def test_w4_a_run_is_shown_node_by_node(api: PlayedApi, sluice: Sluice) -> None:
 )
 def test_w4_a_part_is_run_again_once(api: PlayedApi, sluice: Sluice, asked: list[str], body: recorded.View) -> None:
     path = f"{ONE}/runs/{RUN}/rerun"
-    api.play("POST", path, Played(503), Played(200, recorded.dag_run("RUNNING")))
+    api.play("POST", path, Played(503), Played(200, recorded_dags.dag_run("RUNNING")))
     result = sluice("dags", "rerun", NAME, RUN, *asked, "--json")
     assert json.loads(result.stdout)["state"] == "RUNNING"
     first, second = api.requests
@@ -84,5 +84,5 @@ def test_w4_a_dag_is_run_switched_off_and_on(api: PlayedApi, sluice: Sluice) -> 
     assert sluice("dags", "run", NAME, "--at", "2h").stdout == f"{RUN}\n"
     assert api.requests[0].body == {"at": "2h"}
     for action, state in (("enable", "enabled"), ("disable", "disabled")):
-        api.play("POST", f"{ONE}/{action}", Played(200, recorded.dag() | {"state": state}))
+        api.play("POST", f"{ONE}/{action}", Played(200, recorded_dags.dag() | {"state": state}))
         assert f"{NAME} is {state}" in sluice("dags", action, NAME).stderr

@@ -10,7 +10,7 @@ import pytest
 from chalicelib.core.complete import News
 from chalicelib.flow import complete
 from chalicelib.wiring import ports
-from tests.cli import recorded
+from tests.cli import recorded_dags
 from tests.support.dags import dag
 from tests.web.conftest import APP, NS, Api, installation, settle_in
 
@@ -38,7 +38,7 @@ def ends(api: Api, view: Any, node: str, state: Any) -> None:
 
 def test_w4_a_dag_is_put_run_seen_run_again_and_deleted(api: Api) -> None:
     told = api.answer(api.send("PUT", ONE, CHAIN), 201)
-    assert set(told) == set(recorded.dag())
+    assert set(told) == set(recorded_dags.dag())
     assert (told["version"], told["state"]) == (1, "enabled")
     assert api.put(ONE, CHAIN) == told, "the same again changes nothing"
     assert [item["name"] for item in api.get(ALL)["items"]] == ["demo.flights.daily"]
@@ -48,8 +48,10 @@ def test_w4_a_dag_is_put_run_seen_run_again_and_deleted(api: Api) -> None:
     api.work()
     run = f"{ONE}/runs/{begun['run_id']}"
     view = api.get(run)
-    assert set(view) == set(recorded.dag_run())
-    assert {frozenset(node) for node in view["nodes"].values()} == {frozenset(recorded.dag_run()["nodes"]["clean"])}
+    assert set(view) == set(recorded_dags.dag_run())
+    assert {frozenset(node) for node in view["nodes"].values()} == {
+        frozenset(recorded_dags.dag_run()["nodes"]["clean"])
+    }
     assert (view["state"], view["nodes"]["b"]["state"]) == ("RUNNING", "PENDING")
     assert api.refused(409, "POST", f"{run}/rerun", {"all": True})["code"] == "conflict"
 
