@@ -13,6 +13,7 @@ from chalicelib.core.launch import Answer, Never, NoAnswer
 from chalicelib.core.lines import LineState, Waiter
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import (
+    Alert,
     Backfill,
     DagRun,
     Definition,
@@ -20,6 +21,7 @@ from chalicelib.core.rows import (
     Gate,
     Job,
     Listing,
+    Note,
     Partition,
     Posted,
     Record,
@@ -126,6 +128,11 @@ class JobTable(Protocol):
 
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
         """All backfills of a schedule that are remembered, in no order."""
+
+    def note(self, workflow: str, what: str, note_id: str) -> Note | None: ...
+
+    def alert(self, workflow: str, road: str) -> Alert | None:
+        """What a target was told of a workflow lately."""
 
     def plan_part(self, plan: str, number: int) -> tuple[str, ...]:
         """A part of the entries of a backfill's plan, none if it is not there."""

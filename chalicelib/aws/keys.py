@@ -24,6 +24,8 @@
 | jobs    | EVENT#<event id>        | EVENT                    | Posted          | get                            |
 | jobs    | <schedule>@<generation> | EVT#<event id>           | Marker          | local index `events` by job id |
 | jobs    | BACKFILL#<schedule>     | <id>                     | Backfill        | get, list                      |
+| jobs    | NOTE#<workflow>         | <what>#<job id>          | Note            | get: what is to be told        |
+| jobs    | ALERT#<workflow>        | <digest of the target>   | Alert           | get: what was told lately      |
 | jobs    | PLAN#<digest of it>     | <number>                 | PlanPart        | get; a hundred entries each    |
 | jobs    | LINE#<line>             | STATE                    | LineState       | get                            |
 | jobs    | LINE#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
@@ -45,6 +47,7 @@ from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.lines import Waiter
 from chalicelib.core.rows import (
     GATHERING,
+    Alert,
     Backfill,
     DagRun,
     Definition,
@@ -53,6 +56,7 @@ from chalicelib.core.rows import (
     Job,
     Listing,
     Marker,
+    Note,
     Partition,
     PlanPart,
     Pointer,
@@ -111,6 +115,10 @@ def key_of(row: Row) -> Key:
             return failures(row.schedule)
         case Backfill():
             return backfill(row.schedule, row.id)
+        case Note():
+            return note(row.workflow, row.what, row.id)
+        case Alert():
+            return alert(row.workflow, row.road)
         case PlanPart():
             return plan_part(row.plan, row.number)
         case Marker():
@@ -211,6 +219,14 @@ def backfill(schedule: str, backfill_id: str) -> Key:
     return Key("jobs", f"BACKFILL#{schedule}", backfill_id)
 
 
+def note(workflow: str, what: str, note_id: str) -> Key:
+    return Key("jobs", f"NOTE#{workflow}", f"{what}#{note_id}")
+
+
+def alert(workflow: str, road: str) -> Key:
+    return Key("jobs", f"ALERT#{workflow}", road)
+
+
 def plan_part(plan: str, number: int) -> Key:
     return Key("jobs", f"PLAN#{plan}", f"{number:04d}")
 
@@ -250,6 +266,10 @@ def ref_of(key: Key) -> Ref | None:
         return Ref("dag_run", (name,))
     if key.table == "jobs" and head == "LINE":
         return Ref("line", (name,))
+    if key.table == "jobs" and head == "NOTE":
+        return Ref("note", (name, *key.sk.split("#", 1)))
+    if key.table == "jobs" and head == "ALERT":
+        return Ref("alert", (name, key.sk))
     if key.table == "jobs" and head == "BACKFILL":
         return Ref("backfill", (name, key.sk))
     if key.table == "jobs" and "@" in key.pk:

@@ -33,6 +33,7 @@ from chalicelib.core.leaves import (
     TimeTrigger,
     status_key,
 )
+from chalicelib.core.notify import Notify
 from chalicelib.core.policies import Policy
 from chalicelib.core.targets import AnyTarget
 from chalicelib.core.timeouts import Timeout as Timeout
@@ -61,6 +62,7 @@ class Schedule(Described, Carried):
     ``catch_up`` says what is made up for after an outage (T5). ``ttl``, counted from the request that puts it, bounds
     nominal times inclusively; then the schedule is deleted. ``when_done`` says whether one that has fired for the last
     time is kept, as completed, or deleted (L10). ``spread`` makes several events of each fire (E2).
+    ``notify`` says who is told when something goes wrong, besides those whom the workflow tells (W9).
     """
 
     workflow: StoredReference
@@ -78,6 +80,7 @@ class Schedule(Described, Carried):
     ttl: When | None = None
     when_done: Literal["keep", "delete"] = "keep"
     spread: Spread | None = None
+    notify: tuple[Notify, ...] = Field(default=(), max_length=5)
 
     @field_validator("zone")
     @classmethod

@@ -24,6 +24,8 @@ from chalicelib.core.events import Partition as Partition
 from chalicelib.core.events import Posted as Posted
 from chalicelib.core.events import Seen as Seen
 from chalicelib.core.events import SizedObject as SizedObject
+from chalicelib.core.notice_rows import Alert as Alert
+from chalicelib.core.notice_rows import Note as Note
 from chalicelib.core.progress import Progress
 from chalicelib.core.states import JobKind, JobState, Mode, RunState
 

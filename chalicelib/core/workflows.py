@@ -9,6 +9,7 @@ from pydantic import Field, field_validator, model_validator
 from chalicelib.core.delivery import Delivery
 from chalicelib.core.documents import Document, Duration, Properties, Tags
 from chalicelib.core.errors import invalid
+from chalicelib.core.notify import Notify
 from chalicelib.core.targets import AnyTarget
 
 DEFAULT_PRIORITY = 5
@@ -38,7 +39,8 @@ class Retries(Document):
 class Workflow(Described):
     """What is run: a target with default properties (runtime arguments), retries and a priority (9 is most urgent).
 
-    ``delivery`` says how often a delivery is tried, at a target without a lifecycle.
+    ``delivery`` says how often a delivery is tried, at a target without a lifecycle; ``notify`` who is told when
+    something goes wrong (W9).
     """
 
     target: AnyTarget
@@ -46,6 +48,7 @@ class Workflow(Described):
     priority: int = Field(default=DEFAULT_PRIORITY, ge=0, le=9)
     retries: Retries = Field(default_factory=Retries)
     delivery: Delivery = Field(default_factory=Delivery)
+    notify: tuple[Notify, ...] = Field(default=(), max_length=5)
 
 
 class Readiness(Document):

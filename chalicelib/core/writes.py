@@ -26,6 +26,7 @@ from chalicelib.core.line_writes import SettleLine as SettleLine
 from chalicelib.core.line_writes import TakePermit as TakePermit
 from chalicelib.core.lines import Waiter
 from chalicelib.core.rows import (
+    Alert,
     DagRun,
     Definition,
     Failures,
@@ -33,6 +34,7 @@ from chalicelib.core.rows import (
     Job,
     Listing,
     Marker,
+    Note,
     Partition,
     Pointer,
     Posted,
@@ -48,7 +50,8 @@ from chalicelib.core.rows import (
 from chalicelib.core.states import Mode
 
 Row = (
-    Backfill
+    Alert
+    | Backfill
     | DagRun
     | DeadLetter
     | Definition
@@ -57,6 +60,7 @@ Row = (
     | Job
     | Listing
     | Marker
+    | Note
     | Partition
     | PlanPart
     | Pointer
@@ -87,7 +91,7 @@ class Replace:
     ``over`` is the job that a new one takes the place of, if its id is another.
     """
 
-    row: Backfill | DagRun | Job | Run | Timer
+    row: Alert | Backfill | DagRun | Job | Note | Run | Timer
     over: Job | None = None
 
 
@@ -155,6 +159,13 @@ class Delete:
     """Delete a row; it may be gone already."""
 
     row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class TakeIn:
+    """Delete a note that is taken in, or an alert that is over, as it was read: it counts once."""
+
+    row: Alert | Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,6 +237,7 @@ Write = (
     | CountStarts
     | RemoveDefinition
     | Delete
+    | TakeIn
     | Remove
     | NotWaiting
     | TakeOut

@@ -8,7 +8,7 @@ from chalicelib.core import states
 from chalicelib.core.calendar import Instant
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
-from chalicelib.flow import backfill, complete, dag_runs, emit, ending, launch, match, wake
+from chalicelib.flow import backfill, complete, dag_runs, emit, ending, launch, match, notices, wake
 from chalicelib.flow.alone import each_alone
 from chalicelib.flow.check import check_job
 from chalicelib.flow.crowd import prepare, send
@@ -70,6 +70,10 @@ def attend(ports: Ports, ref: Ref) -> None:
             wake.all_of(ports, ref.parts[0])
         case "backfill":
             backfill.attend(ports, *ref.parts)
+        case "note":
+            notices.take_in(ports, *ref.parts)
+        case "alert":
+            notices.look(ports, *ref.parts)
         case "dag_run":
             dag_runs.attend(ports, ref.parts[0])
         case "timer":

@@ -26,7 +26,7 @@ from chalicelib.core.routes import Route
 from chalicelib.core.rows import HISTORY, Job, Record, RecordKind
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Put, Replace, TakeOut, WakeBackfill, Write
-from chalicelib.flow import cancel, fires, probe
+from chalicelib.flow import cancel, fires, notices, probe
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import launch as launching
 from chalicelib.flow.deliver import deliver, put_back
@@ -104,8 +104,10 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
         plan = [*kept, *put_back(ports, job, why, now)]
     if job.backfill is not None:
         plan.append(WakeBackfill(job.schedule, job.backfill, now))
-    outcome = _settled(ports, plan, "aborted" if kind == "ABORTED" else "dropped", why)
+    notes = notices.of_job(ports, job, "aborted", why, now) if kind == "ABORTED" and job.kind != "retry" else []
+    outcome = _settled(ports, [*plan, *notes], "aborted" if kind == "ABORTED" else "dropped", why)
     if outcome is not None:
+        notices.hint(ports, notes)
         woken = _to_wake(held)
         if job.backfill is not None:
             woken.append(Ref("backfill", (job.schedule, job.backfill)))
