@@ -48,7 +48,9 @@ class SqsHints:
         self, hints: Sequence[tuple[Instant, Sequence[Ref]]], now: Instant, patient: bool = False
     ) -> None:  # fmt: skip
         if patient and sum(_is_alone(due, refs) for due, refs in hints) >= WORTH_A_WAIT:
-            self._clock.wait_until(right_moment(max(now, self._clock.now())))
+            moment = right_moment(max(now, self._clock.now()))
+            if min(map(_due, hints)) > moment + CROWD_HEAD_START:
+                self._clock.wait_until(moment)
         # A delay counts from now, and the caller may have read the clock a while ago.
         now = max(now, self._clock.now())
         messages = [message for due, refs in sorted(hints, key=_due) for message in self._messages(refs, due, now)]

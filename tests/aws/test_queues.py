@@ -68,7 +68,8 @@ def test_t4_many_hints_of_one_tick_are_sent_when_whole_seconds_bring_them_just_b
 
 def test_t4_few_hints_or_those_that_somebody_waits_for_are_sent_at_once() -> None:
     several = [(NOON + second * SECOND, [A_JOB]) for second in (40, 41, 42)]
-    for told, patient in ((several[:2], True), (several, False), ([(due + 7, refs) for due, refs in several], True)):
+    odd, soon = ([(due + by, refs) for due, refs in several] for by in (7, -39 * SECOND))
+    for told, patient in ((several[:2], True), (several, False), (odd, True), (soon, True)):
         hints, queue, clock = made(fraction=300)
         hints.send_all(told, clock.now(), patient)
         assert clock.now() == NOON + 300
