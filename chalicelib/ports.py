@@ -30,6 +30,7 @@ from chalicelib.core.rows import (
     Subscription,
     Timer,
     Version,
+    Watch,
 )
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Delete, Put, Refused, Write
@@ -133,6 +134,9 @@ class JobTable(Protocol):
 
     def alert(self, workflow: str, road: str) -> Alert | None:
         """What a target was told of a workflow lately."""
+
+    def watch(self, job_id: str) -> Watch | None:
+        """By when a job is to be started, and its run to end."""
 
     def plan_part(self, plan: str, number: int) -> tuple[str, ...]:
         """A part of the entries of a backfill's plan, none if it is not there."""

@@ -7,7 +7,7 @@ from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
 from chalicelib.core import ids
 from chalicelib.core.calendar import Instant
 from chalicelib.core.lines import LineState, Waiter
-from chalicelib.core.rows import GATHERING, Alert, Backfill, Event, Job, Marker, Note, PlanPart, Posted, Seen
+from chalicelib.core.rows import GATHERING, Alert, Backfill, Event, Job, Marker, Note, PlanPart, Posted, Seen, Watch
 from chalicelib.ports import Page
 
 # Markers sort before every kind of job (ABSENT# < EVT# < FIRE# < JOB# < PENDING < ...): a listing starts behind them.
@@ -68,6 +68,9 @@ class DynamoJobs:
 
     def alert(self, workflow: str, road: str) -> Alert | None:
         return self._dynamo.get(keys.alert(workflow, road), Alert)
+
+    def watch(self, job_id: str) -> Watch | None:
+        return self._dynamo.get(keys.watch(job_id), Watch)
 
     def plan_part(self, plan: str, number: int) -> tuple[str, ...]:
         found = self._dynamo.get(keys.plan_part(plan, number), PlanPart)

@@ -26,6 +26,7 @@
 | jobs    | BACKFILL#<schedule>     | <id>                     | Backfill        | get, list                      |
 | jobs    | NOTE#<workflow>         | <what>#<job id>          | Note            | get: what is to be told        |
 | jobs    | ALERT#<workflow>        | <digest of the target>   | Alert           | get: what was told lately      |
+| jobs    | WATCH#<job id>          | WATCH                    | Watch           | get: is a job in time?         |
 | jobs    | PLAN#<digest of it>     | <number>                 | PlanPart        | get; a hundred entries each    |
 | jobs    | LINE#<line>             | STATE                    | LineState       | get                            |
 | jobs    | LINE#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
@@ -69,6 +70,7 @@ from chalicelib.core.rows import (
     Subscription,
     Timer,
     Version,
+    Watch,
 )
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Row
@@ -119,6 +121,8 @@ def key_of(row: Row) -> Key:
             return note(row.workflow, row.what, row.id)
         case Alert():
             return alert(row.workflow, row.road)
+        case Watch():
+            return watch(row.id)
         case PlanPart():
             return plan_part(row.plan, row.number)
         case Marker():
@@ -227,6 +231,10 @@ def alert(workflow: str, road: str) -> Key:
     return Key("jobs", f"ALERT#{workflow}", road)
 
 
+def watch(job_id: str) -> Key:
+    return Key("jobs", f"WATCH#{job_id}", "WATCH")
+
+
 def plan_part(plan: str, number: int) -> Key:
     return Key("jobs", f"PLAN#{plan}", f"{number:04d}")
 
@@ -268,6 +276,8 @@ def ref_of(key: Key) -> Ref | None:
         return Ref("line", (name,))
     if key.table == "jobs" and head == "NOTE":
         return Ref("note", (name, *key.sk.split("#", 1)))
+    if key.table == "jobs" and head == "WATCH":
+        return Ref("watch", (name,))
     if key.table == "jobs" and head == "ALERT":
         return Ref("alert", (name, key.sk))
     if key.table == "jobs" and head == "BACKFILL":

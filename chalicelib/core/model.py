@@ -44,6 +44,7 @@ from chalicelib.core.workflows import BUCKET
 from chalicelib.core.workflows import DEFAULT_PRIORITY as DEFAULT_PRIORITY
 from chalicelib.core.workflows import MOST_PREFIX as MOST_PREFIX
 from chalicelib.core.workflows import Dataset as Dataset
+from chalicelib.core.workflows import Deadline as Deadline
 from chalicelib.core.workflows import Described as Described
 from chalicelib.core.workflows import Namespace as Namespace
 from chalicelib.core.workflows import Readiness as Readiness
@@ -80,6 +81,7 @@ class Schedule(Described, Carried):
     ttl: When | None = None
     when_done: Literal["keep", "delete"] = "keep"
     spread: Spread | None = None
+    deadline: Deadline | None = None
     notify: tuple[Notify, ...] = Field(default=(), max_length=5)
 
     @field_validator("zone")

@@ -42,3 +42,21 @@ class Alert:
     rev: int = 1
     leases: int = 0
     wake_at: Instant | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """When a job is to be started (``start_by``) and its run to end (``end_by``); what has been judged is None (H5).
+
+    ``wake_at`` is the next of the two. Judged, the row stays for as long as its history: nothing is told twice.
+    """
+
+    id: str
+    workflow: str
+    schedule: str
+    start_by: Instant | None = None
+    end_by: Instant | None = None
+    rev: int = 1
+    leases: int = 0
+    wake_at: Instant | None = None
+    expires_at: Instant | None = None

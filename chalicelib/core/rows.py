@@ -26,6 +26,7 @@ from chalicelib.core.events import Seen as Seen
 from chalicelib.core.events import SizedObject as SizedObject
 from chalicelib.core.notice_rows import Alert as Alert
 from chalicelib.core.notice_rows import Note as Note
+from chalicelib.core.notice_rows import Watch as Watch
 from chalicelib.core.progress import Progress
 from chalicelib.core.states import JobKind, JobState, Mode, RunState
 

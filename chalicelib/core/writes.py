@@ -46,6 +46,7 @@ from chalicelib.core.rows import (
     Subscription,
     Timer,
     Version,
+    Watch,
 )
 from chalicelib.core.states import Mode
 
@@ -74,6 +75,7 @@ Row = (
     | Timer
     | Version
     | Waiter
+    | Watch
 )
 
 
@@ -91,7 +93,7 @@ class Replace:
     ``over`` is the job that a new one takes the place of, if its id is another.
     """
 
-    row: Alert | Backfill | DagRun | Job | Note | Run | Timer
+    row: Alert | Backfill | DagRun | Job | Note | Run | Timer | Watch
     over: Job | None = None
 
 

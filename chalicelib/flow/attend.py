@@ -8,7 +8,7 @@ from chalicelib.core import states
 from chalicelib.core.calendar import Instant
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
-from chalicelib.flow import backfill, complete, dag_runs, emit, ending, launch, match, notices, wake
+from chalicelib.flow import backfill, complete, dag_runs, emit, ending, launch, match, notices, wake, watches
 from chalicelib.flow.alone import each_alone
 from chalicelib.flow.check import check_job
 from chalicelib.flow.crowd import prepare, send
@@ -72,6 +72,8 @@ def attend(ports: Ports, ref: Ref) -> None:
             backfill.attend(ports, *ref.parts)
         case "note":
             notices.take_in(ports, *ref.parts)
+        case "watch":
+            watches.look(ports, ref.parts[0])
         case "alert":
             notices.look(ports, *ref.parts)
         case "dag_run":

@@ -32,7 +32,7 @@ def of_run(ports: Ports, run: Run, what: str, now: Instant) -> list[Write]:
     gate = ports.catalog.gate(run.schedule)
     schedule = facts.definition_of(ports, replace(gate, version=run.version)) if gate else None
     rules = rules_of(schedule, facts.workflow_of(ports, run.workflow))
-    return _noted(rules, what, Note(run.workflow, what, run.run_id, run.schedule, _short(run.reason), now, wake_at=now))
+    return noted(rules, what, Note(run.workflow, what, run.run_id, run.schedule, _short(run.reason), now, wake_at=now))
 
 
 def of_job(ports: Ports, job: Job, what: str, reason: str, now: Instant) -> list[Write]:
@@ -42,9 +42,7 @@ def of_job(ports: Ports, job: Job, what: str, reason: str, now: Instant) -> list
     if schedule is None:
         return []
     rules = rules_of(schedule, facts.workflow_of(ports, schedule.workflow))
-    return _noted(
-        rules, what, Note(schedule.workflow, what, job.job_id, job.schedule, _short(reason), now, wake_at=now)
-    )
+    return noted(rules, what, Note(schedule.workflow, what, job.job_id, job.schedule, _short(reason), now, wake_at=now))
 
 
 def hint(ports: Ports, plan: list[Write]) -> None:
@@ -99,7 +97,7 @@ def look(ports: Ports, workflow: str, road: str) -> None:
     raise RuntimeError(f"alert {road} of {workflow} lost {MOST_RACES} races; the sweep will find it again")
 
 
-def _noted(rules: tuple[Notify, ...], what: str, note: Note) -> list[Write]:
+def noted(rules: tuple[Notify, ...], what: str, note: Note) -> list[Write]:
     return [Put(note)] if notify.roads(rules, what) else []
 
 
