@@ -47,7 +47,7 @@ def put(
         document = resolve_bucket(ports, document)
     check_size(document)
     if kind == "workflow":
-        addresses.check_target(ports, document["target"], "target")
+        addresses.check_workflow(ports, document)
     for _ in range(MOST_RACES):
         old = ports.catalog.definition(kind, name)
         if if_match is not None and if_match != (old.version if old else None):

@@ -28,7 +28,7 @@ def check(ports: Ports, plan: Plan) -> None:
             if part.document is not None:
                 definitions.check_size(part.document)
             if part.document is not None and part.kind == "workflow":
-                addresses.check_target(ports, part.document["target"], "target")
+                addresses.check_workflow(ports, part.document)
             if part.schedule is not None:
                 _check_schedule(seen, part, plan.resolved(ports, part), removed)
             if part.dag is not None:

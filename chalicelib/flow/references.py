@@ -31,6 +31,8 @@ def check(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Place] |
         raise errors.unknown_reference("workflow", "workflow", schedule.workflow, _workflows(ports, name))
     for number, constraint in enumerate(schedule.constraints):
         _check_constraint(ports, name, constraint, workflow, f"constraints.{number}")
+    for number, rule in enumerate(schedule.notify):
+        addresses.check_target(ports, rule.to.model_dump(mode="json"), f"notify.{number}.to")
     _check_policy(ports, schedule)
     _check_rates(ports, schedule)
     _check_failures(schedule, workflow)
