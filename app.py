@@ -17,6 +17,7 @@ from chalicelib import handlers
 from chalicelib.web import (
     actions,
     backfills,
+    dags,
     dead_letters,
     definitions,
     events,
@@ -34,6 +35,7 @@ app.register_blueprint(schedules.routes)
 app.register_blueprint(messages.routes)
 app.register_blueprint(actions.routes)
 app.register_blueprint(backfills.routes)
+app.register_blueprint(dags.routes)
 app.register_blueprint(events.routes)
 app.register_blueprint(history.routes)
 app.register_blueprint(runs.routes)

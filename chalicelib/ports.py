@@ -13,7 +13,9 @@ from chalicelib.core.launch import Answer, Never, NoAnswer
 from chalicelib.core.lines import LineState, Waiter
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import (
+    Alert,
     Backfill,
+    DagRun,
     Definition,
     Event,
     Gate,
@@ -21,6 +23,7 @@ from chalicelib.core.rows import (
     Listing,
     Offer,
     Output,
+    Note,
     Partition,
     Posted,
     Record,
@@ -29,6 +32,7 @@ from chalicelib.core.rows import (
     Subscription,
     Timer,
     Version,
+    Watch,
 )
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Delete, Put, Refused, Write
@@ -37,7 +41,7 @@ from chalicelib.settings import Settings
 T = TypeVar("T")
 # A row that is wanted soon: its kind (gate, timer, version, workflow, job, run, record), and what names it.
 Want = tuple[str | int, ...]
-Kind = Literal["namespace", "app", "workflow", "dataset", "policy"]
+Kind = Literal["namespace", "app", "workflow", "dataset", "policy", "dag"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +132,14 @@ class JobTable(Protocol):
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
         """All backfills of a schedule that are remembered, in no order."""
 
+    def note(self, workflow: str, what: str, note_id: str) -> Note | None: ...
+
+    def alert(self, workflow: str, road: str) -> Alert | None:
+        """What a target was told of a workflow lately."""
+
+    def watch(self, job_id: str) -> Watch | None:
+        """By when a job is to be started, and its run to end."""
+
     def plan_part(self, plan: str, number: int) -> tuple[str, ...]:
         """A part of the entries of a backfill's plan, none if it is not there."""
 
@@ -148,6 +160,9 @@ class RunTable(Protocol):
 
     def output(self, run_id: str, attempt: int) -> Output | None:
         """The last lines of an attempt, if its worker has told them."""
+
+    def dag_run(self, run_id: str) -> DagRun | None:
+        """The re-runs of a DAG's run, if there were any."""
 
     def by_target_id(self, target_id: str) -> tuple[str, int] | None: ...
 

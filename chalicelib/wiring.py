@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from chalicelib.aws.targets.function import LambdaTarget
 
 
-KINDS = ("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus", "worker")
+KINDS = ("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus", "worker", "dag")
 
 
 class SystemClock:
@@ -63,6 +63,12 @@ class AwsTargets:
         from chalicelib.aws.targets.worker import WorkerTarget
 
         return WorkerTarget(SystemClock().now)
+
+    @cached_property
+    def _dag(self) -> Target:
+        from chalicelib.flow.dag_start import DagStarts
+
+        return DagStarts()
 
     @cached_property
     def _sqs(self) -> Target:

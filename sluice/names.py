@@ -29,7 +29,8 @@ POLICY = Kind("policy", "policies", ("namespace", "policy"))
 WORKFLOW = Kind("workflow", "workflows", ("namespace", "app", "workflow"))
 SCHEDULE = Kind("schedule", "schedules", ("namespace", "app", "schedule"))
 MESSAGE = Kind("message", "messages", ("namespace", "app", "message"))
-KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET, POLICY, MESSAGE)
+DAG = Kind("dag", "dags", ("namespace", "app", "dag"))
+KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET, POLICY, MESSAGE, DAG)
 
 
 def kind_of(word: str) -> Kind:

@@ -7,7 +7,20 @@ from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
 from chalicelib.core import ids
 from chalicelib.core.calendar import Instant
 from chalicelib.core.lines import LineState, Waiter
-from chalicelib.core.rows import GATHERING, Backfill, Event, Job, Marker, Offer, PlanPart, Posted, Seen
+from chalicelib.core.rows import (
+    Alert,
+    Backfill,
+    Event,
+    GATHERING,
+    Job,
+    Marker,
+    Note,
+    Offer,
+    PlanPart,
+    Posted,
+    Seen,
+    Watch,
+)
 from chalicelib.ports import Page
 
 # Markers sort before every kind of job (ABSENT# < EVT# < FIRE# < JOB# < PENDING < ...): a listing starts behind them.
@@ -62,6 +75,15 @@ class DynamoJobs:
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
         found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": f"BACKFILL#{schedule}"})
         return tuple(items.from_item(Backfill, item) for item in found)
+
+    def note(self, workflow: str, what: str, note_id: str) -> Note | None:
+        return self._dynamo.get(keys.note(workflow, what, note_id), Note)
+
+    def alert(self, workflow: str, road: str) -> Alert | None:
+        return self._dynamo.get(keys.alert(workflow, road), Alert)
+
+    def watch(self, job_id: str) -> Watch | None:
+        return self._dynamo.get(keys.watch(job_id), Watch)
 
     def plan_part(self, plan: str, number: int) -> tuple[str, ...]:
         found = self._dynamo.get(keys.plan_part(plan, number), PlanPart)

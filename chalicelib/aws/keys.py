@@ -5,6 +5,8 @@
 | catalog | NAMESPACES              | <ns>                     | Definition      | get, list                      |
 | catalog | NS#<ns>                 | APP#<app>, DATASET#<ds>  | Definition      | get, list by prefix of sk      |
 | catalog | APP#<ns.app>            | WORKFLOW#<name>          | Definition      | get, list                      |
+| catalog | APP#<ns.app>            | DAG#<name>               | Definition      | get, list                      |
+| catalog | APP#<ns.app>            | GRAPH#<name>~<digest>    | Definition      | get: a graph of a DAG's run    |
 | catalog | APP#<ns.app>            | SCHEDULE#<name>          | Listing         | list schedules of an app       |
 | catalog | APP#<ns.app>            | MESSAGE#<name>           | Listing         | list messages of an app        |
 | catalog | SCHEDULE#<full>         | GATE, TIMER, VERSION#<n> | as named        | get; a claim checks GATE alone |
@@ -22,12 +24,16 @@
 | jobs    | EVENT#<event id>        | EVENT                    | Posted          | get                            |
 | jobs    | <schedule>@<generation> | EVT#<event id>           | Marker          | local index `events` by job id |
 | jobs    | BACKFILL#<schedule>     | <id>                     | Backfill        | get, list                      |
+| jobs    | NOTE#<workflow>         | <what>#<job id>          | Note            | get: what is to be told        |
+| jobs    | ALERT#<workflow>        | <digest of the target>   | Alert           | get: what was told lately      |
+| jobs    | WATCH#<job id>          | WATCH                    | Watch           | get: is a job in time?         |
 | jobs    | PLAN#<digest of it>     | <number>                 | PlanPart        | get; a hundred entries each    |
 | jobs    | LINE#<line>             | STATE                    | LineState       | get                            |
 | jobs    | LINE#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
 | jobs    | OFFER#<pool>            | <rank>                   | Offer           | query: what a worker takes     |
 | runs    | RUN#<run id>            | A#<attempt>, RECORD      | Run, Record     | get, query                     |
 | runs    | RUN#<run id>            | OUTPUT#<attempt>         | Output          | get: the last lines of a run   |
+| runs    | RUN#<run id>            | DAG                      | DagRun          | get: re-runs of a DAG's run    |
 | runs    | RUN#<run id>            | DEAD#<attempt>           | DeadLetter      | query; list by `by_day`        |
 | runs    | TARGET#<target's id>    | POINTER                  | Pointer         | get                            |
 
@@ -44,7 +50,9 @@ from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.lines import Waiter
 from chalicelib.core.rows import (
     GATHERING,
+    Alert,
     Backfill,
+    DagRun,
     Definition,
     Failures,
     Gate,
@@ -53,6 +61,7 @@ from chalicelib.core.rows import (
     Marker,
     Offer,
     Output,
+    Note,
     Partition,
     PlanPart,
     Pointer,
@@ -65,6 +74,7 @@ from chalicelib.core.rows import (
     Subscription,
     Timer,
     Version,
+    Watch,
 )
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Row
@@ -111,6 +121,12 @@ def key_of(row: Row) -> Key:
             return failures(row.schedule)
         case Backfill():
             return backfill(row.schedule, row.id)
+        case Note():
+            return note(row.workflow, row.what, row.id)
+        case Alert():
+            return alert(row.workflow, row.road)
+        case Watch():
+            return watch(row.id)
         case PlanPart():
             return plan_part(row.plan, row.number)
         case Marker():
@@ -125,6 +141,8 @@ def key_of(row: Row) -> Key:
             return output(row.run_id, row.attempt)
         case Run():
             return run(row.run_id, row.attempt)
+        case DagRun():
+            return dag_run(row.dag_run)
         case Record():
             return record(row.id)
         case Pointer():
@@ -139,15 +157,17 @@ def definition(kind: str, name: str) -> Key:
         return Key("catalog", "NAMESPACES", name)
     if ids.is_of_message(name):  # beside the message, so that no list of workflows meets it
         return Key("catalog", f"SCHEDULE#{name}", "WORKFLOW")
-    group = f"APP#{parent}" if kind == "workflow" else f"NS#{parent}"
-    return Key("catalog", group, f"{kind.upper()}#{short}")
+    group = f"APP#{parent}" if kind in ("workflow", "dag") else f"NS#{parent}"
+    word = "GRAPH" if kind == "dag" and ids.is_dag_graph(name) else kind.upper()
+    return Key("catalog", group, f"{word}#{short}")
 
 
 def definitions(kind: str, parent: str) -> tuple[str, str]:
     """The partition that lists a kind, and the prefix of its sort keys."""
     if kind == "namespace":
         return "NAMESPACES", ""
-    return (f"APP#{parent}" if kind in ("workflow", "schedule", "message") else f"NS#{parent}"), f"{kind.upper()}#"
+    of_app = kind in ("workflow", "schedule", "message", "dag")
+    return f"{'APP' if of_app else 'NS'}#{parent}", f"{kind.upper()}#"
 
 
 def gate(schedule: str) -> Key:
@@ -211,6 +231,18 @@ def backfill(schedule: str, backfill_id: str) -> Key:
     return Key("jobs", f"BACKFILL#{schedule}", backfill_id)
 
 
+def note(workflow: str, what: str, note_id: str) -> Key:
+    return Key("jobs", f"NOTE#{workflow}", f"{what}#{note_id}")
+
+
+def alert(workflow: str, road: str) -> Key:
+    return Key("jobs", f"ALERT#{workflow}", road)
+
+
+def watch(job_id: str) -> Key:
+    return Key("jobs", f"WATCH#{job_id}", "WATCH")
+
+
 def plan_part(plan: str, number: int) -> Key:
     return Key("jobs", f"PLAN#{plan}", f"{number:04d}")
 
@@ -225,6 +257,10 @@ def output(run_id: str, attempt: int) -> Key:
 
 def record(job_id: str) -> Key:
     return Key("runs", f"RUN#{job_id}", "RECORD")
+
+
+def dag_run(run_id: str) -> Key:
+    return Key("runs", f"RUN#{run_id}", "DAG")
 
 
 def pointer(target_id: str) -> Key:
@@ -246,8 +282,16 @@ def ref_of(key: Key) -> Ref | None:
         return Ref("posted", (name,))
     if key.table == "runs" and key.sk.startswith("A#"):
         return Ref("run", (name, key.sk.removeprefix("A#")))
+    if key.table == "runs" and key.sk == "DAG":
+        return Ref("dag_run", (name,))
     if key.table == "jobs" and head == "LINE":
         return Ref("line", (name,))
+    if key.table == "jobs" and head == "NOTE":
+        return Ref("note", (name, *key.sk.split("#", 1)))
+    if key.table == "jobs" and head == "WATCH":
+        return Ref("watch", (name,))
+    if key.table == "jobs" and head == "ALERT":
+        return Ref("alert", (name, key.sk))
     if key.table == "jobs" and head == "BACKFILL":
         return Ref("backfill", (name, key.sk))
     if key.table == "jobs" and "@" in key.pk:

@@ -13,7 +13,7 @@ from chalicelib.aws.keys import Key, TableName
 from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
 from chalicelib.core.calendar import Instant, iso, parse_instant
 from chalicelib.core.dead_letters import DeadLetter
-from chalicelib.core.rows import Output, Pointer, Record, Run
+from chalicelib.core.rows import DagRun, Output, Pointer, Record, Run
 from chalicelib.core.sweep import Ref
 from chalicelib.ports import Page
 
@@ -42,6 +42,9 @@ class DynamoRuns:
 
     def output(self, run_id: str, attempt: int) -> Output | None:
         return self._dynamo.get(keys.output(run_id, attempt), Output)
+
+    def dag_run(self, run_id: str) -> DagRun | None:
+        return self._dynamo.get(keys.dag_run(run_id), DagRun)
 
     def by_target_id(self, target_id: str) -> tuple[str, int] | None:
         pointer = self._dynamo.get(keys.pointer(target_id), Pointer)

@@ -29,6 +29,7 @@ from chalicelib.core.writes import (
     Replace,
     Row,
     SettleGate,
+    TakeIn,
     TakeOut,
     Write,
 )
@@ -139,6 +140,10 @@ def _delete(write: Delete, _: Shards) -> Built:
     return "Delete", keys.key_of(write.row), {}
 
 
+def _take_in(write: TakeIn, _: Shards) -> Built:
+    return "Delete", keys.key_of(write.row), condition("rev = :rev", {"rev": write.row.rev})
+
+
 def _remove(write: Remove, _: Shards) -> Built:
     expected = "job_id = :job AND job_place = :place"
     return (
@@ -222,6 +227,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     CountStarts: _count_starts,
     RemoveDefinition: _remove_definition,
     Delete: _delete,
+    TakeIn: _take_in,
     Remove: _remove,
     NotWaiting: _not_waiting,
     TakeOut: _take_out,

@@ -13,6 +13,9 @@ from chalicelib.core.errors import invalid
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
 _OF_MESSAGE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62})\.~([a-z0-9][a-z0-9_-]{0,62})?")
+_OF_DAG = re.compile(
+    r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62}){2}~([0-9a-f]{8}(~[a-z0-9][a-z0-9_-]{0,62})?)?"
+)
 _REFERENCE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62}){0,2}")
 
 
@@ -37,7 +40,8 @@ def check_reference(name: str, field: str | None = None) -> str:
 
 
 def _check_stored(name: str) -> str:
-    return name if _OF_MESSAGE.fullmatch(name) else check_reference(name)
+    own = _OF_MESSAGE.fullmatch(name) or _OF_DAG.fullmatch(name)
+    return name if own else check_reference(name)
 
 
 def _check_duration(text: str) -> str:
@@ -46,7 +50,7 @@ def _check_duration(text: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(check_name)]
-StoredReference = Annotated[str, AfterValidator(_check_stored)]  # also what only messages have (L16)
+StoredReference = Annotated[str, AfterValidator(_check_stored)]  # also what only messages and DAGs have
 Reference = Annotated[str, AfterValidator(check_reference)]
 Duration = Annotated[str, AfterValidator(_check_duration)]
 Tags = Annotated[dict[str, str], Field(max_length=50)]

@@ -29,6 +29,7 @@ class Event:
     workflow: str | None = None
     run_id: str | None = None
     status: str | None = None
+    schedule: str | None = None
     size: int | None = None
     payload: Mapping[str, Any] | None = None
 

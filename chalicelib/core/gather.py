@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from chalicelib.core import ids, leaves, triggers
+from chalicelib.core import dag_keys, ids, leaves, triggers
 from chalicelib.core.calendar import Instant, iso, spell_duration
 from chalicelib.core.leaves import AbsentTrigger, LeafTrigger
 from chalicelib.core.match import gathering_place
@@ -39,7 +39,7 @@ def touched(schedule: Schedule, event: Event, rows: Iterable[Subscription]) -> t
     rules = {leaf.id: leaf.trigger for leaf in triggers.leaves(schedule.trigger)}
     # The instant at which a feed was absent carries no payload that could fit the pattern of the feed.
     fits = [row.leaf for row in rows if row.leaf in rules]
-    met = [leaf for leaf in fits if event.kind == "absent" or leaves.takes(rules[leaf], event.payload)]
+    met = [leaf for leaf in fits if event.kind == "absent" or leaves.takes(rules[leaf], event.payload, event.schedule)]
     against = tuple(leaf for leaf in met if isinstance(rules[leaf], AbsentTrigger) and event.kind != "absent")
     return tuple(leaf for leaf in met if leaf not in against), against
 
@@ -161,11 +161,13 @@ def _count(progress: dict[str, Progress], touch: Touch) -> None:
 
 
 def _new_job(first: Event, subscription: Subscription, correlation: Mapping[str, str] | None, now: Instant) -> Job:
+    # A node of a DAG is reached once in a run, whichever upstream is first: so its job is found without a list (W4).
+    begins = dag_keys.which(correlation) or first.id
     return Job(
         schedule=subscription.schedule,
         generation=subscription.generation,
         place=gathering_place(correlation),
-        job_id=ids.job_id(subscription.schedule, subscription.generation, first.id),
+        job_id=ids.job_id(subscription.schedule, subscription.generation, begins),
         kind="gathering",
         state="PENDING_TRIGGER",
         created_at=now,

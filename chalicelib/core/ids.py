@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 MESSAGE = "~"
+DAG = "~"  # behind a name: what a DAG has made of its own (W4)
 
 
 def digest(*parts: object, length: int = 20) -> str:
@@ -66,6 +67,31 @@ def default_workflow(app: str) -> str:
 def is_of_message(name: str) -> bool:
     """Whether the full name of a schedule or a workflow is one that only messages have."""
     return name.rpartition(".")[2].startswith(MESSAGE)
+
+
+def is_of_dag(name: str) -> bool:
+    """Whether the full name of a schedule is one that a DAG has made: its start, or one of its nodes (W4)."""
+    return DAG in name.rpartition(".")[2][1:] and not is_of_message(name)
+
+
+def dag_of(name: str) -> str:
+    """The full name of the DAG that a schedule, or a graph, belongs to."""
+    return name[: name.find(DAG, name.rfind(".") + 1)]
+
+
+def is_dag_graph(name: str) -> bool:
+    """Whether the full name of a workflow is that of a graph: what the start of a DAG's run stands for."""
+    return is_of_dag(name) and name.rpartition(".")[2].count(DAG) == 1 and not name.endswith(DAG)
+
+
+def dag_start(dag: str) -> str:
+    """The full name of the schedule that begins the runs of a DAG, whatever its graph."""
+    return f"{dag}{DAG}"
+
+
+def dag_node(graph: str, node: str) -> str:
+    """The full name of the schedule that a node of a graph is."""
+    return f"{graph}{DAG}{node}"
 
 
 def event_id(kind: str, *source: object) -> str:

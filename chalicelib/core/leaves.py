@@ -13,7 +13,7 @@ from pydantic import Field, Tag, field_validator, model_validator
 
 from chalicelib.core import calendar, patterns, sizes, windows
 from chalicelib.core.calendar import Millis, duration
-from chalicelib.core.documents import Document, Duration, Name, Reference, by_type
+from chalicelib.core.documents import Document, Duration, Name, Reference, StoredReference, by_type
 from chalicelib.core.errors import invalid
 from chalicelib.core.times import TimeTrigger as TimeTrigger
 
@@ -44,10 +44,12 @@ class SizeTrigger(Document):
 
 
 class ProgramStatusTrigger(Document):
-    """A workflow, of any app and namespace, reached one of ``statuses``, ``count`` times (T10)."""
+    """A workflow, of any app and namespace, reached one of ``statuses``, ``count`` times (T10). With ``schedule``, only
+    runs that this schedule started count."""
 
     type: Literal["program_status"]
-    workflow: Reference
+    workflow: StoredReference
+    schedule: StoredReference | None = None
     statuses: tuple[Status, ...] = Field(default=("COMPLETED",), min_length=1)
     count: int = Field(default=1, ge=1, le=MOST)
 
@@ -180,11 +182,14 @@ def custom_key(namespace: str, event: str) -> str:
     return f"event:{namespace}:{event}"
 
 
-def takes(leaf: LeafTrigger, payload: Mapping[str, Any] | None) -> bool:
-    """Whether an event found under a leaf's key is meant by it: custom events are filtered by their payload."""
+def takes(leaf: LeafTrigger, payload: Mapping[str, Any] | None, schedule: str | None = None) -> bool:
+    """Whether an event found under a leaf's key is meant by it: custom events are filtered by their payload, statuses
+    by the ``schedule`` that started the run."""
     source = leaf.of if isinstance(leaf, QuietTrigger | AbsentTrigger) else leaf
     if isinstance(source, EventTrigger) and source.pattern is not None:
         return patterns.matches(source.pattern, payload or {})
+    if isinstance(source, ProgramStatusTrigger) and source.schedule is not None:
+        return source.schedule == schedule
     return True
 
 

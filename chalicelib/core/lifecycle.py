@@ -266,7 +266,8 @@ def _counted(schedule: Schedule) -> list[Write]:
     """From its first version on, a rate or an elapsed leaf counts every start of the workflow, whoever causes it."""
     rates = facts.rates_of(schedule)
     plan: list[Write] = [CountRates(lines.workflow_line(schedule.workflow), rates)] if rates else []
-    return [*plan, CountStarts(schedule.workflow)] if facts.asks_for_starts(schedule) else plan
+    counts = facts.asks_for_starts(schedule) and not ids.is_dag_graph(schedule.workflow)  # whose starts always are
+    return [*plan, CountStarts(schedule.workflow)] if counts else plan
 
 
 def _forgiven(gate: Gate, schedule: Schedule) -> list[Write]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 from urllib.parse import quote
 
-from chalicelib.core import ids, leaves
+from chalicelib.core import dag_keys, ids, leaves
 from chalicelib.core.calendar import Instant
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import GATHERING, Event, Run, Subscription
@@ -131,10 +131,11 @@ def status_event(run: Run, status: str) -> Event:
         instant=at,
         # Our own clock, as for every other event: the target's may tell whole seconds, or be ahead of an enable.
         accepted_at=(run.running_at if status == "STARTED" else run.moved_at) or at,
-        partition=run.partition,
+        partition=dag_keys.announced(run.partition),
         workflow=run.workflow,
         run_id=run.run_id,
         status=status,
+        schedule=run.schedule,
     )
 
 

@@ -7,22 +7,20 @@ that every stored row holds full names.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-from pydantic import Field, Tag, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from chalicelib.core import calendar, triggers
-from chalicelib.core.calendar import Instant, Millis, duration, iso, parse_when
+from chalicelib.core.calendar import Instant, Millis, iso, parse_when
 from chalicelib.core.constraints import AnyConstraint, Fresh, Probe, SinceLastRun, TimeWindow
+from chalicelib.core.dags import NewDag
 from chalicelib.core.data import Carried, is_sent
 from chalicelib.core.documents import (
-    Document,
-    Duration,
     Name,
     Properties,
     Reference,
     StoredReference,
-    one_of,
 )
 from chalicelib.core.errors import invalid
 from chalicelib.core.leaves import (
@@ -35,39 +33,23 @@ from chalicelib.core.leaves import (
     TimeTrigger,
     status_key,
 )
+from chalicelib.core.notify import Notify
 from chalicelib.core.policies import Policy
 from chalicelib.core.targets import AnyTarget
+from chalicelib.core.timeouts import Timeout as Timeout
+from chalicelib.core.timeouts import TimeoutOrNever as TimeoutOrNever
 from chalicelib.core.times import CatchUp, Spread, When
 from chalicelib.core.triggers import AnyTrigger
 from chalicelib.core.workflows import BUCKET
 from chalicelib.core.workflows import DEFAULT_PRIORITY as DEFAULT_PRIORITY
 from chalicelib.core.workflows import MOST_PREFIX as MOST_PREFIX
 from chalicelib.core.workflows import Dataset as Dataset
+from chalicelib.core.workflows import Deadline as Deadline
 from chalicelib.core.workflows import Described as Described
 from chalicelib.core.workflows import Namespace as Namespace
 from chalicelib.core.workflows import Readiness as Readiness
 from chalicelib.core.workflows import Retries as Retries
 from chalicelib.core.workflows import Workflow as Workflow
-
-
-class Timeout(Document):
-    """What becomes of a job that has not been launched ``after`` its creation (C10)."""
-
-    after: Duration = "1d"
-    then: Literal["abort", "run"] = "abort"
-
-    @property
-    def millis(self) -> Millis:
-        return duration(self.after)
-
-
-TimeoutOrNever = Annotated[
-    Annotated[Timeout, Tag("@timeout")] | Annotated[Literal["never"], Tag("@never")],
-    one_of(
-        lambda value: "@never" if value == "never" else "@timeout" if isinstance(value, dict | Timeout) else "@other",
-        "an object with after and then, or 'never'",
-    ),
-]
 
 
 class Schedule(Described, Carried):
@@ -81,6 +63,7 @@ class Schedule(Described, Carried):
     ``catch_up`` says what is made up for after an outage (T5). ``ttl``, counted from the request that puts it, bounds
     nominal times inclusively; then the schedule is deleted. ``when_done`` says whether one that has fired for the last
     time is kept, as completed, or deleted (L10). ``spread`` makes several events of each fire (E2).
+    ``notify`` says who is told when something goes wrong, besides those whom the workflow tells (W9).
     """
 
     workflow: StoredReference
@@ -98,6 +81,8 @@ class Schedule(Described, Carried):
     ttl: When | None = None
     when_done: Literal["keep", "delete"] = "keep"
     spread: Spread | None = None
+    deadline: Deadline | None = None
+    notify: tuple[Notify, ...] = Field(default=(), max_length=5)
 
     @field_validator("zone")
     @classmethod
@@ -192,7 +177,7 @@ class Schedule(Described, Carried):
 
 
 class App(Described):
-    """One deployment: an app's workflows and schedules, and datasets of its namespace (L8).
+    """One deployment: an app's workflows, schedules and DAGs, and datasets of its namespace (L8).
 
     ``default_target`` serves the messages that name none (L16); ``data_bucket`` keeps data that is too large to stand
     with its schedule or message (L13), instead of the control bucket.
@@ -206,6 +191,7 @@ class App(Described):
     policies: dict[Name, Policy] = Field(default_factory=dict)
     workflows: dict[Name, Workflow] = Field(default_factory=dict)
     schedules: dict[Name, NewSchedule] = Field(default_factory=dict)
+    dags: dict[Name, NewDag] = Field(default_factory=dict)
 
 
 class NewSchedule(Schedule):
@@ -240,7 +226,8 @@ def _resolve(
         case PartitionTrigger() | SizeTrigger():
             return leaf.model_copy(update={"dataset": dataset_name(leaf.dataset, namespace)})
         case ProgramStatusTrigger():
-            return leaf.model_copy(update={"workflow": named(leaf.workflow)})
+            schedule = named(leaf.schedule) if leaf.schedule is not None else None
+            return leaf.model_copy(update={"workflow": named(leaf.workflow), "schedule": schedule})
         case EventTrigger():
             return leaf.model_copy(update={"namespace": leaf.namespace or namespace})
         case TimeTrigger():

@@ -61,6 +61,7 @@ class GivenStatus(_Given):
     type: Literal["program_status"]
     workflow: Reference
     status: Status = "COMPLETED"
+    schedule: Reference | None = None
     partition: dict[str, str] = Field(default_factory=dict)
 
 
@@ -193,7 +194,8 @@ def _event(given: AnyGiven, event_id: str, namespace: str, app: str, at: Instant
             return Event(event_id, "size", key, at, at, partition, size=given.bytes)
         case GivenStatus():
             key = leaves.status_key(full_name(given.workflow, namespace, app), given.status)
-            return Event(event_id, "program_status", key, at, at, partition)
+            started_by = full_name(given.schedule, namespace, app) if given.schedule is not None else None
+            return Event(event_id, "program_status", key, at, at, partition, schedule=started_by)
         case GivenEvent():
             key = leaves.custom_key(given.namespace or namespace, given.event)
             return Event(event_id, "event", key, at, at, payload=given.payload)

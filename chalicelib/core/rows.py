@@ -13,6 +13,7 @@ from typing import Any, Literal
 from chalicelib.core.backfill_rows import Backfill as Backfill
 from chalicelib.core.backfill_rows import PlanPart as PlanPart
 from chalicelib.core.calendar import DAY, Instant, Millis
+from chalicelib.core.dag_rows import DagRun as DagRun
 from chalicelib.core.documents_stored import Definition as Definition
 from chalicelib.core.documents_stored import Listing as Listing
 from chalicelib.core.documents_stored import PrefixRow as PrefixRow
@@ -23,6 +24,9 @@ from chalicelib.core.events import Partition as Partition
 from chalicelib.core.events import Posted as Posted
 from chalicelib.core.events import Seen as Seen
 from chalicelib.core.events import SizedObject as SizedObject
+from chalicelib.core.notice_rows import Alert as Alert
+from chalicelib.core.notice_rows import Note as Note
+from chalicelib.core.notice_rows import Watch as Watch
 from chalicelib.core.progress import Progress
 from chalicelib.core.states import JobKind, JobState, Mode, RunState
 from chalicelib.core.worker_rows import Offer as Offer

@@ -7,9 +7,23 @@ from typing import Literal
 
 from chalicelib.core import ids
 from chalicelib.core.calendar import HOUR, SECOND, Instant, Millis
-from chalicelib.core.rows import Backfill, Job, Outbox, Run
+from chalicelib.core.rows import Alert, Backfill, DagRun, Job, Note, Outbox, Run, Watch
 
-RefKind = Literal["job", "run", "line", "partition", "object", "posted", "timer", "gate", "backfill"]
+RefKind = Literal[
+    "job",
+    "run",
+    "line",
+    "partition",
+    "object",
+    "posted",
+    "timer",
+    "gate",
+    "backfill",
+    "dag_run",
+    "note",
+    "alert",
+    "watch",
+]
 
 # A hint needs a moment to arrive: what became due within it is not lost yet.
 GRACE: Millis = 5 * SECOND
@@ -42,7 +56,7 @@ def overdue(wake_at: Instant | None, now: Instant) -> bool:
     return wake_at is not None and wake_at <= now - GRACE
 
 
-def lease(row: Backfill | Job | Run | Outbox, now: Instant) -> Lease:
+def lease(row: Alert | Backfill | DagRun | Job | Note | Run | Watch | Outbox, now: Instant) -> Lease:
     """Doubling from half a minute to an hour. A row that keeps failing is parked, and told, and blocks nobody."""
     span = min(30 * SECOND * 2 ** min(row.leases, 8), HOUR)
     return Lease(now + max(span, 30 * SECOND), parked=row.leases >= PARKED_AFTER)

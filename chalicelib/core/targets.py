@@ -182,6 +182,16 @@ class EventBusTarget(_Delivered):
         return source
 
 
+class DagStart(Document):
+    """No target of a user's: the run that begins that of a DAG has nothing to do but to be over, and to say so (W4)."""
+
+    type: Literal["dag"] = "dag"
+
+    @property
+    def has_lifecycle(self) -> bool:
+        return True
+
+
 AnyTarget = Annotated[
     Annotated[EmrServerlessTarget, Tag("@emr_serverless")]
     | Annotated[WorkerTarget, Tag("@worker")]

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
 from chalicelib.core.calendar import DAY, MINUTE, Millis, duration
 from chalicelib.core.delivery import Delivery
 from chalicelib.core.documents import Document, Duration, Properties, Tags
 from chalicelib.core.errors import invalid
+from chalicelib.core.notify import Notify
 from chalicelib.core.targets import AnyTarget
 
 DEFAULT_PRIORITY = 5
@@ -45,11 +46,29 @@ class Retries(Document):
     delay: Duration = "30s"
 
 
+class Deadline(Document):
+    """A job is to be started, and its run to end, within a span ``from`` when its fire was due or, for one that data
+    started, when the data was there (``nominal``), or always when the data was there (``data``). (H5, W14)"""
+
+    model_config = ConfigDict(serialize_by_alias=True, populate_by_name=True)
+
+    start_within: Duration | None = None
+    end_within: Duration | None = None
+    since: Literal["nominal", "data"] = Field(default="nominal", alias="from")
+
+    @model_validator(mode="after")
+    def _says_when(self) -> Deadline:
+        if self.start_within is None and self.end_within is None:
+            raise invalid("", "start_within, end_within, or both", "neither")
+        return self
+
+
 class Workflow(Described):
     """What is run: a target with default properties (runtime arguments), retries and a priority (9 is most urgent).
 
     ``delivery`` says how often a delivery is tried, at a target without a lifecycle. ``timeout`` is how long a run may
-    take, from when it runs: then it is cancelled, and has failed (W12).
+    take, from when it runs: then it is cancelled, and has failed (W12). ``notify`` says who is told when something goes
+    wrong (W9), a missed ``deadline`` included (H5).
     """
 
     target: AnyTarget
@@ -58,6 +77,8 @@ class Workflow(Described):
     retries: Retries = Field(default_factory=Retries)
     delivery: Delivery = Field(default_factory=Delivery)
     timeout: RunTimeout = "12h"
+    deadline: Deadline | None = None
+    notify: tuple[Notify, ...] = Field(default=(), max_length=5)
 
     @property
     def timeout_millis(self) -> Millis | None:

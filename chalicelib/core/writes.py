@@ -26,6 +26,8 @@ from chalicelib.core.line_writes import SettleLine as SettleLine
 from chalicelib.core.line_writes import TakePermit as TakePermit
 from chalicelib.core.lines import Waiter
 from chalicelib.core.rows import (
+    Alert,
+    DagRun,
     Definition,
     Failures,
     Gate,
@@ -34,6 +36,7 @@ from chalicelib.core.rows import (
     Marker,
     Offer,
     Output,
+    Note,
     Partition,
     Pointer,
     Posted,
@@ -45,11 +48,14 @@ from chalicelib.core.rows import (
     Subscription,
     Timer,
     Version,
+    Watch,
 )
 from chalicelib.core.states import Mode
 
 Row = (
-    Backfill
+    Alert
+    | Backfill
+    | DagRun
     | DeadLetter
     | Definition
     | Failures
@@ -59,6 +65,7 @@ Row = (
     | Marker
     | Offer
     | Output
+    | Note
     | Partition
     | PlanPart
     | Pointer
@@ -72,6 +79,7 @@ Row = (
     | Timer
     | Version
     | Waiter
+    | Watch
 )
 
 
@@ -89,7 +97,7 @@ class Replace:
     ``over`` is the job that a new one takes the place of, if its id is another.
     """
 
-    row: Backfill | Job | Run | Timer
+    row: Alert | Backfill | DagRun | Job | Note | Run | Timer | Watch
     over: Job | None = None
 
 
@@ -157,6 +165,13 @@ class Delete:
     """Delete a row; it may be gone already."""
 
     row: Row
+
+
+@dataclass(frozen=True, slots=True)
+class TakeIn:
+    """Delete a note that is taken in, or an alert that is over, as it was read: it counts once."""
+
+    row: Alert | Note
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +243,7 @@ Write = (
     | CountStarts
     | RemoveDefinition
     | Delete
+    | TakeIn
     | Remove
     | NotWaiting
     | TakeOut

@@ -15,3 +15,10 @@ def check_target(ports: Ports, target: Mapping[str, Any], field: str) -> None:
     if url is not None and not str(url).startswith("https:") and not ports.settings.http_allow_private:
         hint = "what is sent by plain http can be read on its way"
         raise invalid(f"{field}.url", "an address that begins with https://", url, hint)
+
+
+def check_workflow(ports: Ports, document: Mapping[str, Any]) -> None:
+    """The addresses of a workflow: where it runs, and who is told of it (W9)."""
+    check_target(ports, document["target"], "target")
+    for number, rule in enumerate(document.get("notify", ())):
+        check_target(ports, rule["to"], f"notify.{number}.to")

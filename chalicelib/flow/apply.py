@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
-from chalicelib.core import gather, ids, match
+from chalicelib.core import dag_keys, gather, ids, match
 from chalicelib.core.calendar import DAY, Instant
 from chalicelib.core.gather import Gathered, Touch
 from chalicelib.core.model import Schedule
@@ -65,6 +65,8 @@ def apply_event(
         return None
     correlation = match.correlate(schedule.by, event) if schedule.by else None
     if schedule.by and correlation is None:
+        if schedule.by == dag_keys.BY:
+            return None  # a run that is nobody's business but its own: that of one node, run again alone
         ports.ledger.put_all([Put(_uncorrelated(event, rows[0], schedule, now))])
         return None
     place = match.gathering_place(correlation)

@@ -8,7 +8,7 @@ from chalicelib.core import follow, states
 from chalicelib.core.calendar import Instant
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
-from chalicelib.flow import backfill, complete, emit, ending, launch, match, silent, wake
+from chalicelib.flow import backfill, complete, dag_runs, emit, ending, launch, match, notices, silent, wake, watches
 from chalicelib.flow.alone import each_alone
 from chalicelib.flow.check import check_job
 from chalicelib.flow.crowd import prepare, send
@@ -71,6 +71,14 @@ def attend(ports: Ports, ref: Ref) -> None:
             wake.all_of(ports, ref.parts[0])
         case "backfill":
             backfill.attend(ports, *ref.parts)
+        case "note":
+            notices.take_in(ports, *ref.parts)
+        case "watch":
+            watches.look(ports, ref.parts[0])
+        case "alert":
+            notices.look(ports, *ref.parts)
+        case "dag_run":
+            dag_runs.attend(ports, ref.parts[0])
         case "timer":
             ending.end(ports, ref.parts[0])
             emit.emit_soon(ports, ref.parts[0])

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypedDict
 
-from chalicelib.core import errors
+from chalicelib.core import errors, ids
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Gate
@@ -74,6 +74,8 @@ def select(
     wanted = Filters(tag, workflow, state)
     found: list[tuple[Gate, Schedule]] = []
     for name in definitions.schedules_of(ports, app):
+        if ids.is_of_dag(name):
+            continue  # they follow the DAG that they belong to
         gate = ports.catalog.gate(name)
         schedule = facts.definition_of(ports, gate)
         if gate is not None and schedule is not None and gate.mode != "deleted" and fits(wanted, gate, schedule):

@@ -26,7 +26,7 @@ from chalicelib.core.routes import Route
 from chalicelib.core.rows import HISTORY, Job, Record, RecordKind
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Put, Replace, TakeOut, WakeBackfill, Write
-from chalicelib.flow import cancel, fires, probe
+from chalicelib.flow import cancel, fires, notices, probe, watches
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import launch as launching
 from chalicelib.flow.deliver import deliver, put_back
@@ -55,6 +55,7 @@ def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None
         facts = facts_of.gather(ports, job)
         if fires.is_event(job, facts, now):
             return Outcome("applied", fires.apply(ports, job, facts, now))
+        watches.begin(ports, job, facts, now)
         job, facts = probe.ask(ports, job, facts, now, turn)
         decision = check.decide(job, facts, now, turn)
         outcome = _act(ports, job, facts, decision, now, turn)
@@ -104,8 +105,10 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
         plan = [*kept, *put_back(ports, job, why, now)]
     if job.backfill is not None:
         plan.append(WakeBackfill(job.schedule, job.backfill, now))
-    outcome = _settled(ports, plan, "aborted" if kind == "ABORTED" else "dropped", why)
+    notes = notices.of_job(ports, job, "aborted", why, now) if kind == "ABORTED" and job.kind != "retry" else []
+    outcome = _settled(ports, [*plan, *notes], "aborted" if kind == "ABORTED" else "dropped", why)
     if outcome is not None:
+        notices.hint(ports, notes)
         woken = _to_wake(held)
         if job.backfill is not None:
             woken.append(Ref("backfill", (job.schedule, job.backfill)))

@@ -14,7 +14,7 @@ from chalicelib.core.states import EMR_STATE
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.targets import has_lifecycle
 from chalicelib.core.writes import Replace
-from chalicelib.flow import facts
+from chalicelib.flow import facts, notices
 from chalicelib.flow.apply import apply_to_all
 from chalicelib.flow.hold import hold_failing
 from chalicelib.log import logger
@@ -112,7 +112,9 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         page = ports.catalog.subscriptions(event.key, PAGE, run.cursor)
         apply_to_all(ports, event, page.items, now)
         # A refusal means that the run moved on meanwhile, or another told the same: read it again.
-        ports.ledger.commit([Replace(complete.told(run, page.cursor, now))])
+        notes = notices.of_run(ports, run, "failed", now) if run.announce[0] == "FAILED" and not page.cursor else []
+        if ports.ledger.commit([Replace(complete.told(run, page.cursor, now)), *notes]) is None:
+            notices.hint(ports, notes)
 
 
 def ask(ports: Ports, run: Run) -> None:

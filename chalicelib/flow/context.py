@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from chalicelib.core import ids
+from chalicelib.core import dag_keys, ids
 from chalicelib.core.rows import Event, Run
 from chalicelib.ports import Ports
 
@@ -32,11 +32,12 @@ def build(ports: Ports, run: Run) -> dict[str, Any]:
         "workflow": run.workflow,
         "logical_start_time": logical_start(run),
         "properties": dict(run.request.properties),
-        "correlation": dict(run.correlation) if run.correlation else None,
+        "correlation": dag_keys.without(run.correlation),
         "events": told if inline else [],
         "manifest": None if inline else ports.payloads.put_manifest(run.run_id, told),
         "upstream": _upstream(ports, events),
         **({"data": dict(run.request.data)} if run.request.data is not None else {}),
+        **({"dag": dag_keys.told(run)} if dag_keys.of_run(run) else {}),
     }
 
 
@@ -52,10 +53,10 @@ def events_of(ports: Ports, run: Run) -> tuple[Event, ...]:
 
 def partition_of(run: Run, events: Sequence[Event]) -> Mapping[str, str] | None:
     """The one partition that a run is about, for those who correlate with it: its own keys, or those of its events."""
-    if run.correlation:
-        return run.correlation
-    known = {tuple(sorted(event.partition.items())) for event in events if event.partition}
-    return dict(next(iter(known))) if len(known) == 1 else None
+    own, of_dag = dag_keys.without(run.correlation), dag_keys.of_run(run)
+    known = {tuple(sorted(told.items())) for event in events if (told := dag_keys.without(event.partition))}
+    found = own or (dict(next(iter(known))) if len(known) == 1 else None)
+    return {**(found or {}), dag_keys.KEY: of_dag} if of_dag else found
 
 
 def logical_start(run: Run) -> int:
@@ -73,7 +74,7 @@ def describe_event(event: Event) -> dict[str, Any]:
     if event.kind == "event":
         told |= {"type": _type_of(event), "payload": dict(event.payload or {})}
     if event.kind == "program_status":
-        partition = dict(event.partition) if event.partition else None
+        partition = dag_keys.without(event.partition)
         told |= {"workflow": event.workflow, "run_id": event.run_id, "status": event.status, "partition": partition}
     return told
 

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from chalicelib.core import check, claim
+from chalicelib.core import check, claim, watches
 from chalicelib.core.calendar import Instant
 from chalicelib.core.check import Launch
 from chalicelib.core.constraints import Probe
@@ -129,6 +129,8 @@ def _is_plain(job: Job, facts: Facts, decision: Launch) -> bool:
     """Whether it needs no line, holds none, and its target has no lifecycle: then it is not claimed, but delivered. A
     probe is asked when the instant has come, one by one."""
     if facts.schedule is None or any(isinstance(each, Probe) for each in facts.schedule.constraints):
+        return False
+    if watches.deadline_of(facts.schedule, facts.workflow) is not None:
         return False
     untracked = facts.workflow is not None and not facts.workflow.target.has_lifecycle
     return untracked and not decision.asks and not job.held and job.kind == "fire" and job.tries == 0

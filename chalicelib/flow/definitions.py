@@ -47,7 +47,7 @@ def put(
         document = resolve_bucket(ports, document)
     check_size(document)
     if kind == "workflow":
-        addresses.check_target(ports, document["target"], "target")
+        addresses.check_workflow(ports, document)
     for _ in range(MOST_RACES):
         old = ports.catalog.definition(kind, name)
         if if_match is not None and if_match != (old.version if old else None):
@@ -163,7 +163,11 @@ def referrers(
         lives = gate is not None and gate.mode != "deleted"
         version = ports.catalog.version(schedule, gate.version) if gate is not None and lives else None
         for name in named(version.definition) & set(names) if version else ():
-            found.setdefault(name, []).append(f"schedule {schedule}")
+            if ids.is_of_dag(schedule) and version and version.definition.get("ttl") is not None:
+                continue  # of a graph that the DAG has no more
+            whose = f"dag {ids.dag_of(schedule)}" if ids.is_of_dag(schedule) else f"schedule {schedule}"
+            if whose not in found.setdefault(name, []):
+                found[name].append(whose)
     spaces = {name.partition(".")[0] for name in names if name.count(".") == 2}
     for app in {app for space in spaces for app in _names(ports, "app", space)} - set(but):
         # A message names a workflow of its own namespace, and its row in the list says which.
@@ -219,7 +223,8 @@ def _children(ports: Ports, kind: Kind, name: str) -> list[str]:
     if kind == "namespace":
         return sorted([*_names(ports, "app", name), *_names(ports, "dataset", name), *_names(ports, "policy", name)])
     messages = [row.schedule for row in messages_of(ports, name)]
-    return sorted([*_names(ports, "workflow", name), *schedules_of(ports, name), *messages])
+    own = [schedule for schedule in schedules_of(ports, name) if not ids.is_of_dag(schedule)]
+    return sorted([*_names(ports, "workflow", name), *own, *_names(ports, "dag", name), *messages])
 
 
 def schedules_of(ports: Ports, app: str) -> list[str]:

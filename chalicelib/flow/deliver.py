@@ -19,6 +19,7 @@ from chalicelib.core.rows import Job, Run
 from chalicelib.core.sweep import ref_of
 from chalicelib.core.writes import Create, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
+from chalicelib.flow import notices
 from chalicelib.flow.context import build
 from chalicelib.ports import Ports
 
@@ -50,9 +51,11 @@ def settle(ports: Ports, job: Job, called: Run, answer: Answer, policy: Delivery
     if isinstance(after, GiveUp):
         failed = ended(called, Never(after.why), now)
         letter = dead_letters.of(failed, now)
-        kept: list[Write] = [Create(failed), *([Put(letter)] if letter else [])]
+        notes = notices.of_run(ports, failed, "failed", now)
+        kept: list[Write] = [Create(failed), *([Put(letter)] if letter else []), *notes]
         # Refused, if another has delivered it or given it up meanwhile: then that is its end.
-        ports.ledger.commit([*kept, *_forget(ports, job, now)])
+        if ports.ledger.commit([*kept, *_forget(ports, job, now)]) is None:
+            notices.hint(ports, notes)
         return None
     waiting = replace(
         job,

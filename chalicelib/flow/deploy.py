@@ -2,8 +2,8 @@
 
 Plan, check, carry out. A dry run ends before the last, with the same report, for it is the report of the plan. Carried
 out, each part is changed atomically and the whole is not, in an order that leaves, wherever it is broken off, something
-that the same request finishes: definitions, schedules, absent schedules, absent workflows, then the note of what was
-deployed.
+that the same request finishes: definitions, schedules, absent schedules, DAGs, absent workflows, then the note of what
+was deployed.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.model import App
 from chalicelib.core.rows import Definition
 from chalicelib.core.writes import PutDefinition
-from chalicelib.flow import definitions, foreseen, messages, schedules
+from chalicelib.flow import dags, definitions, foreseen, messages, schedules
 from chalicelib.flow.plan import Part, Plan, Report, make_plan, shell_of
 from chalicelib.ports import MOST_RACES, Ports
 
@@ -78,7 +78,9 @@ def _carry_out(ports: Ports, plan: Plan, by: str) -> None:
 
 
 def _put(ports: Ports, plan: Plan, part: Part, by: str) -> None:
-    if part.schedule is not None:
+    if part.dag is not None:
+        dags.put(ports, part.name, part.dag, by, checked=True)
+    elif part.schedule is not None:
         schedules.put(ports, part.name, part.schedule, by, checked=True, data_bucket=plan.document.data_bucket)
     elif part.kind in ("dataset", "policy", "workflow") and part.document is not None:
         definitions.put(ports, part.kind, part.name, part.document, by)
@@ -93,7 +95,7 @@ def _remove(ports: Ports, part: Part, by: str) -> None:
         definitions.remove(ports, part.row)
         return
     try:
-        schedules.delete(ports, part.name, by)
+        (dags if part.kind == "dag" else schedules).delete(ports, part.name, by)
     except SluiceError as error:
         if error.code != "not_found":  # somebody else deleted it meanwhile
             raise
@@ -106,8 +108,9 @@ def _note(ports: Ports, plan: Plan, by: str) -> None:
     """
     sent = plan.document.model_dump(mode="json", exclude_unset=True)
     digest = ids.digest(json.dumps(sent, sort_keys=True), length=40)
-    groups = ("datasets", *(("policies",) if plan.document.policies else ()), "workflows", "schedules")
-    counts = {group: len(getattr(plan.document, group)) for group in groups}
+    own = {group: getattr(plan.document, group) for group in ("datasets", "policies", "workflows", "schedules", "dags")}
+    # The newer ones are told where there are some: the note of a document that is as before stays as it was.
+    counts = {group: len(parts) for group, parts in own.items() if parts or group not in ("policies", "dags")}
     uri = ports.payloads.deployment_uri(plan.app, digest)
     note = {"uri": uri, "counts": counts, "update_schedules": plan.update_schedules}
     for _ in range(MOST_RACES):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from chalicelib.core import check, claim, errors, lines
+from chalicelib.core import check, claim, dag_keys, errors, ids, lines
 from chalicelib.core.calendar import Instant
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.facts import Facts, StartRate, is_tracked
@@ -32,6 +32,8 @@ class Parsed:
 
     def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, bool]:
         """A workflow, and whether all its starts are counted."""
+        if ids.is_dag_graph(name):
+            return dag_keys.begins(), False
         if name not in self._workflows:
             found = ports.catalog.definition("workflow", name)
             parsed = Workflow.model_validate(found.document) if found else None
@@ -128,6 +130,8 @@ def existing(ports: Ports, name: str) -> tuple[Gate, Schedule]:
 
 
 def workflow_of(ports: Ports, name: str) -> Workflow | None:
+    if ids.is_dag_graph(name):
+        return dag_keys.begins()
     definition = ports.catalog.definition("workflow", name)
     return Workflow.model_validate(definition.document) if definition else None
 

@@ -10,7 +10,7 @@ from chalicelib.core import ids, lifecycle
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Definition, Gate, Subscription, Version
-from chalicelib.flow import addresses, definitions, references
+from chalicelib.flow import addresses, dags, definitions, references
 from chalicelib.flow.plan import AS_SENT, Part, Plan
 from chalicelib.ports import Kind, Page, Ports
 
@@ -28,9 +28,11 @@ def check(ports: Ports, plan: Plan) -> None:
             if part.document is not None:
                 definitions.check_size(part.document)
             if part.document is not None and part.kind == "workflow":
-                addresses.check_target(ports, part.document["target"], "target")
+                addresses.check_workflow(ports, part.document)
             if part.schedule is not None:
                 _check_schedule(seen, part, plan.resolved(ports, part), removed)
+            if part.dag is not None:
+                _check_dag(seen, part, removed)
         except SluiceError as error:
             if ids.is_of_message(part.name):  # the default target, which is a field of the app
                 raise SluiceError(error.code, error.message, f"default_{error.field}", error.hint) from None
@@ -43,13 +45,30 @@ def _check_schedule(seen: Ports, part: Part, new: Schedule, removed: Collection[
     body = new.model_dump(mode="json")
     missing = sorted(definitions.named(body) & set(removed))
     if missing:
-        field = "workflow" if new.workflow in missing else "trigger"
-        hint = "add it to the workflows of the document: what an app's document does not name is deleted"
-        message = f"expected a workflow that the document names, got {missing[0]!r}"
-        raise SluiceError("unknown_reference", message, field, hint)
+        _check_kept(missing[0], removed, "workflow" if new.workflow in missing else "trigger")
     if part.fate in AS_SENT:
         definitions.check_size(body)
         references.check(seen, part.name, new)
+
+
+def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:
+    """The same for a DAG."""
+    if part.dag is None:
+        return
+    dag, made = part.dag.definition(), part.compiled
+    for node, schedule in made.nodes.items():
+        _check_kept(schedule.workflow, removed, f"nodes.{node}.workflow")
+    if part.fate in AS_SENT:
+        definitions.check_size(dags.body_of(dag))
+        dags.check(seen, dag, made)
+
+
+def _check_kept(workflow: str, removed: Collection[str], field: str) -> None:
+    if workflow in removed:
+        hint = "add it to the workflows of the document: what an app's document does not name is deleted"
+        raise SluiceError(
+            "unknown_reference", f"expected a workflow that the document names, got {workflow!r}", field, hint
+        )
 
 
 def _check_prefixes(ports: Ports, plan: Plan) -> None:
@@ -74,6 +93,7 @@ def check_removals(ports: Ports, plan: Plan, hint: str, messages_too: bool = Fal
     messages, unless these go too."""
     removed = [part.name for part in plan.of("workflow", "deleted")]
     decided = {part.name for part in plan.parts if part.kind == "schedule" and part.fate != "untouched"}
+    decided |= {name for part in plan.of("dag", *AS_SENT, "deleted") for name in dags.owned(ports, part.name)}
     left = definitions.referrers(ports, removed, but=decided | ({plan.app} if messages_too else set()))
     for name in sorted(left):
         got = f"the default target of {plan.app}" if ids.is_of_message(name) else name
@@ -91,19 +111,25 @@ class Foreseen:
     def __init__(self, ports: Ports, plan: Plan) -> None:
         self._catalog = ports.catalog
         now = ports.clock.now()
-        self._gone = {(part.kind, part.name) for part in plan.parts if part.fate == "deleted"}
-        self._rows = {
+        self._gone: set[tuple[str, str]] = {(part.kind, part.name) for part in plan.parts if part.fate == "deleted"}
+        self._gone |= {("schedule", name) for part in plan.of("dag", "deleted") for name in part.becomes}
+        self._rows: dict[tuple[str, str], Definition] = {
             (part.kind, part.name): Definition(part.kind, part.name, part.document, 0, now)
             for part in plan.parts
-            if part.kind != "schedule" and part.document is not None
+            if part.kind != "schedule" and part.kind != "dag" and part.document is not None
         }
         stored = plan.of("schedule", *AS_SENT)
         sent = {part.name: part.schedule for part in stored if part.schedule is not None}
         self._schedules = {part.name: plan.resolved(ports, part) for part in stored}
+        on = [name for name, each in sent.items() if each.enabled or (each.enabled is None and self._is_on(name))]
+        for part in plan.of("dag", *AS_SENT):
+            namespace, app, _ = part.name.split(".")
+            own = {name: each.resolved(namespace, app, now) for name, each in part.compiled.schedules.items()}
+            self._schedules |= own
+            on += own  # a start that is off is looked at as if it were on: no later look would find the cycle
         self._index = [
             row
-            for name, each in sent.items()
-            if each.enabled or (each.enabled is None and self._is_on(name))
+            for name in on
             for row in lifecycle.subscriptions(Gate(name, 0, 0, "enabled", now), self._schedules[name], 0)
         ]
 
@@ -126,6 +152,13 @@ class Foreseen:
         kept = [row for row in kept if ("schedule", row.schedule) not in self._gone]
         own = [row for row in self._index if row.event_key == event_key] if cursor is None else []
         return Page((*kept, *own), page.cursor)
+
+    def gate(self, schedule: str) -> Gate | None:
+        if ("schedule", schedule) in self._gone:
+            return None
+        stands = self._catalog.gate(schedule)
+        missing = schedule in self._schedules and (stands is None or stands.mode == "deleted")
+        return Gate(schedule, 0, 0, "disabled", 0) if missing else stands
 
     def version(self, schedule: str, version: int) -> Version | None:
         own = self._schedules.get(schedule) if version == 0 else None

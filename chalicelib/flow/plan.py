@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
-from chalicelib.core import ids
+from chalicelib.core import dag_schedules, ids
+from chalicelib.core.dag_schedules import Compiled
+from chalicelib.core.dags import NewDag
 from chalicelib.core.model import App, NewSchedule, Schedule, Workflow
 from chalicelib.core.rows import Definition, Gate
-from chalicelib.flow import data, definitions, facts
+from chalicelib.flow import dags, data, definitions, facts
 from chalicelib.flow.facts import Stored
 from chalicelib.ports import Kind, Ports
 
@@ -24,7 +26,7 @@ class Part:
     """A part of an app and what becomes of it; ``untouched``: left alone, for schedules are not to be updated.
 
     ``document`` is a definition as it is to be stored, ``schedule`` a schedule as it was sent, ``row`` a definition
-    that goes, as it was read.
+    that goes, as it was read; ``dag`` a DAG as it was sent, ``becomes`` its schedules and what becomes of each.
     """
 
     kind: Kind | Literal["schedule"]
@@ -33,6 +35,15 @@ class Part:
     document: Mapping[str, Any] | None = None
     schedule: NewSchedule | None = None
     row: Definition | None = None
+    dag: NewDag | None = None
+    becomes: Mapping[str, Fate] = field(default_factory=dict)
+
+    @property
+    def compiled(self) -> Compiled:
+        """The schedules of a DAG that was sent."""
+        if self.dag is None:
+            raise ValueError(f"expected a DAG that was sent, got {self.name}")
+        return dag_schedules.compiled(self.name, self.dag.definition())
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +57,9 @@ class Plan:
 
     def report(self) -> Report:
         """The parts by what becomes of them, each as ``kind full.name``. The default target is the app's own field."""
-        told = [part for part in self.parts if not ids.is_of_message(part.name)]
-        return {fate: [f"{part.kind} {part.name}" for part in told if part.fate == fate]
-                for fate in get_args(Fate)}  # fmt: skip
+        told = [(part.fate, part.kind, part.name) for part in self.parts if not ids.is_of_message(part.name)]
+        told += [(fate, "schedule", name) for part in self.parts for name, fate in part.becomes.items()]
+        return {fate: [f"{kind} {name}" for each, kind, name in told if each == fate] for fate in get_args(Fate)}
 
     def resolved(self, ports: Ports, part: Part) -> Schedule:
         """The schedule of a part as it is stored: full names throughout, relative instants counted from now."""
@@ -81,6 +92,7 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
         parts.append(_definition_part("policy", full, stands, policy.model_dump(mode="json")))
     parts += [_definition_part("workflow", full, stored.get(full), body) for full, body in workflows.items()]
     parts += _schedule_parts(ports, name, document, absent, update_schedules, _is_first(app))
+    parts += _dag_parts(ports, name, document, absent, update_schedules or _is_first(app))
     parts += [Part("workflow", full, "deleted", row=stored[full]) for full in absent]
     return Plan(name, document, update_schedules, tuple(parts))
 
@@ -116,8 +128,41 @@ def _schedule_parts(
         yield Part("schedule", full, "deleted" if update or old.definition.workflow in removed else "untouched")
 
 
+def _dag_parts(ports: Ports, name: str, document: App, removed: Collection[str], update: bool) -> Iterator[Part]:
+    """The DAGs of the document, then those that only live. They are updated as schedules are, for that is what they
+    become."""
+    stored = {row.name: row for row in definitions.members(ports, "dag", name)}
+    for short, sent in document.dags.items():
+        full = f"{name}.{short}"
+        part = Part("dag", full, "created", dag=sent)
+        old = stored.pop(full, None)
+        fate: Fate = "created" if old is None else "replaced"
+        if old is not None and dags.is_same(ports, old, dags.body_of(sent.definition()), part.compiled, sent.enabled):
+            fate = "kept"
+        if fate != "kept" and not update:
+            fate = "untouched"
+        yield Part("dag", full, fate, dag=sent, becomes=_becomes(ports, part.compiled, fate))
+    for full, row in sorted(stored.items()):
+        misses = any(node["workflow"] in removed for node in dags.graph_body(row)["nodes"].values())
+        gone = update or misses
+        becomes: dict[str, Fate] = dict.fromkeys(dags.owned(ports, full) if gone else (), "deleted")
+        yield Part("dag", full, "deleted" if gone else "untouched", becomes=becomes)
+
+
+def _becomes(ports: Ports, made: Compiled, fate: Fate) -> dict[str, Fate]:
+    """What becomes of the schedules of a DAG. A node is what it is: another one has another name."""
+    if fate == "untouched":
+        return {}
+    stands = {name: gate for name in made.schedules if (gate := ports.catalog.gate(name)) and gate.mode != "deleted"}
+    found: dict[str, Fate] = {name: "kept" if name in stands else "created" for name in made.schedules}
+    start = ids.dag_start(made.dag)
+    return {**found, start: fate if start in stands and fate == "replaced" else found[start]}
+
+
 def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[Gate, Stored]]]:
     for name in definitions.schedules_of(ports, app):
+        if ids.is_of_dag(name):
+            continue
         gate = ports.catalog.gate(name)
         stored = facts.stored(ports, gate)
         if gate is not None and stored is not None and gate.mode != "deleted":

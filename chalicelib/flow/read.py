@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chalicelib.core import changes, check, conditions, errors, foresee, lines, progress, triggers
+from chalicelib.core import changes, check, conditions, errors, foresee, ids, lines, progress, triggers
 from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.facts import Facts
 from chalicelib.core.model import Schedule
@@ -44,6 +44,7 @@ def schedule_view(gate: Gate, schedule: Schedule) -> View:
         "generation": gate.generation,
         "updated_at": iso(gate.updated_at),
         "updated_by": gate.by,
+        **({"dag": ids.dag_of(gate.schedule)} if ids.is_of_dag(gate.schedule) else {}),
     }
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from chalicelib.core import errors, leaves, lines, triggers
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chalicelib.core import dag_keys, errors, ids, leaves, lines, triggers
 from chalicelib.core.constraints import AnyConstraint, Concurrency, Probe, SinceLastRun
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.facts import rates_of
@@ -15,20 +18,27 @@ from chalicelib.ports import Ports
 MOST_RATES = 20
 MOST_DOWNSTREAM = 1_000  # workflows followed when a cycle is looked for
 
+Place = tuple[str, str]  # a schedule, and the workflow that it starts
 
-def check(ports: Ports, name: str, schedule: Schedule) -> None:
-    """Refuse what names an unknown workflow or dataset, or what would trigger itself, however far around."""
+
+def check(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Place] | None = None) -> None:
+    """Refuse what names an unknown workflow or dataset, or what would trigger itself, however far around.
+
+    ``starts`` are the schedules that run what this one starts, where that is not itself: the nodes of a DAG (W4).
+    """
     workflow = facts.workflow_of(ports, schedule.workflow)
     if workflow is None:
         raise errors.unknown_reference("workflow", "workflow", schedule.workflow, _workflows(ports, name))
     for number, constraint in enumerate(schedule.constraints):
         _check_constraint(ports, name, constraint, workflow, f"constraints.{number}")
+    for number, rule in enumerate(schedule.notify):
+        addresses.check_target(ports, rule.to.model_dump(mode="json"), f"notify.{number}.to")
     _check_policy(ports, schedule)
     _check_rates(ports, schedule)
     _check_failures(schedule, workflow)
     for leaf in triggers.leaves(schedule.trigger):
         _check_leaf(ports, name, schedule, leaf.trigger)
-    _check_cycle(ports, name, schedule)
+    _check_cycle(ports, name, schedule, [(name, schedule.workflow)] if starts is None else starts)
 
 
 def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: LeafTrigger) -> None:
@@ -37,8 +47,20 @@ def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: LeafTrigger) 
         _check_dataset(ports, schedule, source)
     elif isinstance(source, ProgramStatusTrigger):
         _check_upstream(ports, name, source.workflow, "trigger")
+        _check_starter(ports, source)
     if isinstance(leaf, AbsentTrigger) and (isinstance(source, SizeTrigger) or leaves.needed(source) > 1):
         raise errors.invalid("trigger", "an absent leaf of single events", triggers.describe(source))
+
+
+def _check_starter(ports: Ports, leaf: ProgramStatusTrigger) -> None:
+    """A schedule of which only the runs count is there. What a DAG waits for is made along with it."""
+    if leaf.schedule is None or ids.is_of_dag(leaf.schedule):
+        return
+    gate = ports.catalog.gate(leaf.schedule)
+    if gate is None or gate.mode == "deleted":
+        app = leaf.schedule.rpartition(".")[0]
+        known = ports.catalog.schedules(app, 1000, None).items
+        raise errors.unknown_reference("trigger", "schedule", leaf.schedule, known)
 
 
 def _check_constraint(ports: Ports, name: str, constraint: AnyConstraint, workflow: Workflow, field: str) -> None:
@@ -96,41 +118,48 @@ def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:
         raise errors.invalid(field, "a workflow whose target reports the status of its runs", got)
 
 
-def _check_cycle(ports: Ports, name: str, schedule: Schedule) -> None:
-    """Follow what the workflow of this schedule starts, through the index of enabled schedules. Checked at every put
-    and enable, so a cycle is found by whoever closes it."""
-    upstream = {
-        source.workflow
-        for leaf in triggers.leaves(schedule.trigger)
-        if isinstance(source := leaves.source_of(leaf.trigger), ProgramStatusTrigger)
-    }
-    if not upstream:
+def _check_cycle(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Place]) -> None:
+    """Follow what this schedule starts, through the index of enabled schedules: from schedule to schedule, for some
+    leaves count the runs of one schedule only. Checked at every put and enable, so a cycle is found by whoever closes
+    it. The nodes of a DAG are followed from its start alone: their document has been found to be without a cycle."""
+    sources = [leaves.source_of(leaf.trigger) for leaf in triggers.leaves(schedule.trigger)]
+    upstream = [source for source in sources if isinstance(source, ProgramStatusTrigger)]
+    if not upstream or schedule.by == dag_keys.BY:
         return
-    trail: dict[str, tuple[str, ...]] = {schedule.workflow: (schedule.workflow,)}
-    queue = [schedule.workflow]
+    trail: dict[Place, tuple[str, ...]] = {place: (place[1],) for place in starts}
+    queue = list(trail)
     while queue and len(trail) < MOST_DOWNSTREAM:
-        workflow = queue.pop(0)
-        if workflow in upstream:
-            way = " -> ".join([*trail[workflow], schedule.workflow])
+        starter, workflow = place = queue.pop(0)
+        if any(leaf.workflow == workflow and leaf.schedule in (None, starter) for leaf in upstream):
+            way = " -> ".join([*trail[place], trail[place][0]])
             hint = "break the circle: trigger one of them by time or by its data"
             raise SluiceError("cycle", f"expected triggers without a cycle, got {way}", "trigger", hint)
-        for downstream in _started_by(ports, name, workflow):
+        for downstream in _started_by(ports, name, starter, workflow):
             if downstream not in trail:
-                trail[downstream] = (*trail[workflow], downstream)
+                trail[downstream] = (*trail[place], downstream[1])
                 queue.append(downstream)
 
 
-def _started_by(ports: Ports, name: str, workflow: str) -> list[str]:
-    """The workflows that enabled schedules, other than this one, start when ``workflow`` reaches some status."""
-    found: list[str] = []
+def _started_by(ports: Ports, name: str, starter: str, workflow: str) -> list[Place]:
+    """The enabled schedules, other than this one, that start something when a run of ``workflow`` which ``starter`` has
+    begun reaches some status."""
+    found: list[Place] = []
     for status in ("STARTED", "COMPLETED", "FAILED", "KILLED"):
         rows = ports.catalog.subscriptions(leaves.status_key(workflow, status), 1000, None).items
         for row in rows:
             starts = row.schedule != name and row.leaf != WAKE  # what meets a constraint starts nothing by itself
             version = ports.catalog.version(row.schedule, row.version) if starts else None
-            if version is not None:
-                found.append(str(version.definition["workflow"]))
+            if version is not None and _waits_for(version.definition["trigger"], starter):
+                found.append((row.schedule, str(version.definition["workflow"])))
     return found
+
+
+def _waits_for(trigger: Mapping[str, Any], starter: str) -> bool:
+    """Whether a trigger, as it is stored, has a leaf for runs that any schedule started, or this one."""
+    inner = [*trigger.get("triggers", ()), *([trigger["of"]] if "of" in trigger else [])]
+    if trigger["type"] == "program_status" and trigger.get("schedule") in (None, starter):
+        return True
+    return any(_waits_for(each, starter) for each in inner)
 
 
 def _workflows(ports: Ports, schedule: str) -> list[str]:

@@ -55,7 +55,7 @@ def put(
         new = sent.resolved(namespace, app, now)
         after, plan = lifecycle.put(name, new, old, gate, wants, now, by, carry, timer)
         if ports.ledger.commit(plan) is None:
-            _settle(ports, alive, after)
+            settle(ports, alive, after)
             return after, alive is None
     raise errors.changed_meanwhile(f"schedule {name}")
 
@@ -71,7 +71,7 @@ def enable(ports: Ports, name: str, by: str) -> Gate:
         references.check(ports, name, schedule)
         after, plan = lifecycle.enable(gate, schedule, ports.clock.now(), by)
         if ports.ledger.commit(plan) is None:
-            _settle(ports, gate, after)
+            settle(ports, gate, after)
             return after
     raise errors.changed_meanwhile(f"schedule {name}")
 
@@ -142,7 +142,7 @@ def _expect(if_match: int | None, gate: Gate | None, name: str) -> None:
         raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def _settle(ports: Ports, before: Gate | None, after: Gate) -> None:
+def settle(ports: Ports, before: Gate | None, after: Gate) -> None:
     """What follows an acknowledged change: the old generation's jobs go on record, the new one's fires are prepared."""
     if before is not None and before.generation != after.generation:
         drain(ports, before.schedule, before.generation)

@@ -8,7 +8,7 @@ from typing import Literal
 
 from chalicelib.core import sweep
 from chalicelib.core.calendar import SECOND, Instant
-from chalicelib.core.rows import Backfill, Job, Outbox, Run
+from chalicelib.core.rows import Alert, Backfill, DagRun, Job, Note, Outbox, Run, Watch
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow.alone import each_alone
@@ -68,7 +68,7 @@ def _confirm(ports: Ports, ref: Ref, now: Instant) -> bool:
     return ports.ledger.commit([Replace(leased)]) is None
 
 
-def _row(ports: Ports, ref: Ref) -> Backfill | Job | Run | Outbox | None:
+def _row(ports: Ports, ref: Ref) -> Alert | Backfill | DagRun | Job | Note | Run | Watch | Outbox | None:
     match ref.kind:
         case "job":
             schedule, generation, place = ref.parts
@@ -77,6 +77,14 @@ def _row(ports: Ports, ref: Ref) -> Backfill | Job | Run | Outbox | None:
             return ports.jobs.backfill(*ref.parts)
         case "run":
             return ports.runs.run(ref.parts[0], int(ref.parts[1]))
+        case "note":
+            return ports.jobs.note(*ref.parts)
+        case "watch":
+            return ports.jobs.watch(ref.parts[0])
+        case "alert":
+            return ports.jobs.alert(*ref.parts)
+        case "dag_run":
+            return ports.runs.dag_run(ref.parts[0])
         case "partition":
             return ports.catalog.partition(ref.parts[0], ref.parts[1:])
         case "object":

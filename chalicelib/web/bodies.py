@@ -9,7 +9,8 @@ from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, mod
 
 from chalicelib.core.backfill_wish import Backfill
 from chalicelib.core.calendar import parse_instant
-from chalicelib.core.documents import Document, Properties, Reference
+from chalicelib.core.dags import NewDag
+from chalicelib.core.documents import Document, Name, Properties, Reference
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import parse_when
 from chalicelib.core.messages import Message
@@ -29,6 +30,7 @@ __all__ = [
     "Heartbeat",
     "Message",
     "Namespace",
+    "NewDag",
     "NewPartition",
     "NewSchedule",
     "Occurrence",
@@ -37,6 +39,7 @@ __all__ = [
     "Redrive",
     "Release",
     "Report",
+    "Rerun",
     "RunNow",
     "Workflow",
 ]
@@ -150,6 +153,30 @@ class Redrive(Document):
 
     schedule: Reference
     limit: int = Field(default=100, ge=1, le=100)
+
+
+class Rerun(Document):
+    """What of a DAG's run is run again (W4): ``from`` a node and all that follows it, ``only`` one node, or ``all``."""
+
+    from_: Name | None = Field(default=None, alias="from")
+    only: Name | None = None
+    all: bool = False
+
+    @model_validator(mode="after")
+    def _says_which(self) -> Rerun:
+        given = [self.from_ is not None, self.only is not None, self.all]
+        if sum(given) != 1:
+            got = "several" if any(given) else "none"
+            raise invalid("", "one of from (a node), only (a node) and all: true", got)
+        return self
+
+    @property
+    def what(self) -> Literal["from", "only", "all"]:
+        return "from" if self.from_ is not None else "only" if self.only is not None else "all"
+
+    @property
+    def node(self) -> str | None:
+        return self.from_ if self.from_ is not None else self.only
 
 
 class Bulk(Document):

@@ -17,6 +17,7 @@ SIGNED = IAMAuthorizer()
 IF_MATCH, IDEMPOTENCY_KEY = "If-Match", "Idempotency-Key"
 NAMES = {"ns": "namespace", "app": "app", "name": "name"}  # path parameters that are names -> the field in an error
 IDS = {"job_id": "job", "run_id": "run"}
+SCHEDULE = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}"
 MOST_ID = 300  # a schedule's full name, a generation and a digest are shorter
 
 View = Callable[..., Any]
@@ -114,11 +115,24 @@ def _answered(act: Callable[[], Any]) -> Response:
     return result if isinstance(result, Response) else answer(result)
 
 
+def _check_owned(request: Request, name: str) -> None:
+    """A schedule that a DAG became is there to be seen. What becomes of it is decided by its DAG (W4); the past of its
+    start can be run as that of any schedule."""
+    if request.method == "GET" or (request.path.startswith(f"{SCHEDULE}/backfills") and name.endswith(ids.DAG)):
+        return
+    dag = ids.dag_of(f".{name}")[1:]
+    hint = f"change the DAG: PUT .../dags/{dag}, or POST .../dags/{dag}/enable, disable or run"
+    raise SluiceError("conflict", f"schedule {name} belongs to the DAG {dag} and cannot be changed alone", "name", hint)
+
+
 def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
     from chalicelib.core.documents import check_name
+    from chalicelib.core.ids import is_of_dag
 
     for segment, text in segments.items():
-        if segment in NAMES:
+        if segment == "name" and request.path.startswith(SCHEDULE) and is_of_dag(f".{text}"):
+            _check_owned(request, text)
+        elif segment in NAMES:
             check_name(text, NAMES[segment])
         elif segment in IDS and (len(text) > MOST_ID or ids.parse_job_id(text) is None):
             hint = "ids are as this API tells them, such as demo.flights.clean.mf3k0p2q.0a1b2c3d4e5f60718293"

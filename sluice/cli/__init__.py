@@ -10,6 +10,7 @@ import typer
 from sluice.cli import (
     apply,
     backfill,
+    dags,
     datasets,
     dead_letters,
     describe,
@@ -87,6 +88,7 @@ app.command(rich_help_panel=ACT)(occurrences.unskip)
 app.command(rich_help_panel=ACT)(event.event)
 app.add_typer(backfill.app, name="backfill", rich_help_panel=ACT)
 app.add_typer(worker.app, name="worker", rich_help_panel=ACT)
+app.add_typer(dags.app, name="dags", rich_help_panel=ACT)
 app.add_typer(why.app, name="why", rich_help_panel=LOOK)
 app.command("dry-run", rich_help_panel=LOOK)(dry_run.dry_run)
 app.command(rich_help_panel=LOOK)(jobs.jobs)

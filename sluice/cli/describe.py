@@ -12,7 +12,7 @@ from sluice import names, render, spell, states
 from sluice.cli import frame, tables
 from sluice.cli.get import KindArgument
 from sluice.client import Client, Document
-from sluice.names import APP, DATASET, MESSAGE, NAMESPACE, POLICY, SCHEDULE, WORKFLOW
+from sluice.names import APP, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, SCHEDULE, WORKFLOW
 
 LAST = 5
 Parts = dict[str, Document]
@@ -42,7 +42,7 @@ def describe(
     render.title(console, wanted.name, full, state, f"version {view['version']}" if "version" in view else None)
     render.fields(console, [*_PAGES[wanted](view, parts), *_ownership(view)])
     for part in _PARTS[wanted]:
-        _BELOW[part](console, parts[part])
+        (_DAG_RUNS if wanted is DAG else _BELOW[part])(console, parts[part])
 
 
 # What is asked for besides the definition itself, and shown below it.
@@ -54,6 +54,7 @@ _PARTS = {
     DATASET: ("partitions",),
     POLICY: (),
     MESSAGE: ("why", "runs"),
+    DAG: ("runs",),
 }
 
 
@@ -129,6 +130,20 @@ def _message(view: Document, parts: Parts) -> Pairs:
     ]
 
 
+def _dag(view: Document, _: Parts) -> Pairs:
+    edges = "\n".join(_edge(edge) for edge in view["edges"])
+    nodes = "\n".join(f"{name}: {node['workflow']}" for name, node in view["nodes"].items())
+    by = f", one run per {'/'.join(view['by'])}" if view.get("by") else ""
+    return [("started by", f"{view['triggered_by']}{by}"), ("nodes", nodes), ("edges", edges)]
+
+
+def _edge(edge: Document) -> str:
+    """``a -> b``, with what is not as usual."""
+    on = f" on {' or '.join(edge['on'])}" if edge["on"] != ["COMPLETED"] else ""
+    within = f" within {edge['within']}" if edge.get("within") else ""
+    return f"{edge['from']} -> {edge['to']}{on}{within}"
+
+
 def _group(view: Document, _: Parts) -> Pairs:
     """Apps and namespaces. What was last deployed is told of an app: what lives now may differ, changed by hand."""
     deployed = view.get("deployed") or {}
@@ -145,6 +160,7 @@ _PAGES: dict[names.Kind, Callable[[Document, Parts], Pairs]] = {
     DATASET: _dataset,
     MESSAGE: _message,
     POLICY: _policy,
+    DAG: _dag,
 }
 
 
@@ -180,6 +196,9 @@ _BELOW = {
     "workflows": _below("Workflows", tables.definitions, WORKFLOW),
     "schedules": _below("Schedules", tables.definitions, SCHEDULE),
 }
+
+
+_DAG_RUNS = _below("Last runs", tables.dag_runs)
 
 
 def _listed(value: Any) -> str:

@@ -13,7 +13,10 @@ from sluice.errors import WrongUsage
 from sluice.names import APP, DATASET, NAMESPACE, SCHEDULE, Kind
 
 KindArgument = Annotated[
-    str, typer.Argument(metavar="KIND", help="namespaces, apps, workflows, schedules, datasets, policies or messages.")
+    str,
+    typer.Argument(
+        metavar="KIND", help="namespaces, apps, workflows, schedules, dags, datasets, policies or messages."
+    ),
 ]
 
 
@@ -37,7 +40,7 @@ def get(
         path = names.path_of(wanted, names.full_name(wanted, name, namespace, app))
         show_one(frame.connect().get(path), as_json)
         return
-    answer = _listing(wanted, *names.place(namespace, app), chosen)
+    answer = listing(wanted, *names.place(namespace, app), chosen)
     if as_json:
         render.machine(answer)
     elif answer["items"]:
@@ -46,7 +49,7 @@ def get(
         render.note(f"no {wanted.collection} {'like that' if chosen else 'here'}")
 
 
-def _listing(kind: Kind, namespace: str | None, app: str | None, chosen: filters.Filters) -> Document:
+def listing(kind: Kind, namespace: str | None, app: str | None, chosen: filters.Filters | None = None) -> Document:
     """Everything of a kind in its namespace or app. What lives in apps is gathered from all, unless one is named."""
     if kind is NAMESPACE:
         return frame.connect().listing(names.collection_path(kind, []))
@@ -55,7 +58,10 @@ def _listing(kind: Kind, namespace: str | None, app: str | None, chosen: filters
         return frame.connect().listing(names.collection_path(kind, [space]))
     client = frame.connect()
     apps = [app] if app else [full.rpartition(".")[2] for full in _names(client, space)]
-    answers = [client.listing(names.collection_path(kind, [space, each]), chosen.within(space, each)) for each in apps]
+    answers = [
+        client.listing(names.collection_path(kind, [space, each]), chosen.within(space, each) if chosen else None)
+        for each in apps
+    ]
     return {"items": [item for answer in answers for item in answer["items"]], "next_cursor": None}
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sluice import render, spell
-from sluice.names import APP, DATASET, MESSAGE, NAMESPACE, POLICY, SCHEDULE, WORKFLOW, Kind
+from sluice.names import APP, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, SCHEDULE, WORKFLOW, Kind
 
 View = Mapping[str, Any]
 Columns = tuple[str, ...]
@@ -57,6 +57,31 @@ def _schedules(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
     return ("NAME", "STATE", "CHANGED", "TRIGGERED BY…"), rows
 
 
+def _dags(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
+    rows: Rows = [
+        (v["name"], render.state(v.get("state")), str(len(v.get("nodes", ()))), _changed(v, now), v.get("description"))
+        for v in views
+    ]
+    return ("NAME", "STATE", "NODES", "CHANGED", "DESCRIPTION…"), rows
+
+
+def dag_runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
+    """Runs of a DAG: how many of the nodes are well, and which one, if any, holds the rest up."""
+    rows: Rows = []
+    for run in items:
+        nodes: View = run["nodes"]
+        well = sum(node["state"] in ("SUCCEEDED", "SKIPPED") for node in nodes.values())
+        bad = [f"{name} {node['state']}: {node['why']}" for name, node in nodes.items() if node["state"] in BAD]
+        took = spell.duration(spell.between(run["started_at"], run.get("ended_at") or now.isoformat()))
+        state, ago = render.state(run["state"]), spell.ago(run["started_at"], now)
+        about = _values(run.get("partition"))
+        rows.append((run["run_id"], state, ago, took, about, f"{well}/{len(nodes)}", bad[0] if bad else None))
+    render.table(console, ("RUN", "STATE", "STARTED", "TOOK", "PARTITION", "DONE", "WHY…"), rows, indent)
+
+
+BAD = ("FAILED", "CANCELLED", "ABORTED")
+
+
 def _messages(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
     rows: Rows = [
         (v["name"], spell.ago(v.get("next_fire"), now), times(v), _road(v), _changed(v, now), v.get("description"))
@@ -84,6 +109,7 @@ _DEFINITIONS = {
     SCHEDULE: _schedules,
     MESSAGE: _messages,
     POLICY: _policies,
+    DAG: _dags,
 }
 
 

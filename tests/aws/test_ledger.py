@@ -29,6 +29,7 @@ from chalicelib.core.writes import (
     Replace,
     SettleGate,
     SettleLine,
+    TakeIn,
     TakeOut,
     TakePermit,
     Write,
@@ -276,6 +277,14 @@ def test_a_place_in_a_queue_is_given_up_once(dynamo: Dynamo) -> None:
     assert ok(dynamo, Create(waiter))
     assert ok(dynamo, Remove(waiter))
     assert not ok(dynamo, Remove(waiter))
+
+
+def test_a_note_is_taken_in_once_and_as_it_was_read(dynamo: Dynamo) -> None:
+    assert ok(dynamo, Create(rows.note()))
+    assert ok(dynamo, Replace(rows.note(rev=2)))
+    assert not ok(dynamo, TakeIn(rows.note()))
+    assert ok(dynamo, TakeIn(rows.note(rev=2)))
+    assert not ok(dynamo, TakeIn(rows.note(rev=2)))
 
 
 def test_a_batch_larger_than_dynamodb_takes_is_written_whole_and_repeatably(dynamo: Dynamo) -> None:

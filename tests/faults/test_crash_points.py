@@ -15,18 +15,20 @@ from chalicelib.core.writes import Write
 from tests.faults.dying import play, world_for
 from tests.faults.roads import ROADS
 from tests.faults.roads_backfill import BACKFILLED
+from tests.faults.roads_dags import DAGS
 from tests.faults.roads_delivered import DELIVERED
 from tests.faults.roads_ending import ENDING
 from tests.faults.roads_gathered import GATHERED
 from tests.faults.roads_limited import LIMITED
 from tests.faults.roads_messages import MESSAGES
+from tests.faults.roads_notices import NOTICES
 from tests.faults.roads_paced import PACED
 from tests.faults.roads_paused import PAUSED
 from tests.faults.roads_workers import WORKERS
 from tests.support.crash import EFFECTS
 
 SCENARIOS = {**ROADS, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
-             **WORKERS}  # fmt: skip
+             **WORKERS, **DAGS, **NOTICES}  # fmt: skip
 # Ways of using a write that are conditions of their own in the tables.
 FORMS = {"GiveBack ended", "GiveBack wake_at", "Replace over", "TakeOut exact", "TakePermit begins", "PutSeen over",
          "TakePermit from_queue", "TakePermit passing", "JoinLine behind", "PutGate over",

@@ -14,6 +14,7 @@ from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
 from chalicelib.core.rows import Run
 from chalicelib.core.states import EMR_STATE
 from chalicelib.core.sweep import Ref
+from chalicelib.flow.dag_start import DagStarts
 
 APPLICATION = "00app"
 
@@ -162,6 +163,8 @@ class FakeTargets:
     def of(self, kind: str) -> Any:
         if kind == "worker":
             return self.worker
+        if kind == "dag":
+            return DagStarts()  # the real one: there is nothing outside to be played
         return self.emr if kind == "emr_serverless" else self.queue
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core.rows import Backfill, Event, Gate, Job, Marker, Posted, Run, SizedObject, StartRequest
+from chalicelib.core.rows import Backfill, Event, Gate, Job, Marker, Note, Posted, Run, SizedObject, StartRequest
 from tests.support.clock import NOON
 
 SCHEDULE = "demo.flights.clean"
@@ -49,6 +49,11 @@ def backfill(backfill_id: str = "b1", **fields: Any) -> Backfill:
         "2026-01-05T02:00:00.000Z", "oldest", 2, NOON, since=NOON - 9, until=NOON, properties={"rate": 0.5},
         wake_at=NOON,
     )  # fmt: skip
+    return replace(plain, **fields)
+
+
+def note(note_id: str = "j1", **fields: Any) -> Note:
+    plain = Note("demo.flights.w", "failed", note_id, SCHEDULE, "disk full", NOON, wake_at=NOON)
     return replace(plain, **fields)
 
 

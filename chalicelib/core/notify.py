@@ -1,0 +1,94 @@
+"""Who is told when something goes wrong, and how often at most (W9, H5).
+
+A rule names what it is about and where the notice goes: any target without a lifecycle. Notices are messages, with the
+tries and the dead letters of any delivery. They come grouped: the first at once, what follows it within five minutes
+together at the end of these, and so on until it is quiet for that long.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+from pydantic import Field, field_validator
+
+from chalicelib.core import ids
+from chalicelib.core.calendar import MINUTE, Instant, Millis, iso
+from chalicelib.core.documents import Document
+from chalicelib.core.errors import invalid
+from chalicelib.core.notice_rows import Alert, Note
+from chalicelib.core.targets import AnyTarget
+
+What = Literal["failed", "aborted", "missed_start", "missed_end"]
+WINDOW: Millis = 5 * MINUTE  # within which notices of one workflow to one target are told together
+MOST_TOLD = 10  # of those that are told together; the others are counted
+NOTICE = "notice-"  # what the names of the messages begin with that notices are
+
+
+class Notify(Document):
+    """Tell ``to`` when something of this happens: a run has ``failed`` after its last attempt, or could not be
+    delivered; a job was ``aborted``; a start or an end was not in time."""
+
+    on: tuple[What, ...] = Field(min_length=1)
+    to: AnyTarget
+
+    @field_validator("on")
+    @classmethod
+    def _once_each(cls, on: tuple[What, ...]) -> tuple[What, ...]:
+        return tuple(dict.fromkeys(on))
+
+    @field_validator("to")
+    @classmethod
+    def _takes_messages(cls, to: AnyTarget) -> AnyTarget:
+        if to.has_lifecycle:
+            hint = "let a schedule with a program_status trigger run what is to follow a failure"
+            raise invalid("", "a target that takes a message", f"one of type {to.type}", hint)
+        return to
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What follows from a look at an alert: how it stands then (None: it is over), and the message to be sent now."""
+
+    alert: Alert | None
+    notice: dict[str, Any] | None = None
+
+
+def roads(rules: Iterable[Notify], what: str) -> dict[str, dict[str, Any]]:
+    """The targets that are to be told of something, each once, by a name that follows from the target."""
+    targets = [rule.to.model_dump(mode="json") for rule in rules if what in rule.on]
+    return {ids.digest(json.dumps(target, sort_keys=True), length=12): target for target in targets}
+
+
+def take_in(note: Note, road: str, target: dict[str, Any], alert: Alert | None, now: Instant) -> Told:
+    """An alert after a note of something more. The first is told at once, the others wait for the end of the window."""
+    if alert is None:
+        begun = Alert(note.workflow, road, target, since=now, until=now + WINDOW, wake_at=now + WINDOW)
+        return Told(begun, _notice(note.workflow, [_told(note)], 1, now, now))
+    kept = alert.told if len(alert.told) >= MOST_TOLD else (*alert.told, _told(note))
+    return Told(replace(alert, count=alert.count + 1, told=kept, rev=alert.rev + 1, leases=0))
+
+
+def close(alert: Alert, now: Instant) -> Told:
+    """An alert at the end of its window: what came meanwhile is told together, and another window begins."""
+    if alert.count == 0:
+        return Told(None)
+    later = replace(
+        alert, count=0, told=(), since=now, until=now + WINDOW, rev=alert.rev + 1, leases=0, wake_at=now + WINDOW
+    )
+    return Told(later, _notice(alert.workflow, list(alert.told), alert.count, alert.since, now))
+
+
+def message_name(workflow: str, road: str, source: object) -> str:
+    """The name of the message that a notice is: the same for whoever sends the same one again."""
+    return f"{NOTICE}{ids.digest(workflow, road, source, length=24)}"
+
+
+def _told(note: Note) -> dict[str, str]:
+    return {"what": note.what, "schedule": note.schedule, "id": note.id, "reason": note.reason, "at": iso(note.at)}
+
+
+def _notice(workflow: str, told: list[Any], count: int, since: Instant, until: Instant) -> dict[str, Any]:
+    return {"workflow": workflow, "count": count, "since": iso(since), "until": iso(until), "events": told}

@@ -1,0 +1,83 @@
+"""The decisions of a deadline: from when it counts, and whether a start or an end was in time (H5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from chalicelib.core.calendar import Instant, duration, iso
+from chalicelib.core.model import Schedule, Workflow
+from chalicelib.core.rows import HISTORY, Job, Record, Run, Watch
+from chalicelib.core.states import is_terminal
+from chalicelib.core.workflows import Deadline
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A watch after a look, and what is to be told: pairs of what was missed, and why."""
+
+    watch: Watch
+    missed: tuple[tuple[str, str], ...] = ()
+
+
+def deadline_of(schedule: Schedule, workflow: Workflow | None) -> Deadline | None:
+    """The schedule's own, else the workflow's."""
+    return schedule.deadline or (workflow.deadline if workflow is not None else None)
+
+
+def begun(job: Job, schedule: Schedule, workflow: Workflow | None, now: Instant) -> Watch | None:
+    """The watch over a job, None if there is none to be kept: the past, which a backfill runs, is never in time, and
+    what is tried again has been watched since it was new."""
+    deadline = deadline_of(schedule, workflow)
+    if deadline is None or job.kind in ("retry", "redrive", "backfill"):
+        return None
+    base = _base(job, deadline)
+    if base is None:
+        return None
+    start_by = base + duration(deadline.start_within) if deadline.start_within is not None else None
+    end_by = base + duration(deadline.end_within) if deadline.end_within is not None else None
+    made = Watch(job.job_id, schedule.workflow, job.schedule, start_by, end_by, expires_at=now + HISTORY)
+    return replace(made, wake_at=_next(made))
+
+
+def judge(watch: Watch, job: Job | None, run: Run | None, record: Record | None, now: Instant) -> Judged:
+    """What has become due of a watch. Work that left without a run is told as aborted, or dropped on purpose; a run
+    that failed is told as that: neither is missed besides."""
+    over = run is not None and is_terminal(run.state) and run.state not in ("SUCCEEDED", "RETRYING")
+    if record is not None or (over and (run is None or run.start_requested_at is None)):
+        return Judged(_settled(replace(watch, start_by=None, end_by=None)))
+    missed: list[tuple[str, str]] = []
+    start_by, end_by = watch.start_by, watch.end_by
+    if start_by is not None and now >= start_by:
+        at = run.start_requested_at if run is not None else None
+        if at is None or at > start_by:
+            missed.append(("missed_start", f"not started by {iso(start_by)}{_why(job, run)}"))
+        start_by = None
+    if end_by is not None and now >= end_by:
+        at = run.ended_at if run is not None and is_terminal(run.state) and run.state != "RETRYING" else None
+        if not over and (at is None or at > end_by):
+            missed.append(("missed_end", f"not ended by {iso(end_by)}{_why(job, run)}"))
+        end_by = None
+    return Judged(_settled(replace(watch, start_by=start_by, end_by=end_by)), tuple(missed))
+
+
+def _base(job: Job, deadline: Deadline) -> Instant | None:
+    """From when the spans count; None while what starts the job is still gathering."""
+    nominal = job.nominal_at if job.nominal_at is not None else job.due_at
+    if deadline.since == "nominal" and nominal is not None:
+        return nominal
+    return job.accepted_at
+
+
+def _next(watch: Watch) -> Instant | None:
+    return min((at for at in (watch.start_by, watch.end_by) if at is not None), default=None)
+
+
+def _settled(watch: Watch) -> Watch:
+    return replace(watch, rev=watch.rev + 1, leases=0, wake_at=_next(watch))
+
+
+def _why(job: Job | None, run: Run | None) -> str:
+    """What it waits for, in its own words."""
+    if job is not None:
+        return f": {job.reason or job.state}"
+    return f": its run is {run.state}" if run is not None else ""

@@ -1,0 +1,130 @@
+"""notices: who wants to hear of a failure, an abort or a missed deadline is told, in groups (W9, H5).
+
+What happened is noted in the write that makes it so. A note is taken into an alert for each target that wants it, in
+one transaction with the message that may follow from it, and is gone. So none is lost, and none counts twice.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chalicelib.core import ids, messages, notify
+from chalicelib.core.calendar import Instant, iso
+from chalicelib.core.messages import Message
+from chalicelib.core.model import Schedule, Workflow
+from chalicelib.core.notify import Notify, Told
+from chalicelib.core.rows import Alert, Gate, Job, Note, Run, Timer
+from chalicelib.core.sweep import Ref
+from chalicelib.core.writes import Create, Put, Replace, TakeIn, Write
+from chalicelib.flow import emit, facts
+from chalicelib.ports import MOST_RACES, Ports
+
+MOST_REASON = 500  # characters
+
+
+def rules_of(schedule: Schedule | None, workflow: Workflow | None) -> tuple[Notify, ...]:
+    """Who is to be told: by the workflow, and by the schedule besides."""
+    return (*(workflow.notify if workflow else ()), *(schedule.notify if schedule else ()))
+
+
+def of_run(ports: Ports, run: Run, what: str, now: Instant) -> list[Write]:
+    """What is to be written along with the failure of a run. A note that is there already is the same."""
+    gate = ports.catalog.gate(run.schedule)
+    schedule = facts.definition_of(ports, replace(gate, version=run.version)) if gate else None
+    rules = rules_of(schedule, facts.workflow_of(ports, run.workflow))
+    return noted(rules, what, Note(run.workflow, what, run.run_id, run.schedule, _short(run.reason), now, wake_at=now))
+
+
+def of_job(ports: Ports, job: Job, what: str, reason: str, now: Instant) -> list[Write]:
+    """What is to be written along with the end of a job."""
+    gate = ports.catalog.gate(job.schedule)
+    schedule = facts.definition_of(ports, gate)
+    if schedule is None:
+        return []
+    rules = rules_of(schedule, facts.workflow_of(ports, schedule.workflow))
+    return noted(rules, what, Note(schedule.workflow, what, job.job_id, job.schedule, _short(reason), now, wake_at=now))
+
+
+def hint(ports: Ports, plan: list[Write]) -> None:
+    """Let the notes of a plan that was carried out be taken in at once."""
+    refs = [ref_of(write.row) for write in plan if isinstance(write, Put) and isinstance(write.row, Note)]
+    if refs:
+        now = ports.clock.now()
+        ports.hints.send(refs, now, now)
+
+
+def ref_of(note: Note) -> Ref:
+    return Ref("note", (note.workflow, note.what, note.id))
+
+
+def take_in(ports: Ports, workflow: str, what: str, note_id: str) -> None:
+    """Take a note into the alerts of all who want to hear of it."""
+    for _ in range(MOST_RACES):
+        note, now = ports.jobs.note(workflow, what, note_id), ports.clock.now()
+        if note is None:
+            return
+        gate = ports.catalog.gate(note.schedule)
+        rules = rules_of(facts.definition_of(ports, gate), facts.workflow_of(ports, workflow))
+        plan: list[Write] = [TakeIn(note)]
+        looks: list[tuple[Ref, Instant]] = []
+        for road, target in notify.roads(rules, what).items():
+            alert = ports.jobs.alert(workflow, road)
+            told = notify.take_in(note, road, target, alert, now)
+            plan += _follows(ports, alert, told, road, note.id, now)
+            if alert is None and told.alert is not None:
+                looks.append((Ref("alert", (workflow, road)), told.alert.until))
+        if ports.ledger.commit(plan) is None:
+            _emit(ports, plan)
+            for ref, at in looks:
+                ports.hints.send([ref], at, now)
+            return
+    raise RuntimeError(f"note {what} of {note_id} lost {MOST_RACES} races; the sweep will find it again")
+
+
+def look(ports: Ports, workflow: str, road: str) -> None:
+    """What an alert has gathered is told when its window is over."""
+    for _ in range(MOST_RACES):
+        alert, now = ports.jobs.alert(workflow, road), ports.clock.now()
+        if alert is None or alert.until > now:
+            return
+        told = notify.close(alert, now)
+        plan = _follows(ports, alert, told, road, alert.until, now)
+        if ports.ledger.commit(plan) is None:
+            _emit(ports, plan)
+            if told.alert is not None:
+                ports.hints.send([Ref("alert", (workflow, road))], told.alert.until, now)
+            return
+    raise RuntimeError(f"alert {road} of {workflow} lost {MOST_RACES} races; the sweep will find it again")
+
+
+def noted(rules: tuple[Notify, ...], what: str, note: Note) -> list[Write]:
+    return [Put(note)] if notify.roads(rules, what) else []
+
+
+def _follows(ports: Ports, before: Alert | None, told: Told, road: str, source: object, now: Instant) -> list[Write]:
+    """The alert as it stands then, and the message that is to be sent, if there is one."""
+    after: Write
+    if told.alert is None and before is not None:
+        after = TakeIn(before)
+    elif told.alert is not None:
+        after = Replace(told.alert) if before is not None else Create(told.alert)
+    else:
+        raise ValueError("expected an alert before or after")
+    whose = told.alert or before
+    if told.notice is None or whose is None:
+        return [after]
+    app = whose.workflow.rpartition(".")[0]
+    full = ids.message_schedule(app, notify.message_name(whose.workflow, road, source))
+    message = Message.model_validate({"due_time": iso(now + 1), "target": dict(whose.target), "data": told.notice})
+    gate: Gate | None = ports.catalog.gate(full)
+    return [after, *messages.put(full, message.to_schedule(full, now), message.target, gate, now, "sluice")[1]]
+
+
+def _emit(ports: Ports, plan: list[Write]) -> None:
+    for write in plan:
+        if isinstance(write, Put) and isinstance(write.row, Timer):
+            emit.emit_soon(ports, write.row.schedule)
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= MOST_REASON else f"{reason[: MOST_REASON - 3]}..."

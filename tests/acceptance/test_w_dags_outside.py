@@ -1,0 +1,83 @@
+"""W4: DAGs and what is around them: workflows, schedules, circles through the outside."""
+
+from __future__ import annotations
+
+import pytest
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.flow import dags as flow
+from chalicelib.flow import definitions, schedules
+from tests.acceptance.test_w_dags import begin
+from tests.acceptance.words import on
+from tests.faults.memory_tables import QuickWorld
+from tests.support import dags
+from tests.support.dags import dag, ends, ran, states
+from tests.support.schedules import at, partitions
+from tests.support.world import World, full
+
+
+@pytest.fixture
+def world() -> World:
+    return QuickWorld(wake_shards=1, history_shards=1)
+
+
+def test_w4_a_workflow_that_a_dag_names_is_not_deleted(world: World) -> None:
+    world.deploy(dags.app(dag("a -> b")))
+    with pytest.raises(SluiceError, match="used by dag demo.flights.daily"):
+        definitions.delete(world.ports, "workflow", full("w_b"))
+    dags.put(world, dag("a -> c", nodes={"c": {"workflow": "clean"}}))
+    definitions.delete(world.ports, "workflow", full("w_b"))
+
+
+def test_w4_a_deleted_dag_starts_nothing_any_more(world: World) -> None:
+    world.deploy(dags.app(dag("a -> b")))
+    begin(world, 1)
+    flow.delete(world.ports, full("daily"), "tester")
+    world.finish()
+    world.settle()
+    begin(world, 2)
+    assert ran(world) == ["a"]
+    assert flow.owned(world.ports, full("daily")) == []
+    assert states(world)[0]["a"] == "SUCCEEDED", "its history stays"
+
+
+def test_w4_a_cycle_through_the_outside_is_refused(world: World) -> None:
+    """A DAG that a workflow's success starts must not run that workflow, nor may a schedule lead back to it."""
+    own = {"trigger": {"type": "program_status", "workflow": "w_b"}, "by": []}
+    world.deploy(dags.app(dag("a -> b")))
+    with pytest.raises(SluiceError, match=r"without a cycle, got demo\.flights\.w_b -> demo\.flights\.w_b"):
+        dags.put(world, dag("a -> b", **own))
+
+    dags.put(world, dag("a -> b", trigger={"type": "program_status", "workflow": "clean"}, by=[]))
+    with pytest.raises(SluiceError) as refused:
+        world.put("back", on({"type": "program_status", "workflow": "w_b"}, "clean"))
+    assert refused.value.code == "cycle"
+
+
+def test_w4_no_cycle_is_seen_where_runs_of_the_dag_alone_go_on(world: World) -> None:
+    """A schedule that starts the first workflow of a DAG after the last one closes no circle: only what the DAG itself
+    starts goes on in it."""
+    world.deploy(dags.app(dag("a -> b"), {"back": on({"type": "program_status", "workflow": "w_b"}, "w_a")}))
+    begin(world)
+    ends(world, "a")
+    ends(world, "b")
+    world.finish()
+    world.settle()
+    assert [run.workflow for run in world.runs("back")] == [full("w_a")]
+    assert len(states(world)) == 1
+
+
+def test_w4_a_status_may_be_that_of_the_runs_of_one_schedule(world: World) -> None:
+    after = {"type": "program_status", "workflow": "clean", "schedule": "nightly"}
+    world.deploy(dags.flights({"nightly": at("0 0 * * *"), "daily": partitions(), "then": on(after, "join")}))
+    begin(world)
+    world.finish()
+    world.settle()
+    assert world.runs("then") == []
+    schedules.run_now(world.ports, full("nightly"), {}, "now")
+    world.settle()
+    world.finish()
+    world.settle()
+    assert len(world.runs("then")) == 1
+    with pytest.raises(SluiceError, match="expected an existing schedule, got 'demo.flights.nightl'"):
+        world.put("then", on({**after, "schedule": "nightl"}, "join"))

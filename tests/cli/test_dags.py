@@ -1,0 +1,88 @@
+"""`dags`: list them, see their runs, run them, run parts of a run again (W4)."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.cli import recorded, recorded_dags
+from tests.cli.conftest import Sluice
+from tests.cli.played_api import Played, PlayedApi
+
+NAME = "demo.flights.daily"
+ALL = "/v1/namespaces/demo/apps/flights/dags"
+ONE = f"{ALL}/daily"
+RUN = recorded_dags.dag_run()["run_id"]
+
+
+def listed(*items: recorded.View) -> Played:
+    return Played(200, {"items": list(items), "next_cursor": None})
+
+
+def test_w4_dags_are_listed_with_their_state(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", ALL, listed(recorded_dags.dag()), listed(recorded_dags.dag()))
+    for command in (["dags", "list"], ["get", "dags"]):
+        result = sluice(*command, "-a", "demo.flights")
+        assert result.exit_code == 0
+        assert result.stdout.splitlines()[1].split()[:3] == [NAME, "enabled", "3"]
+
+
+def test_w4_a_dag_is_described_with_its_edges_and_last_runs(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", ONE, Played(200, recorded_dags.dag()))
+    api.play("GET", f"{ONE}/runs", listed(recorded_dags.dag_run()))
+    told = sluice("describe", "dag", NAME).stdout
+    assert "clean -> join within 6h" in told
+    assert "join -> report on COMPLETED or FAILED" in told
+    assert "1 partition of flights, one run per year/month/day" in told
+    assert "join FAILED: disk full" in " ".join(told.split())
+
+
+def test_w4_runs_are_listed_with_what_holds_them_up(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", f"{ONE}/runs", listed(recorded_dags.dag_run(), recorded_dags.dag_run("SUCCEEDED", nodes={})))
+    told = sluice("dags", "runs", NAME).stdout
+    assert "1/3" in told
+    assert "0/0" in told
+
+
+def test_w4_a_run_is_shown_node_by_node(api: PlayedApi, sluice: Sluice) -> None:
+    again = {"what": "from", "node": "join", "by": recorded.ARN, "at": "2026-01-01T00:00:00.000Z", "round": 2}
+    api.play("GET", f"{ONE}/runs/{RUN}", Played(200, recorded_dags.dag_run(reruns=[again])))
+    told = " ".join(sluice("dags", "show", NAME, RUN).stdout.split())
+    assert "needs join COMPLETED, which is FAILED" in told
+    assert f"from join, by {recorded.ARN}" in told
+
+
+@pytest.mark.parametrize(
+    ("asked", "body"),
+    [
+        (["--from", "join"], {"from": "join"}),
+        (["--only", "join"], {"only": "join"}),
+        (["--all"], {"all": True}),
+    ],
+)
+def test_w4_a_part_is_run_again_once(api: PlayedApi, sluice: Sluice, asked: list[str], body: recorded.View) -> None:
+    path = f"{ONE}/runs/{RUN}/rerun"
+    api.play("POST", path, Played(503), Played(200, recorded_dags.dag_run("RUNNING")))
+    result = sluice("dags", "rerun", NAME, RUN, *asked, "--json")
+    assert json.loads(result.stdout)["state"] == "RUNNING"
+    first, second = api.requests
+    assert (first.body, second.body) == (body, body)
+    assert first.headers["idempotency-key"] == second.headers["idempotency-key"] != ""
+
+
+@pytest.mark.parametrize("asked", [[], ["--all", "--only", "join"]])
+def test_w4_which_part_is_run_again_must_be_said(api: PlayedApi, sluice: Sluice, asked: list[str]) -> None:
+    result = sluice("dags", "rerun", NAME, RUN, *asked)
+    assert result.exit_code == 2
+    assert "expected one of --from NODE, --only NODE and --all" in result.stderr
+    assert api.requests == []
+
+
+def test_w4_a_dag_is_run_switched_off_and_on(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"{ONE}/run", Played(202, {"run_id": RUN, "dag": NAME}))
+    assert sluice("dags", "run", NAME, "--at", "2h").stdout == f"{RUN}\n"
+    assert api.requests[0].body == {"at": "2h"}
+    for action, state in (("enable", "enabled"), ("disable", "disabled")):
+        api.play("POST", f"{ONE}/{action}", Played(200, recorded_dags.dag() | {"state": state}))
+        assert f"{NAME} is {state}" in sluice("dags", action, NAME).stderr

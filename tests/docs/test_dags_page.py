@@ -1,0 +1,49 @@
+"""The example of docs/dags.md is played, and the page must say what comes of it, line by line (W4)."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import yaml
+from jsonschema import Draft202012Validator
+
+from tests.faults.memory_tables import QuickWorld
+from tests.support import dags
+from tests.support.world import EMR, World, day, flights
+
+DOCS = Path(__file__).parents[2] / "docs"
+BLOCK = re.compile(r"^<!-- (?P<kind>example|story): daily -->\n```(?:yaml)?\n(?P<text>.*?)^```$", flags=re.S | re.M)
+CONTEXT = Draft202012Validator(json.loads((DOCS / "run-context.schema.json").read_text()))
+
+
+def told(world: World, what: str) -> str:
+    """A line of the page: what happened, and how the nodes stand then."""
+    [view] = dags.views(world)
+    nodes = ", ".join(f"{node} {each['state']}" for node, each in view["nodes"].items())
+    return f"{what:32}{view['state']}: {nodes}"
+
+
+def test_w4_what_the_page_says_of_its_example_is_what_happens() -> None:
+    blocks = {each["kind"]: each["text"] for each in BLOCK.finditer((DOCS / "dags.md").read_text())}
+    world = QuickWorld(wake_shards=1, history_shards=1)
+    documents = {name: {**document, "enabled": True} for name, document in yaml.safe_load(blocks["example"]).items()}
+    world.deploy({**flights({}, report={"target": EMR}), "dags": documents})
+
+    world.upload(day(1))
+    world.settle()
+    lines = [told(world, "day 1 of flights is ready")]
+    for node, outcome in (("clean", "SUCCESS"), ("check", "SUCCESS"), ("join", "FAILED")):
+        dags.ends(world, node, outcome)
+        lines.append(told(world, f"{node} ends: {outcome}"))
+    dags.rerun(world, "from", "join")
+    world.settle()
+    lines.append(told(world, "run again from join"))
+    for node in ("join", "report"):
+        dags.ends(world, node)
+        lines.append(told(world, f"{node} ends: SUCCESS"))
+
+    assert blocks["story"].splitlines() == lines, "\n".join(["the page should say:", *lines])
+    faults = [fault for run in world.targets.emr.runs.values() for fault in CONTEXT.iter_errors(run.request)]
+    assert faults == []

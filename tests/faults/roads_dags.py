@@ -1,0 +1,76 @@
+"""DAGs, for `test_crash_points.py` (W4): put, run, run again in part, replaced while they run, deleted."""
+
+from __future__ import annotations
+
+from chalicelib.flow import dags as flow
+from tests.faults.dying import Scenario, passes, people, upload
+from tests.support import dags
+from tests.support.fakes import EmrRun
+from tests.support.world import World, full
+
+DAILY = full("daily")
+NODES = {"a": {"workflow": "clean"}, "b": {"workflow": "join"}, "c": {"workflow": "clean"}}
+FAN = dags.dag("a -> b", "a -> c", nodes=NODES)
+CHAIN = dags.dag("a -> b", "b -> c", nodes=NODES)
+
+
+def _b_fails_at_first(run: EmrRun) -> str:
+    told = run.request["dag"]
+    return "FAILED" if (told["node"], told["round"]) == ("b", 1) else "SUCCESS"
+
+
+def _settle_down(world: World) -> None:
+    """Time passes until all that is under way has ended, whoever died on the way."""
+    for _ in range(5):
+        for run in world.targets.emr.runs.values():
+            run.state = _b_fails_at_first(run) if run.state in ("SUBMITTED", "RUNNING") else run.state
+        passes(world, "1m", "11m")
+
+
+def _run_again_from_a_node(world: World) -> None:
+    people(world, lambda: dags.put(world, CHAIN))
+    upload(world, 1)
+    _settle_down(world)
+    people(world, lambda: dags.rerun(world, "from", "b"))
+    _settle_down(world)
+    people(world, lambda: dags.rerun(world, "only", "a", "r2"))
+
+
+def _replaced_while_it_runs(world: World) -> None:
+    people(world, lambda: dags.put(world, CHAIN))
+    upload(world, 1)
+    people(world, lambda: dags.put(world, FAN))
+    upload(world, 2)
+    _settle_down(world)
+    people(world, lambda: _deleted(world))
+    upload(world, 3)
+
+
+def _deleted(world: World) -> None:
+    """Until it is gone: who died in the last write need not ask again."""
+    if world.ports.catalog.definition("dag", DAILY) is not None:
+        flow.delete(world.ports, DAILY, "tester")
+
+
+def _is_well(world: World) -> bool:
+    return dags.states(world) == [dict.fromkeys("abc", "SUCCEEDED")]
+
+
+def _keeps_its_graphs(world: World) -> bool:
+    """The first run had the chain, whose b fails; the second the fan, whose c does not wait for it."""
+    chain = {"a": "SUCCEEDED", "b": "FAILED", "c": "BLOCKED"}
+    fan = {"a": "SUCCEEDED", "b": "FAILED", "c": "SUCCEEDED"}
+    found = dags.states(world)
+    # A death may hold the first one up until the fan is there: then it begins with that.
+    ends = (sorted([chain, fan], key=str), [fan, fan])
+    return sorted(found, key=str) in ends and flow.owned(world.ports, DAILY) == []
+
+
+DAGS = {
+    "a run of a DAG that goes on from the node that failed": Scenario(
+        {}, _run_again_from_a_node, [({}, 5)], outcome=_b_fails_at_first, holds=_is_well
+    ),
+    "a DAG that is replaced while it runs, and deleted": Scenario(
+        {}, _replaced_while_it_runs, [({}, 5), ({}, 6)], outcome=_b_fails_at_first, holds=_keeps_its_graphs
+    ),
+}

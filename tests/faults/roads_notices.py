@@ -1,0 +1,67 @@
+"""Notices and deadlines, for `test_crash_points.py` (W9, H5): what went wrong is told, and told once."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.faults.dying import Scenario, finish, passes, upload
+from tests.support.fakes import EmrRun
+from tests.support.schedules import partitions
+from tests.support.world import World
+
+TEAM = {"type": "sns", "topic_arn": "arn:aws:sns:eu-west-1:123456789012:team"}
+ALL = [{"on": ["failed", "aborted", "missed_start", "missed_end"], "to": TEAM}]
+ONE = {"constraints": [{"type": "concurrency", "max": 1, "on_unmet": "abort"}]}
+LATE = {"constraints": [{"type": "time_window", "start": "12:20", "end": "12:30"}]}
+DEADLINE = {"start_within": "5m", "end_within": "10m"}
+
+
+def _fails(run: EmrRun) -> str:
+    return "FAILED"
+
+
+def _several_fail(world: World) -> None:
+    """Two are told, the second after the first one's window; what is aborted besides is told with it."""
+    upload(world, 1)
+    finish(world, _fails)
+    passes(world, "2s", "1m")
+    upload(world, 2)
+    upload(world, 3)
+    finish(world, _fails)
+    passes(world, "4m", "2s", "1m", "6m")
+
+
+def _late(world: World) -> None:
+    upload(world, 1)
+    passes(world, "6m", "2s", "5m", "5m", "2s")
+
+
+def told(world: World) -> list[str]:
+    """What was told, each as often as it was, whatever was sent twice under one id."""
+    sent: dict[str, Any] = {}
+    for (run_id, _), data in zip(world.targets.queue.messages, world.targets.queue.data, strict=True):
+        sent[run_id] = json.loads(str((data or {})["text"]))
+    return sorted(event["what"] for notice in sent.values() for event in notice["events"])
+
+
+NOTICES = {
+    "failures and an abort that are told": Scenario(
+        {"daily": partitions(1, "clean", notify=ALL, **ONE)},
+        _several_fail,
+        # After a death the first run may still live when the second data comes: then that is aborted, too, or both are.
+        [({"daily": ["FAILED"] * runs}, runs) for runs in (2, 1, 3)],
+        messages=None,
+        outcome=_fails,
+        holds=lambda world: (
+            told(world) == sorted(["aborted"] * (3 - len(world.runs("daily"))) + ["failed"] * len(world.runs("daily")))
+        ),
+    ),
+    "a start and an end that are not in time": Scenario(
+        {"daily": partitions(1, "clean", notify=ALL, deadline=DEADLINE, **LATE)},
+        _late,
+        [({"daily": ["SUCCEEDED"]}, 1)],
+        messages=None,
+        holds=lambda world: told(world) == ["missed_end", "missed_start"],
+    ),
+}

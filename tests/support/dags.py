@@ -1,0 +1,82 @@
+"""What tests say about DAGs: their documents, their runs, and how these stand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalicelib.core.dags import NewDag
+from chalicelib.flow import dag_runs, dags
+from tests.support.world import EMR, World, flights, full
+
+Document = dict[str, Any]
+DIAMOND = ("a -> b", "a -> c", "b -> d", "c -> d")
+
+
+def edge(text: str, **fields: Any) -> Document:
+    """``a -> b`` as an edge."""
+    before, _, after = text.partition(" -> ")
+    return {"from": before, "to": after, **fields}
+
+
+def dag(*edges: str | Document, nodes: Document | None = None, **fields: Any) -> Document:
+    """A DAG of these edges, started by a partition, each day by itself; every node has a workflow of its own name."""
+    listed = [edge(each) if isinstance(each, str) else each for each in edges]
+    names = sorted({name for each in listed for name in (each["from"], each["to"])})
+    made = {name: {"workflow": f"w_{name}"} for name in names} | (nodes or {})
+    start = {"trigger": {"type": "partition", "dataset": "flights"}, "by": ["year", "month", "day"], "enabled": True}
+    return {**start, "nodes": made, "edges": listed, **fields}
+
+
+def app(document: Document, schedules: Document | None = None, **workflows: Any) -> Document:
+    """An app with the DAG ``daily``, and an EMR workflow for each name that its nodes use."""
+    used = {node["workflow"] for node in document["nodes"].values()}
+    own = {name: {"target": EMR} for name in sorted(used) if name not in ("clean", "join", "notify")}
+    return {**flights(schedules or {}, **(own | workflows)), "dags": {"daily": document}}
+
+
+def put(world: World, document: Document, name: str = "daily") -> str:
+    return dags.put(world.ports, full(name), NewDag.model_validate(document), "tester").did
+
+
+def views(world: World, name: str = "daily") -> list[Document]:
+    """The runs of a DAG, oldest first."""
+    return list(reversed(dag_runs.page(world.ports, full(name), 100, None).items))
+
+
+def states(world: World, name: str = "daily") -> list[dict[str, str]]:
+    """How the nodes stand, run by run."""
+    return [{node: told["state"] for node, told in view["nodes"].items()} for view in views(world, name)]
+
+
+def state(world: World, name: str = "daily") -> dict[str, str]:
+    """How the nodes stand in the only run."""
+    [only] = states(world, name)
+    return only
+
+
+def rerun(world: World, what: Any, node: str | None = None, request: str = "r1", name: str = "daily") -> Document:
+    """Run a part of the only run again."""
+    [only] = views(world, name)
+    return dag_runs.rerun(world.ports, full(name), only["run_id"], what, node, "tester", request)
+
+
+def living(world: World) -> dict[str, str]:
+    """The nodes that EMR runs at this moment, and the id of each at EMR."""
+    found = {}
+    for run in world.targets.emr.runs.values():
+        if run.state in ("SUBMITTED", "RUNNING"):
+            found[run.request["schedule"].rpartition("~")[2]] = run.id
+    return found
+
+
+def ends(world: World, node: str, outcome: str = "SUCCESS", details: str = "") -> None:
+    """The run of a node ends, and what follows from it happens."""
+    run_id = living(world)[node]
+    world.emr_says(run_id, "RUNNING")
+    world.emr_says(run_id, outcome, details)
+    world.settle()
+
+
+def ran(world: World) -> list[str]:
+    """The nodes that EMR was asked to run, in order."""
+    return [run.request["schedule"].rpartition("~")[2] for run in world.targets.emr.runs.values()]

@@ -1,0 +1,151 @@
+"""DAGs over the API: put, read, run, seen, run again, deleted, refused (W4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from chalicelib.core.complete import News
+from chalicelib.flow import complete
+from chalicelib.wiring import ports
+from tests.cli import recorded_dags
+from tests.support.dags import dag
+from tests.web.conftest import APP, NS, Api, installation, settle_in
+
+EMR = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
+ALL = f"{APP}/dags"
+ONE = f"{ALL}/daily"
+CHAIN = dag("a -> b", nodes={"a": {"workflow": "clean"}, "b": {"workflow": "join"}}, by=[], enabled=True)
+
+
+@pytest.fixture(scope="module")
+def api() -> Iterator[Api]:
+    with installation() as made:
+        settle_in(made)
+        for name in ("clean", "join"):
+            made.put(f"{APP}/workflows/{name}", {"target": EMR})
+        yield made
+
+
+def ends(api: Api, view: Any, node: str, state: Any) -> None:
+    """A node's run ends, as its target would tell."""
+    found = ports().runs.attempts(view["nodes"][node]["run_id"])[-1]
+    complete.advance_run(ports(), found.run_id, found.attempt, News(state, ports().clock.now(), "said so"))
+    api.work()
+
+
+def test_w4_a_dag_is_put_run_seen_run_again_and_deleted(api: Api) -> None:
+    told = api.answer(api.send("PUT", ONE, CHAIN), 201)
+    assert set(told) == set(recorded_dags.dag())
+    assert (told["version"], told["state"]) == (1, "enabled")
+    assert api.put(ONE, CHAIN) == told, "the same again changes nothing"
+    assert [item["name"] for item in api.get(ALL)["items"]] == ["demo.flights.daily"]
+
+    begun = api.post(f"{ONE}/run", idempotency_key="k")
+    assert api.post(f"{ONE}/run", idempotency_key="k") == begun
+    api.work()
+    run = f"{ONE}/runs/{begun['run_id']}"
+    view = api.get(run)
+    assert set(view) == set(recorded_dags.dag_run())
+    assert {frozenset(node) for node in view["nodes"].values()} == {
+        frozenset(recorded_dags.dag_run()["nodes"]["clean"])
+    }
+    assert (view["state"], view["nodes"]["b"]["state"]) == ("RUNNING", "PENDING")
+    assert api.refused(409, "POST", f"{run}/rerun", {"all": True})["code"] == "conflict"
+
+    ends(api, view, "a", "FAILED")
+    [listed] = api.get(f"{ONE}/runs")["items"]
+    assert (listed["state"], listed["nodes"]["b"]["state"]) == ("FAILED", "BLOCKED")
+
+    again = api.post(f"{run}/rerun", {"from": "a"}, idempotency_key="x")
+    assert api.post(f"{run}/rerun", {"from": "a"}, idempotency_key="x")["reruns"] == again["reruns"]
+    api.work()
+    ends(api, api.get(run), "a", "SUCCEEDED")
+    ends(api, api.get(run), "b", "SUCCEEDED")
+    assert api.get(run)["state"] == "SUCCEEDED"
+
+    assert api.refused(409, "DELETE", f"{APP}/workflows/join")["message"].endswith("used by dag demo.flights.daily")
+    api.delete(ONE)
+    api.refused(404, "GET", ONE)
+    assert api.get(run)["state"] == "SUCCEEDED", "its history stays"
+
+
+def test_w4_the_schedules_of_a_dag_are_seen_and_not_changed_alone(api: Api) -> None:
+    view = api.put(f"{ALL}/seen", CHAIN)
+    start, node = (name.rpartition(".")[2] for name in view["schedules"][:2])
+    names = [item["name"] for item in api.get(f"{APP}/schedules")["items"]]
+    assert set(view["schedules"]) <= set(names)
+    assert api.get(f"{APP}/schedules/{node}")["dag"] == "demo.flights.seen"
+    api.get(f"{APP}/schedules/{node}/why")
+
+    for name in (start, node):
+        path = f"{APP}/schedules/{name}"
+        for method, where in (("DELETE", path), ("POST", f"{path}/disable"), ("POST", f"{path}/run"), ("PUT", path)):
+            error = api.refused(409, method, where, {} if method == "PUT" else None)
+            assert error["message"] == f"schedule {name} belongs to the DAG seen and cannot be changed alone"
+    assert api.refused(400, "PUT", f"{APP}/workflows/{node}", {"target": EMR})["code"] == "invalid"
+    past = {"partitions": {"values": [{"year": 2013, "month": 1, "day": 1}]}, "dry_run": True}
+    assert api.post(f"{APP}/schedules/{start}/backfills", past)["total"] == 1
+
+    assert api.post(f"{ALL}/seen/disable")["state"] == "disabled"
+    assert api.post(f"{ALL}/seen/enable")["state"] == "enabled"
+    changed = api.post(f"{APP}/bulk", {"action": "disable", "all": True})
+    assert not any("~" in name for name in changed["changed"])
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "message"),
+    [
+        (dag("a -> b", "b -> a"), "edges", "expected edges without a cycle, got a -> b -> a"),
+        ({**CHAIN, "edges": [{"from": "a", "to": "x"}]}, "edges.0.to", "expected the name of a node of this DAG"),
+        (dag("a -> b", nodes={"a": {"workflow": "clean"}, "b": {"workflow": "jion"}}), "nodes.b.workflow",
+         "expected an existing workflow, got 'demo.flights.jion'"),
+        (dag("a -> b", nodes={"a": {"workflow": "notify"}, "b": {"workflow": "join"}}), "edges.0.from",
+         "expected a node whose target reports how its runs end, got 'a, whose sqs target reports none'"),
+        ({**CHAIN, "trigger": {"type": "program_status", "workflow": "join"}}, "trigger",
+         "expected triggers without a cycle, got demo.flights.join -> demo.flights.join"),
+        ({**CHAIN, "trigger": {"type": "partition", "dataset": "fligths"}}, "trigger",
+         "expected an existing dataset, got 'demo.fligths'"),
+        ({**CHAIN, "nodes": {}}, "nodes", "expected at least 1 item, got {}"),
+        ({**CHAIN, "edge": []}, "edge", "unknown field 'edge'"),
+    ],
+)  # fmt: skip
+def test_w4_a_bad_dag_is_refused_and_nothing_is_stored(api: Api, body: Any, field: str, message: str) -> None:
+    before = api.everything()
+    error = api.refused(400, "PUT", f"{ALL}/bad", body)
+    assert (error["field"], error["message"][: len(message)]) == (field, message)
+    assert api.everything() == before
+
+
+@pytest.mark.parametrize("body", [{}, {"from": "a", "all": True}, {"from": "a", "only": "b"}, {"form": "a"}])
+def test_w4_a_bad_wish_to_run_again_is_refused(api: Api, body: Any) -> None:
+    api.put(f"{ALL}/again", CHAIN)
+    run = api.post(f"{ALL}/again/run")["run_id"]
+    assert api.refused(400, "POST", f"{ALL}/again/runs/{run}/rerun", body)["code"] in ("invalid", "unknown_field")
+    api.refused(404, "GET", f"{ALL}/again/runs/{run}x")
+    api.refused(404, "GET", f"{ALL}/none/runs")
+
+
+def test_l8_dags_are_a_part_of_an_apps_deployment(api: Api) -> None:
+    api.put(f"{NS}/apps/nightly")
+    app = {"workflows": {"clean": {"target": EMR}, "join": {"target": EMR}}, "dags": {"daily": CHAIN}}
+    dry = api.put(f"{NS}/apps/nightly?dry_run=true", app)
+    assert "dag demo.nightly.daily" in dry["created"]
+    assert "schedule demo.nightly.daily~" in dry["created"]
+    assert len([told for told in dry["created"] if told.startswith("schedule")]) == 3
+    api.refused(404, "GET", f"{NS}/apps/nightly/dags/daily")
+
+    assert api.put(f"{NS}/apps/nightly", app)["created"] == dry["created"]
+    again = api.put(f"{NS}/apps/nightly", app)
+    assert (again["created"], again["replaced"], again["deleted"]) == ([], [], [])
+    assert api.get(f"{NS}/apps/nightly")["deployed"]["counts"]["dags"] == 1
+
+    error = api.refused(400, "PUT", f"{NS}/apps/nightly", {**app, "workflows": {"clean": {"target": EMR}}})
+    assert error["field"] == "dags.daily.nodes.b.workflow"
+    gone = api.put(f"{NS}/apps/nightly", {**app, "dags": {}})
+    assert "dag demo.nightly.daily" in gone["deleted"]
+    assert api.get(f"{NS}/apps/nightly/schedules")["items"] == []
+    api.put(f"{NS}/apps/nightly", app)
+    api.delete(f"{NS}/apps/nightly")
