@@ -8,10 +8,10 @@ from chalicelib.core import ids
 from chalicelib.core.calendar import Instant
 from chalicelib.core.lines import LineState, Waiter
 from chalicelib.core.rows import (
+    GATHERING,
     Alert,
     Backfill,
     Event,
-    GATHERING,
     Job,
     Marker,
     Note,
