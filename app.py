@@ -23,6 +23,7 @@ from chalicelib.web import (
     history,
     messages,
     openapi,
+    pools,
     schedules,
 )
 
@@ -35,6 +36,7 @@ app.register_blueprint(backfills.routes)
 app.register_blueprint(events.routes)
 app.register_blueprint(history.routes)
 app.register_blueprint(dead_letters.routes)
+app.register_blueprint(pools.routes)
 app.register_blueprint(openapi.routes)
 
 

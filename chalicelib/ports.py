@@ -35,7 +35,7 @@ from chalicelib.settings import Settings
 T = TypeVar("T")
 # A row that is wanted soon: its kind (gate, timer, version, workflow, job, run, record), and what names it.
 Want = tuple[str | int, ...]
-Kind = Literal["namespace", "app", "workflow", "dataset", "policy"]
+Kind = Literal["namespace", "app", "workflow", "dataset", "policy", "pool"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,8 +215,8 @@ def _is_void(ask: Log, job: Job, facts: Facts, now: Instant) -> bool:
 def _is_out_of_order(asks: tuple[Ask, ...], job: Job) -> bool:
     """Whether a job holds a line that comes after one where it may still have to wait. A line that only counts it never
     holds it up, and a log that does is told at the start, whatever the job holds by then."""
-    last = max((ask.order for ask in asks if ask.line in job.held), default=None)
-    missing = [ask for ask in asks if ask.line not in job.held and not lines.is_unlimited(ask)]
+    last = max((ask.order for ask in lines.with_spares(asks) if ask.line in job.held), default=None)
+    missing = [ask for ask in asks if not lines.is_held(ask, job.held) and not lines.is_unlimited(ask)]
     return last is not None and any(ask.order < last for ask in missing)
 
 

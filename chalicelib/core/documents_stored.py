@@ -11,13 +11,13 @@ from chalicelib.core.calendar import Instant
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A document that is not a schedule: namespace, app, workflow, dataset or policy, by its full name.
+    """A document that is not a schedule: namespace, app, workflow, dataset, policy or pool, by its full name.
 
     ``counted``: every start of this workflow is counted in its line, also at a target without a lifecycle, because a
     schedule asks how often it starts or when it last did (C5, T13).
     """
 
-    kind: Literal["namespace", "app", "workflow", "dataset", "policy"]
+    kind: Literal["namespace", "app", "workflow", "dataset", "policy", "pool"]
     name: str
     document: Mapping[str, Any]
     version: int

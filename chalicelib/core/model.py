@@ -36,17 +36,20 @@ from chalicelib.core.leaves import (
     status_key,
 )
 from chalicelib.core.policies import Policy
+from chalicelib.core.pools import Pool
+from chalicelib.core.resources import Resources
+from chalicelib.core.retries import Retries as Retries
 from chalicelib.core.targets import AnyTarget
 from chalicelib.core.times import CatchUp, Spread, When
 from chalicelib.core.triggers import AnyTrigger
-from chalicelib.core.workflows import BUCKET
+from chalicelib.core.workflows import BUCKET, check_pool
 from chalicelib.core.workflows import DEFAULT_PRIORITY as DEFAULT_PRIORITY
 from chalicelib.core.workflows import MOST_PREFIX as MOST_PREFIX
 from chalicelib.core.workflows import Dataset as Dataset
+from chalicelib.core.workflows import Deadline as Deadline
 from chalicelib.core.workflows import Described as Described
 from chalicelib.core.workflows import Namespace as Namespace
 from chalicelib.core.workflows import Readiness as Readiness
-from chalicelib.core.workflows import Retries as Retries
 from chalicelib.core.workflows import Workflow as Workflow
 
 
@@ -80,7 +83,8 @@ class Schedule(Described, Carried):
 
     ``catch_up`` says what is made up for after an outage (T5). ``ttl``, counted from the request that puts it, bounds
     nominal times inclusively; then the schedule is deleted. ``when_done`` says whether one that has fired for the last
-    time is kept, as completed, or deleted (L10). ``spread`` makes several events of each fire (E2).
+    time is kept, as completed, or deleted (L10). ``spread`` makes several events of each fire (E2). What is said of
+    ``retries``, ``pool``, ``slots``, ``resources``, ``deadline`` and ``expected`` goes before the workflow's.
     """
 
     workflow: StoredReference
@@ -94,6 +98,12 @@ class Schedule(Described, Carried):
     coalesce: bool = True
     pause_after_failures: int | None = Field(default=None, ge=1, le=1_000)
     policy: Reference | None = None
+    retries: Retries | None = None
+    pool: Reference | None = None
+    slots: int | None = Field(default=None, ge=1, le=1_000_000)
+    resources: Resources | None = None
+    deadline: Deadline | None = None
+    expected: Duration | None = None
     catch_up: CatchUp = Field(default_factory=CatchUp)
     ttl: When | None = None
     when_done: Literal["keep", "delete"] = "keep"
@@ -104,6 +114,11 @@ class Schedule(Described, Carried):
     def _is_a_zone(cls, zone: str) -> str:
         calendar.zone(zone, "")
         return zone
+
+    @field_validator("pool")
+    @classmethod
+    def _is_of_a_namespace(cls, pool: str | None) -> str | None:
+        return check_pool(pool)
 
     @model_validator(mode="before")
     @classmethod
@@ -184,6 +199,7 @@ class Schedule(Described, Carried):
             update={
                 "workflow": named(self.workflow),
                 "policy": dataset_name(self.policy, namespace) if self.policy is not None else None,
+                "pool": dataset_name(self.pool, namespace) if self.pool is not None else None,
                 "trigger": triggers.rewrite(self.trigger, leaf),
                 "constraints": tuple(_settle(each, named, self.zone) for each in self.constraints),
                 "ttl": self.ttl if self.ttl is None or now is None else iso(parse_when(self.ttl, now, "ttl")),
@@ -204,6 +220,7 @@ class App(Described):
     data_bucket: str | None = Field(default=None, pattern=BUCKET)
     datasets: dict[Name, Dataset] = Field(default_factory=dict)
     policies: dict[Name, Policy] = Field(default_factory=dict)
+    pools: dict[Name, Pool] = Field(default_factory=dict)
     workflows: dict[Name, Workflow] = Field(default_factory=dict)
     schedules: dict[Name, NewSchedule] = Field(default_factory=dict)
 

@@ -122,9 +122,9 @@ class Job:
     ``backfill`` is the one that it is a part of.
 
     ``tries`` counts the deliveries that were tried, from ``first_try_at`` on; the next is not made before ``retry_at``.
-    ``probed`` is what its probe said last. A fire is called by ``nominal_at`` (None: ``due_at``) and, of several
-    events, by its ``index``; ``window_end`` is when the window ends that its events are spread over, ``prepared_at``
-    when it was written, if that was too late.
+    ``units`` is what it holds of its pool. ``probed`` is what its probe said last. A fire is called by ``nominal_at``
+    (None: ``due_at``) and, of several events, by its ``index``; ``window_end`` is when the window ends that its events
+    are spread over, ``prepared_at`` when it was written, if that was too late.
     """
 
     schedule: str
@@ -149,6 +149,7 @@ class Job:
     leaf: str | None = None
     event: Event | None = None
     held: tuple[str, ...] = ()
+    units: int = 0
     waits_at: str | None = None
     rank: str | None = None
     reason: str = ""
@@ -181,7 +182,8 @@ class StartRequest:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One attempt of a run: outbox while STARTING, then history. ``permits`` are given back when it ends.
+    """One attempt of a run: outbox while STARTING, then history. ``permits`` are given back when it ends, to its pool
+    ``units`` of them.
 
     ``started_at`` and ``ended_at`` are the target's instants. ``moved_at`` is ours: when the state was taken in, and so
     when its status was accepted as an event; ``running_at`` is the same for STARTED, which may be told later.
@@ -229,6 +231,7 @@ class Run:
     cancel: bool = False
     pause_after: int | None = None
     backfill: str | None = None
+    units: int = 0
     paced_until: Instant | None = None
     waits_at: str | None = None
     rank: str | None = None

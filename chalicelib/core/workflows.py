@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import ConfigDict, Field, field_validator, model_validator
 
 from chalicelib.core.delivery import Delivery
-from chalicelib.core.documents import Document, Duration, Properties, Tags
+from chalicelib.core.documents import Document, Duration, Properties, Reference, Tags
 from chalicelib.core.errors import invalid
+from chalicelib.core.resources import Resources
+from chalicelib.core.retries import Retries
 from chalicelib.core.targets import AnyTarget
 
 DEFAULT_PRIORITY = 5
@@ -28,17 +30,29 @@ class Namespace(Described):
     pass
 
 
-class Retries(Document):
-    """How often a run is attempted in all, and how long after a failure the next attempt is due."""
+class Deadline(Document):
+    """A job is to be started, and its run to end, within a span ``from`` when its fire was due or, for one that data
+    started, when the data was there (``nominal``), or always when the data was there (``data``). (H5, W14)"""
 
-    attempts: int = Field(default=1, ge=1, le=20)
-    delay: Duration = "30s"
+    model_config = ConfigDict(serialize_by_alias=True, populate_by_name=True)
+
+    start_within: Duration | None = None
+    end_within: Duration | None = None
+    since: Literal["nominal", "data"] = Field(default="nominal", alias="from")
+
+    @model_validator(mode="after")
+    def _says_when(self) -> Deadline:
+        if self.start_within is None and self.end_within is None:
+            raise invalid("", "start_within, end_within, or both", "neither")
+        return self
 
 
 class Workflow(Described):
     """What is run: a target with default properties (runtime arguments), retries and a priority (9 is most urgent).
 
-    ``delivery`` says how often a delivery is tried, at a target without a lifecycle.
+    ``delivery`` says how often a delivery is tried, at a target without a lifecycle. ``pool`` is where it takes its
+    ``slots``, or the vCPUs of its ``resources`` (W3, W13). ``expected`` is how long a run takes: among equals who must
+    start the earliest to meet its ``deadline`` goes first (W14). All of these a schedule may say otherwise.
     """
 
     target: AnyTarget
@@ -46,6 +60,23 @@ class Workflow(Described):
     priority: int = Field(default=DEFAULT_PRIORITY, ge=0, le=9)
     retries: Retries = Field(default_factory=Retries)
     delivery: Delivery = Field(default_factory=Delivery)
+    pool: Reference | None = None
+    slots: int | None = Field(default=None, ge=1, le=1_000_000)
+    resources: Resources | None = None
+    deadline: Deadline | None = None
+    expected: Duration | None = None
+
+    @field_validator("pool")
+    @classmethod
+    def _is_of_a_namespace(cls, pool: str | None) -> str | None:
+        return check_pool(pool)
+
+
+def check_pool(pool: str | None) -> str | None:
+    """A pool belongs to a namespace, not to an app."""
+    if pool is not None and pool.count(".") > 1:
+        raise invalid("", "a pool as name or namespace.name", pool)
+    return pool
 
 
 class Readiness(Document):
@@ -66,6 +97,7 @@ class Dataset(Described):
     """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``.
 
     ``count_overwrites``: for size triggers, an object that is written again with other content counts again (T9).
+    ``priority``: the jobs that its data triggers are at least as urgent (W2).
     """
 
     bucket: str = Field(pattern=BUCKET)
@@ -75,6 +107,7 @@ class Dataset(Described):
     )
     ready: Readiness = Field(default_factory=Readiness)
     count_overwrites: bool = False
+    priority: int | None = Field(default=None, ge=0, le=9)
 
     @field_validator("prefix")
     @classmethod

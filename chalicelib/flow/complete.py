@@ -12,7 +12,7 @@ from chalicelib.core.rows import Run
 from chalicelib.core.states import EMR_STATE
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Replace
-from chalicelib.flow import facts
+from chalicelib.flow import facts, pools
 from chalicelib.flow.apply import apply_to_all
 from chalicelib.flow.hold import hold_failing
 from chalicelib.log import logger
@@ -69,6 +69,7 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
                 woken.append(Ref("backfill", (run.schedule, run.backfill)))
             if woken:
                 ports.hints.send(woken, now, now)
+            pools.wake_borrowers(ports, [line for line, state in lines.items() if not state.waiters], now)
             if step.retry is not None:
                 ports.hints.send([ref_of(step.retry)], step.retry.due_at or now, now)
             announce(ports, run_id, attempt)

@@ -80,7 +80,7 @@ def _carry_out(ports: Ports, plan: Plan, by: str) -> None:
 def _put(ports: Ports, plan: Plan, part: Part, by: str) -> None:
     if part.schedule is not None:
         schedules.put(ports, part.name, part.schedule, by, checked=True, data_bucket=plan.document.data_bucket)
-    elif part.kind in ("dataset", "policy", "workflow") and part.document is not None:
+    elif part.kind in ("dataset", "policy", "pool", "workflow") and part.document is not None:
         definitions.put(ports, part.kind, part.name, part.document, by)
     elif part.fate == "created" and part.document is not None:
         # What it holds must be found under it from the first. That nothing was deployed yet stands there as null.
@@ -106,7 +106,8 @@ def _note(ports: Ports, plan: Plan, by: str) -> None:
     """
     sent = plan.document.model_dump(mode="json", exclude_unset=True)
     digest = ids.digest(json.dumps(sent, sort_keys=True), length=40)
-    groups = ("datasets", *(("policies",) if plan.document.policies else ()), "workflows", "schedules")
+    shared = [group for group in ("policies", "pools") if getattr(plan.document, group)]
+    groups = ("datasets", *shared, "workflows", "schedules")
     counts = {group: len(getattr(plan.document, group)) for group in groups}
     uri = ports.payloads.deployment_uri(plan.app, digest)
     note = {"uri": uri, "counts": counts, "update_schedules": plan.update_schedules}

@@ -9,7 +9,7 @@ from chalicelib.core.facts import rates_of
 from chalicelib.core.leaves import AbsentTrigger, LeafTrigger, PartitionTrigger, ProgramStatusTrigger, SizeTrigger
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.rows import WAKE
-from chalicelib.flow import addresses, facts
+from chalicelib.flow import addresses, facts, pools
 from chalicelib.ports import Ports
 
 MOST_RATES = 20
@@ -24,6 +24,7 @@ def check(ports: Ports, name: str, schedule: Schedule) -> None:
     for number, constraint in enumerate(schedule.constraints):
         _check_constraint(ports, name, constraint, workflow, f"constraints.{number}")
     _check_policy(ports, schedule)
+    pools.check(ports, workflow, schedule)
     _check_rates(ports, schedule)
     _check_failures(schedule, workflow)
     for leaf in triggers.leaves(schedule.trigger):

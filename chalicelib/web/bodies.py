@@ -15,6 +15,7 @@ from chalicelib.core.instants import parse_when
 from chalicelib.core.messages import Message
 from chalicelib.core.model import App, Dataset, Namespace, NewSchedule, Workflow
 from chalicelib.core.policies import Policy
+from chalicelib.core.pools import Pool
 from chalicelib.core.rehearse import AnyGiven
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "Occurrence",
     "Pause",
     "Policy",
+    "Pool",
     "Redrive",
     "RunNow",
     "Workflow",

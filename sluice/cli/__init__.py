@@ -20,6 +20,7 @@ from sluice.cli import (
     message,
     occurrences,
     policies,
+    pools,
     run,
     runs,
     schedules,
@@ -93,3 +94,4 @@ app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=LOOK)
 app.command(rich_help_panel=LOOK)(versions.versions)
 app.command(rich_help_panel=LOOK)(datasets.datasets)
 app.command(rich_help_panel=LOOK)(policies.policies)
+app.command(rich_help_panel=LOOK)(pools.pools)

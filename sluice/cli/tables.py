@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sluice import render, spell
-from sluice.names import APP, DATASET, MESSAGE, NAMESPACE, POLICY, SCHEDULE, WORKFLOW, Kind
+from sluice.names import APP, DATASET, MESSAGE, NAMESPACE, POLICY, POOL, SCHEDULE, WORKFLOW, Kind
 
 View = Mapping[str, Any]
 Columns = tuple[str, ...]
@@ -52,6 +52,18 @@ def _policies(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
     return ("NAME", "EVENTS", "PER", "CHANGED", "DESCRIPTION…"), rows
 
 
+def _pools(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
+    rows: Rows = [
+        (v["name"], _number(v.get("size")), v.get("unit"), _shares(v), _changed(v, now), v.get("description"))
+        for v in views
+    ]
+    return ("NAME", "SIZE", "UNIT", "RESERVED", "CHANGED", "DESCRIPTION…"), rows
+
+
+def _shares(view: View) -> str:
+    return spell.pairs({name: share.get("reserved") for name, share in (view.get("shares") or {}).items()})
+
+
 def _schedules(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
     rows: Rows = [(v["name"], render.state(v.get("state")), _changed(v, now), v.get("triggered_by")) for v in views]
     return ("NAME", "STATE", "CHANGED", "TRIGGERED BY…"), rows
@@ -84,6 +96,7 @@ _DEFINITIONS = {
     SCHEDULE: _schedules,
     MESSAGE: _messages,
     POLICY: _policies,
+    POOL: _pools,
 }
 
 
