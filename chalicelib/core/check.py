@@ -191,7 +191,8 @@ def _decide_lines(
     asks = facts.asks(job.schedule.partition(".")[0])
     waiting = next((ask for ask in asks if ask.line == job.waits_at), None) if job.waits_at != turn else None
     if waiting is not None:
-        return Wait(deadline, "PENDING_LAUNCH", lines.why(waiting, facts.line(waiting.line)))
+        lent = f"; {job.lent}" if job.lent else ""
+        return Wait(deadline, "PENDING_LAUNCH", f"{lines.why(waiting, facts.line(waiting.line))}{lent}")
     used_up = next((ask for ask in asks if isinstance(ask, Log) and _is_void(ask, job, facts, now)), None)
     if used_up is not None:
         rate = lines.why(used_up, facts.line(used_up.line))

@@ -11,11 +11,13 @@ from chalicelib.core.calendar import Instant
 from chalicelib.core.facts import Facts
 from chalicelib.core.ids import holder_of as holder_of
 from chalicelib.core.lines import Ask, LineState, Log, Pace, Slots, Waiter
-from chalicelib.core.model import DEFAULT_PRIORITY, Schedule, Workflow
+from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.pool_asks import resources_of
 from chalicelib.core.routes import Route
 from chalicelib.core.rows import GATHERING, HISTORY, Gate, Job, Record, Run, StartRequest
 from chalicelib.core.states import claimable
+from chalicelib.core.urgency import effective, latest_start, rank_of, retries_of
+from chalicelib.core.urgency import priority_of as priority_of
 from chalicelib.core.writes import (
     BackfillGoesOn,
     Begin,
@@ -70,8 +72,9 @@ def build_run(
         fired_by=job.reason or job.kind,
         claimed_at=now,
         created_at=job.created_at,
-        priority=priority_of(schedule, workflow),
-        attempts=workflow.retries.attempts if workflow.target.has_lifecycle else job.attempt,
+        priority=effective(job, schedule, workflow),
+        latest_start=latest_start(job, schedule, workflow),
+        attempts=retries_of(schedule, workflow).attempts if workflow.target.has_lifecycle else job.attempt,
         kind=job.kind,
         version=gate.version,
         nominal_at=job.event.instant if job.event and job.event.kind == "time" else None,
@@ -123,7 +126,7 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         raise ValueError("expected a route that is blocked, got one that is free")
     taken = tuple(ask for ask in route.take if not _is_told_only(ask))
     state = facts.line(blocked.line)
-    place = lines.rank(priority_of(schedule, workflow), None, job.created_at, job.job_id)
+    place = rank_of(job, schedule, workflow)
     waiting = replace(
         job,
         place=settled_place(job, schedule, gate),
@@ -133,7 +136,7 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         waits_at=blocked.line,
         rank=place,
         met_at=job.met_at if job.met_at is not None else now,
-        reason=why_blocked(route, facts),
+        reason=f"{why_blocked(route, facts)}{told_lent(job)}",
         rev=job.rev + 1,
         wake_at=check.deadline_of(job, schedule, gate),
     )
@@ -152,6 +155,11 @@ def why_blocked(route: Route, facts: Facts) -> str:
     """Why a job waits where its route is blocked."""
     ask = route.behind or route.blocked
     return lines.why(ask, facts.line(ask.line)) if ask is not None else ""
+
+
+def told_lent(job: Job) -> str:
+    """Who has lent a job its priority, behind the reason why it waits."""
+    return f"; {job.lent}" if job.lent else ""
 
 
 def _is_told_only(ask: Ask) -> bool:
@@ -240,12 +248,6 @@ def _ended(run: Run, state: LineState) -> Ended:
     if run.state != "SUCCEEDED":
         return Ended(holder, state)
     return Ended(holder, state, run.claimed_at, run.moved_at)
-
-
-def priority_of(schedule: Schedule, workflow: Workflow) -> int:
-    if schedule.priority is not None:
-        return schedule.priority
-    return workflow.priority if workflow.priority is not None else DEFAULT_PRIORITY
 
 
 def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins: str | None = None) -> list[Write]:

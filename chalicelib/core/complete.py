@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from chalicelib.core import claim, dead_letters, launch, match, states
-from chalicelib.core.calendar import Instant, Millis, duration
+from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.lines import LineState
+from chalicelib.core.retries import Outcome
 from chalicelib.core.rows import Failures, Job, Run
 from chalicelib.core.states import RunState
 from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackfill, Write
@@ -15,12 +16,14 @@ from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackf
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What is known of a run: the state it reached, when the target says it did, and the reason of a failure."""
+    """What is known of a run: the state it reached, when the target says it did, the reason of a failure and, of which
+    kind it was, its ``outcome`` (W1)."""
 
     state: RunState
     at: Instant
     reason: str = ""
     target_id: str | None = None
+    outcome: Outcome = "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,10 +109,6 @@ def without_announcement(run: Run) -> Run:
     return replace(run, announce=(), wake_at=None)
 
 
-def retry_delay_of(delay: str) -> Millis:
-    return duration(delay)
-
-
 def _wake(run: Run, now: Instant) -> Instant | None:
     if run.announce:
         return now
@@ -132,6 +131,7 @@ def _retry(run: Run, reason: str, due: Instant) -> Job:
         attempt=run.attempt + 1,
         event=run.event,
         backfill=run.backfill,
+        priority=run.priority,
         reason=f"attempt {run.attempt} of {run.attempts} failed: {reason}",
         wake_at=due,
     )

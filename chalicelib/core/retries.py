@@ -38,10 +38,6 @@ class Retries(Document):
             raise invalid("max_delay", f"at least the first delay, {self.delay}", self.max_delay)
         return self
 
-    def follows(self, attempt: int, outcome: Outcome) -> bool:
-        """Whether another attempt follows one that ended like this."""
-        return attempt < self.attempts and outcome in self.on
-
     def delay_after(self, attempt: int, run_id: str) -> Millis:
         """How long after the end of an attempt the next is due: computed, so that whoever repeats it finds the same."""
         span = duration(self.delay)

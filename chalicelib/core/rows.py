@@ -122,7 +122,8 @@ class Job:
     ``backfill`` is the one that it is a part of.
 
     ``tries`` counts the deliveries that were tried, from ``first_try_at`` on; the next is not made before ``retry_at``.
-    ``units`` is what it holds of its pool. ``probed`` is what its probe said last. A fire is called by ``nominal_at``
+    ``units`` is what it holds of its pool. ``priority`` is what it has beyond its own, and ``lent`` says from whom.
+    ``probed`` is what its probe said last. A fire is called by ``nominal_at``
     (None: ``due_at``) and, of several events, by its ``index``; ``window_end`` is when the window ends that its events
     are spread over, ``prepared_at`` when it was written, if that was too late.
     """
@@ -160,6 +161,8 @@ class Job:
     first_try_at: Instant | None = None
     retry_at: Instant | None = None
     probed: Mapping[str, Any] = field(default_factory=dict)
+    priority: int | None = None
+    lent: str = ""
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
@@ -183,7 +186,7 @@ class StartRequest:
 @dataclass(frozen=True, slots=True)
 class Run:
     """One attempt of a run: outbox while STARTING, then history. ``permits`` are given back when it ends, to its pool
-    ``units`` of them.
+    ``units`` of them. ``latest_start`` is when it must start to meet its deadline.
 
     ``started_at`` and ``ended_at`` are the target's instants. ``moved_at`` is ours: when the state was taken in, and so
     when its status was accepted as an event; ``running_at`` is the same for STARTED, which may be told later.
@@ -232,6 +235,7 @@ class Run:
     pause_after: int | None = None
     backfill: str | None = None
     units: int = 0
+    latest_start: Instant | None = None
     paced_until: Instant | None = None
     waits_at: str | None = None
     rank: str | None = None

@@ -26,7 +26,7 @@ from chalicelib.core.routes import Route
 from chalicelib.core.rows import HISTORY, Job, Record, RecordKind
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Put, Replace, TakeOut, WakeBackfill, Write
-from chalicelib.flow import cancel, fires, probe
+from chalicelib.flow import cancel, fires, probe, urgency
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import launch as launching
 from chalicelib.flow.deliver import deliver, put_back
@@ -140,7 +140,9 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
 
 def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: str) -> Outcome | None:
     """Into the queue of the line that blocks. A slot's end wakes it; a pace, the instant of its next permit."""
-    outcome = _settled(ports, claim.queue(job, facts, route, now), "queued", why)
+    if facts.schedule is not None and facts.workflow is not None:
+        job = urgency.lifted(ports, job, facts.schedule, facts.workflow)
+    outcome = _settled(ports, claim.queue(job, facts, route, now), "queued", f"{why}{claim.told_lent(job)}")
     if outcome is None or route.blocked is None:
         return outcome
     state = facts.line(route.blocked.line)

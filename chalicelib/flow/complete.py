@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from chalicelib.core import complete, launch, match, states
+from chalicelib.core import complete, launch, match, states, urgency
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import Advance, News
 from chalicelib.core.lines import gives_back
@@ -55,7 +55,7 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
         run = ports.runs.run(run_id, attempt)
         if run is None:
             return None
-        delay = _retry_delay(ports, run) if may_retry and news.state == "FAILED" else None
+        delay = _retry_delay(ports, run, news) if may_retry and news.state == "FAILED" else None
         step = complete.advance(run, news, now, delay)
         if step is None:
             return None
@@ -129,12 +129,15 @@ def _with_details(ports: Ports, run_id: str, attempt: int, news: News) -> News:
     return replace(news, reason=told.reason if told and told.reason else "the target gave no reason")
 
 
-def _retry_delay(ports: Ports, run: Run) -> int | None:
-    """How long to wait before the next attempt; None if the schedule does not allow one any more."""
+def _retry_delay(ports: Ports, run: Run, news: News) -> int | None:
+    """How long to wait before the next attempt; None if none follows such an end, or the schedule is not as it was."""
     gate = ports.catalog.gate(run.schedule)
     if gate is None or gate.generation != run.generation or gate.mode not in states.claimable("retry", run.backfill):
         return None
     if run.backfill is not None and not facts.goes_on(ports, run.schedule, run.backfill):
         return None
-    workflow = facts.workflow_of(ports, run.workflow)
-    return complete.retry_delay_of(workflow.retries.delay) if workflow else None
+    schedule, workflow = facts.definition_of(ports, gate), facts.workflow_of(ports, run.workflow)
+    if schedule is None or workflow is None:
+        return None
+    retries = urgency.retries_of(schedule, workflow)
+    return retries.delay_after(run.attempt, run.run_id) if news.outcome in retries.on else None

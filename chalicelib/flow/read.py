@@ -63,6 +63,7 @@ def job_view(job: Job) -> View:
         "holds": list(job.held),
         "correlation": dict(job.correlation) if job.correlation else None,
         "attempt": job.attempt,
+        "lent": job.lent or None,
         "backfill": job.backfill,
         "progress": {leaf: gathered.count for leaf, gathered in job.leaves.items()},
     }

@@ -68,7 +68,7 @@ class EmrServerlessTarget:
         try:
             found = self._client.get_job_run(applicationId=application_id, jobRunId=job_run_id)["jobRun"]
         except self._client.exceptions.ResourceNotFoundException:
-            return News("FAILED", run.start_requested_at or run.claimed_at, UNKNOWN, run.target_id)
+            return News("FAILED", run.start_requested_at or run.claimed_at, UNKNOWN, run.target_id, "lost")
         state = EMR_STATE.get(found["state"], "STARTING")
         if state == "STARTING":
             return None
