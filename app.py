@@ -16,6 +16,7 @@ from chalice.app import Chalice, CloudWatchEvent, Rate, SQSEvent
 from chalicelib import handlers
 from chalicelib.web import (
     actions,
+    approvals,
     backfills,
     dead_letters,
     definitions,
@@ -37,6 +38,7 @@ app.register_blueprint(events.routes)
 app.register_blueprint(history.routes)
 app.register_blueprint(dead_letters.routes)
 app.register_blueprint(pools.routes)
+app.register_blueprint(approvals.routes)
 app.register_blueprint(openapi.routes)
 
 

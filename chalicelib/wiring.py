@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from chalicelib.aws.targets.callback import HttpTarget
     from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
     from chalicelib.aws.targets.function import LambdaTarget
+    from chalicelib.aws.targets.meters import Meters
 
 
 KINDS = ("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus")
@@ -46,6 +47,9 @@ class AwsTargets:
             return self._lambda.probe(str(target["function"]), question)
         return self._http.probe(target, question)
 
+    def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
+        return self._meters.measure(source)
+
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         return self._emr_serverless.run_name(application_id, job_run_id)
 
@@ -57,6 +61,12 @@ class AwsTargets:
         # A start call has its own retries, with the token, in the flow: here one attempt is one answer.
         emr = client("emr-serverless", retries={"total_max_attempts": 1}, read_timeout=30)
         return EmrServerlessTarget(emr, settings.emr_application_id, settings.emr_job_role_arn, settings.control_bucket)
+
+    @cached_property
+    def _meters(self) -> Meters:
+        from chalicelib.aws.targets.meters import Meters
+
+        return Meters(cache(client), SystemClock().now)
 
     @cached_property
     def _sqs(self) -> Target:

@@ -10,6 +10,7 @@ from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.constraints import Concurrency, Rate, SinceLastRun
 from chalicelib.core.leaves import ElapsedTrigger
 from chalicelib.core.lines import Ask, LineState, Log, Pace, Slots
+from chalicelib.core.loads import Reading
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.policies import Policy
 from chalicelib.core.pool_asks import resources_of
@@ -32,7 +33,7 @@ class Facts:
     """Everything that the decision about a job depends on, read strongly. ``successes``: when each workflow that a
     freshness constraint names last succeeded. ``policy`` is that which the schedule names, ``probe`` what its probe
     has said just now, if it was asked, ``backfill`` the one that the job is a part of; ``pool`` is what it asks of its
-    pool."""
+    pool, ``loads`` what was measured just now."""
 
     gate: Gate | None
     schedule: Schedule | None
@@ -47,6 +48,7 @@ class Facts:
     policy: Policy | None = None
     pool: Slots | None = None
     probe: Said | None = None
+    loads: Mapping[str, Reading] = field(default_factory=dict)
 
     def line(self, name: str) -> LineState:
         return self.lines.get(name) or LineState(name)

@@ -13,7 +13,7 @@ from pydantic import Field, Tag, field_validator, model_validator
 
 from chalicelib.core import calendar, triggers
 from chalicelib.core.calendar import Instant, Millis, duration, iso, parse_when
-from chalicelib.core.constraints import AnyConstraint, Fresh, Probe, SinceLastRun, TimeWindow
+from chalicelib.core.constraints import AnyConstraint, Approval, Fresh, Load, Probe, SinceLastRun, TimeWindow
 from chalicelib.core.data import Carried, is_sent
 from chalicelib.core.documents import (
     Document,
@@ -145,6 +145,9 @@ class Schedule(Described, Carried):
         triggers.check_windows(self.trigger)
         if sum(isinstance(each, Probe) for each in self.constraints) > 1:
             raise invalid("constraints", "at most one probe", "several", "let one ask what the others would")
+        approvals = [each.key for each in self.constraints if isinstance(each, Approval)]
+        if len(set(approvals)) < len(approvals):
+            raise invalid("constraints", "one approval for each role", approvals)
         if len(set(self.by)) < len(self.by):
             raise invalid("by", "distinct correlation keys", list(self.by))
         if self.by and triggers.timed_leaves(self.trigger):
@@ -201,7 +204,7 @@ class Schedule(Described, Carried):
                 "policy": dataset_name(self.policy, namespace) if self.policy is not None else None,
                 "pool": dataset_name(self.pool, namespace) if self.pool is not None else None,
                 "trigger": triggers.rewrite(self.trigger, leaf),
-                "constraints": tuple(_settle(each, named, self.zone) for each in self.constraints),
+                "constraints": tuple(_settle(each, namespace, named, self.zone) for each in self.constraints),
                 "ttl": self.ttl if self.ttl is None or now is None else iso(parse_when(self.ttl, now, "ttl")),
             }
         )
@@ -268,9 +271,12 @@ def _resolve(
             return leaf
 
 
-def _settle(constraint: AnyConstraint, named: Callable[[str], str], zone: str) -> AnyConstraint:
+def _settle(constraint: AnyConstraint, namespace: str, named: Callable[[str], str], zone: str) -> AnyConstraint:
     if isinstance(constraint, Fresh):
         return constraint.model_copy(update={"workflows": tuple(named(name) for name in constraint.workflows)})
+    if isinstance(constraint, Load) and constraint.of.pool is not None:
+        of = constraint.of.model_copy(update={"pool": dataset_name(constraint.of.pool, namespace)})
+        return constraint.model_copy(update={"of": of})
     if isinstance(constraint, TimeWindow):
         return constraint.model_copy(update={"zone": constraint.zone or zone})
     return constraint

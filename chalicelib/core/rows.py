@@ -123,9 +123,10 @@ class Job:
 
     ``tries`` counts the deliveries that were tried, from ``first_try_at`` on; the next is not made before ``retry_at``.
     ``units`` is what it holds of its pool. ``priority`` is what it has beyond its own, and ``lent`` says from whom.
-    ``probed`` is what its probe said last. A fire is called by ``nominal_at``
-    (None: ``due_at``) and, of several events, by its ``index``; ``window_end`` is when the window ends that its events
-    are spread over, ``prepared_at`` when it was written, if that was too late.
+    ``measured`` are the loads as they were seen last, ``approvals`` who approved of it, and when; ``probed`` is what
+    its probe said last. A fire is called by ``nominal_at`` (None: ``due_at``) and, of several events, by its ``index``;
+    ``window_end`` is when the window ends that its events are spread over, ``prepared_at`` when it was written, if
+    that was too late.
     """
 
     schedule: str
@@ -163,6 +164,8 @@ class Job:
     probed: Mapping[str, Any] = field(default_factory=dict)
     priority: int | None = None
     lent: str = ""
+    measured: Mapping[str, Any] = field(default_factory=dict)
+    approvals: Mapping[str, Any] = field(default_factory=dict)
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

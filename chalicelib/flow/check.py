@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from chalicelib.core import check, claim, complete, conditions, emit, lines, routes
+from chalicelib.core import approvals, check, claim, complete, conditions, emit, lines, routes
 from chalicelib.core.calendar import Instant
 from chalicelib.core.check import (
     Abort,
@@ -26,7 +26,7 @@ from chalicelib.core.routes import Route
 from chalicelib.core.rows import HISTORY, Job, Record, RecordKind
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Put, Replace, TakeOut, WakeBackfill, Write
-from chalicelib.flow import cancel, fires, probe, urgency
+from chalicelib.flow import cancel, fires, load, probe, urgency
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import launch as launching
 from chalicelib.flow.deliver import deliver, put_back
@@ -55,6 +55,7 @@ def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None
         facts = facts_of.gather(ports, job)
         if fires.is_event(job, facts, now):
             return Outcome("applied", fires.apply(ports, job, facts, now))
+        job, facts = load.ask(ports, job, facts, now, turn)
         job, facts = probe.ask(ports, job, facts, now, turn)
         decision = check.decide(job, facts, now, turn)
         outcome = _act(ports, job, facts, decision, now, turn)
@@ -128,7 +129,8 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
             return Outcome("waiting", why)
         return _queue(ports, job, facts, route, now, why)
     permits = (*job.held, *(ask.line for ask in route.take))
-    ready = replace(job, reason=decision.why, event=emit.fire_event(job) if job.kind == "fire" else job.event)
+    why = f"{decision.why}{approvals.words_of(job.approvals)}"
+    ready = replace(job, reason=why, event=emit.fire_event(job) if job.kind == "fire" else job.event)
     paces = routes.paces_of(route.take)
     units = claim.units_of(route.take, job.units)
     run = claim.build_run(ready, facts, permits, ports.payloads.context_uri(job.job_id), now, paces, units)

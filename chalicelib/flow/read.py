@@ -64,6 +64,7 @@ def job_view(job: Job) -> View:
         "correlation": dict(job.correlation) if job.correlation else None,
         "attempt": job.attempt,
         "lent": job.lent or None,
+        "approvals": [{"for": key, "by": said["by"], "at": iso(said["at"])} for key, said in job.approvals.items()],
         "backfill": job.backfill,
         "progress": {leaf: gathered.count for leaf, gathered in job.leaves.items()},
     }

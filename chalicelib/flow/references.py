@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chalicelib.core import errors, leaves, lines, triggers
-from chalicelib.core.constraints import AnyConstraint, Concurrency, Probe, SinceLastRun
+from chalicelib.core.constraints import AnyConstraint, Concurrency, Load, Probe, SinceLastRun
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.facts import rates_of
 from chalicelib.core.leaves import AbsentTrigger, LeafTrigger, PartitionTrigger, ProgramStatusTrigger, SizeTrigger
@@ -48,6 +48,8 @@ def _check_constraint(ports: Ports, name: str, constraint: AnyConstraint, workfl
         got = f"one for a {workflow.target.type} target, whose runs have no end that could be seen"
         expected = f"a {constraint.type} constraint only for a target with a lifecycle"
         raise errors.invalid(field, expected, got, hint)
+    if isinstance(constraint, Load) and constraint.of.pool is not None:
+        pools.existing(ports, constraint.of.pool, f"{field}.of.pool")
     if isinstance(constraint, Probe):
         addresses.check_target(ports, constraint.target.model_dump(), f"{field}.target")
     for upstream in getattr(constraint, "workflows", ()):

@@ -35,6 +35,7 @@ __all__ = [
     "Pool",
     "Redrive",
     "RunNow",
+    "Verdict",
     "Workflow",
 ]
 
@@ -68,6 +69,12 @@ class RunNow(Document):
 
     properties: Properties = Field(default_factory=dict)
     at: Later | None = None
+
+
+class Verdict(Document):
+    """What a person says of a job that waits for an approval (C16), and why."""
+
+    reason: str = Field(default="", max_length=500)
 
 
 class Pause(Document):
