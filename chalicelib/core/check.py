@@ -193,6 +193,12 @@ def _decide_lines(
     if waiting is not None:
         lent = f"; {job.lent}" if job.lent else ""
         return Wait(deadline, "PENDING_LAUNCH", f"{lines.why(waiting, facts.line(waiting.line))}{lent}")
+    too_large = next((ask for ask in asks if lines.never_fits(ask) and not lines.is_held(ask, job.held)), None)
+    if too_large is not None:
+        # At the head of a queue it would stop all others for ever; the pool may grow, so it is looked at again.
+        until = _earliest(deadline, now + lines.TOO_LARGE)
+        state = facts.line(too_large.line)
+        return Wait(until, "PENDING_CONSTRAINTS", lines.why(too_large, state), leaves=job.waits_at is not None)
     used_up = next((ask for ask in asks if isinstance(ask, Log) and _is_void(ask, job, facts, now)), None)
     if used_up is not None:
         rate = lines.why(used_up, facts.line(used_up.line))

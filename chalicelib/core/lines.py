@@ -39,6 +39,8 @@ MOST_STARTS = 100
 SLOTS_LEASE: Millis = 60 * SECOND
 
 
+# How often a job is looked at that asks for more than its pool has.
+TOO_LARGE: Millis = 600 * SECOND
 # How long after its permit a start may begin. At EMR the part of the burst that is left unused covers these.
 LATE_START: Millis = 2 * SECOND
 
@@ -232,7 +234,8 @@ def why(ask: Ask, state: LineState) -> str:
     ahead = f", {state.waiters} waiting" if state.waiters else ""
     match ask:
         case Slots():
-            return f"waits for {_wanted(ask)} of {spell(ask.line)}: {state.active} of {ask.limit} in use{ahead}"
+            short = f"; it has {ask.limit}, so take less or make it larger" if never_fits(ask) else ""
+            return f"waits for {_wanted(ask)} of {spell(ask.line)}: {state.active} of {ask.limit} in use{ahead}{short}"
         case Log():
             rule = f"at most {ask.limit} starts per {spell_duration(ask.span)}"
             return f"waits for the rate of {spell(ask.line)}: {rule}, the next at {iso(frees_at(ask, state))}{ahead}"
@@ -252,6 +255,13 @@ def with_spares(asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
     return tuple(
         each for ask in asks for each in (ask, ask.spare if isinstance(ask, Slots) else None) if each is not None
     )
+
+
+def never_fits(ask: Ask) -> bool:
+    """Whether a job asks for more than there is, here and where it may be taken instead."""
+    if not isinstance(ask, Slots) or ask.below is None or ask.below > 0:
+        return False
+    return ask.spare is None or never_fits(ask.spare)
 
 
 def is_held(ask: Ask, held: tuple[str, ...]) -> bool:

@@ -169,6 +169,27 @@ def test_w3_a_larger_pool_serves_the_queue_at_once_and_a_smaller_one_waits_for_e
     assert live(world, "a") == 1
 
 
+def test_w3_who_asks_for_more_than_a_pool_has_left_steps_aside_and_stops_nobody() -> None:
+    world = sharing(
+        {"size": 4}, {"small": each("one"), "large": each("two", "weather")}, one={"slots": 1}, two={"slots": 4}
+    )
+    come(world, 1)
+    come(world, 1, dataset="weather")
+    come(world, 2)
+    assert live(world, "small") == 1
+    definitions.put(world.ports, "pool", "demo.p", {"size": 2, "unit": "slots", "shares": {}}, "tester")
+    world.settle()
+    assert live(world, "small") == 2
+    [large] = world.jobs("large")
+    assert (large.state, large.held) == ("PENDING_CONSTRAINTS", ())
+    assert large.reason.endswith("it has 2, so take less or make it larger")
+
+    world.finish()
+    definitions.put(world.ports, "pool", "demo.p", {"size": 4, "unit": "slots", "shares": {}}, "tester")
+    world.pass_by("11m")
+    assert live(world, "large") == 1
+
+
 def test_w3_a_share_that_is_given_up_lets_its_waiters_go_on_to_the_common_part() -> None:
     world = sharing({"size": 1, "shares": {"flights.one": {"reserved": 1}}}, {"a": each("one")}, one={})
     come(world, 1, 2)
