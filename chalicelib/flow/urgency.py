@@ -5,16 +5,24 @@ It is told by the index at that moment, so nothing is stored that could grow sta
 
 from __future__ import annotations
 
-from chalicelib.core import leaves, triggers, urgency
-from chalicelib.core.leaves import PartitionTrigger, SizeTrigger
+from dataclasses import replace
+
+from chalicelib.core import leaves, lines, triggers, urgency
+from chalicelib.core.leaves import PartitionTrigger, ProgramStatusTrigger, SizeTrigger
+from chalicelib.core.lines import Waiter
 from chalicelib.core.model import Dataset, Schedule, Workflow
+from chalicelib.core.pools import lines_of
 from chalicelib.core.rows import Job
+from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.targets import EmrServerlessTarget
 from chalicelib.core.urgency import Lift
-from chalicelib.flow import facts
+from chalicelib.core.writes import Create, Remove, Replace
+from chalicelib.flow import facts, pools
 from chalicelib.ports import Ports
 
 MOST_DOWNSTREAM = 100  # workflows that are followed; who lends from farther away is not heard
 PAGE = 1000
+MOST_RANKED = 200  # of each queue, when a schedule is put or enabled
 
 
 def lifted(ports: Ports, job: Job, schedule: Schedule, workflow: Workflow) -> Job:
@@ -50,3 +58,48 @@ def _of_downstreams(ports: Ports, workflow: str) -> list[Lift]:
                 seen.add(schedule.workflow)
                 queue.append(schedule.workflow)
     return found
+
+
+def lift_waiting(ports: Ports, name: str) -> None:
+    """A schedule was put or enabled: what waits already of the workflows that it waits for is ranked anew."""
+    gate = ports.catalog.gate(name)
+    schedule = facts.definition_of(ports, gate)
+    if gate is None or schedule is None or gate.mode not in GATHERING_MODES:
+        return
+    sources = (leaves.source_of(leaf.trigger) for leaf in triggers.leaves(schedule.trigger))
+    upstreams = {each.workflow for each in sources if isinstance(each, ProgramStatusTrigger)}
+    for workflow in sorted(upstreams | set(schedule.fresh_upstreams)):
+        for line in _queues_of(ports, workflow):
+            for waiter in ports.jobs.head_of(line, MOST_RANKED):
+                _rank_anew(ports, waiter, workflow)
+
+
+def _queues_of(ports: Ports, name: str) -> list[str]:
+    """Where jobs of a workflow may wait: at its own slots, in its pool, for the start rate of its application."""
+    workflow = facts.workflow_of(ports, name)
+    if workflow is None:
+        return []
+    found = [lines.workflow_line(name)]
+    if workflow.pool is not None:
+        pool = workflow.pool if "." in workflow.pool else f"{name.partition('.')[0]}.{workflow.pool}"
+        row = pools.pool_of(ports, pool)
+        found += list(lines_of(pool, row)) if row is not None else []
+    if isinstance(workflow.target, EmrServerlessTarget):
+        found.append(lines.emr_line(workflow.target.application_id or facts.start_rate(ports).application_id))
+    return found
+
+
+def _rank_anew(ports: Ports, waiter: Waiter, name: str) -> None:
+    """One transaction: the job with its rank, out of its place and into another. Who lost the race has been served."""
+    job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_place) if waiter.run is None else None
+    if job is None or job.closed or job.waits_at != waiter.line or job.rank != waiter.rank:
+        return
+    schedule = facts.definition_of(ports, ports.catalog.gate(job.schedule))
+    workflow = facts.workflow_of(ports, name)
+    if schedule is None or workflow is None or schedule.workflow != name:
+        return
+    better = lifted(ports, job, schedule, workflow)
+    rank = urgency.rank_of(better, schedule, workflow)
+    if rank < waiter.rank:
+        later = replace(better, rank=rank, rev=job.rev + 1)
+        ports.ledger.commit([Replace(later), Remove(waiter), Create(replace(waiter, rank=rank))])

@@ -97,6 +97,27 @@ def test_w2_who_only_wants_to_hear_of_failures_or_is_disabled_lends_nothing() ->
     assert order_of(world, "plain", "up") == ["plain", "up"]
 
 
+def test_w2_who_waits_already_is_ranked_anew_when_an_urgent_downstream_is_enabled() -> None:
+    one = {"type": "concurrency", "max": 1, "on_unmet": "wait"}
+    world = QuickWorld(start_burst=100)
+    slow, fast = (partitions(workflow="clean", dataset=dataset, by=["day"], constraints=[one])
+                  for dataset in ("flights", "weather"))  # fmt: skip
+    world.deploy(flights({"slow": slow, "fast": {**fast, "priority": 6}}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    world.upload(day(1, "weather", "x.csv"))
+    world.settle()
+    world.put("report", after("clean", "join", priority=9))
+    world.settle()
+    [waiting] = world.jobs("slow")
+    assert (waiting.lent, str(waiting.rank)[0]) == ("priority 9 lent by demo.flights.report", "0")
+    assert world.line("workflow:demo.flights.clean").waiters == 2
+    world.finish()
+    world.settle()
+    assert (len(world.runs("slow")), len(world.runs("fast"))) == (2, 0), "both are lifted, and the older goes first"
+
+
 def test_w2_a_dataset_lifts_the_jobs_that_its_data_triggers() -> None:
     world = QuickWorld(start_burst=100)
     one = at_most(1)
