@@ -16,6 +16,7 @@ from chalice.app import Chalice, CloudWatchEvent, Rate, SQSEvent
 from chalicelib import handlers
 from chalicelib.web import (
     actions,
+    approvals,
     backfills,
     dags,
     dead_letters,
@@ -24,6 +25,7 @@ from chalicelib.web import (
     history,
     messages,
     openapi,
+    pools,
     runs,
     schedules,
     workers,
@@ -41,6 +43,8 @@ app.register_blueprint(history.routes)
 app.register_blueprint(runs.routes)
 app.register_blueprint(workers.routes)
 app.register_blueprint(dead_letters.routes)
+app.register_blueprint(pools.routes)
+app.register_blueprint(approvals.routes)
 app.register_blueprint(openapi.routes)
 
 

@@ -41,7 +41,7 @@ from chalicelib.settings import Settings
 T = TypeVar("T")
 # A row that is wanted soon: its kind (gate, timer, version, workflow, job, run, record), and what names it.
 Want = tuple[str | int, ...]
-Kind = Literal["namespace", "app", "workflow", "dataset", "policy", "dag"]
+Kind = Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "dag"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,6 +236,9 @@ class Targets(Protocol):
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
         """Ask a function or a web address and wait: what it says, or why it says nothing (C15)."""
+
+    def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
+        """The value of what a load constraint measures outside, or why there is none (C6)."""
 
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         """The name of an EMR job run: our run id and attempt, if it is one of ours."""

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from chalicelib.aws.targets.callback import HttpTarget
     from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
     from chalicelib.aws.targets.function import LambdaTarget
+    from chalicelib.aws.targets.meters import Meters
 
 
 KINDS = ("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus", "worker", "dag")
@@ -46,6 +47,9 @@ class AwsTargets:
             return self._lambda.probe(str(target["function"]), question)
         return self._http.probe(target, question)
 
+    def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
+        return self._meters.measure(source)
+
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         return self._emr_serverless.run_name(application_id, job_run_id)
 
@@ -69,6 +73,12 @@ class AwsTargets:
         from chalicelib.flow.dag_start import DagStarts
 
         return DagStarts()
+
+    @cached_property
+    def _meters(self) -> Meters:
+        from chalicelib.aws.targets.meters import Meters
+
+        return Meters(cache(client), SystemClock().now)
 
     @cached_property
     def _sqs(self) -> Target:

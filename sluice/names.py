@@ -26,11 +26,12 @@ NAMESPACE = Kind("namespace", "namespaces", ("namespace",))
 APP = Kind("app", "apps", ("namespace", "app"))
 DATASET = Kind("dataset", "datasets", ("namespace", "dataset"))
 POLICY = Kind("policy", "policies", ("namespace", "policy"))
+POOL = Kind("pool", "pools", ("namespace", "pool"))
 WORKFLOW = Kind("workflow", "workflows", ("namespace", "app", "workflow"))
 SCHEDULE = Kind("schedule", "schedules", ("namespace", "app", "schedule"))
 MESSAGE = Kind("message", "messages", ("namespace", "app", "message"))
 DAG = Kind("dag", "dags", ("namespace", "app", "dag"))
-KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET, POLICY, MESSAGE, DAG)
+KINDS = (NAMESPACE, APP, WORKFLOW, SCHEDULE, DATASET, POLICY, POOL, MESSAGE, DAG)
 
 
 def kind_of(word: str) -> Kind:

@@ -57,6 +57,9 @@ class Targets:
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
         raise NotImplementedError("no path that is measured has a probe")
 
+    def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
+        raise NotImplementedError("no path that is measured has a load constraint")
+
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         return self._emr.run_name(application_id, job_run_id)
 

@@ -103,11 +103,12 @@ def _take_permit(write: TakePermit, _: Shards) -> Built:
 
 
 def _take_slot(made: _Update, write: TakePermit, ask: Slots) -> None:
-    made.sets.append("active = if_not_exists(active, :zero) + :one")
-    made.values |= {"zero": 0, "one": 1}
-    if ask.limit is not None:
+    taken = ":one" if ask.units == 1 else ":units"
+    made.sets.append(f"active = if_not_exists(active, :zero) + {taken}")
+    made.values |= {"zero": 0, taken[1:]: ask.units}
+    if ask.below is not None:
         made.expects.append("attribute_not_exists(active) OR active < :limit")
-        made.values["limit"] = ask.limit
+        made.values["limit"] = ask.below
     if write.begins is not None:
         _begin_slot(made, write.begins, write.now, write.read, ask)
 
@@ -163,7 +164,8 @@ def _join(write: JoinLine, shards: Shards) -> Built:
 def _no_permit(ask: Ask, write: JoinLine) -> tuple[str, dict[str, Any]]:
     match ask:
         case Slots():
-            return "active >= :limit", {"limit": ask.limit}
+            empty = "attribute_not_exists(active) OR " if ask.below is not None and ask.below <= 0 else ""
+            return f"{empty}active >= :limit", {"limit": ask.below}
         case Log():
             # What is old enough cannot be asked of a map; the log that was read is full, and no entry has gone.
             return "rev = :rev", {"rev": write.rev}
@@ -179,8 +181,8 @@ def _give_back(write: GiveBack, shards: Shards) -> Built:
     made = _Update(values={"zero": 0})
     remembered = write.ended is not None and write.ended.holder in write.ended.read.starts
     if not lines.is_log(write.line):
-        made.sets.append("active = active - :one")
-        made.values["one"] = 1
+        made.sets.append("active = active - :units")
+        made.values["units"] = write.units
     if remembered or lines.is_log(write.line):
         made.counts_up()  # of a log that has forgotten the start already, this is all there is to write
     if write.ended is not None and remembered:

@@ -191,7 +191,14 @@ def _decide_lines(
     asks = facts.asks(job.schedule.partition(".")[0])
     waiting = next((ask for ask in asks if ask.line == job.waits_at), None) if job.waits_at != turn else None
     if waiting is not None:
-        return Wait(deadline, "PENDING_LAUNCH", lines.why(waiting, facts.line(waiting.line)))
+        lent = f"; {job.lent}" if job.lent else ""
+        return Wait(deadline, "PENDING_LAUNCH", f"{lines.why(waiting, facts.line(waiting.line))}{lent}")
+    too_large = next((ask for ask in asks if lines.never_fits(ask) and not lines.is_held(ask, job.held)), None)
+    if too_large is not None:
+        # At the head of a queue it would stop all others for ever; the pool may grow, so it is looked at again.
+        until = _earliest(deadline, now + lines.TOO_LARGE)
+        state = facts.line(too_large.line)
+        return Wait(until, "PENDING_CONSTRAINTS", lines.why(too_large, state), leaves=job.waits_at is not None)
     used_up = next((ask for ask in asks if isinstance(ask, Log) and _is_void(ask, job, facts, now)), None)
     if used_up is not None:
         rate = lines.why(used_up, facts.line(used_up.line))
@@ -215,8 +222,8 @@ def _is_void(ask: Log, job: Job, facts: Facts, now: Instant) -> bool:
 def _is_out_of_order(asks: tuple[Ask, ...], job: Job) -> bool:
     """Whether a job holds a line that comes after one where it may still have to wait. A line that only counts it never
     holds it up, and a log that does is told at the start, whatever the job holds by then."""
-    last = max((ask.order for ask in asks if ask.line in job.held), default=None)
-    missing = [ask for ask in asks if ask.line not in job.held and not lines.is_unlimited(ask)]
+    last = max((ask.order for ask in lines.with_spares(asks) if ask.line in job.held), default=None)
+    missing = [ask for ask in asks if not lines.is_held(ask, job.held) and not lines.is_unlimited(ask)]
     return last is not None and any(ask.order < last for ask in missing)
 
 

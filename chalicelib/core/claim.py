@@ -10,11 +10,14 @@ from chalicelib.core import check, data, gather, ids, launch, lines, routes, tri
 from chalicelib.core.calendar import Instant
 from chalicelib.core.facts import Facts
 from chalicelib.core.ids import holder_of as holder_of
-from chalicelib.core.lines import Ask, LineState, Log, Pace, Waiter
-from chalicelib.core.model import DEFAULT_PRIORITY, Schedule, Workflow
+from chalicelib.core.lines import Ask, LineState, Log, Pace, Slots, Waiter
+from chalicelib.core.model import Schedule, Workflow
+from chalicelib.core.pool_asks import resources_of
 from chalicelib.core.routes import Route
 from chalicelib.core.rows import GATHERING, HISTORY, Gate, Job, Record, Run, StartRequest
 from chalicelib.core.states import claimable
+from chalicelib.core.urgency import effective, latest_start, rank_of, retries_of
+from chalicelib.core.urgency import priority_of as priority_of
 from chalicelib.core.writes import (
     BackfillGoesOn,
     Begin,
@@ -36,15 +39,22 @@ from chalicelib.core.writes import (
 
 
 def build_run(
-    job: Job, facts: Facts, permits: tuple[str, ...], context_uri: str, now: Instant, paces: tuple[Pace, ...] = ()
+    job: Job,
+    facts: Facts,
+    permits: tuple[str, ...],
+    context_uri: str,
+    now: Instant,
+    paces: tuple[Pace, ...] = (),
+    units: int = 0,
 ) -> Run:
     """The run that a job becomes: its outbox, with exactly the start request that every call will carry."""
     gate, schedule, workflow = _complete(facts)
     # What runs again carries what it carried, and nothing that was added since (W15).
     again = facts.origin if job.rerun_of is not None else None
     properties = dict(job.properties) if job.rerun_of else properties_of(workflow, schedule, job.properties)
+    target, resources = workflow.target.model_dump(mode="json"), resources_of(workflow, schedule)
     request = StartRequest(
-        target=workflow.target.model_dump(mode="json"),
+        target=resources.applied(target) if resources is not None else target,
         properties=properties,
         context_uri=context_uri,
         client_token=ids.client_token(job.job_id, job.attempt),
@@ -60,11 +70,13 @@ def build_run(
         state="STARTING",
         request=request,
         permits=permits,
+        units=units,
         fired_by=job.reason or job.kind,
         claimed_at=now,
         created_at=job.created_at,
-        priority=priority_of(schedule, workflow),
-        attempts=workflow.retries.attempts if workflow.target.has_lifecycle else job.attempt,
+        priority=effective(job, schedule, workflow),
+        latest_start=latest_start(job, schedule, workflow),
+        attempts=retries_of(schedule, workflow).attempts if workflow.target.has_lifecycle else job.attempt,
         kind=job.kind,
         version=gate.version,
         nominal_at=job.event.instant if job.event and job.event.kind == "time" else None,
@@ -118,16 +130,17 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         raise ValueError("expected a route that is blocked, got one that is free")
     taken = tuple(ask for ask in route.take if not _is_told_only(ask))
     state = facts.line(blocked.line)
-    place = lines.rank(priority_of(schedule, workflow), None, job.created_at, job.job_id)
+    place = rank_of(job, schedule, workflow)
     waiting = replace(
         job,
         place=settled_place(job, schedule, gate),
         state="PENDING_LAUNCH",
         held=(*job.held, *(ask.line for ask in taken)),
+        units=units_of(taken, job.units),
         waits_at=blocked.line,
         rank=place,
         met_at=job.met_at if job.met_at is not None else now,
-        reason=why_blocked(route, facts),
+        reason=f"{why_blocked(route, facts)}{told_lent(job)}",
         rev=job.rev + 1,
         wake_at=check.deadline_of(job, schedule, gate),
     )
@@ -146,6 +159,11 @@ def why_blocked(route: Route, facts: Facts) -> str:
     """Why a job waits where its route is blocked."""
     ask = route.behind or route.blocked
     return lines.why(ask, facts.line(ask.line)) if ask is not None else ""
+
+
+def told_lent(job: Job) -> str:
+    """Who has lent a job its priority, behind the reason why it waits."""
+    return f"; {job.lent}" if job.lent else ""
 
 
 def _is_told_only(ask: Ask) -> bool:
@@ -176,7 +194,7 @@ def moved(job: Job, later: Job) -> list[Write]:
 
 def stand_aside(job: Job, later: Job, states: Mapping[str, LineState], now: Instant) -> list[Write]:
     """Out of the queue, for a wait that is at no line: what it holds goes back, its place in the queue is given up."""
-    out = replace(later, held=(), waits_at=None, rank=None)
+    out = replace(later, held=(), units=0, waits_at=None, rank=None)
     return [*moved(job, out), *_leave(job, taken=()), *return_held(job, states, now)]
 
 
@@ -198,7 +216,7 @@ def return_held(job: Job, states: Mapping[str, LineState], now: Instant) -> list
         state = states.get(line) or LineState(line)
         wake = now if state.waiters > 0 else None
         if lines.gives_back(line):
-            back.append(GiveBack(line, wake))
+            back.append(GiveBack(line, wake, units=units_at(line, job.units)))
         elif lines.is_log(line):
             back.append(GiveBack(line, wake, Ended(holder_of(job.job_id, job.attempt), state)))
     return back
@@ -215,8 +233,18 @@ def give_back(
             continue
         state = states.get(line) or LineState(line)
         ended = _ended(run, state) if run is not None else None
-        plan.append(GiveBack(line, now if state.waiters > 0 else None, ended))
+        plan.append(GiveBack(line, now if state.waiters > 0 else None, ended, units_at(line, run.units if run else 0)))
     return plan
+
+
+def units_at(line: str, units: int) -> int:
+    """How much comes back to a line: of a pool what was taken, of any other one slot."""
+    return units if lines.is_pool(line) and units else 1
+
+
+def units_of(asks: tuple[Ask, ...], before: int) -> int:
+    """What a job holds of its pool with these permits; ``before``: what it held already. 0: of no pool."""
+    return next((ask.units for ask in asks if isinstance(ask, Slots) and lines.is_pool(ask.line)), before)
 
 
 def _ended(run: Run, state: LineState) -> Ended:
@@ -224,12 +252,6 @@ def _ended(run: Run, state: LineState) -> Ended:
     if run.state != "SUCCEEDED":
         return Ended(holder, state)
     return Ended(holder, state, run.claimed_at, run.moved_at)
-
-
-def priority_of(schedule: Schedule, workflow: Workflow) -> int:
-    if schedule.priority is not None:
-        return schedule.priority
-    return workflow.priority if workflow.priority is not None else DEFAULT_PRIORITY
 
 
 def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins: str | None = None) -> list[Write]:
@@ -250,7 +272,7 @@ def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins
 
 def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
     """The start of a run, told to the lines whose permits its job held while it queued for another."""
-    asks = {ask.line: ask for ask in facts.asks(job.schedule.partition(".")[0])}
+    asks = {ask.line: ask for ask in lines.with_spares(facts.asks(job.schedule.partition(".")[0]))}
     held = [asks[line] for line in job.held if line in asks]
     return [Begin(ask, now, facts.line(ask.line), holder) for ask in held if not isinstance(ask, Pace)]
 

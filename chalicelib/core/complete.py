@@ -7,18 +7,19 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from chalicelib.core import claim, dead_letters, follow, launch, match, states, workers
-from chalicelib.core.calendar import Instant, Millis, duration
+from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.lines import LineState
-from chalicelib.core.rows import Failures, Job, Outcome, Run
-from chalicelib.core.states import RunState
+from chalicelib.core.rows import Failures, Job, Run
+from chalicelib.core.states import Outcome, RunState
 from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackfill, Write
 
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What is known of a run: the state it reached, when the target says it did, and the reason of a failure.
+    """What is known of a run: the state it reached, when the target says it did, the reason of a failure and, of which
+    kind it was, its ``outcome`` (W1).
 
-    What a worker says is of its ``lease`` alone, and may carry ``metrics``; ``outcome`` tells a death from a failure.
+    What a worker says is of its ``lease`` alone, and may carry ``metrics``.
     """
 
     state: RunState
@@ -27,7 +28,7 @@ class News:
     target_id: str | None = None
     lease: int | None = None
     metrics: Mapping[str, Any] | None = None
-    outcome: Outcome | None = None
+    outcome: Outcome = "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,7 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         leases=0,
         waits_at=None,
         rank=None,
-        outcome=None if state == "SUCCEEDED" else run.outcome or news.outcome,
+        outcome=_outcome_of(run, state, news),
         metrics=news.metrics or run.metrics,
     )
     if state == "RUNNING":
@@ -88,15 +89,23 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
 def meant(run: Run, news: News) -> News:
     """News as it counts. Who was cancelled for running too long has failed, for that reason (W12)."""
     state = follow.counts_as(run, news.state)
-    told_why = run.outcome == "timed_out" and state == "FAILED"
-    return replace(news, state=state, reason=run.reason if told_why else news.reason)
+    if run.outcome == "timed_out" and state == "FAILED" and not states.is_terminal(run.state):
+        return replace(news, state=state, reason=run.reason, outcome="timed_out")
+    return replace(news, state=state)
+
+
+def _outcome_of(run: Run, state: RunState, news: News) -> Outcome | None:
+    """What a run keeps of how it failed: nothing if it did so by itself, which its state says already."""
+    if state == "SUCCEEDED":
+        return None
+    return run.outcome or (news.outcome if news.outcome != "failed" else None)
 
 
 def _is_outdated(run: Run, news: News, now: Instant) -> bool:
     """What was said of a lease that is another's by now, or of a death from which a heartbeat came in between."""
     if news.lease is not None and (news.lease != run.lease or run.target_id is None):
         return True
-    return news.outcome == "lost" and not workers.is_expired(run, now)
+    return news.outcome == "lost" and workers.is_pulled(run) and not workers.is_expired(run, now)
 
 
 def plan(before: Run, step: Advance, lines: Mapping[str, LineState], now: Instant) -> list[Write]:
@@ -150,10 +159,6 @@ def without_announcement(run: Run) -> Run:
     return replace(run, announce=(), wake_at=None)
 
 
-def retry_delay_of(delay: str) -> Millis:
-    return duration(delay)
-
-
 def wake_of(run: Run, now: Instant) -> Instant | None:
     """When a run that has been told of wants a look: at once while it owes a status, never when it is over."""
     if run.announce:
@@ -178,6 +183,7 @@ def _retry(run: Run, reason: str, due: Instant) -> Job:
         event=run.event,
         backfill=run.backfill,
         rerun_of=run.rerun_of,
+        priority=run.priority,
         reason=f"attempt {run.attempt} of {run.attempts} failed: {reason}",
         wake_at=due,
     )

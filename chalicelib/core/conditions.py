@@ -1,5 +1,4 @@
-"""How each constraint of a job stands at a moment: met or not, why, and when time alone would meet it (C1-C5, C7, C14,
-C15).
+"""How each constraint of a job stands at a moment: met or not, why, and when time alone would meet it (C1-C8, C14-C16).
 
 Pure, of the job, the facts and ``now``. `core/check.py` decides by it, and ``why`` shows it: the same words.
 """
@@ -8,8 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chalicelib.core import constraints, lines, probes, windows
-from chalicelib.core.calendar import Instant, iso
+from chalicelib.core import approvals, constraints, lines, loads, probes, windows
+from chalicelib.core.asked import Approval, Load
+from chalicelib.core.calendar import Instant, duration, iso
 from chalicelib.core.constraints import AnyConstraint, Concurrency, Delay, Fresh, Probe, Rate, SinceLastRun, TimeWindow
 from chalicelib.core.facts import Facts
 from chalicelib.core.lines import Slots
@@ -69,6 +69,10 @@ def _stand(constraint: AnyConstraint, job: Job, facts: Facts, schedule: Schedule
             return _until(constraint, now if held else lines.frees_at(log, facts.line(log.line)), now)
         case Fresh():
             return _fresh(constraint, facts, now)
+        case Load():
+            return _load(constraint, job, facts, schedule, now)
+        case Approval():
+            return _approval(constraint, job, now)
         case Probe():
             return _probe(constraint, job, facts, now)
 
@@ -107,6 +111,38 @@ def _fresh(constraint: Fresh, facts: Facts, now: Instant) -> Condition:
 
 def _staleness(name: str, at: Instant | None) -> str:
     return f"{name} has not succeeded yet" if at is None else f"{name} succeeded last at {iso(at)}"
+
+
+def _load(constraint: Load, job: Job, facts: Facts, schedule: Schedule, now: Instant) -> Condition:
+    """What was measured just now, else what was measured last, for as long as that holds."""
+    rule = constraints.describe(constraint)
+    key = next(key for key, load in loads.loads_of(schedule).items() if load is constraint or load == constraint)
+    fresh = facts.loads.get(key)
+    said = fresh or loads.remembered(job.measured, key)
+    if said is None or (fresh is None and said.until <= now):
+        last = f", last seen at {said.value}" if said is not None and said.value is not None else ""
+        return Condition(constraint, False, f"{rule}: it is measured when all else is met{last}", open=True)
+    if said.value is None:
+        # What cannot be measured is no refusal: whatever an unmet one does, this is asked again.
+        patient = constraint.model_copy(update={"on_unmet": "wait"})
+        why = f"{rule}: it could not be measured: {said.why}; asked again at {iso(said.until)}"
+        return Condition(patient, False, why, said.until)
+    if constraint.holds(float(said.value)):
+        return Condition(constraint, True, f"{rule}: met, it is {said.value}")
+    why = f"{rule}: it is {said.value} at {iso(said.at)}; measured again at {iso(said.until)}"
+    return Condition(constraint, False, why, said.until)
+
+
+def _approval(constraint: Approval, job: Job, now: Instant) -> Condition:
+    """Given to this job, or to an earlier attempt of its run."""
+    rule = constraints.describe(constraint)
+    said = job.approvals.get(constraint.key)
+    if said is not None or job.kind == "retry":
+        return Condition(constraint, True, f"{rule}: {approvals.told(said) if said else 'for an earlier attempt'}")
+    ends = None if constraint.timeout is None else _met_at(job, now) + duration(constraint.timeout)
+    if ends is not None and now >= ends:
+        return Condition(constraint, False, f"{rule}: nobody did until {iso(ends)}", ends, abort=True)
+    return Condition(constraint, False, f"{rule}: waits for that", ends)
 
 
 def _probe(constraint: Probe, job: Job, facts: Facts, now: Instant) -> Condition:

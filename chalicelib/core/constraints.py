@@ -1,7 +1,7 @@
-"""Run constraints: conditions to be met before launch. Each says what an unmet one does (C1-C5, C7, C8, C15).
+"""Run constraints: conditions to be met before launch. Each says what an unmet one does (C1-C8, C15, C16).
 
-Two kinds are decided here, from the clock and from facts: `Delay`, `TimeWindow`, `Fresh`, `Probe`. The others are
-held by a line, in the transaction that claims (C9): `Concurrency`, `SinceLastRun`, `Rate`; see `core/lines.py`.
+Two kinds: `Delay`, `TimeWindow`, `Fresh`, `Load`, `Approval` and `Probe` are decided from the clock and from facts. The
+others are held by a line, in the transaction that claims (C9): `Concurrency`, `SinceLastRun`, `Rate`.
 """
 
 from __future__ import annotations
@@ -11,6 +11,8 @@ from typing import Annotated, Literal
 from pydantic import Field, Tag, field_validator, model_validator
 
 from chalicelib.core import calendar, windows
+from chalicelib.core.asked import Approval as Approval
+from chalicelib.core.asked import Load as Load
 from chalicelib.core.calendar import DAY, HOUR, SECOND, Millis, duration, spell_duration
 from chalicelib.core.documents import Document, Duration, Name, Reference, by_type
 from chalicelib.core.errors import invalid
@@ -164,8 +166,10 @@ AnyConstraint = Annotated[
     | Annotated[SinceLastRun, Tag("@since_last_run")]
     | Annotated[Rate, Tag("@rate")]
     | Annotated[Fresh, Tag("@fresh")]
+    | Annotated[Load, Tag("@load")]
+    | Annotated[Approval, Tag("@approval")]
     | Annotated[Probe, Tag("@probe")],
-    by_type(("concurrency", "delay", "time_window", "since_last_run", "rate", "fresh", "probe")),
+    by_type(("concurrency", "delay", "time_window", "since_last_run", "rate", "fresh", "load", "approval", "probe")),
 ]
 
 
@@ -192,6 +196,8 @@ def _rule(constraint: AnyConstraint) -> str:
         case Fresh():
             names = ", ".join(constraint.workflows)
             return f"{names} succeeded within {spell_duration(constraint.span)}"
+        case Load() | Approval():
+            return constraint.describe()
         case Probe():
             whom = constraint.target.function if isinstance(constraint.target, LambdaProbe) else constraint.target.url
             return f"the probe {whom} says that it may"

@@ -13,9 +13,10 @@ from typing import Any, NamedTuple
 
 from chalicelib.core import ids
 from chalicelib.core.delivery import Delivery
+from chalicelib.core.retries import Retries
 from chalicelib.core.rows import Run
 from chalicelib.core.targets import DagStart
-from chalicelib.core.workflows import Retries, Workflow
+from chalicelib.core.workflows import Workflow
 
 KEY = "~dag"  # no partition key of a dataset has a tilde
 BY = (KEY,)

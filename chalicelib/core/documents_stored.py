@@ -11,14 +11,14 @@ from chalicelib.core.calendar import Instant
 
 @dataclass(frozen=True, slots=True)
 class Definition:
-    """A document that is not a schedule: namespace, app, workflow, dataset, policy or DAG, by its full name. A graph
-    that a DAG has or had is one, too, under the name that `core/dag_schedules.py` gives it, and never changes.
+    """A document that is not a schedule: namespace, app, workflow, dataset, policy, pool or DAG, by its full name. A
+    graph that a DAG has or had is one, too, under the name that `core/dag_schedules.py` gives it, and never changes.
 
     ``counted``: every start of this workflow is counted in its line, also at a target without a lifecycle, because a
     schedule asks how often it starts or when it last did (C5, T13).
     """
 
-    kind: Literal["namespace", "app", "workflow", "dataset", "policy", "dag"]
+    kind: Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "dag"]
     name: str
     document: Mapping[str, Any]
     version: int

@@ -10,8 +10,10 @@ from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.constraints import Concurrency, Rate, SinceLastRun
 from chalicelib.core.leaves import ElapsedTrigger
 from chalicelib.core.lines import Ask, LineState, Log, Pace, Slots
+from chalicelib.core.loads import Reading
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.policies import Policy
+from chalicelib.core.pool_asks import resources_of
 from chalicelib.core.probes import Said
 from chalicelib.core.rows import Backfill, Gate, Job, Run
 from chalicelib.core.targets import EmrServerlessTarget
@@ -31,7 +33,7 @@ class Facts:
     """Everything that the decision about a job depends on, read strongly. ``successes``: when each workflow that a
     freshness constraint names last succeeded. ``policy`` is that which the schedule names, ``probe`` what its probe
     has said just now, if it was asked, ``backfill`` the one that the job is a part of, ``origin`` the run that it
-    repeats (W15)."""
+    repeats (W15); ``pool`` is what it asks of its pool, ``loads`` what was measured just now."""
 
     gate: Gate | None
     schedule: Schedule | None
@@ -44,8 +46,10 @@ class Facts:
     counted: bool = False
     backfill: Backfill | None = None
     policy: Policy | None = None
+    pool: Slots | None = None
     probe: Said | None = None
     origin: Run | None = None
+    loads: Mapping[str, Reading] = field(default_factory=dict)
 
     def line(self, name: str) -> LineState:
         return self.lines.get(name) or LineState(name)
@@ -56,6 +60,8 @@ class Facts:
             return ()
         rates = self.line(lines.workflow_line(self.schedule.workflow)).rates
         asks = asks_of(self.schedule, self.workflow, self.start_rate, namespace, rates, self.counted)
+        if self.pool is not None and self.workflow.target.has_lifecycle:
+            asks = lines.in_order((*asks, self.pool))
         if self.backfill is not None:
             asks = tuple(_unhurried(ask) for ask in asks)
         if self.schedule.policy is None or self.policy is None:
@@ -83,7 +89,9 @@ def asks_of(
     own = [rule_of(constraint) for constraint in schedule.constraints if isinstance(constraint, Rate)]
     asks += [lines.log_of(schedule.workflow, rule, rule in own) for rule in sorted({*rates, *own})]
     if isinstance(workflow.target, EmrServerlessTarget):
-        application = workflow.target.application_id or rate.application_id
+        resources = resources_of(workflow, schedule)
+        wanted = resources.application if resources is not None else None
+        application = wanted or workflow.target.application_id or rate.application_id
         asks.append(Pace(lines.emr_line(application), rate.spacing, rate.burst))
     return lines.in_order(_tightest(asks))
 

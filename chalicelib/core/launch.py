@@ -87,7 +87,7 @@ def queue(run: Run, route: Route, states: Mapping[str, LineState], now: Instant)
     if blocked is None:
         raise ValueError("expected a route that is blocked, got one that is free")
     ask, state = route.behind or blocked, states.get(blocked.line) or LineState(blocked.line)
-    place = lines.rank(run.priority, None, run.created_at, run.run_id)
+    place = lines.rank(run.priority, run.latest_start, run.created_at, run.run_id)
     turn = lines.why(ask, states.get(ask.line) or LineState(ask.line))
     why = f"{run.reason}; {turn}" if run.calls and run.reason else turn  # what the target said, and what it means
     # Its line wakes it; should its place be lost, it is looked at all the same.

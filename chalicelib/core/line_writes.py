@@ -66,11 +66,13 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class GiveBack:
-    """Give a permit back. ``wake_at`` None expects that nobody waits; else that somebody does, and wakes the queue."""
+    """Give a permit back, or what was taken of a pool. ``wake_at`` None expects that nobody waits; else that somebody
+    does, and wakes the queue."""
 
     line: str
     wake_at: Instant | None
     ended: Ended | None = None
+    units: int = 1
 
 
 @dataclass(frozen=True, slots=True)

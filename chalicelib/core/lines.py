@@ -6,9 +6,9 @@ a leaky bucket in its virtual-scheduling form (ITU-T I.371), ``head`` being the 
 A *log* remembers the last starts, and has a permit when the n-th last is old enough.
 
 A newcomer takes a permit when there is one **and** nobody waits; it joins the queue under the exact negation of that,
-so no wake-up can fall between look and wait, and nobody overtakes. Lines have one order (logs, slots by name, then
-pace), and a job takes them in that order, holding what it has while it queues for the next: so no two jobs can wait
-for each other.
+so no wake-up can fall between look and wait, and nobody overtakes. Lines have one order (logs, slots of the workflow,
+of groups, of the pool, then pace), and a job takes them in that order, holding what it has while it queues for the
+next: so no two jobs can wait for each other.
 """
 
 from __future__ import annotations
@@ -17,6 +17,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from chalicelib.core.calendar import SECOND, Instant, Millis, iso, spell_duration
+from chalicelib.core.line_names import emr_line as emr_line
+from chalicelib.core.line_names import gives_back as gives_back
+from chalicelib.core.line_names import group_line as group_line
+from chalicelib.core.line_names import is_log as is_log
+from chalicelib.core.line_names import is_pace as is_pace
+from chalicelib.core.line_names import is_pool as is_pool
+from chalicelib.core.line_names import is_target_pace as is_target_pace
+from chalicelib.core.line_names import place_of_slots as place_of_slots
+from chalicelib.core.line_names import policy_line as policy_line
+from chalicelib.core.line_names import pool_line as pool_line
+from chalicelib.core.line_names import rate_line as rate_line
+from chalicelib.core.line_names import rate_rule as rate_rule
+from chalicelib.core.line_names import share_line as share_line
+from chalicelib.core.line_names import spell as spell
+from chalicelib.core.line_names import workflow_line as workflow_line
 
 # Living runs whose starts are remembered one by one; a row with more would cost every start of the workflow.
 MOST_STARTS = 100
@@ -24,6 +39,8 @@ MOST_STARTS = 100
 SLOTS_LEASE: Millis = 60 * SECOND
 
 
+# How often a job is looked at that asks for more than its pool has.
+TOO_LARGE: Millis = 600 * SECOND
 # How long after its permit a start may begin. At EMR the part of the burst that is left unused covers these.
 LATE_START: Millis = 2 * SECOND
 
@@ -31,16 +48,27 @@ LATE_START: Millis = 2 * SECOND
 @dataclass(frozen=True, slots=True)
 class Slots:
     """What a job asks of a slots line: one of at most ``limit`` places (None: counted, but not limited), and that the
-    last start is at least ``gap`` ms ago (C4): of a successful or living run, or of any run with ``any_run``."""
+    last start is at least ``gap`` ms ago (C4): of a successful or living run, or of any run with ``any_run``.
+
+    Of a pool it takes ``units`` at once, called ``unit``. ``spare``: where they are taken if none are left here and
+    nobody waits there, for a share of a pool; the queue is here (W3)."""
 
     line: str
     limit: int | None
     gap: Millis | None = None
     any_run: bool = False
+    units: int = 1
+    unit: str = "slot"
+    spare: Slots | None = None
 
     @property
     def order(self) -> tuple[int, int, str]:
-        return (1, 0, self.line)
+        return (1, place_of_slots(self.line), self.line)
+
+    @property
+    def below(self) -> int | None:
+        """The permit in one comparison: there is one while fewer than so many are in use."""
+        return None if self.limit is None else self.limit - self.units + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +161,7 @@ def in_order(asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
 def has_permit(ask: Ask, state: LineState, now: Instant) -> bool:
     match ask:
         case Slots():
-            return ask.limit is None or state.active < ask.limit
+            return ask.below is None or state.active < ask.below
         case Log():
             return not ask.binding or frees_at(ask, state) <= now
         case Pace():
@@ -206,7 +234,8 @@ def why(ask: Ask, state: LineState) -> str:
     ahead = f", {state.waiters} waiting" if state.waiters else ""
     match ask:
         case Slots():
-            return f"waits for a slot of {spell(ask.line)}: {state.active} of {ask.limit} in use{ahead}"
+            short = f"; it has {ask.limit}, so take less or make it larger" if never_fits(ask) else ""
+            return f"waits for {_wanted(ask)} of {spell(ask.line)}: {state.active} of {ask.limit} in use{ahead}{short}"
         case Log():
             rule = f"at most {ask.limit} starts per {spell_duration(ask.span)}"
             return f"waits for the rate of {spell(ask.line)}: {rule}, the next at {iso(frees_at(ask, state))}{ahead}"
@@ -215,57 +244,31 @@ def why(ask: Ask, state: LineState) -> str:
             return f"waits for its turn at {spell(ask.line)}: {rule}{ahead}"
 
 
-def spell(line: str) -> str:
-    kind, _, name = line.partition(":")
-    if kind == "rate":
-        return f"workflow {name.partition(':')[0]}"
-    words = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}"}
-    return (words | {"emr": f"the start rate of EMR application {name}"}).get(kind, line)
+def _wanted(ask: Slots) -> str:
+    if ask.unit == "slot":
+        return "a slot" if ask.units == 1 else f"{ask.units} slots"
+    return f"{ask.units} {ask.unit}"
 
 
-def gives_back(line: str) -> bool:
-    """Whether a permit of this line comes back when the run ends. Those of a pace and of a log are spent."""
-    return not (is_pace(line) or is_log(line))
+def with_spares(asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
+    """Every line that these may take a permit of, in their order."""
+    return tuple(
+        each for ask in asks for each in (ask, ask.spare if isinstance(ask, Slots) else None) if each is not None
+    )
 
 
-def is_log(line: str) -> bool:
-    return line.startswith("rate:")
+def never_fits(ask: Ask) -> bool:
+    """Whether a job asks for more than there is, here and where it may be taken instead."""
+    if not isinstance(ask, Slots) or ask.below is None or ask.below > 0:
+        return False
+    return ask.spare is None or never_fits(ask.spare)
 
 
-def is_pace(line: str) -> bool:
-    return line.startswith(("emr:", "policy:"))
-
-
-def is_target_pace(line: str) -> bool:
-    """Whether a pace is what the target itself demands, and not a policy of ours."""
-    return line.startswith("emr:")
-
-
-def workflow_line(workflow: str) -> str:
-    return f"workflow:{workflow}"
-
-
-def group_line(namespace: str, group: str) -> str:
-    return f"group:{namespace}.{group}"
-
-
-def rate_line(workflow: str, rule: str) -> str:
-    """``rule`` is ``<limit>/<span in ms>``: each rule of a workflow has a line of its own, so none holds another up."""
-    return f"rate:{workflow}:{rule}"
-
-
-def rate_rule(limit: int, span: Millis) -> str:
-    return f"{limit}/{span}"
+def is_held(ask: Ask, held: tuple[str, ...]) -> bool:
+    """Whether a job has the permit that it asks for, here or where it may be taken instead."""
+    return ask.line in held or (isinstance(ask, Slots) and ask.spare is not None and ask.spare.line in held)
 
 
 def log_of(workflow: str, rule: str, binding: bool) -> Log:
     limit, _, span = rule.partition("/")
     return Log(rate_line(workflow, rule), int(limit), int(span), binding)
-
-
-def emr_line(application_id: str) -> str:
-    return f"emr:{application_id}"
-
-
-def policy_line(policy: str) -> str:
-    return f"policy:{policy}"

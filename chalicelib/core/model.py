@@ -13,15 +13,10 @@ from pydantic import Field, field_validator, model_validator
 
 from chalicelib.core import calendar, triggers
 from chalicelib.core.calendar import Instant, Millis, iso, parse_when
-from chalicelib.core.constraints import AnyConstraint, Fresh, Probe, SinceLastRun, TimeWindow
+from chalicelib.core.constraints import AnyConstraint, Approval, Fresh, Load, Probe, SinceLastRun, TimeWindow
 from chalicelib.core.dags import NewDag
 from chalicelib.core.data import Carried, is_sent
-from chalicelib.core.documents import (
-    Name,
-    Properties,
-    Reference,
-    StoredReference,
-)
+from chalicelib.core.documents import Duration, Name, Properties, Reference, StoredReference
 from chalicelib.core.errors import invalid
 from chalicelib.core.leaves import (
     AbsentTrigger,
@@ -35,12 +30,15 @@ from chalicelib.core.leaves import (
 )
 from chalicelib.core.notify import Notify
 from chalicelib.core.policies import Policy
+from chalicelib.core.pools import Pool
+from chalicelib.core.resources import Resources
+from chalicelib.core.retries import Retries as Retries
 from chalicelib.core.targets import AnyTarget
 from chalicelib.core.timeouts import Timeout as Timeout
 from chalicelib.core.timeouts import TimeoutOrNever as TimeoutOrNever
 from chalicelib.core.times import CatchUp, Spread, When
 from chalicelib.core.triggers import AnyTrigger
-from chalicelib.core.workflows import BUCKET
+from chalicelib.core.workflows import BUCKET, check_pool
 from chalicelib.core.workflows import DEFAULT_PRIORITY as DEFAULT_PRIORITY
 from chalicelib.core.workflows import MOST_PREFIX as MOST_PREFIX
 from chalicelib.core.workflows import Dataset as Dataset
@@ -48,7 +46,6 @@ from chalicelib.core.workflows import Deadline as Deadline
 from chalicelib.core.workflows import Described as Described
 from chalicelib.core.workflows import Namespace as Namespace
 from chalicelib.core.workflows import Readiness as Readiness
-from chalicelib.core.workflows import Retries as Retries
 from chalicelib.core.workflows import Workflow as Workflow
 
 
@@ -62,8 +59,9 @@ class Schedule(Described, Carried):
 
     ``catch_up`` says what is made up for after an outage (T5). ``ttl``, counted from the request that puts it, bounds
     nominal times inclusively; then the schedule is deleted. ``when_done`` says whether one that has fired for the last
-    time is kept, as completed, or deleted (L10). ``spread`` makes several events of each fire (E2).
-    ``notify`` says who is told when something goes wrong, besides those whom the workflow tells (W9).
+    time is kept, as completed, or deleted (L10). ``spread`` makes several events of each fire (E2). ``notify`` says who
+    is told when something goes wrong, besides those whom the workflow tells (W9). What is said of ``retries``,
+    ``pool``, ``slots``, ``resources``, ``deadline`` and ``expected`` goes before the workflow's.
     """
 
     workflow: StoredReference
@@ -77,11 +75,16 @@ class Schedule(Described, Carried):
     coalesce: bool = True
     pause_after_failures: int | None = Field(default=None, ge=1, le=1_000)
     policy: Reference | None = None
+    retries: Retries | None = None
+    pool: Reference | None = None
+    slots: int | None = Field(default=None, ge=1, le=1_000_000)
+    resources: Resources | None = None
+    deadline: Deadline | None = None
+    expected: Duration | None = None
     catch_up: CatchUp = Field(default_factory=CatchUp)
     ttl: When | None = None
     when_done: Literal["keep", "delete"] = "keep"
     spread: Spread | None = None
-    deadline: Deadline | None = None
     notify: tuple[Notify, ...] = Field(default=(), max_length=5)
 
     @field_validator("zone")
@@ -89,6 +92,11 @@ class Schedule(Described, Carried):
     def _is_a_zone(cls, zone: str) -> str:
         calendar.zone(zone, "")
         return zone
+
+    @field_validator("pool")
+    @classmethod
+    def _is_of_a_namespace(cls, pool: str | None) -> str | None:
+        return check_pool(pool)
 
     @model_validator(mode="before")
     @classmethod
@@ -115,6 +123,9 @@ class Schedule(Described, Carried):
         triggers.check_windows(self.trigger)
         if sum(isinstance(each, Probe) for each in self.constraints) > 1:
             raise invalid("constraints", "at most one probe", "several", "let one ask what the others would")
+        approvals = [each.key for each in self.constraints if isinstance(each, Approval)]
+        if len(set(approvals)) < len(approvals):
+            raise invalid("constraints", "one approval for each role", approvals)
         if len(set(self.by)) < len(self.by):
             raise invalid("by", "distinct correlation keys", list(self.by))
         if self.by and triggers.timed_leaves(self.trigger):
@@ -169,8 +180,9 @@ class Schedule(Described, Carried):
             update={
                 "workflow": named(self.workflow),
                 "policy": dataset_name(self.policy, namespace) if self.policy is not None else None,
+                "pool": dataset_name(self.pool, namespace) if self.pool is not None else None,
                 "trigger": triggers.rewrite(self.trigger, leaf),
-                "constraints": tuple(_settle(each, named, self.zone) for each in self.constraints),
+                "constraints": tuple(_settle(each, namespace, named, self.zone) for each in self.constraints),
                 "ttl": self.ttl if self.ttl is None or now is None else iso(parse_when(self.ttl, now, "ttl")),
             }
         )
@@ -189,6 +201,7 @@ class App(Described):
     data_bucket: str | None = Field(default=None, pattern=BUCKET)
     datasets: dict[Name, Dataset] = Field(default_factory=dict)
     policies: dict[Name, Policy] = Field(default_factory=dict)
+    pools: dict[Name, Pool] = Field(default_factory=dict)
     workflows: dict[Name, Workflow] = Field(default_factory=dict)
     schedules: dict[Name, NewSchedule] = Field(default_factory=dict)
     dags: dict[Name, NewDag] = Field(default_factory=dict)
@@ -238,9 +251,12 @@ def _resolve(
             return leaf
 
 
-def _settle(constraint: AnyConstraint, named: Callable[[str], str], zone: str) -> AnyConstraint:
+def _settle(constraint: AnyConstraint, namespace: str, named: Callable[[str], str], zone: str) -> AnyConstraint:
     if isinstance(constraint, Fresh):
         return constraint.model_copy(update={"workflows": tuple(named(name) for name in constraint.workflows)})
+    if isinstance(constraint, Load) and constraint.of.pool is not None:
+        of = constraint.of.model_copy(update={"pool": dataset_name(constraint.of.pool, namespace)})
+        return constraint.model_copy(update={"of": of})
     if isinstance(constraint, TimeWindow):
         return constraint.model_copy(update={"zone": constraint.zone or zone})
     return constraint

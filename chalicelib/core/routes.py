@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from chalicelib.core.calendar import Instant
-from chalicelib.core.lines import Ask, LineState, Pace, admits, has_permit, next_look
+from chalicelib.core.lines import Ask, LineState, Pace, Slots, admits, has_permit, is_held, next_look
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,11 +31,12 @@ def route(
     """
     take: list[Ask] = []
     for ask in asks:
-        if ask.line in held or isinstance(ask, Pace):
+        if is_held(ask, held) or isinstance(ask, Pace):
             continue
-        if not _lets_go(ask, states, now, turn):
+        taken = _taken(ask, states, now, turn)
+        if taken is None:
             return Route(tuple(take), ask)
-        take.append(ask)
+        take.append(taken)
     paces = paces_of(asks)
     if not paces:
         return Route(tuple(take), None)
@@ -75,6 +76,15 @@ def passes(ask: Ask, asks: tuple[Ask, ...]) -> bool:
     """Whether a permit is taken in passing: of a pace that is not the last one, whoever queues there."""
     paces = paces_of(asks)
     return isinstance(ask, Pace) and ask.line != paces[-1].line
+
+
+def _taken(ask: Ask, states: Mapping[str, LineState], now: Instant, turn: str | None) -> Ask | None:
+    """The permit that a job gets by this ask, if it gets one: beyond its share of a pool one that nobody waits for."""
+    if _lets_go(ask, states, now, turn):
+        return ask
+    spare = ask.spare if isinstance(ask, Slots) else None
+    in_turn = ask.line == turn or _state(ask, states).waiters == 0
+    return spare if spare is not None and in_turn and admits(spare, _state(spare, states), now) else None
 
 
 def _lets_go(ask: Ask, states: Mapping[str, LineState], now: Instant, turn: str | None) -> bool:

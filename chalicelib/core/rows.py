@@ -28,14 +28,11 @@ from chalicelib.core.notice_rows import Alert as Alert
 from chalicelib.core.notice_rows import Note as Note
 from chalicelib.core.notice_rows import Watch as Watch
 from chalicelib.core.progress import Progress
-from chalicelib.core.states import JobKind, JobState, Mode, RunState
+from chalicelib.core.states import JobKind, JobState, Mode, Outcome, RunState
 from chalicelib.core.worker_rows import Offer as Offer
 from chalicelib.core.worker_rows import Output as Output
 
 RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED", "EXPIRED", "LATE"]
-
-# Why an attempt failed, if not by itself: its worker died (W5), or it ran for too long (W12).
-Outcome = Literal["lost", "timed_out"]
 
 GATHERING = "PENDING"
 WAKE = "~"  # the leaf of an index row that gathers nothing
@@ -131,9 +128,11 @@ class Job:
     ``backfill`` is the one that it is a part of, ``rerun_of`` the run whose arguments it carries.
 
     ``tries`` counts the deliveries that were tried, from ``first_try_at`` on; the next is not made before ``retry_at``.
-    ``probed`` is what its probe said last. A fire is called by ``nominal_at`` (None: ``due_at``) and, of several
-    events, by its ``index``; ``window_end`` is when the window ends that its events are spread over, ``prepared_at``
-    when it was written, if that was too late.
+    ``units`` is what it holds of its pool. ``priority`` is what it has beyond its own, and ``lent`` says from whom.
+    ``measured`` are the loads as they were seen last, ``approvals`` who approved of it, and when; ``probed`` is what
+    its probe said last. A fire is called by ``nominal_at`` (None: ``due_at``) and, of several events, by its ``index``;
+    ``window_end`` is when the window ends that its events are spread over, ``prepared_at`` when it was written, if
+    that was too late.
     """
 
     schedule: str
@@ -158,6 +157,7 @@ class Job:
     leaf: str | None = None
     event: Event | None = None
     held: tuple[str, ...] = ()
+    units: int = 0
     waits_at: str | None = None
     rank: str | None = None
     reason: str = ""
@@ -169,6 +169,10 @@ class Job:
     first_try_at: Instant | None = None
     retry_at: Instant | None = None
     probed: Mapping[str, Any] = field(default_factory=dict)
+    priority: int | None = None
+    lent: str = ""
+    measured: Mapping[str, Any] = field(default_factory=dict)
+    approvals: Mapping[str, Any] = field(default_factory=dict)
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
@@ -191,7 +195,8 @@ class StartRequest:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """One attempt of a run: outbox while STARTING, then history. ``permits`` are given back when it ends.
+    """One attempt of a run: outbox while STARTING, then history. ``permits`` are given back when it ends, to its pool
+    ``units`` of them. ``latest_start`` is when it must start to meet its deadline.
 
     ``started_at`` and ``ended_at`` are the target's instants. ``moved_at`` is ours: when the state was taken in, and so
     when its status was accepted as an event; ``running_at`` is the same for STARTED, which may be told later.
@@ -202,8 +207,8 @@ class Run:
     While it queues for new ones, ``waits_at`` and ``rank`` are its place.
     ``run_timeout`` is how long it may run (W12; 0: for ever); ``outcome`` says what a plain failure does not.
     ``lease`` counts the leases of a worker's run, ``metrics`` are what it told last (W5).
-    ``due_at`` is when a fire was due, ``late`` that
-    it was claimed only after the window that its events are spread over (E2).
+    ``due_at`` is when a fire was due, ``late`` that it was claimed only after the window that its events are spread
+    over (E2).
     """
 
     run_id: str
@@ -246,6 +251,8 @@ class Run:
     outcome: Outcome | None = None
     lease: int = 0
     metrics: Mapping[str, Any] | None = None
+    units: int = 0
+    latest_start: Instant | None = None
     paced_until: Instant | None = None
     waits_at: str | None = None
     rank: str | None = None

@@ -17,6 +17,8 @@ Mode = Literal["enabled", "hold", "backlog", "drain", "completed", "disabled", "
 JobKind = Literal["gathering", "fire", "backlog", "run_now", "retry", "redrive", "backfill"]
 JobState = Literal["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"]
 RunState = Literal["STARTING", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CANCELLED", "ABORTED"]
+# How an attempt may fail (W1): the target says so; it ran longer than it may (W12); nothing was heard of it (W5).
+Outcome = Literal["failed", "timed_out", "lost"]
 
 # In these modes the index leads to the schedule: events gather.
 GATHERING_MODES: tuple[Mode, ...] = ("enabled", "hold", "backlog")

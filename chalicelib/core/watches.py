@@ -8,7 +8,8 @@ from chalicelib.core.calendar import Instant, duration, iso
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.rows import HISTORY, Job, Record, Run, Watch
 from chalicelib.core.states import is_terminal
-from chalicelib.core.workflows import Deadline
+from chalicelib.core.urgency import counts_from
+from chalicelib.core.urgency import deadline_of as deadline_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,18 +20,13 @@ class Judged:
     missed: tuple[tuple[str, str], ...] = ()
 
 
-def deadline_of(schedule: Schedule, workflow: Workflow | None) -> Deadline | None:
-    """The schedule's own, else the workflow's."""
-    return schedule.deadline or (workflow.deadline if workflow is not None else None)
-
-
 def begun(job: Job, schedule: Schedule, workflow: Workflow | None, now: Instant) -> Watch | None:
     """The watch over a job, None if there is none to be kept: the past, which a backfill runs, is never in time, and
     what is tried again has been watched since it was new."""
     deadline = deadline_of(schedule, workflow)
     if deadline is None or job.kind in ("retry", "redrive", "backfill"):
         return None
-    base = _base(job, deadline)
+    base = counts_from(job, deadline)
     if base is None:
         return None
     start_by = base + duration(deadline.start_within) if deadline.start_within is not None else None
@@ -58,14 +54,6 @@ def judge(watch: Watch, job: Job | None, run: Run | None, record: Record | None,
             missed.append(("missed_end", f"not ended by {iso(end_by)}{_why(job, run)}"))
         end_by = None
     return Judged(_settled(replace(watch, start_by=start_by, end_by=end_by)), tuple(missed))
-
-
-def _base(job: Job, deadline: Deadline) -> Instant | None:
-    """From when the spans count; None while what starts the job is still gathering."""
-    nominal = job.nominal_at if job.nominal_at is not None else job.due_at
-    if deadline.since == "nominal" and nominal is not None:
-        return nominal
-    return job.accepted_at
 
 
 def _next(watch: Watch) -> Instant | None:

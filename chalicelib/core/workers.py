@@ -73,7 +73,7 @@ def heartbeat_of(run: Run) -> Millis:
 def offer_of(run: Run) -> Offer:
     """Its place in the pool: urgent first, then the earliest latest start, then the oldest. It follows from the run's
     row alone, so that it can be put again, and taken away by whoever ends the run."""
-    rank = f"{lines.rank(run.priority, None, run.created_at, run.run_id)}#{run.attempt:03d}"
+    rank = f"{lines.rank(run.priority, run.latest_start, run.created_at, run.run_id)}#{run.attempt:03d}"
     return Offer(pool_of(run), rank, run.run_id, run.attempt, run.expires_at or run.claimed_at + HISTORY)
 
 

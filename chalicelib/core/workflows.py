@@ -8,9 +8,11 @@ from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_v
 
 from chalicelib.core.calendar import DAY, MINUTE, Millis, duration
 from chalicelib.core.delivery import Delivery
-from chalicelib.core.documents import Document, Duration, Properties, Tags
+from chalicelib.core.documents import Document, Duration, Properties, Reference, Tags
 from chalicelib.core.errors import invalid
 from chalicelib.core.notify import Notify
+from chalicelib.core.resources import Resources
+from chalicelib.core.retries import Retries
 from chalicelib.core.targets import AnyTarget
 
 DEFAULT_PRIORITY = 5
@@ -39,13 +41,6 @@ class Namespace(Described):
     pass
 
 
-class Retries(Document):
-    """How often a run is attempted in all, and how long after a failure the next attempt is due."""
-
-    attempts: int = Field(default=1, ge=1, le=20)
-    delay: Duration = "30s"
-
-
 class Deadline(Document):
     """A job is to be started, and its run to end, within a span ``from`` when its fire was due or, for one that data
     started, when the data was there (``nominal``), or always when the data was there (``data``). (H5, W14)"""
@@ -69,6 +64,10 @@ class Workflow(Described):
     ``delivery`` says how often a delivery is tried, at a target without a lifecycle. ``timeout`` is how long a run may
     take, from when it runs: then it is cancelled, and has failed (W12). ``notify`` says who is told when something goes
     wrong (W9), a missed ``deadline`` included (H5).
+
+    ``pool`` is where it takes its ``slots``, or the vCPUs of its ``resources`` (W3, W13). ``expected`` is how long a
+    run takes: among equals who must start the earliest to meet its ``deadline`` goes first (W14). A schedule may say
+    otherwise of these, and of ``retries``.
     """
 
     target: AnyTarget
@@ -77,12 +76,28 @@ class Workflow(Described):
     retries: Retries = Field(default_factory=Retries)
     delivery: Delivery = Field(default_factory=Delivery)
     timeout: RunTimeout = "12h"
+    pool: Reference | None = None
+    slots: int | None = Field(default=None, ge=1, le=1_000_000)
+    resources: Resources | None = None
     deadline: Deadline | None = None
+    expected: Duration | None = None
     notify: tuple[Notify, ...] = Field(default=(), max_length=5)
+
+    @field_validator("pool")
+    @classmethod
+    def _is_of_a_namespace(cls, pool: str | None) -> str | None:
+        return check_pool(pool)
 
     @property
     def timeout_millis(self) -> Millis | None:
         return None if self.timeout == "never" else duration(self.timeout)
+
+
+def check_pool(pool: str | None) -> str | None:
+    """A pool belongs to a namespace, not to an app."""
+    if pool is not None and pool.count(".") > 1:
+        raise invalid("", "a pool as name or namespace.name", pool)
+    return pool
 
 
 class Readiness(Document):
@@ -103,6 +118,7 @@ class Dataset(Described):
     """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``.
 
     ``count_overwrites``: for size triggers, an object that is written again with other content counts again (T9).
+    ``priority``: the jobs that its data triggers are at least as urgent (W2).
     """
 
     bucket: str = Field(pattern=BUCKET)
@@ -112,6 +128,7 @@ class Dataset(Described):
     )
     ready: Readiness = Field(default_factory=Readiness)
     count_overwrites: bool = False
+    priority: int | None = Field(default=None, ge=0, le=9)
 
     @field_validator("prefix")
     @classmethod

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from chalicelib.core import check, claim, complete, conditions, emit, lines, routes
+from chalicelib.core import approvals, check, claim, complete, conditions, emit, lines, routes
 from chalicelib.core.calendar import Instant
 from chalicelib.core.check import (
     Abort,
@@ -26,7 +26,7 @@ from chalicelib.core.routes import Route
 from chalicelib.core.rows import HISTORY, Job, Record, RecordKind
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Put, Replace, TakeOut, WakeBackfill, Write
-from chalicelib.flow import cancel, fires, notices, probe, watches
+from chalicelib.flow import cancel, fires, load, notices, probe, urgency, watches
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import launch as launching
 from chalicelib.flow.deliver import deliver, put_back
@@ -56,6 +56,7 @@ def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None
         if fires.is_event(job, facts, now):
             return Outcome("applied", fires.apply(ports, job, facts, now))
         watches.begin(ports, job, facts, now)
+        job, facts = load.ask(ports, job, facts, now, turn)
         job, facts = probe.ask(ports, job, facts, now, turn)
         decision = check.decide(job, facts, now, turn)
         outcome = _act(ports, job, facts, decision, now, turn)
@@ -131,9 +132,11 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
             return Outcome("waiting", why)
         return _queue(ports, job, facts, route, now, why)
     permits = (*job.held, *(ask.line for ask in route.take))
-    ready = replace(job, reason=decision.why, event=emit.fire_event(job) if job.kind == "fire" else job.event)
+    why = f"{decision.why}{approvals.words_of(job.approvals)}"
+    ready = replace(job, reason=why, event=emit.fire_event(job) if job.kind == "fire" else job.event)
     paces = routes.paces_of(route.take)
-    run = claim.build_run(ready, facts, permits, ports.payloads.context_uri(job.job_id), now, paces)
+    units = claim.units_of(route.take, job.units)
+    run = claim.build_run(ready, facts, permits, ports.payloads.context_uri(job.job_id), now, paces, units)
     if ports.ledger.commit(claim.claim(job, run, facts, route, now)) is not None:
         return None
     launching.start(ports, run.run_id, run.attempt)
@@ -142,7 +145,9 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
 
 def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: str) -> Outcome | None:
     """Into the queue of the line that blocks. A slot's end wakes it; a pace, the instant of its next permit."""
-    outcome = _settled(ports, claim.queue(job, facts, route, now), "queued", why)
+    if facts.schedule is not None and facts.workflow is not None:
+        job = urgency.lifted(ports, job, facts.schedule, facts.workflow)
+    outcome = _settled(ports, claim.queue(job, facts, route, now), "queued", f"{why}{claim.told_lent(job)}")
     if outcome is None or route.blocked is None:
         return outcome
     state = facts.line(route.blocked.line)

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import complete, follow, match, states
+from chalicelib.core import complete, follow, match, states, urgency
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import Advance, News
 from chalicelib.core.lines import gives_back
 from chalicelib.core.rows import Run
-from chalicelib.core.states import EMR_STATE
+from chalicelib.core.states import EMR_STATE, Outcome
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.targets import has_lifecycle
 from chalicelib.core.writes import Replace
-from chalicelib.flow import facts, notices
+from chalicelib.flow import facts, notices, pools
 from chalicelib.flow.apply import apply_to_all
 from chalicelib.flow.hold import hold_failing
 from chalicelib.log import logger
@@ -57,8 +57,8 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
         run = ports.runs.run(run_id, attempt)
         if run is None:
             return None
-        failed = complete.meant(run, news).state == "FAILED"
-        delay = _retry_delay(ports, run) if may_retry and failed else None
+        meant = complete.meant(run, news)
+        delay = _retry_delay(ports, run, meant.outcome) if may_retry and meant.state == "FAILED" else None
         step = complete.advance(run, news, now, delay)
         if step is None:
             return None
@@ -74,6 +74,7 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
                 woken.append(Ref("backfill", (run.schedule, run.backfill)))
             if woken:
                 ports.hints.send(woken, now, now)
+            pools.wake_borrowers(ports, [line for line, state in lines.items() if not state.waiters], now)
             if step.retry is not None:
                 ports.hints.send([ref_of(step.retry)], step.retry.due_at or now, now)
             if _owe(ports, step.run, unheard) or step.run.announce:
@@ -169,12 +170,15 @@ def _with_details(ports: Ports, run_id: str, attempt: int, news: News) -> News:
     return replace(news, reason=told.reason if told and told.reason else "the target gave no reason")
 
 
-def _retry_delay(ports: Ports, run: Run) -> int | None:
-    """How long to wait before the next attempt; None if the schedule does not allow one any more."""
+def _retry_delay(ports: Ports, run: Run, outcome: Outcome) -> int | None:
+    """How long to wait before the next attempt; None if none follows such an end, or the schedule is not as it was."""
     gate = ports.catalog.gate(run.schedule)
     if gate is None or gate.generation != run.generation or gate.mode not in states.claimable("retry", run.backfill):
         return None
     if run.backfill is not None and not facts.goes_on(ports, run.schedule, run.backfill):
         return None
-    workflow = facts.workflow_of(ports, run.workflow)
-    return complete.retry_delay_of(workflow.retries.delay) if workflow else None
+    schedule, workflow = facts.definition_of(ports, gate), facts.workflow_of(ports, run.workflow)
+    if schedule is None or workflow is None:
+        return None
+    retries = urgency.retries_of(schedule, workflow)
+    return retries.delay_after(run.attempt, run.run_id) if outcome in retries.on else None

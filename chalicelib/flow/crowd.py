@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from chalicelib.core import check, claim, watches
 from chalicelib.core.calendar import Instant
 from chalicelib.core.check import Launch
-from chalicelib.core.constraints import Probe
+from chalicelib.core.constraints import Approval, Load, Probe
 from chalicelib.core.delivery import Delivery
 from chalicelib.core.facts import Facts
 from chalicelib.core.launch import Answer, Started
@@ -128,7 +128,7 @@ def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[Want]:
 def _is_plain(job: Job, facts: Facts, decision: Launch) -> bool:
     """Whether it needs no line, holds none, and its target has no lifecycle: then it is not claimed, but delivered. A
     probe is asked when the instant has come, one by one."""
-    if facts.schedule is None or any(isinstance(each, Probe) for each in facts.schedule.constraints):
+    if facts.schedule is None or any(isinstance(each, Probe | Load | Approval) for each in facts.schedule.constraints):
         return False
     if watches.deadline_of(facts.schedule, facts.workflow) is not None:
         return False

@@ -22,6 +22,9 @@ class DagStarts:
     def ask(self, run: Run) -> News | None:
         return None
 
+    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+        return [None for _ in runs]
+
     def find(self, run: Run) -> str | None:
         return None
 

@@ -1,4 +1,4 @@
-"""Namespaces, apps, workflows, datasets and policies: put, get, delete. What is referenced is not deleted (L17)."""
+"""Definitions but schedules: put, get, delete. What is referenced is not deleted (L17)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chalicelib.core.policies import Policy
 from chalicelib.core.rows import Definition, Listing, PrefixRow
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Create, Delete, PutDefinition, Quicken, RemoveDefinition, Write
-from chalicelib.flow import addresses
+from chalicelib.flow import addresses, pools
 from chalicelib.ports import MOST_RACES, Kind, Page, Ports
 
 T = TypeVar("T")
@@ -27,7 +27,6 @@ MOST_DOCUMENT = 100_000  # bytes
 # that are enabled and wait for it. The jobs of one that is missed are aborted, with that reason.
 MOST_ELSEWHERE = 2_000
 # What a schedule says in its user's own words, in which "workflow" may mean anything.
-POLICY = "policy "
 OWN_WORDS = frozenset({"properties", "tags", "pattern", "payload", "data"})
 
 
@@ -48,6 +47,7 @@ def put(
     check_size(document)
     if kind == "workflow":
         addresses.check_workflow(ports, document)
+        pools.check_workflow(ports, name, document)
     for _ in range(MOST_RACES):
         old = ports.catalog.definition(kind, name)
         if if_match is not None and if_match != (old.version if old else None):
@@ -60,9 +60,12 @@ def put(
         if kind == "dataset":
             plan += _prefix_plan(ports, new, old)
         quicker = _quicken(ports, new) if kind == "policy" and old is not None else []
-        if ports.ledger.commit([*plan, *quicker]) is None:
+        served = pools.serve_anew(ports, new, old) if kind == "pool" and old is not None else []
+        if ports.ledger.commit([*plan, *quicker, *served]) is None:
             for write in quicker:
                 ports.hints.send([Ref("line", (write.line,))], write.head, ports.clock.now())
+            if served:
+                ports.hints.send([Ref("line", (lease.line,)) for lease in served], new.updated_at, new.updated_at)
             return Change("replaced" if old else "created", new.version)
     raise errors.changed_meanwhile(f"{kind} {name}")
 
@@ -96,7 +99,8 @@ def delete(ports: Ports, kind: Kind, name: str, if_match: int | None = None) -> 
     if if_match is not None and if_match != found.version:
         raise errors.changed_meanwhile(f"{kind} {name}")
     word = as_named(kind, name)
-    left = _children(ports, kind, name) if kind in ("namespace", "app") else referrers(ports, [word]).get(word)
+    left = _children(ports, kind, name) if kind in ("namespace", "app") else referrers(ports, [word]).get(word, [])
+    left += pools.workflows_in(ports, name) if kind == "pool" else []
     if left:
         raise in_use(kind, "one", left, "delete or change these first")
     remove(ports, found)
@@ -179,7 +183,7 @@ def referrers(
 
 def as_named(kind: Kind, name: str) -> str:
     """A definition as `named` tells it: policies and datasets may have the same name."""
-    return f"{POLICY}{name}" if kind == "policy" else name
+    return f"{kind} {name}" if kind in ("policy", "pool") else name
 
 
 def named(document: Any) -> frozenset[str]:
@@ -192,8 +196,8 @@ def named(document: Any) -> frozenset[str]:
     for key, value in document.items():
         if key in ("workflow", "dataset") and isinstance(value, str):
             found.add(value)
-        elif key == "policy" and isinstance(value, str):
-            found.add(as_named("policy", value))
+        elif key in ("policy", "pool") and isinstance(value, str):
+            found.add(as_named(key, value))
         elif key == "workflows" and isinstance(value, list | tuple):
             found.update(value)
         elif key not in OWN_WORDS:
@@ -204,11 +208,11 @@ def named(document: Any) -> frozenset[str]:
 def _candidates(ports: Ports, names: Collection[str], elsewhere: int) -> Iterator[str]:
     """Schedules that may refer to these: all of their own namespace, so many of others, and of the rest those that the
     index knows to wait for them."""
-    own = {name.removeprefix(POLICY).partition(".")[0] for name in names}
+    own = {name.rpartition(" ")[2].partition(".")[0] for name in names}
     others = [namespace for namespace in _names(ports, "namespace", "") if namespace not in own] if own else []
     yield from (schedule for namespace in own for schedule in _schedules_in(ports, namespace))
     yield from islice((each for namespace in others for each in _schedules_in(ports, namespace)), elsewhere)
-    for name in (each for each in names if not each.startswith(POLICY)):
+    for name in (each for each in names if " " not in each):
         is_dataset = name.count(".") == 1
         keys = [leaves.partition_key(name), leaves.size_key(name)] if is_dataset else []
         keys += [] if is_dataset else [leaves.status_key(name, status) for status in get_args(leaves.Status)]
@@ -221,7 +225,8 @@ def _schedules_in(ports: Ports, namespace: str) -> Iterator[str]:
 
 def _children(ports: Ports, kind: Kind, name: str) -> list[str]:
     if kind == "namespace":
-        return sorted([*_names(ports, "app", name), *_names(ports, "dataset", name), *_names(ports, "policy", name)])
+        kinds: tuple[Kind, ...] = ("app", "dataset", "policy", "pool")
+        return sorted(member for each in kinds for member in _names(ports, each, name))
     messages = [row.schedule for row in messages_of(ports, name)]
     own = [schedule for schedule in schedules_of(ports, name) if not ids.is_of_dag(schedule)]
     return sorted([*_names(ports, "workflow", name), *own, *_names(ports, "dag", name), *messages])

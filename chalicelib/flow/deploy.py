@@ -82,7 +82,7 @@ def _put(ports: Ports, plan: Plan, part: Part, by: str) -> None:
         dags.put(ports, part.name, part.dag, by, checked=True)
     elif part.schedule is not None:
         schedules.put(ports, part.name, part.schedule, by, checked=True, data_bucket=plan.document.data_bucket)
-    elif part.kind in ("dataset", "policy", "workflow") and part.document is not None:
+    elif part.kind in ("dataset", "policy", "pool", "workflow") and part.document is not None:
         definitions.put(ports, part.kind, part.name, part.document, by)
     elif part.fate == "created" and part.document is not None:
         # What it holds must be found under it from the first. That nothing was deployed yet stands there as null.
@@ -108,9 +108,10 @@ def _note(ports: Ports, plan: Plan, by: str) -> None:
     """
     sent = plan.document.model_dump(mode="json", exclude_unset=True)
     digest = ids.digest(json.dumps(sent, sort_keys=True), length=40)
-    own = {group: getattr(plan.document, group) for group in ("datasets", "policies", "workflows", "schedules", "dags")}
+    newer = [group for group in ("policies", "pools", "dags") if getattr(plan.document, group)]
+    groups = ("datasets", "workflows", "schedules", *newer)
     # The newer ones are told where there are some: the note of a document that is as before stays as it was.
-    counts = {group: len(parts) for group, parts in own.items() if parts or group not in ("policies", "dags")}
+    counts = {group: len(getattr(plan.document, group)) for group in groups}
     uri = ports.payloads.deployment_uri(plan.app, digest)
     note = {"uri": uri, "counts": counts, "update_schedules": plan.update_schedules}
     for _ in range(MOST_RACES):

@@ -12,6 +12,7 @@ from chalicelib.core.lines import LineState
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.policies import Policy
 from chalicelib.core.rows import Gate, Job, Run
+from chalicelib.flow import pools
 from chalicelib.ports import Ports
 
 
@@ -62,6 +63,7 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         return known
     if schedule.policy is not None:
         known = replace(known, policy=policy_of(ports, schedule.policy))
+    known = replace(known, pool=pools.ask_of(ports, workflow, schedule))
     return replace(known, lines=_lines(ports, job, known, schedule, workflow), successes=_successes(ports, schedule))
 
 
@@ -85,7 +87,7 @@ def _lines(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: W
     own = lines.workflow_line(schedule.workflow)
     states = {own: ports.jobs.line(own)} if tracked else {}
     asks = replace(known, lines=states).asks(job.schedule.partition(".")[0])
-    return states | {ask.line: ports.jobs.line(ask.line) for ask in asks if ask.line != own}
+    return states | {ask.line: ports.jobs.line(ask.line) for ask in lines.with_spares(asks) if ask.line != own}
 
 
 def _successes(ports: Ports, schedule: Schedule) -> dict[str, Instant | None]:

@@ -90,6 +90,10 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
         full = f"{namespace}.{short}"
         stands = ports.catalog.definition("policy", full)
         parts.append(_definition_part("policy", full, stands, policy.model_dump(mode="json")))
+    for short, pool in document.pools.items():
+        full = f"{namespace}.{short}"
+        stands = ports.catalog.definition("pool", full)
+        parts.append(_definition_part("pool", full, stands, pool.model_dump(mode="json")))
     parts += [_definition_part("workflow", full, stored.get(full), body) for full, body in workflows.items()]
     parts += _schedule_parts(ports, name, document, absent, update_schedules, _is_first(app))
     parts += _dag_parts(ports, name, document, absent, update_schedules or _is_first(app))

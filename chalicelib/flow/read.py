@@ -64,6 +64,8 @@ def job_view(job: Job) -> View:
         "holds": list(job.held),
         "correlation": dict(job.correlation) if job.correlation else None,
         "attempt": job.attempt,
+        "lent": job.lent or None,
+        "approvals": [{"for": key, "by": said["by"], "at": iso(said["at"])} for key, said in job.approvals.items()],
         "backfill": job.backfill,
         "progress": {leaf: gathered.count for leaf, gathered in job.leaves.items()},
     }
@@ -290,8 +292,7 @@ def _wakes(job: Job, known: Facts, verdict: triggers.Verdict | None, until: Inst
         ways.append(f"a permit of {lines.spell(job.waits_at)}")
     if until is not None:
         deadline = check.deadline_of(job, known.schedule, known.gate) if known.schedule else None
-        what = "its timeout" if until == deadline else "its time"
-        ways.append(f"{what} at {iso(until)}")
+        ways.append(f"{'its timeout' if until == deadline else 'its time'} at {iso(until)}")
     return ", or ".join(ways) or "the next look"
 
 

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chalicelib.core import dag_keys, errors, ids, leaves, lines, triggers
-from chalicelib.core.constraints import AnyConstraint, Concurrency, Probe, SinceLastRun
+from chalicelib.core.constraints import AnyConstraint, Concurrency, Load, Probe, SinceLastRun
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.facts import rates_of
 from chalicelib.core.leaves import AbsentTrigger, LeafTrigger, PartitionTrigger, ProgramStatusTrigger, SizeTrigger
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.rows import WAKE
-from chalicelib.flow import addresses, facts
+from chalicelib.flow import addresses, facts, pools
 from chalicelib.ports import Ports
 
 MOST_RATES = 20
@@ -34,6 +34,7 @@ def check(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Place] |
     for number, rule in enumerate(schedule.notify):
         addresses.check_target(ports, rule.to.model_dump(mode="json"), f"notify.{number}.to")
     _check_policy(ports, schedule)
+    pools.check(ports, workflow, schedule)
     _check_rates(ports, schedule)
     _check_failures(schedule, workflow)
     for leaf in triggers.leaves(schedule.trigger):
@@ -69,6 +70,8 @@ def _check_constraint(ports: Ports, name: str, constraint: AnyConstraint, workfl
         got = f"one for a {workflow.target.type} target, whose runs have no end that could be seen"
         expected = f"a {constraint.type} constraint only for a target with a lifecycle"
         raise errors.invalid(field, expected, got, hint)
+    if isinstance(constraint, Load) and constraint.of.pool is not None:
+        pools.existing(ports, constraint.of.pool, f"{field}.of.pool")
     if isinstance(constraint, Probe):
         addresses.check_target(ports, constraint.target.model_dump(), f"{field}.target")
     for upstream in getattr(constraint, "workflows", ()):

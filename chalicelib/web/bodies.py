@@ -16,6 +16,7 @@ from chalicelib.core.instants import parse_when
 from chalicelib.core.messages import Message
 from chalicelib.core.model import App, Dataset, Namespace, NewSchedule, Workflow
 from chalicelib.core.policies import Policy
+from chalicelib.core.pools import Pool
 from chalicelib.core.rehearse import AnyGiven
 from chalicelib.web.worker_bodies import Claim, Heartbeat, Release, Report
 
@@ -36,11 +37,13 @@ __all__ = [
     "Occurrence",
     "Pause",
     "Policy",
+    "Pool",
     "Redrive",
     "Release",
     "Report",
     "Rerun",
     "RunNow",
+    "Verdict",
     "Workflow",
 ]
 
@@ -74,6 +77,12 @@ class RunNow(Document):
 
     properties: Properties = Field(default_factory=dict)
     at: Later | None = None
+
+
+class Verdict(Document):
+    """What a person says of a job that waits for an approval (C16), and why."""
+
+    reason: str = Field(default="", max_length=500)
 
 
 class Pause(Document):

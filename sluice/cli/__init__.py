@@ -21,6 +21,7 @@ from sluice.cli import (
     message,
     occurrences,
     policies,
+    pools,
     run,
     runs,
     schedules,
@@ -91,9 +92,10 @@ app.add_typer(worker.app, name="worker", rich_help_panel=ACT)
 app.add_typer(dags.app, name="dags", rich_help_panel=ACT)
 app.add_typer(why.app, name="why", rich_help_panel=LOOK)
 app.command("dry-run", rich_help_panel=LOOK)(dry_run.dry_run)
-app.command(rich_help_panel=LOOK)(jobs.jobs)
+app.add_typer(jobs.app, name="jobs", rich_help_panel=LOOK)
 app.add_typer(runs.app, name="runs", rich_help_panel=LOOK)
 app.add_typer(dead_letters.app, name="dead-letters", rich_help_panel=LOOK)
 app.command(rich_help_panel=LOOK)(versions.versions)
 app.command(rich_help_panel=LOOK)(datasets.datasets)
 app.command(rich_help_panel=LOOK)(policies.policies)
+app.command(rich_help_panel=LOOK)(pools.pools)

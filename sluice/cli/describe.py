@@ -12,7 +12,7 @@ from sluice import names, render, spell, states
 from sluice.cli import frame, tables
 from sluice.cli.get import KindArgument
 from sluice.client import Client, Document
-from sluice.names import APP, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, SCHEDULE, WORKFLOW
+from sluice.names import APP, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, POOL, SCHEDULE, WORKFLOW
 
 LAST = 5
 Parts = dict[str, Document]
@@ -53,6 +53,7 @@ _PARTS = {
     SCHEDULE: ("why", "runs", "versions"),
     DATASET: ("partitions",),
     POLICY: (),
+    POOL: (),
     MESSAGE: ("why", "runs"),
     DAG: ("runs",),
 }
@@ -80,6 +81,7 @@ def _schedule(view: Document, parts: Parts) -> Pairs:
         ("skips", "\n".join(spell.both(at, frame.now()) for at in view.get("skips") or ())),
         ("constraints", "\n".join(spell.constraint(rule) for rule in view.get("constraints", ()))),
         ("policy", view.get("policy")),
+        ("pool", view.get("pool")),
         ("timeout", after),
         ("priority", None if view.get("priority") is None else str(view["priority"])),
         ("properties", spell.pairs(view.get("properties"), "\n")),
@@ -97,6 +99,7 @@ def _workflow(view: Document, _: Parts) -> Pairs:
         *((key.replace("_", " "), _listed(value)) for key, value in rest.items()),
         ("priority", f"{view.get('priority')} (9 is most urgent)"),
         ("attempts", tries),
+        ("pool", view.get("pool")),
         ("properties", spell.pairs(view.get("properties"), "\n")),
     ]
 
@@ -112,6 +115,19 @@ def _policy(view: Document, _: Parts) -> Pairs:
         ("allows", f"{view.get('max_events')} starts in any {view.get('interval')}"),
         ("waiting", str(line.get("waiting", 0))),
         ("next start", spell.both(line.get("next_at"), frame.now())),
+    ]
+
+
+def _pool(view: Document, _: Parts) -> Pairs:
+    parts = [
+        f"{part['in_use']} of {part['units']} in use, {part['waiting']} waiting: {part['of']}"
+        for part in view.get("parts", ())
+    ]
+    return [
+        ("size", f"{view.get('size')} {view.get('unit')}"),
+        ("in use", str(view.get("in_use", 0))),
+        ("waiting", str(view.get("waiting", 0))),
+        ("shares", "\n".join(parts) if len(parts) > 1 else None),
     ]
 
 
@@ -161,6 +177,7 @@ _PAGES: dict[names.Kind, Callable[[Document, Parts], Pairs]] = {
     MESSAGE: _message,
     POLICY: _policy,
     DAG: _dag,
+    POOL: _pool,
 }
 
 

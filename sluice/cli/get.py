@@ -10,12 +10,13 @@ from sluice import names, render
 from sluice.cli import filters, frame, tables
 from sluice.client import Client, Document
 from sluice.errors import WrongUsage
-from sluice.names import APP, DATASET, NAMESPACE, SCHEDULE, Kind
+from sluice.names import APP, DATASET, NAMESPACE, POLICY, POOL, SCHEDULE, Kind
 
 KindArgument = Annotated[
     str,
     typer.Argument(
-        metavar="KIND", help="namespaces, apps, workflows, schedules, dags, datasets, policies or messages."
+        metavar="KIND",
+        help="namespaces, apps, workflows, schedules, dags, datasets, policies, pools or messages.",
     ),
 ]
 
@@ -54,7 +55,7 @@ def listing(kind: Kind, namespace: str | None, app: str | None, chosen: filters.
     if kind is NAMESPACE:
         return frame.connect().listing(names.collection_path(kind, []))
     space = frame.needed_namespace(namespace)
-    if kind in (APP, DATASET):
+    if kind in (APP, DATASET, POLICY, POOL):
         return frame.connect().listing(names.collection_path(kind, [space]))
     client = frame.connect()
     apps = [app] if app else [full.rpartition(".")[2] for full in _names(client, space)]

@@ -1,23 +1,34 @@
-"""``sluice jobs``: the work that waits to run."""
+"""``sluice jobs``: the work that waits to run, and the word that some of it waits for."""
 
 from __future__ import annotations
 
 from typing import Annotated
+
+import typer
 
 from sluice import names, render
 from sluice.cli import frame, tables
 from sluice.client import segment
 from sluice.names import SCHEDULE
 
+app = typer.Typer(help="List the jobs that wait; approve or refuse one.")
 
+Id = Annotated[str, typer.Argument(metavar="JOB", help="The id of a job that waits for an approval.")]
+Reason = Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why; it is kept with the job.")]
+
+
+@app.callback(invoke_without_command=True)
 def jobs(
+    context: typer.Context,
     namespace: frame.Namespace = None,
     app: frame.App = None,
     schedule: frame.OfSchedule = None,
     limit: Annotated[int, frame.Limit] = 100,
     as_json: frame.Json = False,
 ) -> None:
-    """List the jobs that wait, and what for."""
+    """List the jobs that wait, and what for; approve or refuse one."""
+    if context.invoked_subcommand is not None:
+        return
     if schedule is not None:
         path = f"{names.path_of(SCHEDULE, names.full_name(SCHEDULE, schedule, namespace, app))}/jobs"
     else:
@@ -31,3 +42,23 @@ def jobs(
         return
     tables.jobs(render.stdout(), answer["items"], frame.now())
     tables.rest(answer, len(answer["items"]), "sluice jobs ...")
+
+
+@app.command()
+def approve(job: Id, reason: Reason = "", as_json: frame.Json = False) -> None:
+    """Approve of a job that waits for it, as whoever your AWS credentials say you are."""
+    answer = frame.connect().post(f"/v1/jobs/{segment(job)}/approve", {"reason": reason})
+    if as_json:
+        render.machine(answer)
+        return
+    render.note(f"approved: {job}")
+
+
+@app.command()
+def refuse(job: Id, reason: Reason = "", as_json: frame.Json = False) -> None:
+    """Refuse a job that waits for an approval: it is aborted, on record."""
+    answer = frame.connect().post(f"/v1/jobs/{segment(job)}/refuse", {"reason": reason})
+    if as_json:
+        render.machine(answer)
+        return
+    render.note(f"aborted: {answer['reason']}")

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from sluice import render, spell
-from sluice.names import APP, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, SCHEDULE, WORKFLOW, Kind
+from sluice.names import APP, DAG, DATASET, MESSAGE, NAMESPACE, POLICY, POOL, SCHEDULE, WORKFLOW, Kind
 
 View = Mapping[str, Any]
 Columns = tuple[str, ...]
@@ -50,6 +50,18 @@ def _policies(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
         for v in views
     ]
     return ("NAME", "EVENTS", "PER", "CHANGED", "DESCRIPTION…"), rows
+
+
+def _pools(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
+    rows: Rows = [
+        (v["name"], _number(v.get("size")), v.get("unit"), _shares(v), _changed(v, now), v.get("description"))
+        for v in views
+    ]
+    return ("NAME", "SIZE", "UNIT", "RESERVED", "CHANGED", "DESCRIPTION…"), rows
+
+
+def _shares(view: View) -> str:
+    return spell.pairs({name: share.get("reserved") for name, share in (view.get("shares") or {}).items()})
 
 
 def _schedules(views: Sequence[View], now: datetime) -> tuple[Columns, Rows]:
@@ -110,6 +122,7 @@ _DEFINITIONS = {
     MESSAGE: _messages,
     POLICY: _policies,
     DAG: _dags,
+    POOL: _pools,
 }
 
 

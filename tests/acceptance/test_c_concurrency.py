@@ -167,9 +167,9 @@ def test_c1_a_job_that_queues_for_one_slot_keeps_the_other_and_gives_it_back_whe
     world.deploy(
         flights(
             {
-                "first": on(partition("weather"), "clean"),
-                "both": on(partition(), "clean", concurrency(1), concurrency(1, "abort", **GROUP)),
-                "heavy": on(event("go"), "join", concurrency(1, "abort", **GROUP)),
+                "heavy": on(partition("weather"), "join", concurrency(1, "abort", **GROUP)),
+                "both": on(partition(), "clean", concurrency(1), concurrency(1, **GROUP)),
+                "other": on(event("go"), "clean", concurrency(1, "abort")),
             }
         )
     )
@@ -177,16 +177,16 @@ def test_c1_a_job_that_queues_for_one_slot_keeps_the_other_and_gives_it_back_whe
     world.upload(day(1))
     world.settle()
     [waiting] = world.jobs("both")
-    assert (waiting.held, waiting.waits_at) == (("group:demo.heavy",), "workflow:demo.flights.clean")
+    assert (waiting.held, waiting.waits_at) == (("workflow:demo.flights.clean",), "group:demo.heavy")
     world.post("go")
     world.settle()
-    assert reasons(world, "heavy") == ["ABORTED: at most 1 run of group heavy at a time, else abort: 1 of 1 in use"]
+    assert reasons(world, "other") == ["ABORTED: at most 1 run of the workflow at a time, else abort: 1 of 1 in use"]
 
     world.disable("both")
     world.post("go")
     world.settle()
-    assert states(world, "heavy") == ["STARTING"]
-    assert world.line("workflow:demo.flights.clean").waiters == 0
+    assert states(world, "other") == ["STARTING"]
+    assert world.line("group:demo.heavy").waiters == 0
 
 
 def test_w2_the_urgent_one_goes_first_and_a_late_comer_does_not_overtake(world: World) -> None:

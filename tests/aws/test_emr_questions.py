@@ -73,6 +73,7 @@ def test_w7_a_listing_answers_for_many_and_who_is_not_in_it_is_asked_about_alone
 
     assert emr.calls == ["ListJobRuns", "GetJobRun"]
     assert [news.state for news in told if news] == ["SUCCEEDED"] * 12 + ["FAILED"]
+    assert [news.outcome for news in told if news][-1] == "lost"
     assert [news.target_id for news in told if news] == [each.target_id for each in [*runs, gone]]
 
 

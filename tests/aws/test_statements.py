@@ -57,7 +57,8 @@ from tests.support.clock import NOON
 NAMES = {"catalog": "c", "jobs": "j", "runs": "r"}
 LINE, LOG_LINE = "workflow:demo.flights.w", "rate:demo.flights.w:2/1000"
 RUN, OTHER = "demo.flights.clean.x.1#001", "demo.flights.clean.x.2#001"
-ASKS = [Slots(LINE, None), Slots(LINE, 2), Slots(LINE, None, 1000), Slots(LINE, 2, 1000, True)]
+POOL = Slots("pool:demo.p", 8, units=3)
+ASKS = [POOL, Slots(LINE, None), Slots(LINE, 2), Slots(LINE, None, 1000), Slots(LINE, 2, 1000, True)]
 LOGS = [Log(LOG_LINE, 1, 1000), Log(LOG_LINE, 1, 1000, binding=False)]
 PACES = [Pace("emr:app", 1000, 3)]
 READ = [
@@ -83,10 +84,12 @@ BACKS: list[Write] = [
     GiveBack(line, wake_at, ended) for line, wake_at, ended in product((LINE, LOG_LINE), (None, NOON), ENDS)
 ]
 PASSES: list[Write] = [TakePermit(PACES[0], NOON, read, False, passing=True) for read in READ]
-JOINS: list[Write] = [JoinLine(ask, NOON, NOON + 1, rev=3) for ask in (ASKS[1], LOGS[0], PACES[0])]
+TOO_LARGE = replace(POOL, units=9)
+JOINS: list[Write] = [JoinLine(ask, NOON, NOON + 1, rev=3) for ask in (POOL, TOO_LARGE, ASKS[2], LOGS[0], PACES[0])]
 JOINS += [JoinLine(PACES[0], NOON, NOON + 1, behind=True), HoldBack(PACES[0], NOON)]
 JOINS += [Quicken(LINE, replace(read, wake_at=wake), NOON) for read in READ for wake in (None, NOON + 9)]
 OTHERS: list[Write] = [
+    GiveBack(POOL.line, None, None, POOL.units),
     Create(rows.job()),
     Replace(rows.job(rev=2)),
     Replace(rows.job("j2", rev=2), over=rows.job()),

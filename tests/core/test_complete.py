@@ -232,7 +232,3 @@ def test_c9_whatever_the_news_permits_come_back_once_and_each_status_is_told_onc
     retries = [write for plan in plans for write in plan if isinstance(write, Create)]
     assert len(retries) <= 1
     assert [plan[0].row.rev for plan in plans if isinstance(plan[0], Replace)] == list(range(2, 2 + len(plans)))
-
-
-def test_w1_the_delay_of_a_retry_is_read_as_any_duration() -> None:
-    assert complete.retry_delay_of("90s") == 90_000

@@ -224,4 +224,4 @@ def test_why_a_job_waits_at_a_line() -> None:
     assert lines.why(PACE, LineState(EMR_LINE)) == (
         "waits for its turn at the start rate of EMR application app-1: one start every 1s, burst 3"
     )
-    assert lines.spell("pool:big") == "pool:big"
+    assert lines.spell("pool:demo.big") == "pool demo.big"

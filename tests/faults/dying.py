@@ -23,6 +23,7 @@ from tests.support.world import EMR, World, day, flights
 RECOVERY = ("1m", "1m", "3m", "3m", "11m", "11m", "21m", "61m")
 # One shard instead of four: the tick asks each of them, and nothing here is about their number.
 SMALL: dict[str, Any] = {"wake_shards": 1, "history_shards": 1}
+POOLS = {"p": {"size": 4, "shares": {"flights.join": {"reserved": 1}}}}
 POLICIES = {"calm": {"max_events": 3, "interval": "1m"}}
 # What the end of a scenario is: run states by schedule, oldest first, and how many runs EMR saw.
 End = tuple[dict[str, list[str]], int]
@@ -55,7 +56,8 @@ def play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
     """Play a scenario with a death after each of these effects, those of the recovery counting on."""
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
     pulled = {"target": PULLED, "retries": {"attempts": 2, "delay": "30s"}}
-    world.deploy({**flights(scenario.schedules, twice=retried, pulled=pulled), "policies": POLICIES})
+    parts = flights(scenario.schedules, twice=retried, pulled=pulled)
+    world.deploy({**parts, "policies": POLICIES, "pools": POOLS})
     points = wrap(world)
     points.die_after, points.armed = deaths, True
     scenario.act(world)

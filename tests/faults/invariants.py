@@ -155,8 +155,11 @@ def _is_woken_in_time(job: Job, known: Facts, now: Instant) -> None:
 
 def _slots_are_counted(stock: Stock) -> None:
     living = [run for run in stock.runs if not states.is_terminal(run.state)]
-    used = Counter(line for run in living for line in run.permits)
-    used.update(line for job in stock.jobs for line in job.held)
+    used: Counter[str] = Counter()
+    for row in living:
+        used.update({line: claim.units_at(line, row.units) for line in row.permits})
+    for job in stock.jobs:
+        used.update({line: claim.units_at(line, job.units) for line in job.held})
     for name, state in stock.lines.items():
         if not lines.gives_back(name):
             continue

@@ -11,14 +11,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import states
+from chalicelib.core import lines, states
 from chalicelib.core.calendar import MINUTE, duration
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.launch import Answer, Never, NotNow
+from chalicelib.core.pools import Pool
 from chalicelib.core.rows import WAKE, Event, Run, Subscription
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put
-from chalicelib.flow import apply, attend, pauses
+from chalicelib.flow import apply, attend, definitions, pauses
 from tests.faults import dying, invariants
 from tests.faults.memory_tables import QuickWorld
 from tests.support import backfills
@@ -57,7 +58,8 @@ class RandomWorld(QuickWorld):
         super().__init__(wake_shards=1, history_shards=1, start_burst=3)
         self.chance = random.Random(seed)
         retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
-        self.deploy({**flights(schedules, clean=retried), "policies": dying.POLICIES})
+        self.deploy({**flights(schedules, clean=retried), "policies": dying.POLICIES, "pools": dying.POOLS})
+        self.pool_size = self.in_pool = 4
         self.documents = dict(schedules)
         self.wakes = RumourWakes(self.ports.wakes, self.chance)
         self.ports = replace(self.ports, wakes=self.wakes)
@@ -230,6 +232,20 @@ class RandomWorld(QuickWorld):
             early = [late for first, late in zip(starts, starts[most:], strict=False) if late - first < MINUTE]
             assert early == [], f"more than {most} starts in a minute: {starts}"
 
+    def resize(self, size: int) -> None:
+        self.in_pool, self.pool_size = self._in_pool(), size
+        document = Pool.model_validate({**dying.POOLS["p"], "size": size}).model_dump(mode="json")
+        self.people(lambda: definitions.put(self.ports, "pool", "demo.p", document, "tester"))
+
+    def keeps_pool(self) -> None:
+        """Never are more units in use than the pool has; who started before it shrank goes on (W3)."""
+        in_use = self._in_pool()
+        assert in_use <= max(self.pool_size, self.in_pool), f"{in_use} of {self.pool_size} units are in use"
+        self.in_pool = min(self.in_pool, in_use)
+
+    def _in_pool(self) -> int:
+        return sum(state.active for name, state in invariants.Stock(self).lines.items() if lines.is_pool(name))
+
     # -- the end -------------------------------------------------------------------------------------------------
 
     def rest(self) -> None:
@@ -239,6 +255,7 @@ class RandomWorld(QuickWorld):
         for name in NAMES:
             with suppress(SluiceError):
                 self.resume(name)
+        self.resize(6)  # what asks for more than there is waits for that
         self._ends_of_runs(8)
         invariants.check_awake(self)
         for name in NAMES:

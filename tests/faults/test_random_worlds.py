@@ -94,11 +94,12 @@ extras = st.fixed_dictionaries(
 def schedules(draw: Any) -> dict[str, Any]:
     shared, found = draw(limits), {}
     policy = draw(st.sampled_from([{}, {}, {"policy": "calm"}]))
+    pools = st.sampled_from([{}, {"pool": "p"}, {"pool": "p", "slots": 2}, {"pool": "p", "slots": 3}])
     for name in ("a", "b"):
         by = draw(st.sampled_from([(), (), ("day",)]))
         trigger = draw(st.one_of(data_leaves, data_leaves, _composite(data_leaves)) if by else triggers)
         document = {"workflow": "clean", "trigger": trigger, "by": list(by), "constraints": shared + draw(others)}
-        found[name] = {**document, **draw(extras), **policy, "enabled": True}
+        found[name] = {**document, **draw(extras), **policy, **draw(pools), "enabled": True}
     trigger = draw(st.one_of(upstream, triggers, _composite(st.one_of(upstream, leaves))))
     constraints = draw(st.sampled_from([[], fresh])) + draw(others)
     found["c"] = {"workflow": "join", "trigger": trigger, **draw(extras), **policy, "enabled": True}
@@ -106,7 +107,7 @@ def schedules(draw: Any) -> dict[str, Any]:
         found["c"] |= {"workflow": "notify", "constraints": constraints}
         found["c"].pop("pause_after_failures", None)
     else:
-        found["c"]["constraints"] = constraints + draw(limits)
+        found["c"] |= {"constraints": constraints + draw(limits), **draw(pools)}
     return found
 
 
@@ -127,6 +128,7 @@ step = st.one_of(
     st.tuples(st.just("update"), names, st.sampled_from(["carry", "carry", "drop"])),
     st.tuples(st.just("run_it"), names, st.integers(1, 3)),
     st.tuples(st.just("skip_next"), names),
+    st.tuples(st.just("resize"), st.integers(2, 6)),
     st.tuples(st.just("backfill_it"), names, st.integers(1, 2), st.integers(1, 2)),
     st.tuples(st.just("stop_backfill"), names, st.booleans()),
 )  # fmt: skip
@@ -144,8 +146,10 @@ def play(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
         stock = invariants.check(world)
         invariants.check_limits(stock.runs, stock.versions)
         world.keeps_pace()
+        world.keeps_pool()
     world.rest()
     world.keeps_pace()
+    world.keeps_pool()
 
 
 everything = given(schedules(), st.lists(step, min_size=15, max_size=60), st.integers(0, 1000))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.calendar import HOUR, MINUTE
+from chalicelib.core.complete import News
 from chalicelib.core.sweep import Ref
 from chalicelib.flow import attend, runs
 from tests.faults.memory_tables import QuickWorld
@@ -81,6 +82,35 @@ def test_w12_an_attempt_that_timed_out_is_followed_by_another() -> None:
     world.pass_by("2h5m")
     assert states(world) == ["RETRYING", "STARTING"]
     assert world.targets.queue.messages == []
+
+
+@pytest.mark.parametrize(("on", "then"), [("timed_out", ["RETRYING", "STARTING"]), ("failed", ["FAILED"])])
+def test_w1_an_attempt_that_timed_out_is_tried_again_where_retries_name_that(on: str, then: list[str]) -> None:
+    world = world_with(timeout="2h", retries={"attempts": 2, "delay": "1m", "on": [on]})
+    begin(world)
+    world.pass_by("2h5m")
+    assert states(world) == then
+
+
+def test_w12_a_next_attempt_that_is_dropped_says_so_besides_that_the_last_one_timed_out() -> None:
+    world = world_with(timeout="2h", retries={"attempts": 2, "delay": "1h"})
+    begin(world)
+    world.pass_by("2h5m")
+    world.disable("clean")
+    world.pass_by("1h")
+    run = world.runs("clean")[0]
+    assert (run.state, run.outcome) == ("FAILED", "timed_out")
+    assert run.reason.startswith("timed out: it ran longer than 2h, and was cancelled; not attempted again: ")
+
+
+def test_w1_a_run_that_the_target_knows_no_more_is_lost_and_retries_decide() -> None:
+    world = world_with(retries={"attempts": 2, "delay": "1m", "on": ["lost"]})
+    run_id = begin(world)
+    gone = News("FAILED", world.clock.now(), "the target knows no such run any more", outcome="lost")
+    world.targets.emr.ask = lambda run: gone  # type: ignore[method-assign]
+    world.pass_by("12m")
+    first = world.runs("clean")[0]
+    assert (first.run_id, first.state, first.outcome) == (run_id, "RETRYING", "lost")
 
 
 def test_w12_a_run_that_ended_unheard_before_its_timeout_has_not_timed_out() -> None:

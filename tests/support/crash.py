@@ -100,6 +100,9 @@ class CrashingTargets:
     def probe(self, target: Any, question: Any) -> Any:
         return self._inner.probe(target, question)
 
+    def measure(self, source: Any) -> Any:
+        return self._inner.measure(source)
+
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         name: str | None = self._inner.run_name(application_id, job_run_id)
         return name

@@ -158,6 +158,8 @@ class FakeTargets:
         self.queue = FakeQueue(clock)
         self.worker = WorkerTarget(clock.now)
         self.says: list[bytes | Never | NoAnswer] = []  # what a probe answers, one after the other, the last for ever
+        self.load: float | Never | NoAnswer = 0.0  # what is measured outside
+        self.measured: list[Mapping[str, Any]] = []
         self.asked: list[tuple[Mapping[str, Any], Mapping[str, Any]]] = []
 
     def of(self, kind: str) -> Any:
@@ -170,6 +172,10 @@ class FakeTargets:
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
         self.asked.append((target, question))
         return self.says.pop(0) if len(self.says) > 1 else self.says[0]
+
+    def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
+        self.measured.append(source)
+        return self.load
 
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         return self.emr.run_name(application_id, job_run_id)

@@ -109,6 +109,15 @@ def test_w5_the_pool_is_in_the_order_of_priority_then_age(world: World, ann: Pul
     assert [each["run_id"] for each in ann.claim(10)] == [urgent, first, second]
 
 
+def test_w14_among_equals_in_the_pool_the_earliest_latest_start_goes_first(world: World, ann: PullWorker) -> None:
+    hurried = {**NIGHTLY, "deadline": {"start_within": "1h"}}
+    world.deploy(flights({"nightly": NIGHTLY, "hurried": hurried}, pulled=TWICE))
+    first = run_now(world, "nightly", "a")
+    world.clock.pass_by("1s")
+    soon = run_now(world, "hurried", "b")
+    assert [each["run_id"] for each in ann.claim(10)] == [soon, first]
+
+
 def test_w5_a_claim_takes_no_more_than_the_worker_has_room_for_and_at_most_ten(world: World, ann: PullWorker) -> None:
     for number in range(13):
         run_now(world, "nightly", f"r{number}")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from chalicelib.core.calendar import MINUTE, SECOND
 from chalicelib.core.writes import Delete, Put
 from chalicelib.flow import cancel, complete
@@ -51,6 +53,19 @@ def test_w5_the_last_attempt_that_is_lost_is_a_failure_with_that_reason(world: W
     run = world.runs("nightly")[0]
     assert (run.state, run.outcome) == ("FAILED", "lost")
     assert world.line(f"workflow:{full('pulled')}").active == 0
+
+
+@pytest.mark.parametrize(("on", "then"), [("lost", ["RETRYING", "STARTING"]), ("failed", ["FAILED"])])
+def test_w1_an_attempt_whose_worker_died_is_tried_again_where_retries_name_that(
+    world: World, ann: PullWorker, on: str, then: list[str]
+) -> None:
+    retries = {"attempts": 2, "delay": "10s", "on": [on]}
+    world.deploy(flights({"nightly": NIGHTLY}, pulled={"target": PULLED, "retries": retries}))
+    run_now(world)
+    ann.claim()
+    ann.beat()
+    world.pass_by("3m")
+    assert [run.state for run in world.runs("nightly")] == then
 
 
 def test_w5_a_late_report_is_refused_tells_who_has_it_and_is_on_record(

@@ -73,7 +73,7 @@ class EmrServerlessTarget:
         try:
             found = self._client.get_job_run(applicationId=application_id, jobRunId=job_run_id)["jobRun"]
         except self._client.exceptions.ResourceNotFoundException:
-            return News("FAILED", run.start_requested_at or run.claimed_at, UNKNOWN, run.target_id)
+            return News("FAILED", run.start_requested_at or run.claimed_at, UNKNOWN, run.target_id, outcome="lost")
         except ClientError as error:
             if error.response["Error"]["Code"] in _NOT_NOW:
                 return None  # too many questions: this one is asked again at its next look

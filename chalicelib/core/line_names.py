@@ -1,0 +1,81 @@
+"""The names of lines: what kind one is, what it belongs to, and how people call it."""
+
+from __future__ import annotations
+
+from chalicelib.core.calendar import Millis
+
+
+def spell(line: str) -> str:
+    kind, _, name = line.partition(":")
+    if kind == "rate":
+        return f"workflow {name.partition(':')[0]}"
+    if kind == "pool":
+        pool, _, owner = name.partition(":")
+        return f"the share of {owner} in pool {pool}" if owner else f"pool {pool}"
+    words = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}"}
+    return (words | {"emr": f"the start rate of EMR application {name}"}).get(kind, line)
+
+
+def gives_back(line: str) -> bool:
+    """Whether a permit of this line comes back when the run ends. Those of a pace and of a log are spent."""
+    return not (is_pace(line) or is_log(line))
+
+
+def is_log(line: str) -> bool:
+    return line.startswith("rate:")
+
+
+def is_pace(line: str) -> bool:
+    return line.startswith(("emr:", "policy:"))
+
+
+def is_target_pace(line: str) -> bool:
+    """Whether a pace is what the target itself demands, and not a policy of ours."""
+    return line.startswith("emr:")
+
+
+def workflow_line(workflow: str) -> str:
+    return f"workflow:{workflow}"
+
+
+def group_line(namespace: str, group: str) -> str:
+    return f"group:{namespace}.{group}"
+
+
+def rate_line(workflow: str, rule: str) -> str:
+    """``rule`` is ``<limit>/<span in ms>``: each rule of a workflow has a line of its own, so none holds another up."""
+    return f"rate:{workflow}:{rule}"
+
+
+def rate_rule(limit: int, span: Millis) -> str:
+    return f"{limit}/{span}"
+
+
+def emr_line(application_id: str) -> str:
+    return f"emr:{application_id}"
+
+
+def policy_line(policy: str) -> str:
+    return f"policy:{policy}"
+
+
+def is_pool(line: str) -> bool:
+    return line.startswith("pool:")
+
+
+def pool_line(pool: str) -> str:
+    """The part of a pool that all share."""
+    return f"pool:{pool}"
+
+
+def share_line(pool: str, owner: str) -> str:
+    """What of a pool is reserved for a workflow (its full name) or a group."""
+    return f"pool:{pool}:{owner}"
+
+
+def place_of_slots(line: str) -> int:
+    """Where slots come in the order of lines: what a job has to itself before what it shares with ever more others, so
+    that nobody keeps what many share while waiting for what few do."""
+    kinds = ("workflow", "group", "pool")
+    kind = line.partition(":")[0]
+    return kinds.index(kind) if kind in kinds else len(kinds)

@@ -1,0 +1,85 @@
+"""Resources: what a run is to have of its target, per workflow and overridden per schedule (W13).
+
+A worker is what EMR Serverless calls one: the driver and each executor. Which sizes there are is told by
+https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/app-behavior.html
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, model_validator
+
+from chalicelib.core.documents import Document
+from chalicelib.core.errors import invalid
+
+# GB of memory that a worker of so many vCPUs may have: from, to, in steps of.
+MEMORY = {1: (2, 8, 1), 2: (4, 16, 1), 4: (8, 30, 1), 8: (16, 60, 4), 16: (32, 120, 8)}
+# What Spark on EMR Serverless takes if it is not told:
+# https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/jobs-spark.html
+USUAL_VCPU, USUAL_WORKERS = 4, 3
+OVERHEAD = 0.1  # of the heap: spark.driver.memoryOverheadFactor, spark.executor.memoryOverheadFactor
+LEAST_OVERHEAD_MB = 384
+
+
+class Resources(Document):
+    """``workers`` executors, and a driver, of ``vcpu`` vCPUs, ``memory_gb`` and ``disk_gb`` each. ``application`` is
+    the EMR Serverless application, which decides on the network, too."""
+
+    workers: int | None = Field(default=None, ge=1, le=10_000)
+    vcpu: int | None = None
+    memory_gb: int | None = None
+    disk_gb: int | None = Field(default=None, ge=20, le=200)
+    application: str | None = Field(default=None, pattern=r"^[0-9a-z]{1,64}$")
+
+    @model_validator(mode="after")
+    def _is_a_worker(self) -> Resources:
+        if self.vcpu is not None and self.vcpu not in MEMORY:
+            raise invalid("vcpu", "1, 2, 4, 8 or 16 vCPUs for each worker", self.vcpu)
+        if self.memory_gb is None:
+            return self
+        cores = self.vcpu if self.vcpu is not None else USUAL_VCPU
+        least, most, step = MEMORY[cores]
+        if not least <= self.memory_gb <= most or (self.memory_gb - least) % step:
+            steps = "" if step == 1 else f", in steps of {step}"
+            raise invalid("memory_gb", f"{least} to {most} GB{steps} beside {cores} vCPUs", self.memory_gb)
+        return self
+
+    @property
+    def sizes_workers(self) -> bool:
+        return self.workers is not None or self.vcpu is not None
+
+    @property
+    def vcpus(self) -> int:
+        """Of the whole run: its executors and its driver."""
+        workers = self.workers if self.workers is not None else USUAL_WORKERS
+        return (workers + 1) * (self.vcpu if self.vcpu is not None else USUAL_VCPU)
+
+    @property
+    def spark(self) -> dict[str, str]:
+        """The Spark properties that ask for just that, and for no more workers whatever there is to do."""
+        told: dict[str, str] = {}
+        for role in ("driver", "executor"):
+            if self.vcpu is not None:
+                told[f"spark.{role}.cores"] = str(self.vcpu)
+            if self.memory_gb is not None:
+                told[f"spark.{role}.memory"] = f"{_heap_mb(self.memory_gb)}m"
+            if self.disk_gb is not None:
+                told[f"spark.emr-serverless.{role}.disk"] = f"{self.disk_gb}g"
+        if self.sizes_workers:
+            workers = str(self.workers if self.workers is not None else USUAL_WORKERS)
+            told |= {"spark.executor.instances": workers, "spark.dynamicAllocation.maxExecutors": workers}
+        return told
+
+    def applied(self, target: dict[str, Any]) -> dict[str, Any]:
+        """A stored target with these resources. They win over Spark properties, for a pool counts by them."""
+        if target["type"] != "emr_serverless":
+            return target
+        application = self.application or target["application_id"]
+        return {**target, "application_id": application, "spark": {**target["spark"], **self.spark}}
+
+
+def _heap_mb(memory_gb: int) -> int:
+    """What of a worker's memory is Spark's heap: the rest is the overhead that is added to it."""
+    whole = memory_gb * 1024
+    return min(int(whole / (1 + OVERHEAD)), whole - LEAST_OVERHEAD_MB)

@@ -1,0 +1,60 @@
+"""Approvals: a person lets a job go on, or takes it out; who and when is on record (C16)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chalicelib.core import approvals, errors
+from chalicelib.core.calendar import iso
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows import Job
+from chalicelib.core.sweep import ref_of
+from chalicelib.core.writes import Replace
+from chalicelib.flow import facts, read
+from chalicelib.flow.check import take_off
+from chalicelib.ports import MOST_RACES, Ports
+
+
+def approve(ports: Ports, job_id: str, by: str, reason: str = "") -> Job:
+    """Approve of a job, for every approval that it waits for and the caller may give. Saying it again changes nothing.
+
+    Holds for this job alone, and for the attempts of its run."""
+    for _ in range(MOST_RACES):
+        now = ports.clock.now()
+        job = read.find_job(ports, job_id)
+        given = _given(ports, job, by)
+        open_ = [each for each in given if each.key not in job.approvals]
+        if not open_:
+            return job
+        said = {each.key: {"by": by, "at": now, "why": reason} for each in open_}
+        due = max(now, job.due_at if job.due_at is not None else now)
+        later = replace(job, approvals={**job.approvals, **said}, rev=job.rev + 1, wake_at=due, leases=0)
+        if ports.ledger.commit([Replace(later)]) is None:
+            ports.hints.send([ref_of(later)], due, now)
+            return later
+    raise errors.changed_meanwhile(f"job {job_id}")
+
+
+def refuse(ports: Ports, job_id: str, by: str, reason: str = "") -> str:
+    """Take a job out, on record. Returns what stands there."""
+    for _ in range(MOST_RACES):
+        now = ports.clock.now()
+        job = read.find_job(ports, job_id)
+        _given(ports, job, by)
+        why = f"refused by {by} at {iso(now)}{f': {reason}' if reason else ''}"
+        if take_off(ports, job, "ABORTED", why, now) is not None:
+            return why
+    raise errors.changed_meanwhile(f"job {job_id}")
+
+
+def _given(ports: Ports, job: Job, by: str) -> list[approvals.Approval]:
+    """The approvals of a job that this caller may give; refused if it wants none, or none of this caller."""
+    schedule = facts.definition_of(ports, ports.catalog.gate(job.schedule))
+    wanted = approvals.approvals_of(schedule) if schedule is not None else []
+    if not wanted:
+        raise SluiceError("conflict", f"expected a job that waits for an approval, got {job.job_id}", "job_id", None)
+    given = [each for each in wanted if each.may_be_given_by(by)]
+    if not given:
+        rules = "; ".join(each.describe() for each in wanted)
+        raise SluiceError("forbidden", f"expected it to be {rules}, got {by}", None, "ask one of these")
+    return given

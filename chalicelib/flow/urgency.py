@@ -1,0 +1,117 @@
+"""What is lent to a job that must queue: by datasets whose data triggered it, and by urgent downstreams (W2).
+
+It is told by the index at that moment, so nothing is stored that could grow stale; see decision 0025.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chalicelib.core import leaves, lines, triggers, urgency
+from chalicelib.core.leaves import PartitionTrigger, ProgramStatusTrigger, SizeTrigger
+from chalicelib.core.lines import Waiter
+from chalicelib.core.model import Dataset, Schedule, Workflow
+from chalicelib.core.pools import lines_of
+from chalicelib.core.rows import WAKE, Job, Subscription
+from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.targets import EmrServerlessTarget
+from chalicelib.core.urgency import Lift
+from chalicelib.core.writes import Create, Remove, Replace
+from chalicelib.flow import facts, pools
+from chalicelib.ports import Ports
+
+MOST_DOWNSTREAM = 100  # schedules that are followed; who lends from farther away is not heard
+PAGE = 1000
+MOST_RANKED = 200  # of each queue, when a schedule is put or enabled
+
+
+def lifted(ports: Ports, job: Job, schedule: Schedule, workflow: Workflow) -> Job:
+    """The job with the highest priority that anything lends it, if that is more than its own."""
+    own = urgency.priority_of(schedule, workflow)
+    lifts = [*_of_datasets(ports, job, schedule), *_of_downstreams(ports, job.schedule, schedule.workflow)]
+    return urgency.lifted(job, urgency.highest(lifts, own))
+
+
+def _of_datasets(ports: Ports, job: Job, schedule: Schedule) -> list[Lift]:
+    """Those of the datasets whose data has come for it."""
+    sources = [leaves.source_of(leaf.trigger) for leaf in triggers.leaves(schedule.trigger) if leaf.id in job.leaves]
+    names = {each.dataset for each in sources if isinstance(each, PartitionTrigger | SizeTrigger)}
+    rows = [ports.catalog.definition("dataset", name) for name in sorted(names)]
+    known = [(row.name, Dataset.model_validate(row.document).priority) for row in rows if row is not None]
+    return [Lift(priority, f"dataset {name}") for name, priority in known if priority is not None]
+
+
+def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[Lift]:
+    """Those of the schedules that wait for a success of this workflow, as this schedule starts it, and of those that
+    wait for theirs, and so on."""
+    found: list[Lift] = []
+    seen, queue = {(starter, workflow)}, [(starter, workflow)]
+    while queue and len(seen) <= MOST_DOWNSTREAM:
+        starter, workflow = queue.pop(0)
+        for row in ports.catalog.subscriptions(leaves.status_key(workflow, "COMPLETED"), PAGE, None).items:
+            version = ports.catalog.version(row.schedule, row.version)
+            schedule = Schedule.model_validate(version.definition) if version else None
+            runs = facts.workflow_of(ports, schedule.workflow) if schedule else None
+            if schedule is None or runs is None or not _waits_for(row, schedule, starter, workflow):
+                continue
+            found.append(Lift(urgency.priority_of(schedule, runs), row.schedule))
+            place = (row.schedule, schedule.workflow)
+            if place not in seen:
+                seen.add(place)
+                queue.append(place)
+    return found
+
+
+def _waits_for(row: Subscription, schedule: Schedule, starter: str, workflow: str) -> bool:
+    """Whether a row of the index speaks of the runs that this schedule starts: some leaves, those of a DAG's nodes
+    among them, count the runs of one schedule only."""
+    if row.leaf == WAKE:
+        return True
+    sources = (leaves.source_of(leaf.trigger) for leaf in triggers.leaves(schedule.trigger))
+    upstream = [each for each in sources if isinstance(each, ProgramStatusTrigger) and each.workflow == workflow]
+    return any("COMPLETED" in each.statuses and each.schedule in (None, starter) for each in upstream)
+
+
+def lift_waiting(ports: Ports, name: str) -> None:
+    """A schedule was put or enabled: what waits already of the workflows that it waits for is ranked anew."""
+    gate = ports.catalog.gate(name)
+    schedule = facts.definition_of(ports, gate)
+    if gate is None or schedule is None or gate.mode not in GATHERING_MODES:
+        return
+    sources = (leaves.source_of(leaf.trigger) for leaf in triggers.leaves(schedule.trigger))
+    upstreams = {each.workflow for each in sources if isinstance(each, ProgramStatusTrigger)}
+    for workflow in sorted(upstreams | set(schedule.fresh_upstreams)):
+        for line in _queues_of(ports, workflow):
+            for waiter in ports.jobs.head_of(line, MOST_RANKED):
+                _rank_anew(ports, waiter, workflow)
+
+
+def _queues_of(ports: Ports, name: str) -> list[str]:
+    """Where jobs of a workflow may wait: at its own slots, in its pool, for the start rate of its application."""
+    workflow = facts.workflow_of(ports, name)
+    if workflow is None:
+        return []
+    found = [lines.workflow_line(name)]
+    if workflow.pool is not None:
+        pool = workflow.pool if "." in workflow.pool else f"{name.partition('.')[0]}.{workflow.pool}"
+        row = pools.pool_of(ports, pool)
+        found += list(lines_of(pool, row)) if row is not None else []
+    if isinstance(workflow.target, EmrServerlessTarget):
+        found.append(lines.emr_line(workflow.target.application_id or facts.start_rate(ports).application_id))
+    return found
+
+
+def _rank_anew(ports: Ports, waiter: Waiter, name: str) -> None:
+    """One transaction: the job with its rank, out of its place and into another. Who lost the race has been served."""
+    job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_place) if waiter.run is None else None
+    if job is None or job.closed or job.waits_at != waiter.line or job.rank != waiter.rank:
+        return
+    schedule = facts.definition_of(ports, ports.catalog.gate(job.schedule))
+    workflow = facts.workflow_of(ports, name)
+    if schedule is None or workflow is None or schedule.workflow != name:
+        return
+    better = lifted(ports, job, schedule, workflow)
+    rank = urgency.rank_of(better, schedule, workflow)
+    if rank < waiter.rank:
+        later = replace(better, rank=rank, rev=job.rev + 1)
+        ports.ledger.commit([Replace(later), Remove(waiter), Create(replace(waiter, rank=rank))])

@@ -1,0 +1,54 @@
+"""``sluice pools``, ``describe pool``, and the word that a job waits for (W3, C16)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from tests.cli.conftest import Sluice
+from tests.cli.played_api import PlayedApi
+from tests.cli.recorded import JOB, job, past
+
+POOLS = "/v1/namespaces/demo/pools"
+POOL: dict[str, Any] = {
+    "name": "demo.cluster",
+    "kind": "pool",
+    "description": "the big one",
+    "tags": {},
+    "owner": "",
+    "size": 64,
+    "unit": "vcpu",
+    "shares": {"flights.report": {"reserved": 16}},
+    "version": 2,
+    "updated_at": past(minutes=3),
+    "updated_by": "tester",
+}
+PARTS = [
+    {"of": "everybody", "units": 48, "in_use": 40, "waiting": 3},
+    {"of": "demo.flights.report", "units": 16, "in_use": 8, "waiting": 0},
+]
+
+
+def test_w3_pools_are_listed_with_what_they_reserve(api: PlayedApi, sluice: Sluice) -> None:
+    api.lists[POOLS] = [POOL]
+    header, row = sluice("pools", "-n", "demo").stdout.splitlines()[:2]
+    assert header.split()[:4] == ["NAME", "SIZE", "UNIT", "RESERVED"]
+    assert row.split()[:4] == ["demo.cluster", "64", "vcpu", "flights.report=16"]
+    assert json.loads(sluice("pools", "-n", "demo", "--json").stdout)["items"] == [POOL]
+
+
+def test_w3_a_pool_is_described_with_what_is_in_use(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("GET", f"{POOLS}/cluster", {**POOL, "in_use": 48, "waiting": 3, "parts": PARTS})
+    told = sluice("describe", "pool", "demo.cluster").stdout
+    assert "40 of 48 in use, 3 waiting: everybody" in told
+    assert "8 of 16 in use, 0 waiting: demo.flights.report" in told
+
+
+def test_c16_a_job_is_approved_or_refused_with_a_reason(api: PlayedApi, sluice: Sluice) -> None:
+    api.play("POST", f"/v1/jobs/{JOB}/approve", job())
+    done = sluice("jobs", "approve", JOB, "--reason", "the figures are in")
+    assert (done.exit_code, done.stderr.strip()) == (0, f"approved: {JOB}")
+    refused = {"job_id": JOB, "state": "ABORTED", "reason": "refused by bob"}
+    api.play("POST", f"/v1/jobs/{JOB}/refuse", refused)
+    assert json.loads(sluice("jobs", "refuse", JOB, "--json").stdout) == refused
+    assert [request.body for request in api.requests] == [{"reason": "the figures are in"}, {"reason": ""}]

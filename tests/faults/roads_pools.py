@@ -1,0 +1,58 @@
+"""Pools, for `test_crash_points.py`: units that are taken, kept, lent and given back (W3)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalicelib.flow import definitions
+from tests.faults.dying import POOLS, Scenario, finish, passes, people, upload
+from tests.support.schedules import partitions
+from tests.support.world import World
+
+LARGER = {"size": 6, "unit": "slots", "shares": POOLS["p"]["shares"]}
+
+
+def pooled(workflow: str, dataset: str = "flights", **fields: Any) -> dict[str, Any]:
+    return partitions(1, workflow, dataset, by=["day"], pool="p", timeout="never", **fields)
+
+
+def _share_and_borrow(world: World) -> None:
+    """Three units are common and one is the join's, which takes a common one that nobody waits for, then queues."""
+    upload(world, 1)
+    for number in (1, 2, 3):
+        upload(world, number, "weather", "x.csv")
+    finish(world)
+    passes(world, "1m1s")
+    finish(world)
+
+
+def _grow(world: World) -> None:
+    for number in (1, 2):
+        upload(world, number)
+    people(world, lambda: definitions.put(world.ports, "pool", "demo.p", LARGER, "tester"))
+    finish(world)
+
+
+def _leave_with_units(world: World) -> None:
+    """They hold two units each while they wait for the start rate; then the schedule is disabled."""
+    for number in (1, 2):
+        upload(world, number)
+    people(world, lambda: world.disable("a"))
+
+
+POOLED = {
+    "a share, and what nobody waits for": Scenario(
+        {"a": pooled("clean", slots=2), "j": pooled("join", "weather")},
+        _share_and_borrow,
+        [({"a": ["SUCCEEDED"], "j": ["SUCCEEDED"] * 3}, 4)],
+    ),
+    "a pool that grows while somebody waits": Scenario(
+        {"a": pooled("clean", slots=3)}, _grow, [({"a": ["SUCCEEDED"] * 2}, 2)]
+    ),
+    "a disable of who holds units of a pool": Scenario(
+        {"a": pooled("clean", slots=1)},
+        _leave_with_units,
+        [({"a": ["SUCCEEDED"]}, 1), ({"a": ["CANCELLED"]}, 1), ({"a": ["ABORTED"]}, 0), ({"a": []}, 0)],
+        tuned={"start_burst": 1, "start_rate_per_second": 0.1},
+    ),
+}
