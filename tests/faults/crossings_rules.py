@@ -154,7 +154,11 @@ RULES_CROSS = {
         {"daily": at("R2/PT100S")}, then(hold, passes("101s")), emitting, resume, succeeded(daily=2)
     ),
     "an emitter, and an update that carries": Crossing(
-        {"daily": at("R2/PT100S")}, passes("101s"), emitting, put("daily", {**at("R2/PT100S"), **NEW}), succeeded(daily=2)
+        {"daily": at("R2/PT100S")},
+        passes("101s"),
+        emitting,
+        put("daily", {**at("R2/PT100S"), **NEW}),
+        succeeded(daily=2),
     ),
     "two notifications of one object": Crossing(
         {"daily": on({"type": "size", "dataset": "flights", "bytes": 100})},

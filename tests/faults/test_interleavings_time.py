@@ -106,7 +106,7 @@ def test_interleaving_25_a_stalled_emitter_writes_again_what_was_consumed(world:
     stalled = prepared(world)
     assert stalled.fires
     world.tick()
-    world.pass_by("2m")
+    world.pass_by("3m")
     runs, sent = len(world.runs("tick")), len(world.targets.queue.messages)
 
     world.ports.ledger.put_all([Put(fire) for fire in stalled.fires])
