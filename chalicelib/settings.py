@@ -7,6 +7,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from chalicelib.core.prices import Prices
+
+_LIST = Prices()
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -33,6 +37,14 @@ class Settings:
     update_schedules: bool = True
     # Whether callbacks may go to private addresses and by plain http: on a laptop alone, where the cloud is inside.
     http_allow_private: bool = False
+    # List prices of EMR Serverless, in dollars: `core/prices.py` says of when and where. Yours may differ (H1).
+    price_vcpu_hour: float = _LIST.vcpu_hour
+    price_memory_gb_hour: float = _LIST.memory_gb_hour
+    price_storage_gb_hour: float = _LIST.storage_gb_hour
+
+    @property
+    def prices(self) -> Prices:
+        return Prices(self.price_vcpu_hour, self.price_memory_gb_hour, self.price_storage_gb_hour)
 
     @property
     def start_spacing(self) -> int:
@@ -50,6 +62,9 @@ class Settings:
             "inline_events": int,
             "update_schedules": _switch("SLUICE_UPDATE_SCHEDULES"),
             "http_allow_private": _switch("SLUICE_HTTP_ALLOW_PRIVATE"),
+            "price_vcpu_hour": float,
+            "price_memory_gb_hour": float,
+            "price_storage_gb_hour": float,
         }
         tuned: dict[str, Any] = {
             name: cast(env[key]) for name, cast in optional.items() if (key := f"SLUICE_{name.upper()}") in env

@@ -192,6 +192,8 @@ class Run:
     While it queues for new ones, ``waits_at`` and ``rank`` are its place.
     ``due_at`` is when a fire was due, ``late`` that
     it was claimed only after the window that its events are spread over (E2).
+    ``number`` counts the runs of its workflow (H1), 0 where none is taken. ``billed`` is what its target has billed:
+    vCPU-hours, GB-hours of memory and of storage, each in thousandths (`core/prices.py`).
     """
 
     run_id: str
@@ -236,6 +238,8 @@ class Run:
     announce: tuple[str, ...] = ()
     cursor: str | None = None
     leases: int = 0
+    number: int = 0
+    billed: tuple[int, ...] = ()
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
