@@ -24,6 +24,7 @@ from chalicelib.web import (
     history,
     messages,
     openapi,
+    reports,
     schedules,
 )
 
@@ -36,6 +37,7 @@ app.register_blueprint(backfills.routes)
 app.register_blueprint(events.routes)
 app.register_blueprint(history.routes)
 app.register_blueprint(dead_letters.routes)
+app.register_blueprint(reports.routes)
 app.register_blueprint(openapi.routes)
 
 

@@ -17,6 +17,8 @@ from run_context import RunContext, run_job
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 # The rank of a percentile is right to a ten-thousandth: the p99 of a million runs to a hundred of them.
 ACCURACY = 10_000
+# A file is what the API reads at once, and at most 1 MB of it.
+LINES_A_FILE = 500
 WEEK = datetime.timedelta(days=7)
 NOT_RUN = ("SKIPPED", "COALESCED", "DROPPED", "EXPIRED", "ABORTED")
 # What is looked up in the report of a week ago.
@@ -126,7 +128,8 @@ def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
     ).cache()  # computed once, written twice
     table, text = tables.next_version(day), texts.next_version(day)
     # The table is last: who sees a new one finds its text.
-    report.write.mode("overwrite").option("ignoreNullFields", "false").partitionBy("namespace").json(text)
+    as_text = report.write.mode("overwrite").option("ignoreNullFields", "false")
+    as_text.option("maxRecordsPerFile", LINES_A_FILE).partitionBy("namespace").json(text)
     report.write.mode("overwrite").parquet(table)
     figures = {"rows_out": 0, "attempts": 0, "not_run": 0, **counts.get}
     texts.keep_only(text, day)

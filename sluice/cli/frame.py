@@ -32,7 +32,7 @@ Limit = typer.Option("--limit", "-l", min=0, metavar="N", help="How many at most
 ORDER = (
     *("apply", "get", "describe", "message"),
     *("enable", "disable", "pause", "resume", "run", "skip", "unskip", "event", "backfill"),
-    *("why", "dry-run", "jobs", "runs", "dead-letters", "versions", "datasets", "policies"),
+    *("why", "dry-run", "jobs", "runs", "report", "dead-letters", "versions", "datasets", "policies"),
 )
 
 
