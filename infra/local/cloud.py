@@ -116,7 +116,7 @@ def _wait_for_api(endpoints: Endpoints, layout: Layout) -> None:
 
 
 def _install_system_app(layout: Layout, endpoints: Endpoints) -> None:
-    """Sluice's own app, by the command that installs it in AWS; nothing is sent when neither it nor the stack changed."""
+    """Sluice's own app, by the command that installs it in AWS; nothing is sent when neither has changed."""
     wanted = [system_app.fingerprint(), layout.remembered("deployed"), endpoints.outputs]
     if layout.remembered("system_app") == wanted:
         return
