@@ -26,6 +26,8 @@ from rich.table import Table
 from benchmarks.cloud import Running, own_cloud
 from benchmarks.durations import summary
 from benchmarks.measurement import Progress, Results
+from chalicelib.aws import items
+from chalicelib.core.rows import Run
 from sluice.client import Client
 
 REPETITIONS = int(os.environ.get("SLUICE_BENCH_REPETITIONS", "50"))
@@ -157,11 +159,10 @@ def _times(cloud: Running, puts: Sequence[float]) -> list[Times]:
     for name, received in _received(cloud):
         run_id, _, attempt = name.rpartition("-")
         key = {"pk": {"S": f"RUN#{run_id}"}, "sk": {"S": f"A#{int(attempt):03d}"}}
-        row = dynamodb.get_item(TableName=table, Key=key, ConsistentRead=True)["Item"]
-        number = int(row["correlation"]["M"]["number"]["S"])
-        accepted, claimed, requested = (
-            int(row[field]["N"]) / 1000 for field in ("accepted_at", "claimed_at", "start_requested_at")
-        )
+        run = items.from_item(Run, dynamodb.get_item(TableName=table, Key=key, ConsistentRead=True)["Item"])
+        number = int((run.correlation or {})["number"])
+        instants = (run.accepted_at or 0, run.claimed_at, run.start_requested_at or 0)
+        accepted, claimed, requested = (instant / 1000 for instant in instants)
         by_number[number] = Times(puts[number], accepted, claimed, requested, received)
     if len(by_number) != len(puts):
         raise ValueError(f"expected one run for each of {len(puts)} partitions, got {len(by_number)}")

@@ -182,6 +182,12 @@ class Hints(Protocol):
 
     def send(self, refs: Sequence[Ref], due: Instant, now: Instant) -> None: ...
 
+    def send_all(
+        self, hints: Sequence[tuple[Instant, Sequence[Ref]]], now: Instant, patient: bool = False
+    ) -> None:  # fmt: skip
+        """The same for several instants. ``patient``: it may take a second, if that makes it cheaper to receive them;
+        only for what is due in some seconds."""
+
 
 class Target(Protocol):
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:

@@ -122,16 +122,16 @@ def ports() -> Ports:
     from chalicelib.aws.runs import DynamoRuns, DynamoWakes
     from chalicelib.aws.table import Dynamo
 
-    settings = Settings.from_environment()
+    settings, clock = Settings.from_environment(), SystemClock()
     dynamo = Dynamo(client("dynamodb"), settings)
     return Ports(
-        clock=SystemClock(),
+        clock=clock,
         ledger=dynamo,
         catalog=DynamoCatalog(dynamo),
         jobs=DynamoJobs(dynamo),
         runs=DynamoRuns(dynamo),
         wakes=DynamoWakes(dynamo),
-        hints=SqsHints(client("sqs"), settings.hints_queue_url),
+        hints=SqsHints(client("sqs"), settings.hints_queue_url, clock),
         targets=AwsTargets(settings),
         payloads=S3Payloads(client("s3"), settings.control_bucket),
         lake=S3Lake(client("s3")),

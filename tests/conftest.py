@@ -43,10 +43,18 @@ def world(make_world: Callable[..., World]) -> World:
     return make_world()
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Rules and flows first, then what needs the local cloud, then Spark: a broken rule is told at once."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Rules and flows first, then what needs the local cloud, then Spark: a broken rule is told at once.
+
+    With several workers, one has all that needs the cloud, from the start; the others have the rest, file by file.
+    """
     weight = {"spark": 2, "cloud": 1}
     items.sort(key=lambda item: max((weight.get(mark.name, 0) for mark in item.iter_markers()), default=0))
+    if config.pluginmanager.hasplugin("dsession") or hasattr(config, "workerinput"):
+        for item in items:
+            heavy = any(mark.name in weight for mark in item.iter_markers())
+            item.add_marker(pytest.mark.xdist_group("cloud" if heavy else item.path.name))
+        items.sort(key=lambda item: not any(mark.name in weight for mark in item.iter_markers()))
 
 
 @pytest.hookimpl(wrapper=True)

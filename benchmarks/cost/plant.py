@@ -41,8 +41,9 @@ from tests.support import tables as template_tables
 LAKE = "sluice-prod-lake-123456789012-us-east-1"
 CONTROL = "sluice-prod-control-123456789012-us-east-1"
 ROLE = "arn:aws:iam::123456789012:role/sluice-prod-jobs"
-# Between two seconds, as ticks are: with the clock on whole seconds no hint would be early by a fraction.
-BEGIN = parse_instant("2026-03-02T12:00:20.500Z")
+# Ticks come at any fraction of a second, always the same one. From this one a hint for a whole second comes half a
+# second before its head start, which is the average.
+BEGIN = parse_instant("2026-03-02T12:00:20.300Z")
 
 
 class Targets:
@@ -93,7 +94,7 @@ class Plant:
             jobs=DynamoJobs(dynamo),
             runs=DynamoRuns(dynamo),
             wakes=DynamoWakes(dynamo),
-            hints=SqsHints(sqs, "hints"),
+            hints=SqsHints(sqs, "hints", self.clock),
             targets=Targets(EmrServerlessTarget(emr, APPLICATION, ROLE, CONTROL), SqsTarget(sqs)),
             payloads=S3Payloads(S3(lambda: self.tally), CONTROL),
             lake=S3Lake(S3(lambda: self.tally)),

@@ -20,6 +20,8 @@ from chalicelib.core.rows import (
 )
 from chalicelib.ports import Kind, Page
 
+MOST_FOLDERS = 50  # of an object's key, from the outermost
+NEAR_PREFIXES = 20  # rows of less than 200 bytes: one read of 4 KB
 MOST_VERSIONS = 20_000  # kept in memory, a kilobyte or two each
 
 
@@ -73,15 +75,25 @@ class DynamoCatalog:
         return Page(tuple(items.from_item(Listing, item) for item in page.items), page.cursor)
 
     def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
-        folders = [key[: index + 1] for index, letter in enumerate(key) if letter == "/"]
-        wanted = [keys.prefix(bucket, folder) for folder in folders[:50]]
-        found = self._dynamo.get_many(wanted) if wanted else {}
-        for place in reversed(wanted):
-            if place in found:
-                name = items.from_item(PrefixRow, found[place]).dataset
-                definition = self.definition("dataset", name)
-                return (name, Dataset.model_validate(definition.document)) if definition else None
-        return None
+        folders = [key[: index + 1] for index, letter in enumerate(key) if letter == "/"][:MOST_FOLDERS]
+        row = self._longest_prefix(bucket, folders) if folders else None
+        definition = self.definition("dataset", row.dataset) if row else None
+        return (row.dataset, Dataset.model_validate(definition.document)) if row and definition else None
+
+    def _longest_prefix(self, bucket: str, folders: list[str]) -> PrefixRow | None:
+        """The row of the innermost folder that has one. All of them sort before the innermost folder, the longest last,
+        with what stands in folders beside them in between. So a look backwards finds it, at the cost of one read
+        instead of one a folder; unless too many stand between, and then each folder is asked for.
+        """
+        first, last = keys.prefix(bucket, folders[0]), keys.prefix(bucket, folders[-1])
+        values = {"pk": last.pk, "first": first.sk, "last": last.sk}
+        between = "pk = :pk AND sk BETWEEN :first AND :last"
+        near, more = self._dynamo.query("catalog", between, values, limit=NEAR_PREFIXES, forward=False)
+        rows = [items.from_item(PrefixRow, item) for item in near]
+        if more and not any(row.prefix in folders for row in rows):
+            found = self._dynamo.get_many([keys.prefix(bucket, folder) for folder in folders])
+            rows = [items.from_item(PrefixRow, item) for item in found.values()]
+        return max((row for row in rows if row.prefix in folders), key=lambda row: len(row.prefix), default=None)
 
     def dataset_at(self, bucket: str, prefix: str) -> str | None:
         row = self._dynamo.get(keys.prefix(bucket, prefix), PrefixRow)

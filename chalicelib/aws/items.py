@@ -1,18 +1,18 @@
 """Rows as DynamoDB items and back. Free-form documents are stored as JSON text, everything else as plain attributes.
 
-``format`` counts the layouts that were ever released; a reader knows them all (O11).
+``format`` counts the layouts that were ever released; a reader knows them all (O11). In the second one runs are packed.
 """
 
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, astuple, fields
+from dataclasses import astuple, fields
 from decimal import Decimal
 from typing import Any, TypeVar
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
 
-from chalicelib.aws import keys
+from chalicelib.aws import keys, packing
 from chalicelib.core import ids
 from chalicelib.core.calendar import Instant, iso, parse_instant
 from chalicelib.core.dead_letters import DeadLetter
@@ -23,7 +23,7 @@ from chalicelib.core.writes import Row
 R = TypeVar("R")
 Item = dict[str, Any]
 
-FORMAT = 1
+FORMAT = 2
 # Floats and deep structures of users survive as text, byte for byte; DynamoDB's numbers would not keep them.
 _JSON_FIELDS = {"definition", "document", "properties", "request", "event"}
 
@@ -45,26 +45,27 @@ def wake(at: Instant | None, pk: str, shards: int) -> dict[str, str]:
 def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
     key = keys.key_of(row)
     plain: dict[str, Any] = {"pk": key.pk, "sk": key.sk, "format": FORMAT}
+    packs = isinstance(row, Run)
     for item in fields(row):
         content = getattr(row, item.name)
         if content is None or item.name == "wake_at":
             continue
-        # A run's row costs by the KB at each of its writes: what is empty, and is so when it is not there, stays out.
-        if not (isinstance(row, Run) and item.name != "rev" and not content and content == item.default):
-            plain[item.name] = _encode(item.name, content)
+        # What is empty in a run, and is so when it is not there, stays out.
+        if not (packs and item.name != "rev" and not content and content == item.default):
+            plain[item.name] = _told(item.name, content) if packs else _encode(item.name, content)
     plain |= wake(getattr(row, "wake_at", None), key.pk, wake_shards)
     expires_at = getattr(row, "expires_at", None)
     if expires_at is not None:
         plain["ttl"] = expires_at // 1000
     if isinstance(row, Run | Record | DeadLetter):
         plain |= _history(row, history_shards)
-    return {name: value(content) for name, content in plain.items()}
+    return {name: value(content) for name, content in (packing.pack(plain) if packs else plain).items()}
 
 
 def from_item(kind: type[R], item: Item) -> R:
     known = {name.name for name in fields(kind)}  # type: ignore[arg-type]
-    plain = {name: _decode(name, _deserialize(content)) for name, content in item.items() if name in known}
-    return kind(**plain)
+    stored = packing.unpack({name: _deserialize(content) for name, content in item.items()})
+    return kind(**{name: _decode(name, content) for name, content in stored.items() if name in known})
 
 
 def _history(row: Run | Record | DeadLetter, shards: int) -> dict[str, str]:
@@ -88,17 +89,18 @@ def _history(row: Run | Record | DeadLetter, shards: int) -> dict[str, str]:
 
 
 def _encode(name: str, content: Any) -> Any:
-    if name in _JSON_FIELDS:
-        document = _told(content) if isinstance(content, Event | StartRequest) else content
-        return json.dumps(document, separators=(",", ":"))
+    told = _told(name, content)
+    return json.dumps(told, separators=(",", ":")) if name in _JSON_FIELDS else told
+
+
+def _told(name: str, content: Any) -> Any:
+    if isinstance(content, Event | StartRequest):
+        # Without what is not there, which is None to a reader anyway.
+        parts = ((part.name, getattr(content, part.name)) for part in fields(content))
+        return {name: told for name, told in parts if told is not None}
     if name == "leaves":
         return {leaf: list(astuple(progress)) for leaf, progress in content.items()}
-    return _listed(content)
-
-
-def _told(content: Event | StartRequest) -> dict[str, Any]:
-    """Without what is not there, which is None to a reader anyway."""
-    return {name: told for name, told in asdict(content).items() if told is not None}
+    return content if name in _JSON_FIELDS else _listed(content)
 
 
 def _listed(content: Any) -> Any:
@@ -109,7 +111,7 @@ def _decode(name: str, content: Any) -> Any:
     if name == "wake_at":
         return parse_instant(content)
     if name in _JSON_FIELDS:
-        document = json.loads(content)
+        document = json.loads(content) if isinstance(content, str) else content
         return {"event": Event, "request": StartRequest}[name](**document) if name in ("event", "request") else document
     if name == "leaves":
         return {leaf: Progress(*(int(number) for number in numbers)) for leaf, numbers in content.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chalicelib.core import claim, dead_letters, launch, match, states
@@ -99,6 +99,24 @@ def told(run: Run, cursor: str | None, now: Instant) -> Run:
         return replace(run, cursor=cursor, rev=run.rev + 1)
     rest = replace(run, announce=run.announce[1:], cursor=None, rev=run.rev + 1, leases=0)
     return replace(rest, wake_at=_wake(rest, now))
+
+
+def newly_announced(before: Run, step: Advance) -> tuple[str, ...]:
+    """The statuses that a step adds to those still to be told, and that need not be told if nobody waits for them. A
+    failure is told always: it may be the one that holds its schedule (L19)."""
+    added = step.run.announce[len(before.announce) :]
+    return tuple(status for status in added if status != "FAILED")
+
+
+def unannounced(step: Advance, unheard: Collection[str], now: Instant) -> Advance:
+    """The step without the statuses that nobody waits for: to write them down and off again would be for nothing."""
+    run = replace(step.run, announce=tuple(status for status in step.run.announce if status not in unheard))
+    return replace(step, run=replace(run, wake_at=_wake(run, now)))
+
+
+def owing(run: Run, statuses: Sequence[str], now: Instant) -> Run:
+    """The run with statuses that have to be told after all."""
+    return replace(run, announce=(*run.announce, *statuses), rev=run.rev + 1, wake_at=now)
 
 
 def without_announcement(run: Run) -> Run:

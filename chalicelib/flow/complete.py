@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from chalicelib.core import complete, launch, match, states
@@ -61,6 +62,8 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
             return None
         if run.request.target["type"] != "emr_serverless":
             step = Advance(complete.without_announcement(step.run))
+        unheard = [status for status in complete.newly_announced(run, step) if not _is_awaited(ports, step.run, status)]
+        step = complete.unannounced(step, unheard, now) if unheard else step
         lines = {line: ports.jobs.line(line) for line in run.permits} if step.ended else {}
         if ports.ledger.commit(complete.plan(run, step, lines, now)) is None:
             logger.info("run moved", extra={"run": run_id, "attempt": attempt, "state": step.run.state})
@@ -71,9 +74,27 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
                 ports.hints.send(woken, now, now)
             if step.retry is not None:
                 ports.hints.send([ref_of(step.retry)], step.retry.due_at or now, now)
-            announce(ports, run_id, attempt)
+            if _owe(ports, step.run, unheard) or step.run.announce:
+                announce(ports, run_id, attempt)
             return step
     raise RuntimeError(f"run {run_id} lost {MOST_RACES} races; its news will be found again")
+
+
+def _is_awaited(ports: Ports, run: Run, status: str) -> bool:
+    return bool(ports.catalog.subscriptions(match.status_event(run, status).key, 1, None).items)
+
+
+def _owe(ports: Ports, run: Run, unheard: Sequence[str]) -> bool:
+    """Who began to wait for a status between the look and the write that left it out is told of it after all: that it
+    counts for them is decided, as ever, by the instants of both. Returns whether there is something to tell."""
+    late = [status for status in unheard if _is_awaited(ports, run, status)]
+    for _ in range(MOST_RACES if late else 0):
+        current = ports.runs.run(run.run_id, run.attempt)
+        if current is None:
+            return False
+        if ports.ledger.commit([Replace(complete.owing(current, late, ports.clock.now()))]) is None:
+            return True
+    return False
 
 
 def announce(ports: Ports, run_id: str, attempt: int) -> None:

@@ -32,8 +32,9 @@ AT_ONCE = 100  # timers that are read together
 # a call: a tick with so many has more need of time than of units.
 MANY_TIMERS = 500
 MOST_MOVES = 25  # timers to a transaction, with what else their moving writes
-# Hints are gathered over the timers of a round, so that those for one instant travel together; not if it comes soon.
-MOST_KEPT, SOON = 2_500, 30 * SECOND
+# Hints are gathered over the timers of a tick, so that those for one instant travel together, and sent when they are
+# many or their instant is near: a crowd takes seconds to be prepared.
+MOST_KEPT, SOON = 5_000, 20 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,25 +60,29 @@ class Hints:
     kept: list[tuple[Instant, Ref]] = field(default_factory=list)
 
     def keep(self, looks: Iterable[Look], now: Instant) -> None:
-        soon: list[tuple[Instant, Ref]] = []
         for look in looks:
-            mine = [(fire.due_at or now, ref_of(fire)) for fire in look.fires]
+            self.kept += [(fire.due_at or now, ref_of(fire)) for fire in look.fires]
             if look.again is not None and look.again <= now + self.ports.settings.horizon_seconds * SECOND:
-                mine.append((max(look.again, now), Ref("timer", (look.schedule,))))
-            for due, ref in mine:
-                (soon if due <= now + SOON else self.kept).append((due, ref))
-        self._send(soon, now)
+                self.kept.append((max(look.again, now), Ref("timer", (look.schedule,))))
+        now = self.ports.clock.now()
         if len(self.kept) >= MOST_KEPT:
-            self.flush(now)
+            self.flush(now, patient=True)
+        soon = [hint for hint in self.kept if hint[0] <= now + SOON]
+        if soon:
+            self.kept = [hint for hint in self.kept if hint[0] > now + SOON]
+            self._send(soon, now)
 
-    def flush(self, now: Instant) -> None:
+    def flush(self, now: Instant, patient: bool = False) -> None:
+        """Send what was kept. ``patient``: nobody waits for an answer, so they may be sent at the best moment."""
         kept, self.kept = self.kept, []
-        self._send(kept, now)
+        self._send(kept, now, patient)
 
-    def _send(self, hints: list[tuple[Instant, Ref]], now: Instant) -> None:
+    def _send(self, hints: list[tuple[Instant, Ref]], now: Instant, patient: bool = False) -> None:
         """One per due instant, for the receiver of a hint waits only if all of it is due together."""
-        for due, group in groupby(sorted(hints, key=lambda hint: hint[0]), key=lambda hint: hint[0]):
-            self.ports.hints.send([ref for _, ref in group], due, now)
+        groups = groupby(sorted(hints, key=lambda hint: hint[0]), key=lambda hint: hint[0])
+        told = [(due, [ref for _, ref in group]) for due, group in groups]
+        if told:
+            self.ports.hints.send_all(told, now, patient)
 
 
 def emit_due(ports: Ports) -> int:
@@ -97,7 +102,7 @@ def emit_due(ports: Ports) -> int:
             logger.exception("round failed", extra={"timers": len(part)})
             failed += _one_by_one(ports, part, now, horizon)
         looked += len(part)
-    hints.flush(now)
+    hints.flush(ports.clock.now(), patient=True)
     if failed:
         raise ExceptionGroup(f"{len(failed)} of {looked} timers failed", failed)
     return looked

@@ -15,7 +15,7 @@ from chalicelib.core.routes import Route
 from chalicelib.core.rows import HISTORY, Gate, Pointer, Run
 from chalicelib.core.sweep import Ref
 from chalicelib.core.targets import has_lifecycle
-from chalicelib.core.writes import HoldBack, Put, Replace, Write
+from chalicelib.core.writes import HoldBack, Put, Replace
 from chalicelib.flow import complete as completing
 from chalicelib.flow import facts
 from chalicelib.flow.context import build, events_of, partition_of
@@ -123,12 +123,12 @@ def _keep(ports: Ports, run: Run, answer: launch.Answer, now: Instant) -> None:
         raise TypeError("expected an answer that leaves the run STARTING")
     if isinstance(answer, NotNow):
         _hold_back(ports, run, now)
+    if isinstance(answer, Started):
+        # By itself and first: it is true whatever becomes of the run row, and a transaction of both costs double.
+        ports.ledger.commit([Put(_pointer(run, answer.target_id))])
     for _ in range(MOST_RACES):
         after = launch.answered(run, answer, now)
-        plan: list[Write] = [Replace(after)]
-        if isinstance(answer, Started):
-            plan.append(Put(_pointer(run, answer.target_id)))
-        if ports.ledger.commit(plan) is None:
+        if ports.ledger.commit([Replace(after)]) is None:
             if isinstance(answer, NotNow) and any(lines.is_target_pace(line) for line in run.permits):
                 start(ports, run.run_id, run.attempt)  # it queues at once, before those that are less urgent
                 return

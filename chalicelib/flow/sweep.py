@@ -42,8 +42,9 @@ def hint_soon(ports: Ports) -> int:
     now = ports.clock.now()
     horizon = now + ports.settings.horizon_seconds * SECOND
     upcoming = ports.wakes.upcoming(now - sweep.GRACE, horizon, sweep.MOST_ROWS)
-    for due, group in groupby(upcoming, key=lambda found: found[1]):
-        ports.hints.send([ref for ref, _ in group], due, now)
+    groups = groupby(upcoming, key=lambda found: found[1])
+    if told := [(due, [ref for ref, _ in group]) for due, group in groups]:
+        ports.hints.send_all(told, now)
     return len(upcoming)
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from chalicelib.aws.catalog import DynamoCatalog
 from chalicelib.aws.jobs import DynamoJobs
 from chalicelib.aws.runs import DynamoRuns, DynamoWakes
@@ -51,6 +53,20 @@ def test_an_object_belongs_to_the_dataset_with_the_longest_prefix(dynamo: Dynamo
     found = {key: catalog.dataset_of("lake", key) for key in ("raw/a/day=1/x", "raw/b/x", "other/x", "top")}
 
     assert [name and name[0] for name in found.values()] == ["demo.a", "demo.all", None, None]
+
+
+@pytest.mark.parametrize("beside", [0, 3, 60])
+def test_the_longest_prefix_is_found_whatever_stands_in_folders_beside_it(dynamo: Dynamo, beside: int) -> None:
+    prefixes = ["raw/", "raw/a/", "raw/a/b/c/", "raw/a/b!/", "sea/"]
+    prefixes += [f"raw/a/b/{number:02}/" for number in range(beside)]
+    kept = [Put(PrefixRow("lake", prefix, f"demo.{number}")) for number, prefix in enumerate(prefixes)]
+    known = [Definition("dataset", f"demo.{number}", DATASET, 1, NOON) for number in range(len(prefixes))]
+    dynamo.put_all([*kept, *map(Put, known)])
+    catalog = DynamoCatalog(dynamo)
+    for key in ("raw/a/b/c/d/x", "raw/a/b/bb/x", "raw/a/b/x", "raw/a/x", "raw/b/x", "raw/x", "r/x", "sea/z/x", "t/x"):
+        longest = max((prefix for prefix in prefixes if key.startswith(prefix)), key=len, default=None)
+        found = catalog.dataset_of("lake", key)
+        assert (found and found[0]) == (f"demo.{prefixes.index(longest)}" if longest else None), key
 
 
 def test_the_events_of_a_job_are_its_own(dynamo: Dynamo) -> None:

@@ -52,6 +52,12 @@ class PlainHints:
         self.waiting += [(due, ref) for ref in refs]
         self.total += len(refs)
 
+    def send_all(
+        self, hints: Sequence[tuple[Instant, Sequence[Ref]]], now: Instant, patient: bool = False
+    ) -> None:  # fmt: skip
+        for due, refs in hints:
+            self.send(refs, due, now)
+
     def deliver(self, world: World, until: Instant) -> None:
         while self.waiting and (first := min(due for due, _ in self.waiting)) <= until:
             world.clock.wait_until(first)

@@ -144,7 +144,7 @@ def test_tls_is_asked_for_unless_the_api_is_an_emulator(template: dict[str, Any]
         ("APIHandler", 512, 29),
         ("Tick", 1024, 60),
         ("Objects", 512, 60),
-        ("Check", 1024, 120),
+        ("Check", 512, 120),
         ("RunState", 512, 60),
         ("Custom", 512, 60),
         ("Lake", 512, 120),

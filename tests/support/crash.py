@@ -106,7 +106,7 @@ class CrashingTargets:
 
 
 EFFECTS = {
-    *("commit", "put_all", "delete_all", "send", "start", "start_many", "cancel"),
+    *("commit", "put_all", "delete_all", "send", "send_all", "start", "start_many", "cancel"),
     *("put_context", "put_manifest", "put_data"),
 }
 
@@ -116,7 +116,7 @@ def wrap(world: World) -> CrashPoints:
     points = CrashPoints()
     world.ports = world.with_ports(
         ledger=CrashingLedger(world.ports.ledger, points),
-        hints=Crashing(world.hints, points, ("send",)),
+        hints=Crashing(world.hints, points, ("send", "send_all")),
         targets=CrashingTargets(world.targets, points),
         payloads=Crashing(world.payloads, points, ("put_context", "put_manifest", "put_data")),
     )

@@ -28,6 +28,12 @@ class MemoryHints:
         if not self.lose:
             self.sent += [(due, ref) for ref in refs]
 
+    def send_all(
+        self, hints: Sequence[tuple[Instant, Sequence[Ref]]], now: Instant, patient: bool = False
+    ) -> None:  # fmt: skip
+        for due, refs in hints:
+            self.send(refs, due, now)
+
     def due(self, now: Instant) -> list[Ref]:
         """Take out what is due, each row once."""
         ready = [ref for due, ref in sorted(self.sent, key=lambda hint: hint[0]) if due <= now]

@@ -1,0 +1,103 @@
+"""When a hint comes: before its instant, by little, whatever fraction of a second the sender's clock shows (O3)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from chalicelib.aws import queues
+from chalicelib.aws.queues import HEAD_START, SqsHints
+from chalicelib.core.calendar import MINUTE, SECOND
+from chalicelib.core.sweep import Ref
+from tests.support.clock import NOON, HandClock
+
+A_JOB = Ref("job", ("demo.flights.clean", "1", "FIRE#x"))
+FRACTIONS = (0, 1, 300, 799, 800, 801, 999)
+
+
+class Queue:
+    """When each message can be received, and what it says; and how many calls brought them."""
+
+    def __init__(self, clock: HandClock) -> None:
+        self.clock = clock
+        self.comes: list[tuple[int, int, int]] = []  # when, for which instant, about how many
+        self.calls = 0
+
+    def send_message_batch(self, QueueUrl: str, Entries: Sequence[Any]) -> None:  # noqa: N803
+        self.calls += 1
+        for entry in Entries:
+            hint = json.loads(entry["MessageBody"])
+            at = self.clock.now() + 1000 * int(entry["DelaySeconds"])
+            self.comes.append((at, hint["due"], len(hint["refs"])))
+
+    @property
+    def early(self) -> list[int]:
+        return [due - at for at, due, _ in self.comes]
+
+
+def made(fraction: int = 0, warm: bool = True) -> tuple[SqsHints, Queue, HandClock]:
+    clock = HandClock(NOON + fraction)
+    queue = Queue(clock)
+    hints = SqsHints(queue, "hints", clock)
+    if warm:
+        hints.send([A_JOB], NOON, NOON)
+        queue.comes, queue.calls = [], 0
+    return hints, queue, clock
+
+
+@pytest.mark.parametrize("fraction", FRACTIONS)
+def test_t4_a_hint_comes_before_its_instant_by_its_head_start_and_less_than_a_second(fraction: int) -> None:
+    hints, queue, clock = made(fraction)
+    for due in (NOON + 40 * SECOND, NOON + 41 * SECOND + 5):
+        hints.send([A_JOB], due, clock.now())
+    assert all(HEAD_START <= early < HEAD_START + SECOND for early in queue.early)
+
+
+@pytest.mark.parametrize("fraction", FRACTIONS)
+def test_t4_many_hints_of_one_tick_are_sent_when_whole_seconds_bring_them_just_before(fraction: int) -> None:
+    hints, queue, clock = made(fraction)
+    dues = [NOON + second * SECOND for second in range(40, 60)]
+    hints.send_all([(due, [A_JOB]) for due in dues], clock.now(), True)
+    assert queue.early == [HEAD_START] * len(dues)
+    assert queue.calls == 2, "ten messages to a call, whatever their instants"
+    assert clock.now() - NOON - fraction < SECOND
+
+
+def test_t4_few_hints_or_those_that_somebody_waits_for_are_sent_at_once() -> None:
+    several = [(NOON + second * SECOND, [A_JOB]) for second in (40, 41, 42)]
+    odd, soon = ([(due + by, refs) for due, refs in several] for by in (7, -39 * SECOND))
+    for told, patient in ((several[:2], True), (several, False), (odd, True), (soon, True)):
+        hints, queue, clock = made(fraction=300)
+        hints.send_all(told, clock.now(), patient)
+        assert clock.now() == NOON + 300
+        assert len(queue.comes) == len(told)
+
+
+def test_t4_who_read_the_clock_long_ago_is_not_late_by_that() -> None:
+    hints, queue, clock = made()
+    clock.pass_by("20s")
+    hints.send([A_JOB], NOON + 40 * SECOND, now=NOON)
+    assert queue.early == [SECOND]
+
+
+def test_t4_the_first_hint_after_a_pause_comes_early_enough_to_start_the_receiver() -> None:
+    hints, queue, clock = made(fraction=300, warm=False)
+    for minutes in (1, 2, 8, 9):
+        hints.send([A_JOB], NOON + minutes * MINUTE, clock.now())
+    assert queue.early == [1_700, 700, 1_700, 700]
+
+
+def test_e2_more_rows_come_earlier_for_they_take_longer_to_prepare() -> None:
+    assert queues.head_start(1) == queues.head_start(50) < queues.head_start(51) < queues.head_start(500)
+    hints, queue, clock = made()
+    hints.send([A_JOB] * 120, NOON + 40 * SECOND, clock.now())
+    assert queue.comes == [(NOON + 39 * SECOND, NOON + 40 * SECOND, count) for count in (50, 50, 20)]
+
+
+def test_o3_what_is_overdue_is_not_delayed() -> None:
+    hints, queue, clock = made(fraction=5)
+    hints.send_all([(NOON - MINUTE, [A_JOB]), (NOON + 100, [A_JOB])], clock.now())
+    assert [at for at, _, _ in queue.comes] == [NOON + 5, NOON + 5]

@@ -1,0 +1,98 @@
+"""A status that nobody waits for is not announced; and nobody who waits for it misses it, however they cross (T10).
+
+A run ends. The road of that news is cut before each of its calls in turn, and there, as on another machine, a schedule
+is enabled that waits for the status; its clock may be behind, so that its enabling began before the news came, or
+ahead.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.core.calendar import SECOND, Millis
+from chalicelib.core.rows import Run
+from chalicelib.core.writes import Refused, Replace, Write
+from chalicelib.flow import schedules
+from tests.faults import invariants
+from tests.faults.dying import SMALL
+from tests.faults.memory_tables import QuickWorld
+from tests.faults.test_disable_crossing import Cut, _cut
+from tests.support.clock import HandClock
+from tests.support.schedules import after, partitions
+from tests.support.world import World, day, flights, full
+
+ENDS = {"RUNNING": "STARTED", "SUCCESS": "COMPLETED", "CANCELLED": "KILLED"}
+
+
+@pytest.mark.parametrize("began", [-SECOND, 0, 1])
+@pytest.mark.parametrize("says", ENDS)
+def test_t10_who_begins_to_wait_before_the_last_look_hears_of_what_its_since_covers(says: str, began: Millis) -> None:
+    calls = _cross(None, says, began)[0]
+    for before in range(1, calls + 1):
+        heard = _cross(before, says, began)[1]
+        assert heard == (began <= 0), f"enabled before call {before} of {calls}"
+    assert calls >= 5
+
+
+def _cross(before: int | None, says: str, began: Millis) -> tuple[int, bool]:
+    """How many calls the road of the news takes, and whether the schedule was started by it."""
+    world = QuickWorld(**SMALL)
+    waiting = after("clean", "join", ENDS[says], enabled=False)
+    world.deploy(flights({"daily": partitions(), "next": waiting}))
+    world.upload(day(1))
+    world.settle()
+    plain = world.ports
+
+    def enable() -> None:
+        theirs = replace(plain, clock=HandClock(world.clock.now() + began))
+        schedules.enable(theirs, full("next"), "tester")
+
+    cut = Cut(before, enable)
+    world.ports = _cut(plain, cut)
+    world.emr_says("jr00001", says)
+    world.ports = plain
+    world.settle()
+    calls = cut.count
+    for _ in range(3):
+        world.clock.pass_by("11m")
+        world.tick()
+        world.finish()
+    invariants.check_rest(world)
+    return calls, len(world.runs("next")) == 1
+
+
+def _ended(document: dict[str, Any], says: str = "SUCCESS") -> tuple[World, list[int]]:
+    """A world in which a run has ended, and how often its row was written since it was started."""
+    world = QuickWorld(**SMALL)
+    world.deploy(flights({"daily": partitions(), **document}))
+    world.upload(day(1))
+    world.settle()
+    written: list[int] = []
+    commit = world.ports.ledger.commit
+
+    def counted(writes: Sequence[Write]) -> Refused | None:
+        written.append(sum(isinstance(write, Replace) and isinstance(write.row, Run) for write in writes))
+        return commit(writes)
+
+    world.ports.ledger.commit = counted  # type: ignore[method-assign]
+    world.finish(says)
+    return world, written
+
+
+def test_t10_a_run_that_nobody_waits_for_is_written_once_for_each_state() -> None:
+    world, written = _ended({})
+    assert written == [1, 1]
+    (run,) = world.runs("daily")
+    assert (run.state, run.announce, run.wake_at) == ("SUCCEEDED", (), None)
+
+
+def test_t10_l19_what_somebody_waits_for_is_owed_until_it_is_told_and_a_failure_always() -> None:
+    listens = {"next": after("clean", "join", "COMPLETED", "STARTED")}
+    for document, says, told in ((listens, "SUCCESS", 2), ({}, "FAILED", 1)):
+        world, written = _ended(document, says)
+        assert sum(written) == 2 + told
+        assert [run.announce for run in world.runs("daily")] == [()]
