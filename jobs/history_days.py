@@ -18,9 +18,9 @@ from run_context import ContextError, RunContext
 INSTANTS = "nominal_at due_at accepted_at created_at claimed_at start_requested_at started_at ended_at".split()
 LINE_SCHEMA = (
     "schema int, kind string, id string, attempt int, rev long, namespace string, app string, schedule string, "
-    "workflow string, state string, reason string, job string, fired_by string, number long, priority int, "
-    "attempts int, version int, target string, backfill string, correlation map<string, string>, late boolean, "
-    "count long, sla_missed boolean, lateness_ms long, waited_ms long, calls int, vcpu_hours double, "
+    "workflow string, state string, reason string, job string, fired_by string, waited_for string, number long, "
+    "priority int, attempts int, version int, target string, backfill string, correlation map<string, string>, "
+    "late boolean, count long, sla_missed boolean, lateness_ms long, waited_ms long, calls int, vcpu_hours double, "
     "memory_gb_hours double, storage_gb_hours double, cost_usd double, "
     + ", ".join(f"{instant} long" for instant in INSTANTS)
 )

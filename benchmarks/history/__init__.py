@@ -3,7 +3,7 @@
 A day of 2 million lines and one of 20 million (``SLUICE_HISTORY_ROWS=2000000`` for one alone) are generated, settled
 and reported by Spark on all cores of this machine, as `spark-submit` starts it. Rows a second, the memory that the
 process had at most, what was written, and how these grow with the size. `benchmarks/history/capacity.py` reckons from
-that what 180 million take on EMR Serverless, and what a day of a million jobs takes elsewhere (W11).
+this and from the cost of a run what a day of a million jobs takes (W11).
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from typing import Any
 
 from rich.table import Table
 
-from benchmarks.history import capacity
 from benchmarks.history.submit import Submitted, submit
 from benchmarks.measurement import Progress, Results
 
@@ -25,13 +24,13 @@ STEPS = ("generate", "compact", "report")
 
 
 def measure(progress: Progress) -> Results:
-    """The entry ``history``: ``sizes``, their ``growth``, and the ``capacity`` model that rests on them."""
+    """The entry ``history``: ``sizes``, and their ``growth`` from the first to the last."""
     sizes = [int(rows) for rows in os.environ.get("SLUICE_HISTORY_ROWS", ROWS).split(",")]
     told: list[dict[str, Any]] = []
     for at, rows in enumerate(sizes):
         with tempfile.TemporaryDirectory(prefix="sluice-history-") as folder:
             told.append(_size(Path(folder), rows, lambda about, n=at: progress(about, n, len(sizes))))
-    return {"history": {"sizes": told, "growth": _growth(told), "capacity": capacity.model(told)}}
+    return {"history": {"sizes": told, "growth": _growth(told)}}
 
 
 def _size(folder: Path, rows: int, say: Any) -> dict[str, Any]:
@@ -101,4 +100,4 @@ def tables(results: Results) -> list[Table]:
             one = size[step]
             figures = (one["seconds"], f"{one['rows_per_second']:,}", one["cpu_seconds"], one["peak_mb"])
             table.add_row(f"{size['rows']:,}", step, *(str(each) for each in (*figures, *out.get(step, ("", "")))))
-    return [table, capacity.table(found["capacity"])]
+    return [table]

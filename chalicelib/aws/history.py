@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -21,13 +22,20 @@ def change_of(record: Mapping[str, Any]) -> Change | None:
 
     https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_Record.html
     """
-    image = record["dynamodb"].get("NewImage")
-    if record["eventName"] == "REMOVE" or image is None:
+    stored = record["dynamodb"].get("NewImage")
+    if record["eventName"] == "REMOVE" or stored is None:
         return None
+    image = {name: _plain(content) for name, content in stored.items()}
     place = image["sk"]["S"]
     if place.startswith("A#"):
         return Change(sequence_of(record), items.from_item(Run, image))
     return Change(sequence_of(record), items.from_item(Record, image)) if place == "RECORD" else None
+
+
+def _plain(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An attribute as boto3 reads it: an event is JSON, and carries bytes as base64."""
+    binary = content.get("B")
+    return {"B": base64.b64decode(binary)} if isinstance(binary, str) else content
 
 
 class S3HistoryLake:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import check, data, gather, ids, launch, lines, routes, triggers
-from chalicelib.core.calendar import Instant
+from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.facts import Facts
 from chalicelib.core.ids import holder_of as holder_of
 from chalicelib.core.lines import Ask, LineState, Log, Pace, Waiter
@@ -33,6 +33,10 @@ from chalicelib.core.writes import (
     TakePermit,
     Write,
 )
+
+# Who is claimed sooner has waited for nothing but the claim itself.
+WAITED: Millis = 5 * SECOND
+MOST_WAITED = 120  # characters: a run's row is billed by the KB
 
 
 def build_run(
@@ -76,9 +80,22 @@ def build_run(
         pause_after=schedule.pause_after_failures if job.backfill is None else None,
         backfill=job.backfill,
         paced_until=launch.paced_until(paces, now),
+        number=_number(job, facts, lines.workflow_line(schedule.workflow), permits),
         wake_at=now,
         expires_at=now + HISTORY,
     )
+
+
+def _number(job: Job, facts: Facts, own: str, permits: tuple[str, ...]) -> int:
+    """The next number of the workflow, as its line was read; the claim expects that nobody took it since. A further
+    attempt keeps the run's. What takes no permit of that line, a mere delivery, has none (H1)."""
+    return job.number or (facts.line(own).numbered + 1 if own in permits else 0)
+
+
+def waited_for(job: Job, now: Instant) -> str:
+    """What a job waited for last, in the words it was told in; nothing if it hardly waited (H1)."""
+    since = job.accepted_at if job.accepted_at is not None else job.due_at
+    return job.reason[:MOST_WAITED] if since is not None and now - since >= WAITED else ""
 
 
 def parse_holder(holder: str) -> tuple[str, int]:

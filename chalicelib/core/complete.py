@@ -15,12 +15,16 @@ from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackf
 
 @dataclass(frozen=True, slots=True)
 class News:
-    """What is known of a run: the state it reached, when the target says it did, and the reason of a failure."""
+    """What is known of a run: the state it reached, when the target says it did, and the reason of a failure.
+
+    ``billed`` is what the target has billed for it, as a run's row keeps it (H1); empty while it does not say.
+    """
 
     state: RunState
     at: Instant
     reason: str = ""
     target_id: str | None = None
+    billed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +64,7 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         leases=0,
         waits_at=None,
         rank=None,
+        billed=news.billed or run.billed,
     )
     if state == "RUNNING":
         moved = replace(moved, started_at=news.at, running_at=now)
@@ -150,6 +155,7 @@ def _retry(run: Run, reason: str, due: Instant) -> Job:
         attempt=run.attempt + 1,
         event=run.event,
         backfill=run.backfill,
+        number=run.number,
         reason=f"attempt {run.attempt} of {run.attempts} failed: {reason}",
         wake_at=due,
     )

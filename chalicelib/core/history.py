@@ -127,6 +127,7 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "started_at": run.started_at,
         "ended_at": ended_at(run),
         "lateness_ms": run.lateness,
+        "waited_for": run.waited_for or None,
         "waited_ms": max(0, run.claimed_at - (begun if begun is not None else run.created_at)),
         "calls": run.calls,
         "vcpu_hours": usage.vcpu_hours if usage else None,

@@ -90,7 +90,8 @@ class LineState:
 
     ``starts`` holds, per run and attempt, when it started: on a slots line the living runs, on a log line the last
     ones. ``crowd`` is the latest start of living runs beyond `MOST_STARTS`. ``rev`` counts the changes of all these.
-    ``rates`` are the log lines that every start of this workflow is to be counted in.
+    ``rates`` are the log lines that every start of this workflow is to be counted in. ``numbered`` is the number of the
+    workflow's last start (H1).
     """
 
     line: str
@@ -105,6 +106,7 @@ class LineState:
     last_success_start: Instant | None = None
     last_success_at: Instant | None = None
     rates: tuple[str, ...] = ()
+    numbered: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,6 +245,11 @@ def is_target_pace(line: str) -> bool:
 
 def workflow_line(workflow: str) -> str:
     return f"workflow:{workflow}"
+
+
+def numbers(line: str) -> bool:
+    """Whether this line numbers its starts: that of a workflow does (H1)."""
+    return line.startswith("workflow:")
 
 
 def group_line(namespace: str, group: str) -> str:

@@ -21,6 +21,9 @@ class Prices:
     storage_gb_hour: float = 0.000111
 
 
+LIST = Prices()
+
+
 @dataclass(frozen=True, slots=True)
 class Usage:
     """What a target has billed for a run, in hours of one vCPU, one GB of memory, one GB of storage."""

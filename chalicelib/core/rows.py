@@ -119,7 +119,7 @@ class Failures:
 @dataclass(frozen=True, slots=True)
 class Job:
     """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues;
-    ``backfill`` is the one that it is a part of.
+    ``backfill`` is the one that it is a part of, ``number`` that of the run which a retry goes on with (H1).
 
     ``tries`` counts the deliveries that were tried, from ``first_try_at`` on; the next is not made before ``retry_at``.
     ``probed`` is what its probe said last. A fire is called by ``nominal_at`` (None: ``due_at``) and, of several
@@ -154,6 +154,7 @@ class Job:
     reason: str = ""
     closed: bool = False
     backfill: str | None = None
+    number: int = 0
     leases: int = 0
     tries: int = 0
     first_try_at: Instant | None = None
@@ -192,8 +193,8 @@ class Run:
     While it queues for new ones, ``waits_at`` and ``rank`` are its place.
     ``due_at`` is when a fire was due, ``late`` that
     it was claimed only after the window that its events are spread over (E2).
-    ``number`` counts the runs of its workflow (H1), 0 where none is taken. ``billed`` is what its target has billed:
-    vCPU-hours, GB-hours of memory and of storage, each in thousandths (`core/prices.py`).
+    ``number`` counts the runs of its workflow (H1), 0 where none is taken; ``waited_for`` is what it waited for last.
+    ``billed`` is what its target has billed: vCPU-hours, GB-hours of memory and of storage, each in thousandths.
     """
 
     run_id: str
@@ -239,6 +240,7 @@ class Run:
     cursor: str | None = None
     leases: int = 0
     number: int = 0
+    waited_for: str = ""
     billed: tuple[int, ...] = ()
     wake_at: Instant | None = None
     expires_at: Instant | None = None

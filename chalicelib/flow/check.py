@@ -130,7 +130,8 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
     permits = (*job.held, *(ask.line for ask in route.take))
     ready = replace(job, reason=decision.why, event=emit.fire_event(job) if job.kind == "fire" else job.event)
     paces = routes.paces_of(route.take)
-    run = claim.build_run(ready, facts, permits, ports.payloads.context_uri(job.job_id), now, paces)
+    made = claim.build_run(ready, facts, permits, ports.payloads.context_uri(job.job_id), now, paces)
+    run = replace(made, waited_for=claim.waited_for(job, now))
     if ports.ledger.commit(claim.claim(job, run, facts, route, now)) is not None:
         return None
     launching.start(ports, run.run_id, run.attempt)

@@ -10,10 +10,12 @@ from chalicelib.core import changes, check, conditions, errors, foresee, lines, 
 from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.facts import Facts
 from chalicelib.core.model import Schedule
+from chalicelib.core.prices import LIST, Prices
 from chalicelib.core.rehearse import Step
 from chalicelib.core.rows import Definition, Gate, Job, Partition, Record, Run, Version
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.flow import context, facts, schedules
+from chalicelib.flow.account import account
 from chalicelib.ports import Ports
 
 View = dict[str, Any]
@@ -68,7 +70,7 @@ def job_view(job: Job) -> View:
     }
 
 
-def run_view(run: Run) -> View:
+def run_view(run: Run, prices: Prices = LIST) -> View:
     return {
         "run_id": run.run_id,
         "attempt": run.attempt,
@@ -79,6 +81,7 @@ def run_view(run: Run) -> View:
         "reason": run.reason,
         "fired_by": run.fired_by,
         "kind": run.kind,
+        **account(run, prices),
         "backfill": run.backfill,
         "priority": run.priority,
         "correlation": dict(run.correlation) if run.correlation else None,

@@ -43,7 +43,7 @@ def list_runs(ns: str) -> dict[str, Any]:
     request = routes.current_request
     _require_namespace(ns)
     read = partial(runs_of_namespace, ports(), ns, day(request))
-    return listing(request, in_state(request, read), run_view)
+    return listing(request, in_state(request, read), partial(run_view, prices=ports().settings.prices))
 
 
 @route(routes, "GET", NS + "/records", query=("day", *PAGING))
@@ -87,10 +87,10 @@ def get_run(run_id: str) -> dict[str, Any]:
     """Read a run with its attempts and the events that fired it."""
     from chalicelib.flow import read
 
-    attempts = read.find_run(ports(), run_id)
+    attempts, prices = read.find_run(ports(), run_id), ports().settings.prices
     return {
-        **read.run_view(attempts[-1]),
-        "history": [read.run_view(run) for run in attempts],
+        **read.run_view(attempts[-1], prices),
+        "history": [read.run_view(run, prices) for run in attempts],
         "events": read.events_view(ports(), attempts[-1]),
     }
 

@@ -63,7 +63,11 @@ def message_runs(ns: str, app: str, name: str) -> dict[str, Any]:
     from chalicelib.flow.read import run_view
 
     full = known(ports(), f"{ns}.{app}", name)
-    return listing(routes.current_request, partial(ports().runs.runs, "schedule", full), run_view)
+    return listing(
+        routes.current_request,
+        partial(ports().runs.runs, "schedule", full),
+        partial(run_view, prices=ports().settings.prices),
+    )
 
 
 @route(routes, "GET", ONE + "/why")

@@ -94,7 +94,7 @@ def schedule_runs(ns: str, app: str, name: str) -> dict[str, Any]:
     request = routes.current_request
     full = _known(ns, app, name)
     read = _of_day(day(request), partial(ports().runs.runs, "schedule", full))
-    return listing(request, in_state(request, read), run_view)
+    return listing(request, in_state(request, read), partial(run_view, prices=ports().settings.prices))
 
 
 @route(routes, "GET", ONE + "/records", query=PAGING)

@@ -170,6 +170,7 @@ def test_every_lambda_knows_its_surroundings(template: dict[str, Any]) -> None:
         "SLUICE_EMR_APPLICATION_ID",
         "SLUICE_EMR_JOB_ROLE_ARN",
         "SLUICE_UPDATE_SCHEDULES",
+        "SLUICE_HISTORY_DAYS",
         "SLUICE_HTTP_ALLOW_PRIVATE",
         "POWERTOOLS_SERVICE_NAME",
         "AWS_ENDPOINT_URL",

@@ -49,6 +49,7 @@ class EmrRun:
     state: str = "SUBMITTED"
     details: str = ""
     request: Mapping[str, Any] = field(default_factory=dict)
+    billed: tuple[int, ...] = ()
 
 
 class FakeEmr:
@@ -89,7 +90,7 @@ class FakeEmr:
             return News("FAILED", self._clock.now(), "the target knows no such run any more", run.target_id)
         if found is None or state == "STARTING":
             return None
-        return News(state, self._clock.now(), found.details, run.target_id)
+        return News(state, self._clock.now(), found.details, run.target_id, found.billed)
 
     def find(self, run: Run) -> str | None:
         return next((f"{APPLICATION}/{made.id}" for made in self.runs.values() if made.name == run.request.name), None)

@@ -11,7 +11,7 @@ import pytest
 
 from chalicelib.flow.reports import LINES_A_FILE
 from chalicelib.wiring import ports
-from tests.web.conftest import NS, Api
+from tests.web.conftest import APP, NS, Api
 
 REPORTS = f"{NS}/reports"
 
@@ -99,3 +99,17 @@ def test_h3_what_is_no_question_is_refused(api: Api, lake: Any, query: str) -> N
     put(lake, "2026-03-02", 1)
     day = "" if "day" in query else "&day=2026-03-02"
     api.refused(400, "GET", f"{REPORTS}{query}{day}")
+
+
+def test_h2_runs_of_a_workflow_are_found_whatever_started_them(api: Api) -> None:
+    for name in ("one", "two"):
+        api.schedule(name, enabled=True)
+        api.post(f"{APP}/schedules/{name}/run")
+    api.work()
+    found = api.get(f"{APP}/workflows/notify/runs")["items"]
+    assert {run["schedule"] for run in found} == {"demo.flights.one", "demo.flights.two"}
+    assert [run["claimed_at"] for run in found] == sorted((run["claimed_at"] for run in found), reverse=True)
+    assert len(api.get(f"{APP}/workflows/notify/runs?state=SUCCEEDED&limit=1")["items"]) == 1
+    assert api.get(f"{APP}/workflows/notify/runs?state=FAILED")["items"] == []
+    assert api.get(f"{APP}/workflows/clean/runs")["items"] == []
+    assert api.refused(404, "GET", f"{APP}/workflows/nothing/runs")["code"] == "not_found"

@@ -10,6 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
+from chalicelib.core.prices import Usage
 from chalicelib.core.rows import Run
 from chalicelib.core.states import EMR_STATE
 
@@ -73,7 +74,8 @@ class EmrServerlessTarget:
         if state == "STARTING":
             return None
         reason = str(found.get("stateDetails") or "")[-MOST_REASON:] if state in ("FAILED", "CANCELLED") else ""
-        return News(state, round(found["updatedAt"].timestamp() * 1000), reason, run.target_id)
+        at = round(found["updatedAt"].timestamp() * 1000)
+        return News(state, at, reason, run.target_id, _billed(found.get("billedResourceUtilization")))
 
     def find(self, run: Run) -> str | None:
         application_id = run.request.target["application_id"] or self._application_id
@@ -99,6 +101,13 @@ class EmrServerlessTarget:
         except self._client.exceptions.ResourceNotFoundException:
             return None
         return str(found.get("name") or "") or None
+
+
+def _billed(hours: Mapping[str, float] | None) -> tuple[int, ...]:
+    """https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_ResourceUtilization.html"""
+    if hours is None:
+        return ()
+    return Usage(hours.get("vCPUHour", 0), hours.get("memoryGBHour", 0), hours.get("storageGBHour", 0)).stored()
 
 
 def _refusal(error: ClientError) -> Answer:
