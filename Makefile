@@ -57,7 +57,7 @@ lint: $(STAMP) ## style, formatting and types
 	$(BIN)/mypy --strict $(TYPED)
 
 test: lint ## lint, types and all tests but the long ones: the gate
-	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
 test-long: $(STAMP) ## the tests that take longer than a minute
 	$(BIN)/python -m pytest -m long

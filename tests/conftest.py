@@ -14,6 +14,8 @@ from tests.support import tables
 from tests.support.world import World
 
 pytest_plugins = ["tests.support.cloud"]
+# Where tests that need the local cloud or Spark lie, beside some that do not.
+CLOUDY = ("tests/aws/", "tests/e2e/", "tests/jobs/", "tests/local/", "tests/faults/test_races.py")
 
 
 @pytest.fixture
@@ -44,17 +46,26 @@ def world(make_world: Callable[..., World]) -> World:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Rules and flows first, then what needs the local cloud, then Spark: a broken rule is told at once.
-
-    With several workers, one has all that needs the cloud, from the start; the others have the rest, file by file.
-    """
+    """Rules and flows first, then what needs the local cloud, then Spark: a broken rule is told at once. With several
+    workers the cloud begins at once, beside the rest."""
     weight = {"spark": 2, "cloud": 1}
-    items.sort(key=lambda item: max((weight.get(mark.name, 0) for mark in item.iter_markers()), default=0))
-    if config.pluginmanager.hasplugin("dsession") or hasattr(config, "workerinput"):
-        for item in items:
-            heavy = any(mark.name in weight for mark in item.iter_markers())
-            item.add_marker(pytest.mark.xdist_group("cloud" if heavy else item.path.name))
-        items.sort(key=lambda item: not any(mark.name in weight for mark in item.iter_markers()))
+    heavy = [item for item in items if any(mark.name in weight for mark in item.iter_markers())]
+    if stray := [item.nodeid for item in heavy if not item.nodeid.startswith(CLOUDY)]:
+        raise pytest.UsageError(f"expected what needs the local cloud or Spark below {CLOUDY}, got {stray}")
+    several = -1 if hasattr(config, "workerinput") else 1
+    items.sort(key=lambda item: several * max((weight.get(mark.name, 0) for mark in item.iter_markers()), default=0))
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """One of several workers has all that needs the cloud or Spark; the others have the rest, file by file."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class OneCloud(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return "cloud" if nodeid.startswith(CLOUDY) else nodeid.partition("::")[0]
+
+    return OneCloud(config, log)
 
 
 @pytest.hookimpl(wrapper=True)

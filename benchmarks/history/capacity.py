@@ -25,6 +25,7 @@ TABLE_GB, LAKE_GB = 0.25, 0.023
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html: beside each item, and
 # beside each entry of an index, and what an entry of one of the three history indexes holds: its key and the table's.
 OVERHEAD, INDEX_ENTRY, INDEXES = 100, 260, 3
+GB_A_LAMBDA = 0.5  # .chalice/config.json
 KEY_WRITES = 1_000  # writes a second that one partition key takes
 # The parts of an index that a settings record has by default.
 SHARDS = Settings.__dataclass_fields__["history_shards"].default
@@ -68,7 +69,11 @@ def _day(paths: Found, found: Found) -> list[Line]:
             "DynamoDB writes", f"{writes / MILLION:.1f} M units, {writes / DAY_S:,.0f} a second", "units of each path"
         ),
         Line("DynamoDB reads", f"{reads / MILLION:.1f} M units, {reads / DAY_S:,.0f} a second", "the same"),
-        Line("Lambda", f"{gb_s / 1000:,.0f} k GB-s, {gb_s / DAY_S:.0f} at once on average", "1 GB each"),
+        Line(
+            "Lambda",
+            f"{gb_s / 1000:,.0f} k GB-s, {gb_s / GB_A_LAMBDA / DAY_S:.0f} at once on average",
+            "512 MB each, as most have",
+        ),
         Line("SQS", f"{calls('sqs:') / MILLION:.1f} M requests", "without those of idle pollers"),
         Line("dollars a day", f"${dollars:.2f}", "all of the above, and 1,440 ticks; not what EMR bills for the runs"),
     ]

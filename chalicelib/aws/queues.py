@@ -2,8 +2,7 @@
 
 A message must come before its instant, for nothing can be done in time after it; and the receiver, who waits out the
 rest, is paid for waiting. SQS delays by whole seconds from the moment of sending. So a message comes up to a second
-earlier than its head start, and just by that if it is sent at the right fraction of a second
-([decision 0020](../../docs/decisions/0020-hints-come-just-before-their-instant.md)).
+earlier than its head start, and just by that if it is sent at the right fraction of a second (decision 0020).
 """
 
 from __future__ import annotations

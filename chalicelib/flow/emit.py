@@ -117,19 +117,28 @@ def emit_soon(ports: Ports, schedule: str) -> int:
 def emit_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> int:
     """Write the fires of one timer, hint them, move the timer on, portion by portion. Returns how many events it made.
     A crash in between repeats the same ids."""
+    hints = Hints(ports)
+    try:
+        made, more = _portions(ports, schedule, now, horizon, hints)
+    finally:
+        hints.flush(ports.clock.now())
+    if more:
+        ports.hints.send([Ref("timer", (schedule,))], now, now)
+    return made
+
+
+def _portions(ports: Ports, schedule: str, now: Instant, horizon: Instant, hints: Hints) -> tuple[int, bool]:
+    """As many portions as one go may take: how many events they made, and whether more of them are left."""
     made = 0
     for _ in range(MOST_PORTIONS):
         look = _look(ports, schedule, now, horizon)
         if look is None:
-            return made
+            return made, False
         made += len(look.fires)
-        hints = Hints(ports)
         moved = _carry_out(ports, [look], now, hints)
-        hints.flush(now)
         if not moved or look.emission is None or not look.emission.more:
-            return made
-    ports.hints.send([Ref("timer", (schedule,))], now, now)
-    return made
+            return made, False
+    return made, True
 
 
 def _round(
@@ -199,12 +208,14 @@ def _moved(look: Look, timer: Timer, schedule: Schedule, gate: Gate, now: Instan
 
 def _carry_out(ports: Ports, looks: Sequence[Look], now: Instant, hints: Hints, many: bool = False) -> list[Look]:
     """Write the events of all, move the timers on, hint. Returns the looks whose timers were moved: any other has
-    been moved by another emitter, which did the same, or its schedule has changed."""
+    been moved by another emitter, which did the same, or its schedule has changed. Who moves a timer hints its fires,
+    and nobody else: two hints of a crowd would be two deliveries of each."""
     fires = [fire for look in looks for fire in look.fires]
     if fires:
         ports.ledger.put_all([*map(Put, fires)])
     moved = [look for group in _groups(looks, many) for look in _commit(ports, group)]
-    hints.keep(looks, now)
+    mine = {look.schedule for look in moved}
+    hints.keep([look for look in looks if look.schedule in mine or not look.plan], now)
     for look in looks:
         _tell(look)
     return moved

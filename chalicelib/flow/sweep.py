@@ -15,6 +15,7 @@ from chalicelib.flow.alone import each_alone
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
+NEXT_TICK = 75 * SECOND  # and a margin for one that comes late
 TABLES: tuple[Literal["jobs", "runs", "catalog"], ...] = ("jobs", "runs", "catalog")
 
 
@@ -40,8 +41,7 @@ def hint_soon(ports: Ports) -> int:
     """Hint the jobs whose instant comes before the next tick: windows that open, delays and timeouts that end. A wait
     that is longer than a message can be delayed needs no message until then."""
     now = ports.clock.now()
-    horizon = now + ports.settings.horizon_seconds * SECOND
-    upcoming = ports.wakes.upcoming(now - sweep.GRACE, horizon, sweep.MOST_ROWS)
+    upcoming = ports.wakes.upcoming(now - sweep.GRACE, now + NEXT_TICK, sweep.MOST_ROWS)
     groups = groupby(upcoming, key=lambda found: found[1])
     if told := [(due, [ref for ref, _ in group]) for due, group in groups]:
         ports.hints.send_all(told, now)

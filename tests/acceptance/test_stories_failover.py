@@ -23,11 +23,11 @@ from tests.support.world import flights, full
 
 Tick = Callable[["Failover"], None]
 EACH = 6  # schedules of each kind
-# What they say, and at which seconds after noon that is. Nothing is due after the third minute.
+# What they say, and at which seconds after noon that is. What is due in two minutes is prepared when it is put.
 KINDS: dict[str, tuple[str, list[int]]] = {
-    "minutes": ("1-3 12 2 3 *", [60, 120, 180]),
-    "seconds": ("R8/PT20S", [20, 40, 60, 80, 100, 120, 140, 160]),
-    "once": ("2 12 2 3 *", [120]),
+    "minutes": ("2-4 12 2 3 *", [120, 180, 240]),
+    "seconds": ("R12/PT20S", [20 * number for number in range(1, 13)]),
+    "once": ("3 12 2 3 *", [180]),
 }
 DUE = {full(f"{kind}{number}"): seconds for kind, (_, seconds) in KINDS.items() for number in range(EACH)}
 

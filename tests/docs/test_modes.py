@@ -18,7 +18,7 @@ WISHES = tuple(states.MOVES)
 def bring(world: World, name: str, mode: Mode) -> None:
     """A schedule of this name stands in a mode."""
     if mode == "completed":
-        world.put(name, at("R1/PT5M", "notify"))
+        world.put(name, at("R1/PT3M", "notify"))
         world.pass_by("1m")  # with the next tick its only fire is prepared
         return
     world.put(name, partitions())

@@ -148,13 +148,17 @@ RULES_CROSS = {
     ),
     "two emitters": Crossing({"daily": at("R5/PT30S")}, passes("61s"), emitting, emitting, succeeded(daily=5)),
     "an emitter at the last fire, and a hold": Crossing(
-        {"daily": at("R2/PT50S")}, passes("51s"), emitting, unless_complete(hold), succeeded(daily=2), resume
+        {"daily": at("R2/PT100S")}, passes("101s"), emitting, unless_complete(hold), succeeded(daily=2), resume
     ),
     "an emitter at the last fire, and a resume": Crossing(
-        {"daily": at("R2/PT50S")}, then(hold, passes("51s")), emitting, resume, succeeded(daily=2)
+        {"daily": at("R2/PT100S")}, then(hold, passes("101s")), emitting, resume, succeeded(daily=2)
     ),
     "an emitter, and an update that carries": Crossing(
-        {"daily": at("R2/PT50S")}, passes("51s"), emitting, put("daily", {**at("R2/PT50S"), **NEW}), succeeded(daily=2)
+        {"daily": at("R2/PT100S")},
+        passes("101s"),
+        emitting,
+        put("daily", {**at("R2/PT100S"), **NEW}),
+        succeeded(daily=2),
     ),
     "two notifications of one object": Crossing(
         {"daily": on({"type": "size", "dataset": "flights", "bytes": 100})},

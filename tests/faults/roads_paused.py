@@ -43,7 +43,7 @@ def _backlog_of_fires(world: World) -> None:
     """The last of them is prepared, and the repeats are used up, while the schedule is paused."""
     for name in ("beat", "daily"):
         people(world, lambda name=name: world.pause(name, "backlog"))
-    passes(world, "31s", "30s", "30s", "30s", "61s")
+    passes(world, "121s", "120s", "120s", "61s")
     for name in ("beat", "daily"):
         people(world, lambda name=name: world.resume(name))
     finish(world)
@@ -135,7 +135,7 @@ PAUSED = {
     ),
     "a backlog of three fires each": Scenario(
         {
-            "beat": at("R3/PT30S", constraints=ONE_AT_A_TIME),
+            "beat": at("R3/PT2M", constraints=ONE_AT_A_TIME),
             "daily": at("1-3 12 2 3 *", "join", constraints=ONE_AT_A_TIME),
         },
         _backlog_of_fires,

@@ -41,7 +41,7 @@ def test_interleaving_02_a_prepared_fire_has_not_come_before_its_second(world: W
         },
     }
     world.deploy(flights({"both": either}))
-    assert [job.place[:5] for job in world.jobs("both")] == ["FIRE#"]
+    assert [job.place[:5] for job in world.jobs("both")] == ["FIRE#"] * 2
     world.clock.pass_by("20s")
     world.upload(day(1))
     world.settle()
@@ -151,7 +151,7 @@ def test_interleaving_07_one_event_touches_two_leaves_once_each(world: World) ->
 
 
 def test_interleaving_18_a_row_that_always_fails_is_leased_and_blocks_nobody(world: World) -> None:
-    world.deploy(flights({"tick": at("@every 1m", "notify")}))
+    world.deploy(flights({"tick": at("@every 2m", "notify")}))
     gate = world.ports.catalog.gate("demo.flights.tick")
     assert gate is not None
     world.hints.lose = True
@@ -161,7 +161,7 @@ def test_interleaving_18_a_row_that_always_fails_is_leased_and_blocks_nobody(wor
         world.jobs("tick")[0], place="FIRE#0#bad", job_id="demo.flights.tick.1.bad", leaf=None, schedule="bad"
     )
     world.ports.ledger.put_all([Put(bad)])
-    world.clock.pass_by("2m")
+    world.clock.pass_by("3m")
     world.hints.lose = False
 
     hinted = sweep.sweep_all(world.ports)
@@ -172,10 +172,10 @@ def test_interleaving_18_a_row_that_always_fails_is_leased_and_blocks_nobody(wor
 
 
 def test_interleaving_25_a_stalled_emitter_brings_back_a_fire_that_is_done(world: World) -> None:
-    world.deploy(flights({"tick": at("@every 1m", "notify"), "emr": at("@every 1m", "clean")}))
+    world.deploy(flights({"tick": at("@every 2m", "notify"), "emr": at("@every 2m", "clean")}))
     stalled: list[Job] = [*world.jobs("tick"), *world.jobs("emr")]
     assert len(stalled) == 2
-    world.pass_by("61s")
+    world.pass_by("121s")
     world.finish()
     sent, calls = len(world.targets.queue.messages), len(world.targets.emr.calls)
 

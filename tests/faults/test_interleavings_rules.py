@@ -117,9 +117,9 @@ def test_interleaving_24_all_repeats_run_and_then_it_is_complete(world: World) -
 
 
 def test_interleaving_24_a_hold_is_not_ended_by_the_last_repeat(world: World) -> None:
-    world.deploy(flights({"beat": at("R2/PT1M", **at_most(1))}))
+    world.deploy(flights({"beat": at("R2/PT3M", **at_most(1))}))
     world.pause("beat")
-    world.pass_by("5m")
+    world.pass_by("15m")
     assert world.runs("beat") == []
     assert _mode(world, "beat") == "hold"
 

@@ -28,7 +28,8 @@ def prepared(world: World, name: str = "tick") -> rules.Emission:
     assert timer is not None
     assert version is not None
     now = world.clock.now()
-    return rules.emit(timer, Schedule.model_validate(version.definition), now, now + 75 * SECOND)
+    horizon = now + world.ports.settings.horizon_seconds * SECOND
+    return rules.emit(timer, Schedule.model_validate(version.definition), now, horizon)
 
 
 @pytest.mark.parametrize("fields", [{}, {"jitter": "2s"}, {"repeats": 6}])
@@ -86,9 +87,9 @@ def test_interleaving_24_four_prepared_fires_of_a_schedule_that_is_used_up_all_r
 
 
 def test_interleaving_24_the_very_jobs_that_a_hold_kept_run_when_it_is_resumed(world: World) -> None:
-    world.deploy(flights({"tick": to_queue(time("@every 50s", repeats=2), when_done="delete", coalesce=False)}))
+    world.deploy(flights({"tick": to_queue(time("@every 2m", repeats=2), when_done="delete", coalesce=False)}))
     world.pause("tick")
-    world.pass_by("2m")
+    world.pass_by("6m")
     waiting = sorted(job.job_id for job in world.jobs("tick"))
     assert len(waiting) == 2
     world.resume("tick")
@@ -105,7 +106,7 @@ def test_interleaving_25_a_stalled_emitter_writes_again_what_was_consumed(world:
     stalled = prepared(world)
     assert stalled.fires
     world.tick()
-    world.pass_by("2m")
+    world.pass_by("3m")
     runs, sent = len(world.runs("tick")), len(world.targets.queue.messages)
 
     world.ports.ledger.put_all([Put(fire) for fire in stalled.fires])

@@ -71,7 +71,7 @@ class Api:
     def everything(self) -> list[Any]:
         """Every item of every table: what "nothing was stored" is measured by."""
         return [
-            sorted(json.dumps(item, sort_keys=True) for page in pages for item in page["Items"])
+            sorted(json.dumps(item, sort_keys=True, default=bytes.hex) for page in pages for item in page["Items"])
             for table in sorted(self.names.values())
             for pages in [self.dynamodb.get_paginator("scan").paginate(TableName=table)]
         ]
