@@ -7,11 +7,12 @@ S3      -> objects    -> match     an object becomes a partition, an event, and 
 hints   -> check      -> check     decide a job; claim it; launch or deliver it
 EMR     -> run_state  -> complete  a run has moved on: give its slot back, announce its status
 bus     -> custom     -> match     a custom event of somebody's own makes progress of triggers
+runs    -> lake       -> lake      a run that has ended, out of the table's stream, becomes a line of the history in S3
 """
 
 from typing import Any
 
-from chalice.app import Chalice, CloudWatchEvent, Rate, SQSEvent
+from chalice.app import Chalice, CloudWatchEvent, DynamoDBEvent, Rate, SQSEvent
 
 from chalicelib import handlers
 from chalicelib.web import (
@@ -26,6 +27,7 @@ from chalicelib.web import (
     messages,
     openapi,
     pools,
+    reports,
     runs,
     schedules,
     workers,
@@ -45,6 +47,7 @@ app.register_blueprint(workers.routes)
 app.register_blueprint(dead_letters.routes)
 app.register_blueprint(pools.routes)
 app.register_blueprint(approvals.routes)
+app.register_blueprint(reports.routes)
 app.register_blueprint(openapi.routes)
 
 
@@ -76,3 +79,9 @@ def run_state(event: CloudWatchEvent) -> str:
 def custom(event: CloudWatchEvent) -> str:
     """A custom event that somebody put on the account's event bus for a namespace (``source: sluice/<namespace>``)."""
     return handlers.custom(event.to_dict())
+
+
+@app.on_dynamodb_record(stream_arn="runs", batch_size=10_000, starting_position="TRIM_HORIZON")
+def lake(event: DynamoDBEvent) -> dict[str, Any]:
+    """Changes of the runs table: those that are final, by the filters of `infra/resources/functions.yaml`."""
+    return handlers.lake(event.to_dict())

@@ -14,7 +14,7 @@ from typing import Any, Protocol, cast
 from rich.table import Table
 
 # In the order in which they run: what is sensitive to a busy machine comes before what is not.
-ALL = ("event", "burst", "steady", "registration", "emitters", "tick", "cold_start", "cost")
+ALL = ("event", "burst", "steady", "registration", "emitters", "tick", "cold_start", "cost", "history")
 
 
 Results = dict[str, Any]

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from benchmarks import results
+from benchmarks.history.capacity import model
 from benchmarks.machine import ROOT
 
 PAGE = ROOT / "docs" / "performance.md"
@@ -84,6 +85,21 @@ def _cold_start(found: Mapping[str, Any]) -> str:
     return _markdown(heads, [_picked(one, names) for one in found.get("cold_start", ())])
 
 
+def _history(found: Mapping[str, Any]) -> str:
+    rows: list[Row] = []
+    for size in found.get("history", {"sizes": ()})["sizes"]:
+        out = {"generate": (size["raw_mb"], size["objects"]), "compact": (size["parquet_mb"], size["files"])}
+        for step in ("generate", "compact", "report"):
+            one = size[step]
+            figures = (one["seconds"], f"{one['rows_per_second']:,}", one["cpu_seconds"], one["peak_mb"])
+            rows.append((f"{size['rows']:,}", step, *figures, *out.get(step, ("", ""))))
+    return _markdown(("rows", "step", "s", "rows a second", "CPU s", "peak MB", "MB out", "files"), rows)
+
+
+def _capacity(found: Mapping[str, Any]) -> str:
+    return _markdown(("a day of a million jobs", "", "from"), [(one.what, one.figure, one.how) for one in model(found)])
+
+
 def _picked(one: Mapping[str, Any], names: Iterable[str]) -> Row:
     return [one[name] for name in names]
 
@@ -104,6 +120,8 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "tick": _tick,
     "cold_start": _cold_start,
     "cost": _cost,
+    "history": _history,
+    "capacity": _capacity,
 }
 
 

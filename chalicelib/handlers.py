@@ -94,6 +94,28 @@ def custom(event: dict[str, Any]) -> str:
     return posted.id
 
 
+def lake(event: dict[str, Any]) -> dict[str, Any]:
+    """Changes of the runs table, out of its stream. The stream goes on before the first that failed.
+
+    https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
+    """
+    from chalicelib.aws.history import change_of, sequence_of
+    from chalicelib.flow.lake import land
+    from chalicelib.wiring import SystemClock, history_lake
+
+    changes, failed = [], []
+    for record in event["Records"]:
+        try:
+            changes.append(change_of(record))
+        except Exception:  # one row that cannot be read keeps no other from the lake
+            logger.exception("row not read", extra={"keys": record["dynamodb"].get("Keys")})
+            failed.append(sequence_of(record))
+    store, prices = history_lake()
+    failed += land(store, [change for change in changes if change is not None], prices, SystemClock().now())
+    first = min(failed, key=int, default=None)
+    return {"batchItemFailures": [] if first is None else [{"itemIdentifier": first}]}
+
+
 def _one_by_one(event: dict[str, Any], each: Callable[[str], None]) -> dict[str, Any]:
     """Handle each message by itself and name those that failed: SQS brings back these alone.
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from chalicelib.core.prices import LIST, Prices
+
 
 @dataclass(frozen=True, slots=True)
 class Settings:
@@ -31,8 +33,18 @@ class Settings:
     inline_events: int = 200
     # Whether a deployment that does not say so changes schedules (L8).
     update_schedules: bool = True
+    # How long runs and records are kept, 90 to 180 days (H1).
+    history_days: int = 180
     # Whether callbacks may go to private addresses and by plain http: on a laptop alone, where the cloud is inside.
     http_allow_private: bool = False
+    # List prices of EMR Serverless, in dollars: `core/prices.py` says of when and where. Yours may differ (H1).
+    price_vcpu_hour: float = LIST.vcpu_hour
+    price_memory_gb_hour: float = LIST.memory_gb_hour
+    price_storage_gb_hour: float = LIST.storage_gb_hour
+
+    @property
+    def prices(self) -> Prices:
+        return Prices(self.price_vcpu_hour, self.price_memory_gb_hour, self.price_storage_gb_hour)
 
     @property
     def start_spacing(self) -> int:
@@ -48,8 +60,12 @@ class Settings:
             "start_burst": int,
             "horizon_seconds": int,
             "inline_events": int,
+            "history_days": _between("SLUICE_HISTORY_DAYS", 90, 180),
             "update_schedules": _switch("SLUICE_UPDATE_SCHEDULES"),
             "http_allow_private": _switch("SLUICE_HTTP_ALLOW_PRIVATE"),
+            "price_vcpu_hour": float,
+            "price_memory_gb_hour": float,
+            "price_storage_gb_hour": float,
         }
         tuned: dict[str, Any] = {
             name: cast(env[key]) for name, cast in optional.items() if (key := f"SLUICE_{name.upper()}") in env
@@ -69,6 +85,15 @@ class Settings:
             emr_job_role_arn=env.get("SLUICE_EMR_JOB_ROLE_ARN", ""),
             **tuned,
         )
+
+
+def _between(name: str, least: int, most: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isdecimal() or not least <= int(text) <= most:
+            raise RuntimeError(f"expected {least} to {most} in {name}, got {text!r}")
+        return int(text)
+
+    return read
 
 
 def _switch(name: str) -> Callable[[str], bool]:

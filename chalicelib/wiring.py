@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.calendar import Instant
 from chalicelib.core.launch import Never, NoAnswer
+from chalicelib.core.prices import Prices
 from chalicelib.ports import Ports, Target
 from chalicelib.settings import Settings
 
 if TYPE_CHECKING:
+    from chalicelib.aws.history import S3HistoryLake
     from chalicelib.aws.targets.callback import HttpTarget
     from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
     from chalicelib.aws.targets.function import LambdaTarget
@@ -158,3 +160,12 @@ def ports() -> Ports:
         settings=settings,
         ahead=DynamoAhead(dynamo),
     )
+
+
+@cache
+def history_lake() -> tuple[S3HistoryLake, Prices]:
+    """What the Lambda `lake` works with: the lake and the prices. It reads no table."""
+    from chalicelib.aws.history import S3HistoryLake
+
+    settings = Settings.from_environment()
+    return S3HistoryLake(client("s3"), settings.lake_bucket), settings.prices

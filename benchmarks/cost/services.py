@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
 from typing import Any
 
 from benchmarks.cost.tally import Tally
@@ -93,3 +94,10 @@ class Emr:
         self._later(RUNNING_AFTER_MS, lambda: self._tell(run_id, "RUNNING"))
         self._later(ENDED_AFTER_MS, lambda: self._tell(run_id, "SUCCESS"))
         return {"applicationId": applicationId, "jobRunId": run_id}
+
+    def get_job_run(self, applicationId: str, jobRunId: str) -> Any:  # noqa: N803
+        """Asked for the bill of a run that has ended (H1)."""
+        self._tally().call("emr-serverless", "GetJobRun")
+        billed = {"vCPUHour": 0.067, "memoryGBHour": 0.183, "storageGBHour": 0.0}
+        ended = datetime.fromtimestamp(0, UTC)
+        return {"jobRun": {"state": "SUCCESS", "updatedAt": ended, "billedResourceUtilization": billed}}

@@ -57,6 +57,16 @@ class _Update:
         self.sets.append("rev = if_not_exists(rev, :zero) + :one")
         self.values |= {"zero": 0, "one": 1}
 
+    def numbers(self, read: LineState) -> None:
+        """The next number, which the run that starts carries. Who read the same one reads again."""
+        self.sets.append("numbered = :number")
+        self.values["number"] = read.numbered + 1
+        if read.numbered == 0:
+            self.expects.append("attribute_not_exists(numbered)")
+        else:
+            self.expects.append("numbered = :numbered")
+            self.values["numbered"] = read.numbered
+
     def as_read(self, read: LineState) -> None:
         """Nothing that was started or ended since has gone unnoticed."""
         if read.rev == 0:
@@ -118,6 +128,8 @@ def _begin_slot(made: _Update, holder: str, now: int, read: LineState, ask: Slot
     made.counts_up()
     made.sets.append("last_start = :now")
     made.values["now"] = now
+    if lines.numbers(ask.line):
+        made.numbers(read)
     if ask.gap is not None:
         made.as_read(read)
     if read.rates:

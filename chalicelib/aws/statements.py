@@ -9,7 +9,8 @@ from typing import Any
 from chalicelib.aws import backfill_statements, items, keys, line_statements
 from chalicelib.aws.keys import Key
 from chalicelib.aws.updates import Built, Shards, condition, update
-from chalicelib.core.rows import GATHERING, Gate, Job, Timer
+from chalicelib.core.dead_letters import DeadLetter
+from chalicelib.core.rows import GATHERING, Gate, Job, Pointer, Record, Run, Timer
 from chalicelib.core.writes import (
     CloseGeneration,
     CountFailure,
@@ -56,7 +57,11 @@ def statement(write: Write, table_names: dict[str, str], shards: Shards) -> Stat
 
 
 def _put(row: Row, shards: Shards, expected: str | None, **values: Any) -> Built:
-    arguments: dict[str, Any] = {"Item": items.to_item(row, shards.wake, shards.history)}
+    item = items.to_item(row, shards.wake, shards.history)
+    if shards.sooner and isinstance(row, Run | Record | DeadLetter | Pointer) and row.expires_at is not None:
+        # The row keeps the instant that it was written with; when it passes away is the installation's to say.
+        item["ttl"] = items.value((row.expires_at - shards.sooner) // 1000)
+    arguments: dict[str, Any] = {"Item": item}
     return "Put", keys.key_of(row), arguments | condition(expected, values)
 
 

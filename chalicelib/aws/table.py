@@ -16,7 +16,9 @@ from chalicelib.aws.items import Item
 from chalicelib.aws.keys import Key, key_of
 from chalicelib.aws.statements import statement
 from chalicelib.aws.updates import Shards
+from chalicelib.core.calendar import DAY
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows import HISTORY
 from chalicelib.core.writes import Delete, GateIs, NoneGathering, NotClosed, NotWaiting, Put, Refused, Write
 from chalicelib.settings import Settings
 
@@ -48,7 +50,7 @@ class Dynamo:
             "jobs": settings.jobs_table,
             "runs": settings.runs_table,
         }
-        self.shards = Shards(settings.wake_shards, settings.history_shards)
+        self.shards = Shards(settings.wake_shards, settings.history_shards, HISTORY - settings.history_days * DAY)
 
     def commit(self, writes: Sequence[Write]) -> Refused | None:
         """Carry out a plan in one piece, or nothing of it."""

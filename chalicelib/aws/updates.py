@@ -15,8 +15,12 @@ Built = tuple[str, Key, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Shards:
+    """Into how many parts the indexes are split. ``sooner``: how much earlier than after `HISTORY` the history passes
+    away in this installation, in ms (H1)."""
+
     wake: int
     history: int
+    sooner: int = 0
 
 
 def condition(expected: str | None, values: dict[str, Any]) -> dict[str, Any]:

@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import check, data, gather, ids, launch, lines, routes, triggers
-from chalicelib.core.calendar import Instant
+from chalicelib.core import check, data, gather, ids, launch, lines, permits, routes, triggers
+from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.facts import Facts
 from chalicelib.core.ids import holder_of as holder_of
-from chalicelib.core.lines import Ask, LineState, Log, Pace, Slots, Waiter
+from chalicelib.core.lines import Ask, LineState, Log, Pace, Waiter
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.pool_asks import resources_of
 from chalicelib.core.routes import Route
@@ -22,9 +22,7 @@ from chalicelib.core.writes import (
     BackfillGoesOn,
     Begin,
     Create,
-    Ended,
     GateIs,
-    GiveBack,
     JoinLine,
     LeaveLine,
     NoneGathering,
@@ -36,6 +34,10 @@ from chalicelib.core.writes import (
     TakePermit,
     Write,
 )
+
+# Who is claimed sooner has waited for nothing but the claim itself.
+WAITED: Millis = 5 * SECOND
+MOST_WAITED = 120  # characters: a run's row is billed by the KB
 
 
 def build_run(
@@ -92,9 +94,22 @@ def build_run(
         rerun_of=job.rerun_of,
         run_timeout=(workflow.timeout_millis or 0) if workflow.target.has_lifecycle else None,
         paced_until=launch.paced_until(paces, now),
+        number=_number(job, facts, lines.workflow_line(schedule.workflow), permits),
         wake_at=now,
         expires_at=now + HISTORY,
     )
+
+
+def _number(job: Job, facts: Facts, own: str, permits: tuple[str, ...]) -> int:
+    """The next number of the workflow, as its line was read; the claim expects that nobody took it since. A further
+    attempt keeps the run's. What takes no permit of that line, a mere delivery, has none (H1)."""
+    return job.number or (facts.line(own).numbered + 1 if own in permits else 0)
+
+
+def waited_for(job: Job, now: Instant) -> str:
+    """What a job waited for last, in the words it was told in; nothing if it hardly waited (H1)."""
+    since = job.accepted_at if job.accepted_at is not None else job.due_at
+    return job.reason[:MOST_WAITED] if since is not None and now - since >= WAITED else ""
 
 
 def parse_holder(holder: str) -> tuple[str, int]:
@@ -136,7 +151,7 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         place=settled_place(job, schedule, gate),
         state="PENDING_LAUNCH",
         held=(*job.held, *(ask.line for ask in taken)),
-        units=units_of(taken, job.units),
+        units=permits.units_of(taken, job.units),
         waits_at=blocked.line,
         rank=place,
         met_at=job.met_at if job.met_at is not None else now,
@@ -195,7 +210,7 @@ def moved(job: Job, later: Job) -> list[Write]:
 def stand_aside(job: Job, later: Job, states: Mapping[str, LineState], now: Instant) -> list[Write]:
     """Out of the queue, for a wait that is at no line: what it holds goes back, its place in the queue is given up."""
     out = replace(later, held=(), units=0, waits_at=None, rank=None)
-    return [*moved(job, out), *_leave(job, taken=()), *return_held(job, states, now)]
+    return [*moved(job, out), *_leave(job, taken=()), *permits.return_held(job, states, now)]
 
 
 def drop(job: Job, record: Record, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:
@@ -206,52 +221,7 @@ def drop(job: Job, record: Record, held: Mapping[str, LineState], now: Instant, 
 
 def forget(job: Job, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:
     """The same without a record, for a job that has one already, or has run."""
-    return [TakeOut(job, exact), *_leave(job, taken=()), *return_held(job, held, now)]
-
-
-def return_held(job: Job, states: Mapping[str, LineState], now: Instant) -> list[Write]:
-    """Give back what a job holds that will not start with it: slots, and its entries in logs."""
-    back: list[Write] = []
-    for line in job.held:
-        state = states.get(line) or LineState(line)
-        wake = now if state.waiters > 0 else None
-        if lines.gives_back(line):
-            back.append(GiveBack(line, wake, units=units_at(line, job.units)))
-        elif lines.is_log(line):
-            back.append(GiveBack(line, wake, Ended(holder_of(job.job_id, job.attempt), state)))
-    return back
-
-
-def give_back(
-    permits: tuple[str, ...], states: Mapping[str, LineState], now: Instant, run: Run | None = None
-) -> list[Write]:
-    """Give the slots of a run back; where somebody waits, the very same write wakes the queue. The line learns of a
-    success when it started and ended."""
-    plan: list[Write] = []
-    for line in permits:
-        if not lines.gives_back(line):
-            continue
-        state = states.get(line) or LineState(line)
-        ended = _ended(run, state) if run is not None else None
-        plan.append(GiveBack(line, now if state.waiters > 0 else None, ended, units_at(line, run.units if run else 0)))
-    return plan
-
-
-def units_at(line: str, units: int) -> int:
-    """How much comes back to a line: of a pool what was taken, of any other one slot."""
-    return units if lines.is_pool(line) and units else 1
-
-
-def units_of(asks: tuple[Ask, ...], before: int) -> int:
-    """What a job holds of its pool with these permits; ``before``: what it held already. 0: of no pool."""
-    return next((ask.units for ask in asks if isinstance(ask, Slots) and lines.is_pool(ask.line)), before)
-
-
-def _ended(run: Run, state: LineState) -> Ended:
-    holder = holder_of(run.run_id, run.attempt)
-    if run.state != "SUCCEEDED":
-        return Ended(holder, state)
-    return Ended(holder, state, run.claimed_at, run.moved_at)
+    return [TakeOut(job, exact), *_leave(job, taken=()), *permits.return_held(job, held, now)]
 
 
 def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins: str | None = None) -> list[Write]:

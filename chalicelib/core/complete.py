@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from chalicelib.core import claim, dead_letters, follow, launch, match, states, workers
+from chalicelib.core import dead_letters, follow, launch, match, permits, states, workers
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.lines import LineState
 from chalicelib.core.rows import Failures, Job, Run
@@ -19,7 +19,8 @@ class News:
     """What is known of a run: the state it reached, when the target says it did, the reason of a failure and, of which
     kind it was, its ``outcome`` (W1).
 
-    What a worker says is of its ``lease`` alone, and may carry ``metrics``.
+    ``billed`` is what the target has billed for it, as a run's row keeps it (H1); empty while it does not say. What a
+    worker says is of its ``lease`` alone, and may carry ``metrics``.
     """
 
     state: RunState
@@ -29,6 +30,7 @@ class News:
     lease: int | None = None
     metrics: Mapping[str, Any] | None = None
     outcome: Outcome = "failed"
+    billed: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +75,7 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         rank=None,
         outcome=_outcome_of(run, state, news),
         metrics=news.metrics or run.metrics,
+        billed=news.billed or run.billed,
     )
     if state == "RUNNING":
         moved = replace(moved, started_at=news.at, running_at=now, lease_until=workers.lease_until(run, now))
@@ -112,7 +115,7 @@ def plan(before: Run, step: Advance, lines: Mapping[str, LineState], now: Instan
     """One transaction: the run moves on, its permits come back when it ended, its next attempt is queued."""
     writes: list[Write] = [Replace(step.run), *launch.leave(before), *workers.withdrawn(before)]
     if step.ended and not states.is_terminal(before.state):
-        writes += claim.give_back(before.permits, lines, now, step.run)
+        writes += permits.give_back(before.permits, lines, now, step.run)
     if step.retry is not None:
         writes.append(Create(step.retry))
     if step.run.backfill is not None and step.settled:
@@ -184,6 +187,7 @@ def _retry(run: Run, reason: str, due: Instant) -> Job:
         backfill=run.backfill,
         rerun_of=run.rerun_of,
         priority=run.priority,
+        number=run.number,
         reason=f"attempt {run.attempt} of {run.attempts} failed: {reason}",
         wake_at=due,
     )

@@ -38,6 +38,11 @@ def workflow_line(workflow: str) -> str:
     return f"workflow:{workflow}"
 
 
+def numbers(line: str) -> bool:
+    """Whether this line numbers its starts: that of a workflow does (H1)."""
+    return line.startswith("workflow:")
+
+
 def group_line(namespace: str, group: str) -> str:
     return f"group:{namespace}.{group}"
 

@@ -24,6 +24,7 @@ from chalicelib.core.line_names import is_log as is_log
 from chalicelib.core.line_names import is_pace as is_pace
 from chalicelib.core.line_names import is_pool as is_pool
 from chalicelib.core.line_names import is_target_pace as is_target_pace
+from chalicelib.core.line_names import numbers as numbers
 from chalicelib.core.line_names import place_of_slots as place_of_slots
 from chalicelib.core.line_names import policy_line as policy_line
 from chalicelib.core.line_names import pool_line as pool_line
@@ -118,7 +119,8 @@ class LineState:
 
     ``starts`` holds, per run and attempt, when it started: on a slots line the living runs, on a log line the last
     ones. ``crowd`` is the latest start of living runs beyond `MOST_STARTS`. ``rev`` counts the changes of all these.
-    ``rates`` are the log lines that every start of this workflow is to be counted in.
+    ``rates`` are the log lines that every start of this workflow is to be counted in. ``numbered`` is the number of the
+    workflow's last start (H1).
     """
 
     line: str
@@ -133,6 +135,7 @@ class LineState:
     last_success_start: Instant | None = None
     last_success_at: Instant | None = None
     rates: tuple[str, ...] = ()
+    numbered: int = 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -125,14 +125,13 @@ class Failures:
 @dataclass(frozen=True, slots=True)
 class Job:
     """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues;
-    ``backfill`` is the one that it is a part of, ``rerun_of`` the run whose arguments it carries.
-
+    ``backfill`` is the one that it is a part of, ``rerun_of`` the run whose arguments it carries, ``number`` that of
+    the run which a retry goes on with (H1).
     ``tries`` counts the deliveries that were tried, from ``first_try_at`` on; the next is not made before ``retry_at``.
     ``units`` is what it holds of its pool. ``priority`` is what it has beyond its own, and ``lent`` says from whom.
     ``measured`` are the loads as they were seen last, ``approvals`` who approved of it, and when; ``probed`` is what
     its probe said last. A fire is called by ``nominal_at`` (None: ``due_at``) and, of several events, by its ``index``;
-    ``window_end`` is when the window ends that its events are spread over, ``prepared_at`` when it was written, if
-    that was too late.
+    ``window_end`` is when the window ends of its events, ``prepared_at`` when it was written, if that was too late.
     """
 
     schedule: str
@@ -164,6 +163,7 @@ class Job:
     closed: bool = False
     backfill: str | None = None
     rerun_of: str | None = None
+    number: int = 0
     leases: int = 0
     tries: int = 0
     first_try_at: Instant | None = None
@@ -200,15 +200,15 @@ class Run:
 
     ``started_at`` and ``ended_at`` are the target's instants. ``moved_at`` is ours: when the state was taken in, and so
     when its status was accepted as an event; ``running_at`` is the same for STARTED, which may be told later.
-    ``version`` is that of the schedule whose properties it carries.
-    ``cancel`` says that its end is wanted: whoever attends to it asks the target for that, until it has ended.
-    ``pause_after`` is how many failures in a row its schedule bears.
-    ``paced_until``: a start call may be made up to then with the permits of its paces; None once they are used up.
-    While it queues for new ones, ``waits_at`` and ``rank`` are its place.
+    ``version`` is that of the schedule whose properties it carries. ``cancel`` says that its end is wanted: whoever
+    attends to it asks the target for that, until it has ended. ``pause_after``: how many failures in a row its schedule
+    bears. ``paced_until``: a start call may be made up to then with the permits of its paces; None once they are used
+    up. While it queues for new ones, ``waits_at`` and ``rank`` are its place. ``due_at`` is when a fire was due,
+    ``late`` that it was claimed only after the window that its events are spread over (E2).
     ``run_timeout`` is how long it may run (W12; 0: for ever); ``outcome`` says what a plain failure does not.
-    ``lease`` counts the leases of a worker's run, ``metrics`` are what it told last (W5).
-    ``due_at`` is when a fire was due, ``late`` that it was claimed only after the window that its events are spread
-    over (E2).
+    ``lease`` counts the leases of a worker's run, ``metrics`` are what it told last (W5). ``number`` counts the runs of
+    its workflow (H1), 0 where none is taken; ``waited_for`` is what it waited for last. ``billed`` is what its target
+    has billed: vCPU-hours, GB-hours of memory and of storage, each in thousandths.
     """
 
     run_id: str
@@ -260,6 +260,9 @@ class Run:
     announce: tuple[str, ...] = ()
     cursor: str | None = None
     leases: int = 0
+    number: int = 0
+    waited_for: str = ""
+    billed: tuple[int, ...] = ()
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from chalicelib.core import approvals, check, claim, complete, conditions, emit, lines, routes
+from chalicelib.core import approvals, check, claim, complete, conditions, emit, lines, permits, routes
 from chalicelib.core.calendar import Instant
 from chalicelib.core.check import (
     Abort,
@@ -131,12 +131,13 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
             _make_room(ports, job, facts, route.blocked)
             return Outcome("waiting", why)
         return _queue(ports, job, facts, route, now, why)
-    permits = (*job.held, *(ask.line for ask in route.take))
+    taken = (*job.held, *(ask.line for ask in route.take))
     why = f"{decision.why}{approvals.words_of(job.approvals)}"
     ready = replace(job, reason=why, event=emit.fire_event(job) if job.kind == "fire" else job.event)
     paces = routes.paces_of(route.take)
-    units = claim.units_of(route.take, job.units)
-    run = claim.build_run(ready, facts, permits, ports.payloads.context_uri(job.job_id), now, paces, units)
+    units = permits.units_of(route.take, job.units)
+    made = claim.build_run(ready, facts, taken, ports.payloads.context_uri(job.job_id), now, paces, units)
+    run = replace(made, waited_for=claim.waited_for(job, now))
     if ports.ledger.commit(claim.claim(job, run, facts, route, now)) is not None:
         return None
     launching.start(ports, run.run_id, run.attempt)

@@ -44,7 +44,7 @@ def on_state_change(ports: Ports, change: StateChange) -> str:
     run_id, attempt = found
     target_id = f"{change.application_id}/{change.job_run_id}"
     news = News(state, change.at, target_id=target_id)
-    if state == "FAILED":
+    if states.is_terminal(state):
         news = _with_details(ports, run_id, attempt, news)
     moved = advance_run(ports, run_id, attempt, news)
     return f"run {run_id} is {moved.run.state}" if moved else f"run {run_id} was past {state} already"
@@ -161,13 +161,22 @@ def _whose(ports: Ports, change: StateChange) -> tuple[str, int] | None:
 
 
 def _with_details(ports: Ports, run_id: str, attempt: int, news: News) -> News:
-    """The reason of a failure stands in no event; the target is asked for it."""
+    """The reason of a failure and what a run has cost stand in no event; the target is asked for them (H1)."""
     run = ports.runs.run(run_id, attempt)
     if run is None or states.is_terminal(run.state):
         return news
     known = replace(run, target_id=news.target_id)
-    told = ports.targets.of(str(run.request.target["type"])).ask(known)
-    return replace(news, reason=told.reason if told and told.reason else "the target gave no reason")
+    try:
+        told = ports.targets.of(str(run.request.target["type"])).ask(known)
+    except Exception:
+        if news.state == "FAILED":
+            raise  # whether it is tried again may hang on the reason: the event is delivered again
+        logger.exception("no account of a run", extra={"run": run_id})  # its success does not wait for its bill
+        return news
+    told = told or news
+    if news.state == "FAILED":
+        return replace(news, reason=told.reason or "the target gave no reason", billed=told.billed)
+    return replace(news, billed=told.billed)
 
 
 def _retry_delay(ports: Ports, run: Run, outcome: Outcome) -> int | None:

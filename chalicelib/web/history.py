@@ -43,7 +43,7 @@ def list_runs(ns: str) -> dict[str, Any]:
     request = routes.current_request
     _require_namespace(ns)
     read = partial(runs_of_namespace, ports(), ns, day(request))
-    return listing(request, in_state(request, read), run_view)
+    return listing(request, in_state(request, read), partial(run_view, prices=ports().settings.prices))
 
 
 @route(routes, "GET", NS + "/records", query=("day", *PAGING))
@@ -68,9 +68,9 @@ def get_job(job_id: str) -> dict[str, Any]:
 @route(routes, "GET", "/v1/jobs/{job_id}/why")
 def why_job(job_id: str) -> dict[str, Any]:
     """Tell what a job waits for, and what will wake it."""
-    from chalicelib.flow import read
+    from chalicelib.flow import explain, read
 
-    return read.why_job(ports(), read.find_job(ports(), job_id))
+    return explain.why_job(ports(), read.find_job(ports(), job_id))
 
 
 @route(routes, "POST", "/v1/jobs/{job_id}/cancel")
@@ -87,10 +87,10 @@ def get_run(run_id: str) -> dict[str, Any]:
     """Read a run with its attempts and the events that fired it."""
     from chalicelib.flow import read
 
-    attempts = read.find_run(ports(), run_id)
+    attempts, prices = read.find_run(ports(), run_id), ports().settings.prices
     return {
-        **read.run_view(attempts[-1]),
-        "history": [read.run_view(run) for run in attempts],
+        **read.run_view(attempts[-1], prices),
+        "history": [read.run_view(run, prices) for run in attempts],
         "events": read.events_view(ports(), attempts[-1]),
     }
 
@@ -98,9 +98,9 @@ def get_run(run_id: str) -> dict[str, Any]:
 @route(routes, "GET", "/v1/runs/{run_id}/why")
 def why_run(run_id: str) -> dict[str, Any]:
     """Tell what fired a run, and why it is where it is."""
-    from chalicelib.flow import read
+    from chalicelib.flow import explain, read
 
-    return read.why_run(read.find_run(ports(), run_id)[-1])
+    return explain.why_run(read.find_run(ports(), run_id)[-1])
 
 
 def in_state(request: Request, read: Read) -> Read:

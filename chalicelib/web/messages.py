@@ -63,14 +63,18 @@ def message_runs(ns: str, app: str, name: str) -> dict[str, Any]:
     from chalicelib.flow.read import run_view
 
     full = known(ports(), f"{ns}.{app}", name)
-    return listing(routes.current_request, partial(ports().runs.runs, "schedule", full), run_view)
+    return listing(
+        routes.current_request,
+        partial(ports().runs.runs, "schedule", full),
+        partial(run_view, prices=ports().settings.prices),
+    )
 
 
 @route(routes, "GET", ONE + "/why")
 def why_message(ns: str, app: str, name: str) -> dict[str, Any]:
     """Tell why a message has not been sent: when it is due, and what its jobs wait for."""
-    from chalicelib.flow import read
+    from chalicelib.flow import explain
     from chalicelib.flow.messages import get
 
     stored = get(ports(), f"{ns}.{app}", name)
-    return read.why_schedule(ports(), stored.gate.schedule)
+    return explain.why_schedule(ports(), stored.gate.schedule)

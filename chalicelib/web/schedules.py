@@ -94,7 +94,7 @@ def schedule_runs(ns: str, app: str, name: str) -> dict[str, Any]:
     request = routes.current_request
     full = _known(ns, app, name)
     read = _of_day(day(request), partial(ports().runs.runs, "schedule", full))
-    return listing(request, in_state(request, read), run_view)
+    return listing(request, in_state(request, read), partial(run_view, prices=ports().settings.prices))
 
 
 @route(routes, "GET", ONE + "/records", query=PAGING)
@@ -109,9 +109,9 @@ def schedule_records(ns: str, app: str, name: str) -> dict[str, Any]:
 @route(routes, "GET", ONE + "/why")
 def why_schedule(ns: str, app: str, name: str) -> dict[str, Any]:
     """Tell why a schedule has not run: its state, and what its jobs wait for."""
-    from chalicelib.flow import read
+    from chalicelib.flow import explain
 
-    return read.why_schedule(ports(), f"{ns}.{app}.{name}")
+    return explain.why_schedule(ports(), f"{ns}.{app}.{name}")
 
 
 @route(routes, "GET", ONE + "/versions", query=PAGING)

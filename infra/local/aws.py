@@ -1,4 +1,4 @@
-"""AWS on a laptop: ministack in this process, with the five things it lacks for us.
+"""AWS on a laptop: ministack in this process, with the six things it lacks for us.
 
     python -m infra.local.aws        settings come from the environment, see `cloud.py`
 
@@ -9,6 +9,8 @@
   a machine that is switched off; `down` and `up` need nothing of this.
 - It reads an expression anew for every item that it looks at, and each body and number several times over, so that a
   query of a large index takes most of a second. Here it remembers what it has read; the answers are the same.
+- It keeps how far a mapping has read a table's stream over a restart, but not the stream: the first changes after it
+  would be passed over. Here streams are read from their beginning, which is that of the process.
 """
 
 import functools
@@ -35,6 +37,7 @@ def main() -> None:
     from ministack.services import dynamodb, eventbridge, lambda_svc
 
     _remember(dynamodb, iam_actions)
+    _read_streams_from_their_beginning(lambda_svc)
     # It holds hundreds of thousands of rows: looking through all of them for garbage every few seconds stops everybody.
     gc.set_threshold(50_000, 50, 1_000)
     eventbridge._SCHEDULER_TICK_INTERVAL = _RULES_EVERY_SECONDS
@@ -65,6 +68,17 @@ def _remember(dynamodb: Any, iam_actions: Any) -> None:
         setattr(dynamodb, name, functools.lru_cache(maxsize=4096)(getattr(dynamodb, name)))
     # One request is asked for the tables in its body twice.
     iam_actions.dynamodb_resource_arns = functools.lru_cache(maxsize=8)(iam_actions.dynamodb_resource_arns)
+
+
+def _read_streams_from_their_beginning(lambda_svc: Any) -> None:
+    """Positions that were restored with this import are dropped, and those of a later restore ignored."""
+    positions, restore = lambda_svc._dynamodb_stream_positions, lambda_svc._restore_esm_positions
+    positions.clear()
+
+    def all_but_those(kept: Any, data: Any, *more: Any) -> Any:
+        return None if kept is positions else restore(kept, data, *more)
+
+    lambda_svc._restore_esm_positions = all_but_those
 
 
 def _single(action_of: Callable[..., str | None]) -> Callable[..., str | None]:

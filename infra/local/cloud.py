@@ -6,6 +6,7 @@ Tests call `ensure_up()`. Starting twice is harmless; what is up and unchanged i
 """
 
 import os
+import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from botocore.httpsession import URLLib3Session
 from rich.console import Console
 from rich.table import Table
 
+from infra import system_app
 from infra.local import developer, ports, processes, rollout, services
 from infra.local.endpoints import Endpoints, LocalSession
 from infra.local.layout import Layout
@@ -56,6 +58,8 @@ def up(layout: Layout | None = None) -> Up:
         endpoints = Endpoints(aws_url, emr_or_default, access_key, secret_key, outcome.outputs)
         _wait_for_api(endpoints, layout)
         endpoints.write(layout.endpoints)
+        if emr:
+            _install_system_app(layout, endpoints)
     return Up(endpoints, started, outcome.action, emr is not None)
 
 
@@ -109,6 +113,20 @@ def _wait_for_api(endpoints: Endpoints, layout: Layout) -> None:
                 f"does not import: the reason is in {layout.aws_log}. Correct it and run `make up` again."
             )
         time.sleep(0.2)
+
+
+def _install_system_app(layout: Layout, endpoints: Endpoints) -> None:
+    """Sluice's own app, by the command that installs it in AWS; nothing is sent when neither has changed."""
+    wanted = [system_app.fingerprint(), layout.remembered("deployed"), endpoints.outputs]
+    if layout.remembered("system_app") == wanted:
+        return
+    command = [sys.executable, "-m", "infra.system_app", rollout.STAGE]
+    done = subprocess.run(
+        command, cwd=layout.root, env=os.environ | endpoints.environment(), capture_output=True, text=True
+    )
+    if done.returncode != 0:
+        raise services.CloudError(f"Sluice's own app could not be deployed: {done.stderr.strip()}")
+    layout.remember("system_app", wanted)
 
 
 def _say_up(console: Console, result: Up, seconds: float) -> None:

@@ -12,7 +12,8 @@ from infra.local import services
 from infra.local.endpoints import LocalSession
 from infra.local.layout import Layout
 
-STACK = "sluice-local"
+STAGE = "local"
+STACK = f"sluice-{STAGE}"
 _WITHOUT_EMULATOR = "emulator-missing"
 _JOB_ROLE = "arn:aws:iam::000000000000:role/sluice-local-jobs"
 # Whatever changes the template or the code.
@@ -46,7 +47,7 @@ def fingerprint(root: Path, parameters: Mapping[str, str]) -> str:
 def parameters(aws_url: str, emr_url: str | None, application: str) -> dict[str, str]:
     """What the template is told about the laptop."""
     return {
-        "Stage": "local",
+        "Stage": STAGE,
         "DataRetention": "Delete",
         "EmrApplicationId": application,
         "EmrJobRoleArn": _JOB_ROLE,

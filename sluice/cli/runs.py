@@ -112,7 +112,10 @@ def _show_facts(console: Console, run: Document) -> None:
             ("reason", run.get("reason")),
             ("fired by", run.get("fired_by")),
             ("partition", spell.pairs(run.get("partition") or run.get("correlation"))),
+            ("number", None if run.get("number") is None else str(run["number"])),
             ("attempt", tables.attempt(run)),
+            ("waited for", run.get("waited_for")),
+            ("billed", _billed(run.get("billed"))),
             ("waited", spell.duration(spell.waited(run))),
             ("took", spell.duration(spell.took(run, now))),
             ("workflow", run.get("workflow")),
@@ -125,6 +128,15 @@ def _show_facts(console: Console, run: Document) -> None:
             ("context", run.get("context")),
         ],
     )
+
+
+def _billed(hours: dict[str, float] | None) -> str | None:
+    """``0.067 vCPU-hours, 0.183 GB-hours: $0.0046 at list price``."""
+    if hours is None:
+        return None
+    storage = f", {hours['storage_gb_hours']:g} GB-hours of storage" if hours.get("storage_gb_hours") else ""
+    used = f"{hours['vcpu_hours']:g} vCPU-hours, {hours['memory_gb_hours']:g} GB-hours{storage}"
+    return f"{used}: ${hours['cost_usd']:.4f} at list price"
 
 
 def _show_instants(console: Console, run: Document) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow import approve, read
+from chalicelib.flow import approve, explain, read
 from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
 from tests.support.world import EMR, day, flights
@@ -32,7 +32,7 @@ def test_c16_a_job_waits_until_a_person_with_the_role_approves_and_then_starts_a
     world, job_id = wanting(role="DataOwner")
     world.pass_by("3h")
     assert world.runs("a") == []
-    why = read.why_job(world.ports, read.find_job(world.ports, job_id))["why"]
+    why = explain.why_job(world.ports, read.find_job(world.ports, job_id))["why"]
     assert why == "approved by a DataOwner, else wait: waits for that"
 
     approve.approve(world.ports, job_id, ADA, "the figures are in")

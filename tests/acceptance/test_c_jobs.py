@@ -7,7 +7,7 @@ import pytest
 from chalicelib.core.calendar import MINUTE
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.launch import Never, NotNow
-from chalicelib.flow import read
+from chalicelib.flow import explain, read
 from tests.acceptance.words import (
     absent,
     all_of,
@@ -138,7 +138,7 @@ def test_c12_a_start_that_is_refused_for_the_moment_is_repeated_with_backoff_as_
     [run] = world.runs("daily")
     turn = "waits for its turn at the start rate of EMR application 00app: one start every 1s, burst 20"
     assert (run.state, run.reason) == ("STARTING", f"too many requests; {turn}")
-    assert read.why_run(run)["why"] == run.reason
+    assert explain.why_run(run)["why"] == run.reason
 
     world.pass_by("30s")
     [run] = world.runs("daily")
@@ -243,7 +243,7 @@ def test_c14_why_of_a_run_says_what_fired_it_and_how_long_it_had_waited(world: W
     world.upload(day(1))
     world.pass_by("2m")
     [run] = world.runs("daily")
-    told = read.why_run(run)
+    told = explain.why_run(run)
     assert told["fired_by"] == "trigger met: 1 partition of demo.flights came at 2026-03-02T12:00:00.000Z"
     assert (told["waited_ms"], told["why"]) == (90_000, "its start was requested and is not confirmed yet")
 

@@ -9,7 +9,7 @@ import pytest
 from chalicelib.core.calendar import MINUTE
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.launch import NoAnswer
-from chalicelib.flow import definitions, read
+from chalicelib.flow import definitions, explain
 from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import partitions
@@ -39,7 +39,7 @@ def test_c6_a_job_waits_until_a_metric_is_below_its_bound_and_why_shows_what_was
     [job] = world.jobs("a")
     rule = "CPUUtilization of AWS/RDS is below 0.7, else wait"
     assert job.reason == f"{rule}: it is 0.9 at 2026-03-02T12:00:00.000Z; measured again at 2026-03-02T12:02:00.000Z"
-    assert read.why_job(world.ports, job)["why"] == job.reason
+    assert explain.why_job(world.ports, job)["why"] == job.reason
     assert world.targets.measured[0]["cloudwatch"]["dimensions"] == {"DBInstance": "lake"}
 
     world.targets.load = 0.2

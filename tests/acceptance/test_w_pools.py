@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow import definitions, read
+from chalicelib.flow import definitions, explain
 from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
 from tests.support.world import EMR, day, flights
@@ -64,7 +64,7 @@ def test_w3_a_pool_of_vcpus_counts_what_the_resources_of_a_run_come_to_and_why_t
     come(world, 1, dataset="weather")
     waiting = world.jobs("b")[0]
     assert waiting.reason == "waits for 8 vCPU of pool demo.p: 16 of 20 in use"
-    assert read.why_job(world.ports, waiting)["why"].startswith("waits for 8 vCPU of pool demo.p: 16 of 20 in use")
+    assert explain.why_job(world.ports, waiting)["why"].startswith("waits for 8 vCPU of pool demo.p: 16 of 20 in use")
 
 
 def test_w13_resources_of_the_workflow_overridden_by_the_schedule_reach_the_target_and_the_pool() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from chalicelib.core import urgency
 from chalicelib.core.calendar import HOUR, MINUTE
-from chalicelib.flow import read
+from chalicelib.flow import explain
 from tests.core.builders import NOON, job, schedule, workflow
 from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import after, at_most, partitions
@@ -64,7 +64,7 @@ def test_w2_an_upstream_of_an_urgent_schedule_is_at_least_as_urgent_however_far_
     )
     [waiting] = world.jobs("up")
     assert waiting.reason.endswith("; priority 9 lent by demo.flights.report")
-    assert read.why_job(world.ports, waiting)["why"].endswith("priority 9 lent by demo.flights.report")
+    assert explain.why_job(world.ports, waiting)["why"].endswith("priority 9 lent by demo.flights.report")
     assert order_of(world, "plain", "up") == ["up", "plain"]
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from chalicelib.core.calendar import MINUTE, SECOND, duration, iso
 from chalicelib.core.rows import Run
-from chalicelib.flow import read
+from chalicelib.flow import explain
 from tests.support.clock import NOON
 from tests.support.world import World, full
 
@@ -133,11 +133,11 @@ def states(world: World, name: str) -> list[str]:
 def why(world: World, name: str) -> Document:
     """`why` of the one job of a schedule."""
     [job] = world.jobs(name)
-    return read.why_job(world.ports, job)
+    return explain.why_job(world.ports, job)
 
 
 def why_schedule(world: World, name: str) -> Document:
-    return read.why_schedule(world.ports, full(name))
+    return explain.why_schedule(world.ports, full(name))
 
 
 def started_at(world: World, name: str) -> list[str]:

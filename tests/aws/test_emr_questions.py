@@ -44,6 +44,15 @@ class Emr:
     def _note(self, model: Any, **_: Any) -> None:
         self.calls.append(model.name)
 
+    def all_are(self, state: str) -> None:
+        """In moto a job run has succeeded once it was started."""
+
+        def listed(parsed: Any, **_: Any) -> None:
+            for each in parsed.get("jobRuns", ()):
+                each["state"] = state
+
+        self.client.meta.events.register("after-call.emr-serverless.ListJobRuns", listed)
+
     def started(self, number: int) -> Run:
         now = SystemClock().now()
         asked = replace(run(run_id=f"demo.flights.clean.7.{number}"), start_requested_at=now, claimed_at=now)
@@ -66,15 +75,23 @@ def emr(monkeypatch: pytest.MonkeyPatch) -> Iterator[Emr]:
 
 def test_w7_a_listing_answers_for_many_and_who_is_not_in_it_is_asked_about_alone(emr: Emr) -> None:
     runs = [emr.started(number) for number in range(12)]
+    emr.all_are("RUNNING")
     gone = replace(runs[0], target_id="/".join([str(runs[0].target_id).split("/")[0], "gone"]))
     emr.calls.clear()
 
     told = emr.target.ask_many([*runs, gone])
 
     assert emr.calls == ["ListJobRuns", "GetJobRun"]
-    assert [news.state for news in told if news] == ["SUCCEEDED"] * 12 + ["FAILED"]
+    assert [news.state for news in told if news] == ["RUNNING"] * 12 + ["FAILED"]
     assert [news.outcome for news in told if news][-1] == "lost"
     assert [news.target_id for news in told if news] == [each.target_id for each in [*runs, gone]]
+
+
+def test_h1_one_that_has_ended_is_asked_about_alone_for_a_listing_does_not_tell_what_was_billed(emr: Emr) -> None:
+    runs = [emr.started(number) for number in range(10)]
+    emr.calls.clear()
+    assert [news.state for news in emr.target.ask_many(runs) if news] == ["SUCCEEDED"] * 10
+    assert emr.calls == ["ListJobRuns"] + ["GetJobRun"] * 10
 
 
 def test_w7_a_listing_never_costs_more_than_the_questions_that_it_saves(emr: Emr) -> None:

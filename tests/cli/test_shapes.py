@@ -10,7 +10,7 @@ from chalicelib.core import model
 from chalicelib.core.messages import Message
 from chalicelib.core.rows import Definition, Event, Gate, Job, Partition, Run, StartRequest, Version
 from chalicelib.core.targets import EmrServerlessTarget
-from chalicelib.flow import messages, read
+from chalicelib.flow import explain, messages, read
 from tests.cli import recorded
 
 TRIGGER = {"type": "partition", "dataset": "demo.flights"}
@@ -41,7 +41,7 @@ def real() -> dict[str, dict[str, Any]]:
         "schedule": read.schedule_view(Gate("demo.flights.clean", 1, 1, "enabled", 0), schedule),
         "job": read.job_view(Job("s", 1, "PENDING", "j", "gathering", "PENDING_TRIGGER", 0)),
         "run": read.run_view(RUN),
-        "run_why": read.why_run(RUN),
+        "run_why": explain.why_run(RUN),
         "partition": read.partition_view(Partition("demo.flights", ("2013",), event, "o")),
         "message": messages.view(messages.Stored(Gate("demo.flights.~m", 1, 1, "enabled", 0), sent, None, 0)),
         "version": read.version_view(Version("demo.flights.clean", 1, {}, 0), None),

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from chalicelib.core import claim, lines, routes
+from chalicelib.core import claim, lines, permits, routes
 from chalicelib.core.calendar import DAY, HOUR
 from chalicelib.core.facts import asks_of
 from chalicelib.core.lines import LineState, Pace, Slots, Waiter
@@ -271,13 +271,13 @@ def test_o3_a_job_that_has_run_already_goes_without_a_record() -> None:
 
 def test_c8_a_slot_that_comes_back_wakes_whoever_waits_for_it() -> None:
     crowd = {LINE: LineState(LINE, active=1, waiters=2)}
-    assert claim.give_back((LINE,), crowd, NOON) == [GiveBack(LINE, NOON)]
-    assert claim.give_back((LINE,), {}, NOON) == [GiveBack(LINE, None)]
+    assert permits.give_back((LINE,), crowd, NOON) == [GiveBack(LINE, NOON)]
+    assert permits.give_back((LINE,), {}, NOON) == [GiveBack(LINE, None)]
 
 
 def test_e8_a_start_that_was_permitted_is_spent_and_not_given_back() -> None:
-    assert claim.give_back((LINE, EMR_LINE), {}, NOON) == [GiveBack(LINE, None)]
-    assert claim.give_back((EMR_LINE,), {}, NOON) == []
+    assert permits.give_back((LINE, EMR_LINE), {}, NOON) == [GiveBack(LINE, None)]
+    assert permits.give_back((EMR_LINE,), {}, NOON) == []
 
 
 def test_every_permit_of_a_launch_is_one_that_the_decision_asked_for() -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from chalicelib.core.calendar import MINUTE, SECOND, Instant, duration, iso
 from chalicelib.core.rows import Event, Job, Run
 from chalicelib.core.sizes import parse_bytes
-from chalicelib.flow import context, pauses, read
+from chalicelib.flow import context, explain, pauses
 from tests.support import backfills
 from tests.support.world import EMR, World, day, flights, full
 
@@ -127,18 +127,18 @@ class Story:
 
     def why(self, name: str | None = None) -> None:
         """What `why` says of a schedule at this moment."""
-        view = read.why_schedule(self.world.ports, full(name or self.names[0]))
+        view = explain.why_schedule(self.world.ports, full(name or self.names[0]))
         self._tell(f"why: {view['why']}")
 
     def wakes(self, name: str | None = None) -> None:
         """What `why` says of the one waiting job, and what will make it move."""
-        view = read.why_job(self.world.ports, self._waiting(name))
+        view = explain.why_job(self.world.ports, self._waiting(name))
         self._tell(f"why: {view['why']}")
         self._tell(f"wakes: {view['wakes']}")
 
     def waits(self, name: str | None = None) -> None:
         """How each constraint of the one waiting job stands."""
-        for each in read.why_job(self.world.ports, self._waiting(name))["constraints"]:
+        for each in explain.why_job(self.world.ports, self._waiting(name))["constraints"]:
             self._tell(f"{each['type']}: {each['why']}")
 
     def _waiting(self, name: str | None) -> Job:

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from chalicelib.aws import items
-from chalicelib.core import claim, launch, lifecycle, lines, states, triggers
+from chalicelib.core import claim, launch, lifecycle, lines, permits, states, triggers
 from chalicelib.core.calendar import MINUTE, SECOND, Instant, iso, parse_instant
 from chalicelib.core.check import Wait, decide
 from chalicelib.core.facts import Facts
@@ -157,9 +157,9 @@ def _slots_are_counted(stock: Stock) -> None:
     living = [run for run in stock.runs if not states.is_terminal(run.state)]
     used: Counter[str] = Counter()
     for row in living:
-        used.update({line: claim.units_at(line, row.units) for line in row.permits})
+        used.update({line: permits.units_at(line, row.units) for line in row.permits})
     for job in stock.jobs:
-        used.update({line: claim.units_at(line, job.units) for line in job.held})
+        used.update({line: permits.units_at(line, job.units) for line in job.held})
     for name, state in stock.lines.items():
         if not lines.gives_back(name):
             continue

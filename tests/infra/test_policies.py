@@ -8,7 +8,7 @@ import pytest
 
 from .conftest import of_type
 
-LAMBDAS = ["APIHandler", "Tick", "Objects", "Check", "RunState"]
+LAMBDAS = ["APIHandler", "Tick", "Objects", "Check", "RunState", "Custom", "Lake"]
 # Actions for which IAM knows no resource type, so that a policy can only say "*".
 # https://docs.aws.amazon.com/service-authorization/latest/reference/
 NO_RESOURCE_TYPE = {"cloudwatch:GetMetricData", "ec2:DescribeSubnets"}

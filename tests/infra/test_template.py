@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.states import RUN_MOVES, is_terminal
+
 from .conftest import of_type
 
 KEYS_ONLY = {"ProjectionType": "KEYS_ONLY"}
@@ -145,6 +147,7 @@ def test_tls_is_asked_for_unless_the_api_is_an_emulator(template: dict[str, Any]
         ("Check", 512, 120),
         ("RunState", 512, 60),
         ("Custom", 512, 60),
+        ("Lake", 512, 120),
     ],
 )
 def test_lambdas(resources: dict[str, Any], function: str, memory: int, timeout: int) -> None:
@@ -167,6 +170,7 @@ def test_every_lambda_knows_its_surroundings(template: dict[str, Any]) -> None:
         "SLUICE_EMR_APPLICATION_ID",
         "SLUICE_EMR_JOB_ROLE_ARN",
         "SLUICE_UPDATE_SCHEDULES",
+        "SLUICE_HISTORY_DAYS",
         "SLUICE_HTTP_ALLOW_PRIVATE",
         "POWERTOOLS_SERVICE_NAME",
         "AWS_ENDPOINT_URL",
@@ -220,6 +224,23 @@ def test_an_event_that_cannot_be_applied_is_kept(resources: dict[str, Any], func
 def test_t11_custom_events_name_their_namespace_in_the_source(resources: dict[str, Any]) -> None:
     (event,) = resources["Custom"]["Properties"]["Events"].values()
     assert (event["Type"], event["Properties"]["Pattern"]) == ("CloudWatchEvent", {"source": [{"prefix": "sluice/"}]})
+
+
+def test_h3_the_lake_takes_few_large_batches_of_what_has_ended_and_keeps_where_it_failed(
+    resources: dict[str, Any],
+) -> None:
+    assert resources["RunsTable"]["Properties"]["StreamSpecification"] == {"StreamViewType": "NEW_IMAGE"}
+    (event,) = resources["Lake"]["Properties"]["Events"].values()
+    told = event["Properties"]
+    assert (event["Type"], told["Stream"]) == ("DynamoDB", {"Fn::GetAtt": ["RunsTable", "StreamArn"]})
+    assert (told["BatchSize"], told["MaximumBatchingWindowInSeconds"]) == (10_000, 300)
+    assert (told["StartingPosition"], told["FunctionResponseTypes"]) == ("TRIM_HORIZON", ["ReportBatchItemFailures"])
+    assert told["BisectBatchOnFunctionError"] is True
+    kept = {"Type": "SQS", "Destination": {"Fn::GetAtt": ["LakeDeadLetters", "Arn"]}}
+    assert told["DestinationConfig"]["OnFailure"] == kept
+    ended, records = (json.loads(each["Pattern"]) for each in told["FilterCriteria"]["Filters"])
+    assert ended["dynamodb"]["NewImage"]["state"]["S"] == [state for state in RUN_MOVES if is_terminal(state)]
+    assert records["dynamodb"]["Keys"]["sk"]["S"] == ["RECORD"]
 
 
 def test_outputs(template: dict[str, Any]) -> None:

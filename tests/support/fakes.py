@@ -51,6 +51,7 @@ class EmrRun:
     state: str = "SUBMITTED"
     details: str = ""
     request: Mapping[str, Any] = field(default_factory=dict)
+    billed: tuple[int, ...] = ()
 
 
 class FakeEmr:
@@ -92,7 +93,7 @@ class FakeEmr:
             return News("FAILED", self._clock.now(), "the target knows no such run any more", run.target_id)
         if found is None or state == "STARTING":
             return None
-        return News(state, self._clock.now(), found.details, run.target_id)
+        return News(state, self._clock.now(), found.details, run.target_id, found.billed)
 
     def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
         self.asked_together.append(len(runs))

@@ -6,7 +6,7 @@ import pytest
 
 from chalicelib.core.calendar import SECOND
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow import read, workers
+from chalicelib.flow import explain, workers
 from tests.support.pull_workers import POOL, PullWorker, lease_lost, run_now
 from tests.support.world import World, flights, full
 from tests.workers.conftest import AFTER, NIGHTLY, TWICE
@@ -165,11 +165,11 @@ def test_w5_a_report_of_somebody_else_is_refused(world: World, ann: PullWorker, 
 
 def test_w6_why_tells_where_a_run_of_a_pool_is(world: World, ann: PullWorker) -> None:
     run_now(world)
-    assert read.why_run(world.runs("nightly")[0])["why"] == "waits for a worker of pool demo.etl"
+    assert explain.why_run(world.runs("nightly")[0])["why"] == "waits for a worker of pool demo.etl"
     ann.claim()
-    assert read.why_run(world.runs("nightly")[0])["why"] == "taken by worker ann, which has not begun yet"
+    assert explain.why_run(world.runs("nightly")[0])["why"] == "taken by worker ann, which has not begun yet"
     ann.beat(message="half way")
-    assert read.why_run(world.runs("nightly")[0])["why"] == "half way"
+    assert explain.why_run(world.runs("nightly")[0])["why"] == "half way"
 
 
 def test_w5_two_workers_that_read_the_same_offer_never_get_one_run(

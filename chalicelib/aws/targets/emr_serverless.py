@@ -11,11 +11,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib.core.calendar import MINUTE, Millis
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
+from chalicelib.core.prices import Usage
 from chalicelib.core.rows import Run
-from chalicelib.core.states import EMR_STATE
+from chalicelib.core.states import EMR_STATE, RunState
 
 # https://docs.aws.amazon.com/emr-serverless/latest/APIReference/CommonErrors.html
 _NOT_NOW = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException", "RequestLimitExceeded"}
+_GOING: tuple[RunState, ...] = ("STARTING", "RUNNING")
 _NO_ANSWER = {"InternalServerException", "InternalFailure", "ServiceUnavailable", "RequestTimeout"}
 UNKNOWN = "the target knows no such run any more"
 # ListJobRuns: 1 a second, GetJobRun: 10. So a page costs as much as ten questions, and answers up to fifty.
@@ -89,7 +91,9 @@ class EmrServerlessTarget:
             by_application.setdefault(application_id, {})[job_run_id] = run
         listed = {f"{name}/{found['id']}": found for name, own in by_application.items()
                   for found in self._list(name, own)}  # fmt: skip
-        return [_news(listed[key], run) if (key := str(run.target_id)) in listed else self.ask(run) for run in runs]
+        # A listing does not say what was billed: one that has ended is asked about by itself.
+        going = {key: found for key, found in listed.items() if EMR_STATE.get(found["state"]) in _GOING}
+        return [_news(going[key], run) if (key := str(run.target_id)) in going else self.ask(run) for run in runs]
 
     def _list(self, application_id: str, wanted: Mapping[str, Run]) -> list[dict[str, Any]]:
         """Those of the wanted job runs that a few pages of the listing show, which begins with the newest."""
@@ -142,12 +146,20 @@ def _news(found: Mapping[str, Any], run: Run) -> News | None:
     if state == "STARTING":
         return None
     reason = str(found.get("stateDetails") or "")[-MOST_REASON:] if state in ("FAILED", "CANCELLED") else ""
-    return News(state, round(found["updatedAt"].timestamp() * 1000), reason, run.target_id)
+    at = round(found["updatedAt"].timestamp() * 1000)
+    return News(state, at, reason, run.target_id, billed=_billed(found.get("billedResourceUtilization")))
 
 
 def _limit(timeout: Millis) -> int:
     """EMR's own limit in minutes (12 h unless it is told, 0 for none): a little later than ours, which tells why."""
     return -(-timeout // MINUTE) + 5 if timeout else 0
+
+
+def _billed(hours: Mapping[str, float] | None) -> tuple[int, ...]:
+    """https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_ResourceUtilization.html"""
+    if hours is None:
+        return ()
+    return Usage(hours.get("vCPUHour", 0), hours.get("memoryGBHour", 0), hours.get("storageGBHour", 0)).stored()
 
 
 def _refusal(error: ClientError) -> Answer:

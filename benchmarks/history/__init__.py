@@ -1,0 +1,103 @@
+"""The two jobs on Sluice's own history at size: `make bench ONLY=history`.
+
+A day of 2 million lines and one of 20 million (``SLUICE_HISTORY_ROWS=2000000`` for one alone) are generated, settled
+and reported by Spark on all cores of this machine, as `spark-submit` starts it. Rows a second, the memory that the
+process had at most, what was written, and how these grow with the size. `benchmarks/history/capacity.py` reckons from
+this and from the cost of a run what a day of a million jobs takes (W11).
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from benchmarks.history.submit import Submitted, submit
+from benchmarks.measurement import Progress, Results
+
+ROWS = "2000000,20000000"
+DAY = "2026-03-02"
+STEPS = ("generate", "compact", "report")
+
+
+def measure(progress: Progress) -> Results:
+    """The entry ``history``: ``sizes``, and their ``growth`` from the first to the last."""
+    sizes = [int(rows) for rows in os.environ.get("SLUICE_HISTORY_ROWS", ROWS).split(",")]
+    told: list[dict[str, Any]] = []
+    for at, rows in enumerate(sizes):
+        with tempfile.TemporaryDirectory(prefix="sluice-history-") as folder:
+            told.append(_size(Path(folder), rows, lambda about, n=at: progress(about, n, len(sizes))))
+    return {"history": {"sizes": told, "growth": _growth(told)}}
+
+
+def _size(folder: Path, rows: int, say: Any) -> dict[str, Any]:
+    roots = {name: f"{folder}/lake/{name}/" for name in ("history", "history_compact", "history_report")}
+    say(f"{rows:,} rows: generate")
+    made = submit(folder, "generate", {"rows": str(rows), "output": roots["history"], "day": DAY})
+    say(f"{rows:,} rows: compact")
+    given = {"history": roots["history"], "output": roots["history_compact"], "day": DAY}
+    compact = submit(folder, "history_compact", given)
+    say(f"{rows:,} rows: report")
+    report = submit(
+        folder, "history_report", {"compact": roots["history_compact"], "output": roots["history_report"], "day": DAY}
+    )
+    if (
+        compact.summary["rows_out"] != made.summary["rows_out"]
+        or report.summary["attempts"] != made.summary["rows_out"]
+    ):
+        raise RuntimeError(
+            f"expected {made.summary['rows_out']} rows in and out, got {compact.summary}, {report.summary}"
+        )
+    return {
+        "rows": made.summary["rows_out"],
+        "lines": made.summary["lines"],
+        "objects": made.summary["objects"],
+        "raw_mb": _megabytes(folder / "lake/history"),
+        "parquet_mb": _megabytes(folder / "lake/history_compact"),
+        "files": len(list((folder / "lake/history_compact").rglob("*.parquet"))),
+        "report_rows": report.summary["rows_out"],
+        "generate": _told(made, rows),
+        "compact": _told(compact, rows),
+        "report": _told(report, rows),
+    }
+
+
+def _told(done: Submitted, rows: int) -> dict[str, float]:
+    seconds = float(done.summary["seconds"])
+    return {
+        "seconds": seconds,
+        "rows_per_second": round(rows / seconds),
+        "peak_mb": round(done.peak_bytes / 1e6),
+        "cpu_seconds": round(done.cpu_seconds, 1),
+    }
+
+
+def _growth(sizes: list[dict[str, Any]]) -> dict[str, Any]:
+    """From the first size to the last: how many times the rows, the seconds, the memory."""
+    first, last = sizes[0], sizes[-1]
+    grown = {"rows": round(last["rows"] / first["rows"], 2)}
+    for step in ("compact", "report"):
+        for name in ("seconds", "peak_mb", "cpu_seconds"):
+            grown[f"{step}_{name}"] = round(last[step][name] / first[step][name], 2)
+    return grown
+
+
+def _megabytes(folder: Path) -> float:
+    return round(sum(file.stat().st_size for file in folder.rglob("*") if file.is_file()) / 1e6, 1)
+
+
+def tables(results: Results) -> list[Table]:
+    found = results["history"]
+    table = Table(title="Sluice's own history, one day, local Spark", title_justify="left")
+    for heading in ("rows", "step", "s", "rows a second", "CPU s", "peak MB", "out MB", "files"):
+        table.add_column(heading, justify="left" if heading == "step" else "right")
+    for size in found["sizes"]:
+        out = {"generate": (size["raw_mb"], size["objects"]), "compact": (size["parquet_mb"], size["files"])}
+        for step in STEPS:
+            one = size[step]
+            figures = (one["seconds"], f"{one['rows_per_second']:,}", one["cpu_seconds"], one["peak_mb"])
+            table.add_row(f"{size['rows']:,}", step, *(str(each) for each in (*figures, *out.get(step, ("", "")))))
+    return [table]

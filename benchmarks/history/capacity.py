@@ -1,0 +1,149 @@
+"""A day of a million jobs, reckoned from what was measured: cost of a run by its path, and the history at size (W11).
+
+Nothing here is a measurement of its own, and no figure stands in it that is not measured, a price, or named below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chalicelib.core.prices import LIST
+from chalicelib.settings import Settings
+
+DAY_S = 86_400
+MILLION = 1_000_000
+# The mix of the requirement: as many EMR starts as a second's pace lets through, the rest are deliveries. Of each half
+# is of the dearer kind that was measured, half of the cheaper.
+MIX = {"cron_to_emr": 40_000, "partition_to_emr": 40_000, "cron_to_sqs": 460_000, "batch_to_sqs": 460_000}
+EMR_STARTS = MIX["cron_to_emr"] + MIX["partition_to_emr"]
+ROWS_A_DAY, KEPT_DAYS = MILLION, 180
+BURST = 10_000
+# https://aws.amazon.com/dynamodb/pricing/ and /s3/pricing/, us-east-1, standard classes, a GB and month
+TABLE_GB, LAKE_GB = 0.25, 0.023
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html: beside each item, and
+# beside each entry of an index, and what an entry of one of the three history indexes holds: its key and the table's.
+OVERHEAD, INDEX_ENTRY, INDEXES = 100, 260, 3
+GB_A_LAMBDA = 0.5  # .chalice/config.json
+KEY_WRITES = 1_000  # writes a second that one partition key takes
+# The parts of an index that a settings record has by default.
+SHARDS = int(str(Settings.__dataclass_fields__["history_shards"].default))
+
+Found = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the model: what, how much with its unit, and where that comes from."""
+
+    what: str
+    figure: str
+    how: str
+
+
+def model(found: Found) -> list[Line]:
+    """The lines that the results allow; none without the cost of a run."""
+    if "cost" not in found:
+        return []
+    paths = {one["path"]: one for one in found["cost"]}
+    return [*_day(paths, found), *_keys(paths, found), *_table(paths), *_lake(found)]
+
+
+def _day(paths: Found, found: Found) -> list[Line]:
+    def total(name: str) -> float:
+        return float(sum(count * paths[path][name] for path, count in MIX.items()))
+
+    def calls(service: str) -> float:
+        told = ((count, paths[path]["calls"]) for path, count in MIX.items())
+        return float(sum(count * sum(n for name, n in of.items() if name.startswith(service)) for count, of in told))
+
+    writes, reads, gb_s = total("write_units"), total("read_units"), total("lambda_gb_s")
+    idle = found.get("cost_idle_tick", {"usd_per_million": 0.0})["usd_per_million"] * 1_440 / MILLION
+    dollars = total("usd_per_million") / MILLION + idle
+    mix = ", ".join(f"{count:,} {path}" for path, count in MIX.items())
+    return [
+        Line("jobs a day", f"{sum(MIX.values()):,}", mix),
+        Line("EMR starts", f"{EMR_STARTS / DAY_S:.2f} a second, {EMR_STARTS / DAY_S:.0%} of the quota", "one a second"),
+        Line(
+            "DynamoDB writes", f"{writes / MILLION:.1f} M units, {writes / DAY_S:,.0f} a second", "units of each path"
+        ),
+        Line("DynamoDB reads", f"{reads / MILLION:.1f} M units, {reads / DAY_S:,.0f} a second", "the same"),
+        Line(
+            "Lambda",
+            f"{gb_s / 1000:,.0f} k GB-s, {gb_s / GB_A_LAMBDA / DAY_S:.0f} at once on average",
+            "512 MB each, as most have",
+        ),
+        Line("SQS", f"{calls('sqs:') / MILLION:.1f} M requests", "without those of idle pollers"),
+        Line("dollars a day", f"${dollars:.2f}", "all of the above, and 1,440 ticks; not what EMR bills for the runs"),
+    ]
+
+
+def _keys(paths: Found, found: Found) -> list[Line]:
+    """The keys that everything goes through, in writes a second against the thousand that one key takes."""
+    lines = [
+        Line(
+            "hottest key, EMR", "2 units a second", "the pace of an application: one transaction a start, one a second"
+        ),
+        Line(
+            "hottest key, a day's history of one namespace",
+            f"{MILLION / DAY_S / SHARDS:.1f} a second of {KEY_WRITES:,}",
+            f"a million runs of one namespace over {SHARDS} parts of its index",
+        ),
+    ]
+    burst = found.get("burst")
+    if burst is not None:
+        pace = burst["per_second"]
+        told = f"{pace / SHARDS:.0f} a second of {KEY_WRITES:,}; {BURST / pace:.0f} s for {BURST:,}"
+        lines.append(Line("the same in a burst", told, f"{pace} deliveries a second, as measured on two cores"))
+    return lines
+
+
+def _table(paths: Found) -> list[Line]:
+    size = max(write["bytes"] for write in paths["cron_to_sqs"]["writes"] if write["row"] == "RUN")
+    rows = ROWS_A_DAY * KEPT_DAYS
+    entries = INDEXES * (INDEX_ENTRY + OVERHEAD)
+    gb = rows * (size + OVERHEAD + entries) / 1e9
+    how = f"{size} bytes a run, {INDEXES} index entries of {INDEX_ENTRY}, {OVERHEAD} bytes beside each"
+    return [
+        Line("rows kept", f"{rows / MILLION:.0f} M", f"{KEPT_DAYS} days"),
+        Line("runs table", f"{gb:,.0f} GB, ${gb * TABLE_GB:,.0f} a month", how),
+    ]
+
+
+def _lake(found: Found) -> list[Line]:
+    if "history" not in found:
+        return []
+    sizes = found["history"]["sizes"]
+    last, rows = sizes[-1], ROWS_A_DAY * KEPT_DAYS
+    raw, parquet = (last[name] * 1e6 / last["rows"] for name in ("raw_mb", "parquet_mb"))
+    gb = rows * (raw + parquet) / 1e9
+    told = [
+        Line(
+            "lake",
+            f"{gb:,.0f} GB, ${gb * LAKE_GB:,.2f} a month",
+            f"{raw:.0f} + {parquet:.0f} bytes a row, raw and Parquet",
+        )
+    ]
+    for step in ("compact", "report"):
+        cpu = _cpu_per_row(sizes, step)
+        # A vCPU of EMR is a hardware thread, as a core of this machine is; 4 GB go with each here.
+        hours = rows * cpu / 3600
+        dollars = hours * (LIST.vcpu_hour + 4 * LIST.memory_gb_hour)
+        day = ROWS_A_DAY * cpu / 60
+        told.append(
+            Line(
+                f"{step}, {rows / MILLION:.0f} M rows",
+                f"{hours:.1f} vCPU-hours, ${dollars:.2f}; a day {day:.1f} vCPU-minutes",
+                f"{cpu * 1e6:.0f} CPU s a million rows, growth alone, 4 GB a vCPU",
+            )
+        )
+    return told
+
+
+def _cpu_per_row(sizes: list[Any], step: str) -> float:
+    """What a row adds. Between two sizes, because the start of Spark is in both; of one size, all of it."""
+    first, last = sizes[0], sizes[-1]
+    if len(sizes) == 1:
+        return float(last[step]["cpu_seconds"] / last["rows"])
+    return float((last[step]["cpu_seconds"] - first[step]["cpu_seconds"]) / (last["rows"] - first["rows"]))

@@ -1,0 +1,81 @@
+"""Sluice's own app, `system.history`: its jobs into the control bucket, its definitions through the API.
+
+    python -m infra.system_app STAGE
+
+`make up` does it for the local cloud. For a stage in AWS it is the second step, after `make deploy`: the API must
+answer, and whoever deploys must be allowed to call it. Doing it twice changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import boto3
+from botocore.exceptions import BotoCoreError, ClientError
+
+from infra import stack
+from sluice import documents
+from sluice.client import Client
+from sluice.errors import Failure
+
+ROOT = Path(__file__).resolve().parent.parent
+APP = ROOT / "sluice" / "system_app.yaml"
+JOBS = tuple(
+    ROOT / "jobs" / name for name in ("history_compact.py", "history_report.py", "history_days.py", "run_context.py")
+)
+PATH = "/v1/namespaces/system"
+
+
+def fingerprint() -> str:
+    """Of everything that decides what is installed."""
+    digest = hashlib.sha256()
+    for file in (APP, *JOBS):
+        digest.update(file.read_bytes())
+    return digest.hexdigest()
+
+
+def install(s3: Any, outputs: Mapping[str, str], client: Client) -> dict[str, Any]:
+    """Upload the jobs and deploy the app; returns the API's report of what it changed.
+
+    The jobs lie under a name made of their content, so that a run that is under way keeps what it was started with.
+    Raises `Failure` for what the API refuses, `ClientError` and `BotoCoreError` for what S3 does.
+    """
+    folder = f"code/history/{fingerprint()[:16]}/"
+    for job in JOBS:
+        s3.put_object(Bucket=outputs["ControlBucket"], Key=folder + job.name, Body=job.read_bytes())
+    values = {"lake": outputs["LakeBucket"], "code": f"s3://{outputs['ControlBucket']}/{folder}"}
+    client.put(PATH, {"description": "What Sluice runs for itself"})
+    report: dict[str, Any] = client.put(f"{PATH}/apps/history", documents.load(str(APP), values))
+    return report
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Command line. Exit code 1 with one message when something is refused or not reachable."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if len(arguments) != 1:
+        print("usage: python -m infra.system_app STAGE", file=sys.stderr)
+        return 2
+    session = boto3.Session()
+    name = f"sluice-{arguments[0]}"
+    try:
+        outputs = stack.outputs(session.client("cloudformation"), name)
+        if "ApiUrl" not in outputs:
+            print(
+                f"system app: there is no stack {name} here; `make deploy STAGE={arguments[0]}` first", file=sys.stderr
+            )
+            return 1
+        report = install(session.client("s3"), outputs, Client(outputs["ApiUrl"]))
+    except (Failure, ClientError, BotoCoreError) as error:
+        print(f"system app: {error}", file=sys.stderr)
+        return 1
+    changed = [*report["created"], *report.get("replaced", ())]
+    print(f"system.history: {', '.join(changed) or 'as it was'}")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,125 @@
+"""What the two jobs on Sluice's own history share: the lines of the lake, which day a run is about, and its versions.
+
+A day is written whole, beside what stands there, as ``day=<day>/as_of=<instant>/``. Its ``_SUCCESS``, which Spark
+writes last and in one piece, makes it the one that counts; then the older ones go. So no reader sees half a day.
+"""
+
+from __future__ import annotations
+
+import datetime
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.errors import AnalysisException
+from pyspark.sql import DataFrame, SparkSession
+from run_context import ContextError, RunContext
+
+# One line of the lake, as `docs/history.md` has it. Instants and durations in ms.
+INSTANTS = "nominal_at due_at accepted_at created_at claimed_at start_requested_at started_at ended_at".split()
+LINE_SCHEMA = (
+    "schema int, kind string, id string, attempt int, rev long, namespace string, app string, schedule string, "
+    "workflow string, state string, reason string, job string, fired_by string, waited_for string, number long, "
+    "priority int, attempts int, version int, target string, backfill string, correlation map<string, string>, "
+    "late boolean, count long, sla_missed boolean, lateness_ms long, waited_ms long, calls int, vcpu_hours double, "
+    "memory_gb_hours double, storage_gb_hours double, cost_usd double, "
+    + ", ".join(f"{instant} long" for instant in INSTANTS)
+)
+# The same after the compaction: instants are instants.
+COMPACT_SCHEMA = LINE_SCHEMA
+for _instant in INSTANTS:
+    COMPACT_SCHEMA = COMPACT_SCHEMA.replace(f"{_instant} long", f"{_instant} timestamp")
+
+
+def day_of(context: RunContext) -> datetime.date:
+    """The day that a run is about: the property ``day``, or the key ``day`` of its correlation or partitions, its own
+    or else its upstream's; else the day before the logical start of the run that began it all."""
+    run = context
+    while True:
+        named = {keys["day"] for keys in (run.properties, run.correlation, *_partitions(run)) if keys and "day" in keys}
+        if len(named) > 1:
+            told = ", ".join(sorted(str(name) for name in named))
+            raise ContextError(f"run {run.run_id}: expected one day, got {told}; give the schedule `by: [day]`")
+        if named:
+            return _date(run, str(named.pop()))
+        if run.upstream is None:
+            at = datetime.datetime.fromtimestamp(run.logical_start_time / 1000, datetime.UTC)
+            return at.date() - datetime.timedelta(days=1)
+        run = run.upstream
+
+
+def _partitions(run: RunContext) -> list[Any]:
+    return [event.partition for event in run.events]
+
+
+def _date(run: RunContext, text: str) -> datetime.date:
+    try:
+        return datetime.date.fromisoformat(text)
+    except ValueError:
+        hint = "correct the property or the partition"
+        raise ContextError(f"run {run.run_id}: expected a day such as 2026-11-21, got {text!r}; {hint}") from None
+
+
+@dataclass(frozen=True)
+class Days:
+    """The days below a root, each in versions. Any file system that Spark can write."""
+
+    spark: SparkSession
+    root: str
+
+    def folder(self, day: datetime.date) -> str:
+        return f"{self.root}day={day}/"
+
+    def next_version(self, day: datetime.date) -> str:
+        """A name of fixed width, so that the last one in order is the latest. Who began later has read more."""
+        now = datetime.datetime.now(datetime.UTC)
+        return f"{self.folder(day)}as_of={now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03}Z/"
+
+    def latest(self, day: datetime.date) -> str | None:
+        """The version that counts: the latest one that is complete."""
+        complete = [path for path in self._versions(day) if self._is_complete(path)]
+        return f"{max(complete)}/" if complete else None
+
+    def keep_only(self, version: str, day: datetime.date) -> int:
+        """Remove the versions before this one; gives how many. Those that never became complete go as well."""
+        own = version.rstrip("/").rpartition("/")[2]
+        older = [path for path in self._versions(day) if path.rpartition("/")[2] < own]
+        for path in older:
+            files, place = self._place(path)
+            files.delete(place, True)
+        return len(older)
+
+    def bytes_of(self, day: datetime.date) -> int:
+        """What lies in the folder of a day; 0 if there is none."""
+        files, place = self._place(self.folder(day))
+        return int(files.getContentSummary(place).getLength()) if files.exists(place) else 0
+
+    def _versions(self, day: datetime.date) -> list[str]:
+        files, place = self._place(self.folder(day))
+        if not files.exists(place):
+            return []
+        found = [status.getPath().toString() for status in files.listStatus(place)]
+        return [path for path in found if path.rpartition("/")[2].startswith("as_of=")]
+
+    def _is_complete(self, path: str) -> bool:
+        files, place = self._place(f"{path}/_SUCCESS")
+        return bool(files.exists(place))
+
+    def _place(self, uri: str) -> tuple[Any, Any]:
+        java: Any = self.spark._jvm
+        place = java.org.apache.hadoop.fs.Path(uri)
+        return place.getFileSystem(self.spark._jsc.hadoopConfiguration()), place
+
+
+def read_parquet(spark: SparkSession, path: str | None, schema: str) -> DataFrame:
+    """A version of a day; no rows if there is none. With the schema stated, no file is opened to find it out."""
+    return spark.createDataFrame([], schema) if path is None else spark.read.schema(schema).parquet(path)
+
+
+def read_lines(spark: SparkSession, path: str, schema: str) -> DataFrame:
+    """JSON lines, compressed or not, in all folders below a path; no rows if it is not there."""
+    try:
+        return spark.read.schema(schema).option("recursiveFileLookup", "true").json(path)
+    except AnalysisException as error:
+        if error.getErrorClass() != "PATH_NOT_FOUND":
+            raise
+    return spark.createDataFrame([], schema)

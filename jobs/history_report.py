@@ -1,0 +1,149 @@
+"""What a day was like, workflow by workflow: runs, success, lateness, durations, retries, missed deadlines, cost.
+
+Properties: ``compact``, ``output``; ``day`` to name one. See ``jobs/README.md``.
+"""
+
+from __future__ import annotations
+
+import datetime
+import sys
+from typing import Any
+
+from history_days import COMPACT_SCHEMA, Days, day_of, read_parquet
+from pyspark.sql import Column, DataFrame, Observation, SparkSession
+from pyspark.sql import functions as F
+from run_context import RunContext, run_job
+
+SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
+# The rank of a percentile is right to a ten-thousandth: the p99 of a million runs to a hundred of them.
+ACCURACY = 10_000
+# A file is what the API reads at once, and at most 1 MB of it.
+LINES_A_FILE = 500
+WEEK = datetime.timedelta(days=7)
+NOT_RUN = ("SKIPPED", "COALESCED", "DROPPED", "EXPIRED", "ABORTED")
+# What is looked up in the report of a week ago.
+WEEK_AGO_SCHEMA = (
+    "namespace string, workflow string, runs long, success_rate double, duration_p50_ms long, cost_usd double"
+)
+
+
+def transform(history: DataFrame, week_ago: DataFrame) -> DataFrame:
+    """One row for each namespace and workflow, in that order; ``docs/history.md`` has the columns.
+
+    ``history``: one day, compacted. ``week_ago``: the report of seven days before, or no rows. A record names a
+    schedule only: it counts for the workflow that the schedule ran last that day, and for "" if it ran none.
+    """
+    runs = history.where("kind = 'run'")
+    owners = runs.groupBy("schedule").agg(F.max_by("workflow", "claimed_at").alias("owner"))
+    records = history.where("kind = 'record'").join(owners, "schedule", "left")
+    attributed = records.withColumn("workflow", F.coalesce("owner", F.lit(""))).drop("owner")
+    everything = runs.unionByName(attributed.select(*runs.columns))
+    return _drift(_per_workflow(everything), week_ago).coalesce(1).sortWithinPartitions("namespace", "workflow")
+
+
+def _per_workflow(rows: DataFrame) -> DataFrame:
+    is_run = F.col("kind") == "run"
+    begun = F.coalesce("started_at", "start_requested_at", "claimed_at")
+    timed = rows.withColumn(
+        "duration_ms", F.when(is_run, F.unix_millis("ended_at") - F.unix_millis(F.when(is_run, begun)))
+    )
+    failed = F.when(F.col("state") == "FAILED", F.col("ended_at"))
+    told = timed.groupBy("namespace", "workflow").agg(
+        F.count_if(is_run & (F.col("state") != "RETRYING")).alias("runs"),
+        F.count_if(is_run).alias("attempts"),
+        F.count_if(is_run & (F.col("attempt") > 1)).alias("retries"),
+        *(
+            F.count_if(is_run & (F.col("state") == state)).alias(state.lower())
+            for state in ("SUCCEEDED", "FAILED", "CANCELLED", "ABORTED")
+        ),
+        F.coalesce(F.sum(F.when(~is_run & F.col("state").isin(*NOT_RUN), F.col("count"))), F.lit(0)).alias("not_run"),
+        *_spread("lateness_ms"),
+        *_spread("duration_ms"),
+        *_spread("waited_ms"),
+        F.sum(F.col("sla_missed").cast("long")).alias("sla_misses"),
+        F.sum("vcpu_hours").alias("vcpu_hours"),
+        F.sum("memory_gb_hours").alias("memory_gb_hours"),
+        F.round(F.sum("cost_usd"), 6).alias("cost_usd"),
+        F.max_by("id", "duration_ms").alias("slowest_run"),
+        F.max_by("id", failed).alias("last_failed_run"),
+        F.max_by("reason", failed).alias("last_failure"),
+    )
+    decided = F.col("succeeded") + F.col("failed")
+    named = {f"{name}_{share}_ms": F.col(f"{name}s")[at] for name in MEASURES for at, share in enumerate(SHARES)}
+    rate = F.when(decided > 0, F.round(F.col("succeeded") / decided, 6))
+    return told.withColumns({**named, "success_rate": rate}).drop(*(f"{name}s" for name in MEASURES))
+
+
+MEASURES = ("lateness", "duration", "waited")
+
+
+def _spread(measure: str) -> list[Column]:
+    name = measure.removesuffix("_ms")
+    shares = F.array(*(F.lit(share) for share in SHARES.values()))
+    return [F.percentile_approx(measure, shares, ACCURACY).alias(f"{name}s"), F.max(measure).alias(f"{name}_max_ms")]
+
+
+def _drift(told: DataFrame, week_ago: DataFrame) -> DataFrame:
+    """How it changed in a week: shares of what was then (0.5: half as much again), the success rate in points."""
+    then = week_ago.select(
+        "namespace",
+        "workflow",
+        F.col("runs").alias("then_runs"),
+        F.col("success_rate").alias("then_rate"),
+        F.col("duration_p50_ms").alias("then_duration"),
+        F.col("cost_usd").alias("then_cost"),
+    )
+    return (
+        told.join(then, ["namespace", "workflow"], "left")
+        .withColumns(
+            {
+                "runs_change": _change("runs", "then_runs"),
+                "duration_p50_change": _change("duration_p50_ms", "then_duration"),
+                "cost_change": _change("cost_usd", "then_cost"),
+                "success_rate_change": F.round(F.col("success_rate") - F.col("then_rate"), 6),
+            }
+        )
+        .drop("then_runs", "then_rate", "then_duration", "then_cost")
+    )
+
+
+def _change(now: str, then: str) -> Column:
+    return F.when(F.col(then) > 0, F.round(F.col(now) / F.col(then) - 1, 4))
+
+
+def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
+    """Write the report of the run's day, as Parquet and as JSON for each namespace; other days stay."""
+    day, root = day_of(context), context.root("output")
+    tables, texts = Days(spark, f"{root}parquet/"), Days(spark, f"{root}json/")
+    compacted = Days(spark, context.root("compact")).latest(day)
+    history = read_parquet(spark, compacted, COMPACT_SCHEMA)
+    week_ago = read_parquet(spark, tables.latest(day - WEEK), WEEK_AGO_SCHEMA)
+    counts = Observation("rows")
+    told = transform(history, week_ago).withColumn("day", F.lit(str(day)).cast("date"))
+    report = told.observe(
+        counts,
+        F.count(F.lit(1)).alias("rows_out"),
+        F.coalesce(F.sum("attempts"), F.lit(0)).alias("attempts"),
+        F.coalesce(F.sum("not_run"), F.lit(0)).alias("not_run"),
+    ).cache()  # computed once, written twice
+    table, text = tables.next_version(day), texts.next_version(day)
+    # The table is last: who sees a new one finds its text.
+    as_text = report.write.mode("overwrite").option("ignoreNullFields", "false")
+    as_text.option("maxRecordsPerFile", LINES_A_FILE).partitionBy("namespace").json(text)
+    report.write.mode("overwrite").parquet(table)
+    figures = {"rows_out": 0, "attempts": 0, "not_run": 0, **counts.get}
+    texts.keep_only(text, day)
+    tables.keep_only(table, day)
+    summary: dict[str, Any] = {"day": str(day), **figures, "output": table, "json": text}
+    if compacted is None:
+        summary["note"] = f"no compacted history of {day} yet: the report is empty"
+    return summary
+
+
+def main(argv: list[str]) -> int:
+    """Entry point; returns the exit code."""
+    return run_job("history_report", argv, work)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

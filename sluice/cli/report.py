@@ -1,0 +1,106 @@
+"""``sluice report``: what a day was like, workflow by workflow (H3)."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Any
+
+import typer
+
+from sluice import render, spell
+from sluice.cli import frame, tables
+from sluice.client import segment
+from sluice.errors import WrongUsage
+
+# What --sort knows: the field, and whether the largest comes first.
+ORDERS = {
+    "name": ("workflow", False),
+    "cost": ("cost_usd", True),
+    "failed": ("failed", True),
+    "late": ("lateness_p99_ms", True),
+    "slow": ("duration_p95_ms", True),
+    "runs": ("runs", True),
+}
+COLUMNS = (
+    *("WORKFLOW", "RUNS", "SUCCESS", "FAILED", "RETRIES", "NOT RUN", "LATE P50", "LATE P99", "TOOK P50", "TOOK P95"),
+    *("WAITED P95", "MISSED", "COST", "TOOK Δ7D", "COST Δ7D"),
+)
+
+
+def report(
+    namespace: frame.Namespace = None,
+    day: Annotated[
+        str | None, typer.Option("--day", metavar="DAY", help="A day (UTC), such as 2026-11-20; else the newest.")
+    ] = None,
+    sort: Annotated[
+        str, typer.Option("--sort", metavar="BY", help=f"One of {', '.join(ORDERS)}.", show_default=True)
+    ] = "name",
+    limit: Annotated[int, frame.Limit] = 50,
+    as_json: frame.Json = False,
+) -> None:
+    """What a day was like: runs, success, lateness, durations and cost of each workflow."""
+    if day is not None and not re.fullmatch(r"\d{4}-\d\d-\d\d", day):
+        raise WrongUsage(f"expected a day such as 2026-11-20, got {day!r}", "--day")
+    if sort not in ORDERS:
+        raise WrongUsage(f"expected one of {', '.join(ORDERS)}, got {sort!r}", "--sort")
+    name = frame.needed_namespace(namespace)
+    # Whatever is to be sorted is read whole; by name it comes sorted, and a part of it will do.
+    most = (limit or None) if sort == "name" else None
+    pages = list(frame.connect().pages(f"/v1/namespaces/{segment(name)}/reports", {"day": day}, most))
+    answer = {**pages[0], "items": [item for page in pages for item in page["items"]]}
+    answer["next_cursor"] = pages[-1].get("next_cursor")
+    items = _sorted(answer["items"], *ORDERS[sort])[: limit or None]
+    if as_json:
+        render.machine({**answer, "items": items})
+        return
+    if not items:
+        render.note(f"nothing ran in {name} on {answer['day']}")
+        return
+    render.note(f"{name} on {answer['day']} (UTC)")
+    render.table(render.stdout(), COLUMNS, [_row(item) for item in items])
+    if answer["next_cursor"] or len(items) < len(answer["items"]):
+        tables.rest({"next_cursor": "more"}, len(items), "sluice report ...")
+
+
+def _sorted(items: list[Any], field: str, largest_first: bool) -> list[Any]:
+    """What is not known comes last, whichever way."""
+    known = [item for item in items if item.get(field) is not None]
+    known.sort(key=lambda item: item[field], reverse=largest_first)
+    return known + [item for item in items if item.get(field) is None]
+
+
+def _row(item: dict[str, Any]) -> tuple[render.Cell, ...]:
+    return (
+        item["workflow"] or "(none ran)",
+        str(item["runs"]),
+        _share(item.get("success_rate")),
+        _count(item.get("failed")),
+        _count(item.get("retries")),
+        _count(item.get("not_run")),
+        _took(item.get("lateness_p50_ms")),
+        _took(item.get("lateness_p99_ms")),
+        _took(item.get("duration_p50_ms")),
+        _took(item.get("duration_p95_ms")),
+        _took(item.get("waited_p95_ms")),
+        _count(item.get("sla_misses")),
+        spell.NOTHING if item.get("cost_usd") is None else f"${item['cost_usd']:,.2f}",
+        _change(item.get("duration_p50_change")),
+        _change(item.get("cost_change")),
+    )
+
+
+def _share(share: float | None) -> str:
+    """Cut, never rounded up: 100 % is all of them."""
+    return spell.NOTHING if share is None else f"{int(share * 1000) / 10:g} %"
+
+
+def _count(number: int | None) -> str | None:
+    return spell.NOTHING if number is None else str(number) if number else None
+
+
+def _took(ms: int | None) -> str:
+    return spell.duration(None if ms is None else ms / 1000)
+
+
+def _change(share: float | None) -> str:
+    return spell.NOTHING if share is None else f"{share:+.0%}"

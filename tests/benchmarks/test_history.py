@@ -1,0 +1,65 @@
+"""The capacity model and the growth of the history: reckoned from the results, and from nothing else (W11)."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+
+from benchmarks import history
+from benchmarks.history import capacity
+
+PATHS = ("cron_to_emr", "partition_to_emr", "cron_to_sqs", "batch_to_sqs")
+
+
+def results(**more: Any) -> dict[str, Any]:
+    one = {
+        "write_units": 10.0, "read_units": 4.0, "lambda_gb_s": 0.5, "usd_per_million": 20.0,
+        "calls": {"sqs:SendMessage": 2.0, "dynamodb:GetItem": 9.0}, "writes": [{"row": "RUN", "bytes": 1000}],
+    }  # fmt: skip
+    return {"cost": [{"path": path, **copy.deepcopy(one)} for path in PATHS], **more}
+
+
+def size(rows: int, cpu: float) -> dict[str, Any]:
+    step = {"seconds": cpu / 2, "cpu_seconds": cpu, "peak_mb": 1000, "rows_per_second": 1}
+    steps = dict.fromkeys(history.STEPS, step)
+    return {"rows": rows, "raw_mb": rows / 10_000, "parquet_mb": rows / 20_000, "objects": 1, "files": 1, **steps}
+
+
+def figures(found: dict[str, Any]) -> dict[str, str]:
+    return {line.what: line.figure for line in capacity.model(found)}
+
+
+def test_w11_the_model_follows_from_the_cost_of_each_path() -> None:
+    told = figures(results())
+    assert told["jobs a day"] == "1,000,000"
+    assert told["EMR starts"] == "0.93 a second, 93% of the quota"
+    assert told["DynamoDB writes"] == "10.0 M units, 116 a second"
+    assert told["SQS"] == "2.0 M requests"
+    assert told["dollars a day"] == "$20.00"
+    dearer = results()
+    dearer["cost"][2]["write_units"] = 20.0
+    assert figures(dearer)["DynamoDB writes"] == "14.6 M units, 169 a second"
+
+
+def test_w11_the_table_holds_180_million_rows_of_the_measured_size() -> None:
+    told = figures(results())
+    assert told["rows kept"] == "180 M"
+    # 1,000 bytes and 100 beside them, and three entries of 260 and 100
+    assert told["runs table"] == "392 GB, $98 a month"
+
+
+def test_w11_what_180_million_rows_take_on_emr_is_reckoned_from_the_growth_not_from_the_start_of_spark() -> None:
+    found = results(history={"sizes": [size(2_000_000, 100.0), size(20_000_000, 280.0)]})
+    assert figures(found)["compact, 180 M rows"].startswith("0.5 vCPU-hours")
+
+
+def test_w11_without_the_cost_of_a_run_there_is_no_model() -> None:
+    assert capacity.model({}) == []
+
+
+@pytest.mark.parametrize("name", ["compact", "report"])
+def test_the_growth_is_from_the_first_size_to_the_last(name: str) -> None:
+    grown = history._growth([size(2, 10.0), size(20, 40.0)])
+    assert (grown["rows"], grown[f"{name}_cpu_seconds"], grown[f"{name}_peak_mb"]) == (10.0, 4.0, 1.0)

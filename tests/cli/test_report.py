@@ -1,0 +1,78 @@
+"""``sluice report``: a day, workflow by workflow, with units (H3)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Sluice
+from tests.cli.played_api import PlayedApi
+
+REPORTS = "/v1/namespaces/demo/reports"
+
+
+def line(workflow: str = "demo.flights.clean", **fields: Any) -> dict[str, Any]:
+    """As the job writes it, as far as it is shown."""
+    plain = {
+        "namespace": "demo", "workflow": workflow, "runs": 24, "attempts": 25, "retries": 1, "succeeded": 23,
+        "failed": 1, "cancelled": 0, "aborted": 0, "not_run": 0, "success_rate": 0.958333, "lateness_p50_ms": 640,
+        "lateness_p99_ms": 2_100, "duration_p50_ms": 95_000, "duration_p95_ms": 200_000, "waited_p95_ms": None,
+        "sla_misses": None, "cost_usd": 1.234, "duration_p50_change": 0.25, "cost_change": -0.1,
+    }  # fmt: skip
+    return plain | fields
+
+
+def play(api: PlayedApi, *items: dict[str, Any]) -> None:
+    api.play("GET", REPORTS, {"day": "2026-03-02", "items": list(items), "next_cursor": None})
+
+
+def test_h3_a_report_is_a_table_with_units(api: PlayedApi, sluice: Sluice, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
+    play(api, line())
+    done = sluice("report", "-n", "demo", "--day", "2026-03-02")
+    assert done.exit_code == 0
+    header, row = done.stdout.splitlines()
+    assert header.split()[:4] == ["WORKFLOW", "RUNS", "SUCCESS", "FAILED"]
+    assert row.split() == ("demo.flights.clean 24 95.8 % 1 1 640 ms 2.1 s 1 m 35 s 3 m 20 s $1.23 +25% -10%".split())
+    assert "demo on 2026-03-02 (UTC)" in done.stderr
+    assert api.requests[0].query["day"] == "2026-03-02"
+
+
+def test_h3_what_is_unknown_everywhere_has_no_column(api: PlayedApi, sluice: Sluice) -> None:
+    play(api, line(cost_usd=None, cost_change=None))
+    assert not {"MISSED", "COST", "WAITED"} & set(sluice("report", "-n", "demo").stdout.splitlines()[0].split())
+
+
+def test_h3_it_is_sorted_by_what_one_asks_for_and_the_unknown_comes_last(api: PlayedApi, sluice: Sluice) -> None:
+    items = [line("demo.a.x", cost_usd=1.0), line("demo.a.y", cost_usd=None), line("demo.a.z", cost_usd=5.0)]
+    play(api, *items)
+    told = json.loads(sluice("report", "-n", "demo", "--sort", "cost", "--json").stdout)
+    assert [item["workflow"] for item in told["items"]] == ["demo.a.z", "demo.a.x", "demo.a.y"]
+    assert told["day"] == "2026-03-02"
+
+
+def test_h3_a_success_rate_is_never_rounded_up_to_all(api: PlayedApi, sluice: Sluice) -> None:
+    play(api, line(success_rate=0.99999))
+    assert "99.9 %" in sluice("report", "-n", "demo").stdout
+
+
+def test_h3_a_day_on_which_nothing_ran_is_said_so(api: PlayedApi, sluice: Sluice) -> None:
+    play(api)
+    assert "nothing ran in demo on 2026-03-02" in sluice("report", "-n", "demo").stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--day", "yesterday"], "expected a day such as 2026-11-20"),
+        (["--sort", "colour"], "expected one of name, cost, failed"),
+    ],
+)
+def test_h3_wrong_usage_is_told_before_anything_is_asked(
+    api: PlayedApi, sluice: Sluice, arguments: list[str], said: str
+) -> None:
+    done = sluice("report", "-n", "demo", *arguments)
+    assert done.exit_code == 2 and said in done.stderr
+    assert api.requests == []

@@ -1,0 +1,119 @@
+"""What of the runs table becomes a line of the lake, under which name, and which days are told to be late (H3)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from chalicelib.core import history
+from chalicelib.core.calendar import DAY, HOUR, MINUTE, parse_instant
+from chalicelib.core.history import Change, Part
+from chalicelib.core.prices import Prices, Usage, cost_usd
+from chalicelib.core.rows import Record, Run
+from chalicelib.core.states import RUN_MOVES, is_terminal
+from tests.support import rows
+from tests.support.clock import NOON
+
+PRICES = Prices()
+
+
+def ended(run_id: str = "r1", at: int = NOON, **fields: object) -> Run:
+    return rows.run(run_id, **{"state": "SUCCEEDED", "ended_at": at, "wake_at": None, **fields})
+
+
+def record(job_id: str = "j1", at: int = NOON) -> Record:
+    return Record(job_id, "SKIPPED", "demo.flights.clean", 1, "it was skipped", at, count=3)
+
+
+def part(day: str) -> Part:
+    return Part(f"history/day={day}/hour=05/x.json.gz", (), ("1",))
+
+
+@pytest.mark.parametrize("state", RUN_MOVES)
+def test_h3_what_has_ended_and_told_everybody_is_final(state: str) -> None:
+    assert history.is_final(ended(state=state)) is is_terminal(state)  # type: ignore[arg-type]
+    assert not history.is_final(ended(state=state, wake_at=NOON))
+    assert history.is_final(record())
+
+
+def test_h3_what_is_not_final_makes_no_line() -> None:
+    assert history.parts([Change("1", rows.run()), Change("2", ended(wake_at=NOON))], PRICES) == []
+
+
+def test_h3_a_line_lands_in_the_hour_of_its_end_whenever_it_comes() -> None:
+    late = ended("r1", NOON - DAY)
+    found = history.parts([Change("1", late), Change("2", ended("r2")), Change("3", record(at=NOON + HOUR))], PRICES)
+    assert [part.key.rpartition("/")[0] for part in found] == [
+        "history/day=2026-03-01/hour=12",
+        "history/day=2026-03-02/hour=12",
+        "history/day=2026-03-02/hour=13",
+    ]
+
+
+def test_h3_a_later_revision_of_an_attempt_lands_in_the_same_hour() -> None:
+    # An attempt that was to be retried, and whose retry was dropped: it failed when it ended, not when that was known.
+    first = ended(state="RETRYING", moved_at=NOON)
+    last = replace(first, state="FAILED", rev=9, moved_at=NOON + 2 * DAY)
+    (one,) = history.parts([Change("1", first)], PRICES)
+    (two,) = history.parts([Change("2", last)], PRICES)
+    assert one.key.rpartition("/")[0] == two.key.rpartition("/")[0]
+
+
+def test_h3_the_same_changes_have_the_same_name_and_others_another() -> None:
+    changes = [Change("100", ended("r1")), Change("101", ended("r2"))]
+    (once,), (again,), (part_of_it,) = (history.parts(some, PRICES) for some in (changes, changes, changes[:1]))
+    assert once == again
+    assert once.key == "history/day=2026-03-02/hour=12/100-101-2.json.gz"
+    assert part_of_it.key != once.key
+
+
+def test_h1_a_line_says_what_fired_what_it_waited_for_and_what_it_cost() -> None:
+    run = ended(
+        number=7, accepted_at=NOON - MINUTE, claimed_at=NOON - MINUTE + 5_000, billed=(1_500, 6_000, 0), kind="fire",
+        due_at=NOON - MINUTE, start_requested_at=NOON - MINUTE + 6_000, fired_by="waits for a slot of workflow w",
+    )  # fmt: skip
+    line = history.line_of(run, PRICES)
+    assert (line["number"], line["waited_ms"], line["lateness_ms"]) == (7, 5_000, 6_000)
+    assert line["fired_by"] == "waits for a slot of workflow w"
+    assert (line["vcpu_hours"], line["memory_gb_hours"], line["storage_gb_hours"]) == (1.5, 6.0, 0.0)
+    assert line["cost_usd"] == pytest.approx(1.5 * 0.052624 + 6 * 0.0057785, abs=1e-6)
+    assert (line["namespace"], line["app"], line["schedule"]) == ("demo", "demo.flights", "demo.flights.clean")
+
+
+def test_h1_what_is_not_known_is_left_out() -> None:
+    line = history.line_of(ended(), PRICES)
+    assert not {"cost_usd", "vcpu_hours", "number", "nominal_at", "reason", "correlation"} & set(line)
+    assert None not in line.values()
+
+
+def test_h1_a_record_says_what_never_ran_and_why() -> None:
+    line = history.line_of(record(), PRICES)
+    assert (line["kind"], line["state"], line["count"], line["reason"]) == ("record", "SKIPPED", 3, "it was skipped")
+    assert "workflow" not in line
+
+
+def test_h3_lines_are_json_one_to_a_line_whatever_the_reason_says() -> None:
+    text = history.text_of([{"reason": "two\nlines and ü"}, {"n": 1}])
+    assert [json.loads(line) for line in text.splitlines()] == [{"reason": "two\nlines and ü"}, {"n": 1}]
+
+
+@pytest.mark.parametrize(
+    ("now", "late"),
+    [
+        ("2026-03-02T00:59:00Z", []),  # yesterday has not been settled yet
+        ("2026-03-02T01:00:00Z", ["history_late/day=2026-03-01/arrived=2026-03-02-01/late"]),
+        ("2026-03-05T07:30:00Z", ["history_late/day=2026-03-01/arrived=2026-03-05-07/late"]),
+    ],
+)
+def test_h3_a_day_that_was_settled_before_is_told_once_an_hour(now: str, late: list[str]) -> None:
+    found = [part("2026-03-01"), part("2026-03-01"), part(now[:10])]
+    assert history.late_days(found, parse_instant(now)) == late
+
+
+def test_h1_cost_is_hours_times_list_price() -> None:
+    usage = Usage(10, 100, 1_000)
+    assert cost_usd(usage, Prices(0.05, 0.006, 0.0001)) == pytest.approx(0.5 + 0.6 + 0.1)
+    assert Usage.of(usage.stored()) == usage
+    assert Usage.of(()) is None

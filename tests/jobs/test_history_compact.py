@@ -1,0 +1,179 @@
+"""A day of raw history is settled: duplicates, late revisions, unreadable lines, and the day replaced whole (H3)."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from datetime import UTC, date, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from history_compact import BYTES_A_FILE, MOST_FILES, files_for, transform, work
+from history_days import LINE_SCHEMA, Days, day_of
+from pyspark.sql import Row, SparkSession
+from run_context import ContextError, RunContext
+
+from chalicelib.core import history
+from chalicelib.core.history import Change
+from chalicelib.core.prices import Prices
+from chalicelib.core.rows import Record, Run
+from tests.support import rows
+from tests.support.clock import NOON
+
+pytestmark = pytest.mark.spark
+
+DAY = date(2026, 3, 2)
+NO_EVENTS: dict[str, Any] = {"correlation": None, "events": []}
+
+
+def ended(run_id: str, **fields: Any) -> Run:
+    return rows.run(run_id, **{"state": "SUCCEEDED", "ended_at": NOON, "wake_at": None, **fields})
+
+
+def land(lake: Any, sequence: int, *told: Run | Record) -> None:
+    """As the Lambda does: the very objects that it writes."""
+    changes = [Change(f"{sequence + at:030}", row) for at, row in enumerate(told)]
+    for part in history.parts(changes, Prices()):
+        body = gzip.compress(history.text_of(part.lines).encode(), mtime=0)
+        lake.put_object(Bucket="lake", Key=part.key, Body=body)
+
+
+def properties(lake: Any, **more: str) -> dict[str, str]:
+    return {"history": lake.root("history/"), "output": lake.root("history_compact/"), "day": str(DAY), **more}
+
+
+def settled(spark: SparkSession, lake: Any, day: date = DAY) -> list[Row]:
+    version = Days(spark, lake.root("history_compact/")).latest(day)
+    assert version is not None
+    return spark.read.parquet(version).orderBy("kind", "id", "attempt").collect()
+
+
+def test_h3_of_an_attempt_the_latest_revision_counts_however_often_and_in_whatever_order_it_came(
+    spark: SparkSession,
+) -> None:
+    lines = [
+        {"kind": "run", "id": "r1", "attempt": 1, "rev": rev, "state": state}
+        for rev, state in ((7, "FAILED"), (5, "RETRYING"), (7, "FAILED"))
+    ]
+    lines += [{"kind": "run", "id": "r1", "attempt": 2, "rev": 3, "state": "SUCCEEDED"}]
+    lines += [{"kind": "record", "id": "r1", "attempt": 0, "rev": 1, "state": "COALESCED"}]
+    found = transform(spark.createDataFrame(lines, LINE_SCHEMA), 3).collect()  # type: ignore[type-var]
+    assert sorted((row.kind, row.attempt, row.rev, row.state) for row in found) == [
+        ("record", 0, 1, "COALESCED"),
+        ("run", 1, 7, "FAILED"),
+        ("run", 2, 3, "SUCCEEDED"),
+    ]
+
+
+def test_h3_what_the_lambda_writes_the_job_reads(spark: SparkSession, lake: Any, run: Any) -> None:
+    told = ended("r1", number=3, billed=(100, 200, 0), claimed_at=NOON - 5_000, correlation={"day": "1"})
+    land(lake, 1, told, Record("j1", "SKIPPED", "demo.flights.clean", 1, "it was skipped", NOON, count=2))
+    summary = run(work, properties(lake), **NO_EVENTS)
+
+    assert (summary["rows_in"], summary["rows_out"], summary["duplicates"], summary["rejected"]) == (2, 2, 0, 0)
+    record, attempt = settled(spark, lake)
+    assert (record.state, record["count"], record.schedule) == ("SKIPPED", 2, "demo.flights.clean")
+    assert (attempt.number, attempt.vcpu_hours, attempt.correlation) == (3, 0.1, {"day": "1"})
+    assert attempt.ended_at.astimezone(UTC) == datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+def test_h3_a_repeated_run_and_a_duplicate_change_nothing(spark: SparkSession, lake: Any, run: Any) -> None:
+    land(lake, 1, ended("r1"), ended("r2"))
+    run(work, properties(lake), **NO_EVENTS)
+    first = settled(spark, lake)
+    land(lake, 50, ended("r2"))
+    summary = run(work, properties(lake), **NO_EVENTS)
+
+    assert settled(spark, lake) == first
+    assert (summary["duplicates"], summary["replaced"]) == (1, 1)
+    assert len(list(Path(lake.root(f"history_compact/day={DAY}")).iterdir())) == 1, "the version before is gone"
+
+
+def test_h3_late_lines_join_their_day_and_no_other_is_touched(spark: SparkSession, lake: Any, run: Any) -> None:
+    yesterday = ended("r0", ended_at=NOON - history.HOUR * 24)
+    land(lake, 1, ended("r1"), yesterday)
+    run(work, properties(lake, day="2026-03-01"), **NO_EVENTS)
+    run(work, properties(lake), **NO_EVENTS)
+    before = lake.files("history_compact/day=2026-03-01")
+    land(lake, 9, ended("r2"))
+    run(work, properties(lake), **NO_EVENTS)
+
+    assert [row.id for row in settled(spark, lake)] == ["r1", "r2"]
+    assert lake.files("history_compact/day=2026-03-01") == before
+
+
+def test_h3_a_version_that_was_not_completed_counts_for_nobody_and_is_removed_by_the_next(
+    spark: SparkSession, lake: Any, run: Any
+) -> None:
+    land(lake, 1, ended("r1"))
+    run(work, properties(lake), **NO_EVENTS)
+    broken = Path(lake.root(f"history_compact/day={DAY}/as_of=20260303T000000.000Z"))
+    broken.mkdir()
+    (broken / "part-0.parquet").write_bytes(b"half")
+    assert [row.id for row in settled(spark, lake)] == ["r1"]
+    run(work, properties(lake), **NO_EVENTS)
+    assert not broken.exists()
+    assert [row.id for row in settled(spark, lake)] == ["r1"]
+
+
+def test_h3_lines_that_cannot_be_read_are_counted_and_harm_no_other(spark: SparkSession, lake: Any, run: Any) -> None:
+    land(lake, 1, ended("r1"))
+    lake.put_object(Bucket="lake", Key=f"history/day={DAY}/hour=03/torn.json", Body=b'{"kind": "run", "id": \n{}\n')
+    summary = run(work, properties(lake), **NO_EVENTS)
+    assert (summary["rows_in"], summary["rejected"], summary["rows_out"]) == (3, 2, 1)
+
+
+def test_h3_a_day_without_history_is_settled_as_empty(spark: SparkSession, lake: Any, run: Any) -> None:
+    summary = run(work, properties(lake), **NO_EVENTS)
+    assert (summary["rows_in"], summary["rows_out"]) == (0, 0)
+    assert settled(spark, lake) == []
+
+
+def test_h3_the_number_of_files_is_bounded_whatever_came() -> None:
+    sizes = (0, 1, BYTES_A_FILE, BYTES_A_FILE + 1, 10**15)
+    assert [files_for(size) for size in sizes] == [1, 1, 1, 2, MOST_FILES]
+
+
+def test_h3_many_small_objects_become_one_file(spark: SparkSession, lake: Any, run: Any) -> None:
+    for at in range(100):
+        line = json.dumps({"kind": "run", "id": f"r{at}", "attempt": 1, "rev": 1}).encode()
+        lake.put_object(Bucket="lake", Key=f"history/day={DAY}/hour=03/{at}.json.gz", Body=gzip.compress(line))
+    summary = run(work, properties(lake), **NO_EVENTS)
+    assert summary["rows_out"] == 100
+    assert len(list(Path(summary["output"]).glob("*.parquet"))) == 1
+
+
+def context(**changes: Any) -> RunContext:
+    plain = {
+        "schema": 1, "run_id": "r1", "attempt": 1, "schedule": "s", "workflow": "w", "logical_start_time": NOON,
+        "properties": {}, "correlation": None, "events": [], "manifest": None, "upstream": None,
+    }  # fmt: skip
+    return RunContext.parse(plain | changes, lambda uri: "")
+
+
+UPSTREAM = {
+    "schema": 1, "run_id": "u", "attempt": 1, "schedule": "s", "workflow": "w", "logical_start_time": 0,
+    "properties": {}, "correlation": {"day": "2026-02-20"}, "events": [], "manifest": None, "upstream": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "day"),
+    [
+        ({}, "2026-03-01"),
+        ({"properties": {"day": "2026-01-05"}}, "2026-01-05"),
+        ({"correlation": {"day": "2026-02-14"}}, "2026-02-14"),
+        ({"upstream": UPSTREAM}, "2026-02-20"),
+        ({"upstream": UPSTREAM | {"correlation": None}}, "1969-12-31"),
+    ],
+    ids=["the day before it began", "a property", "a late day", "its upstream's", "the day before its upstream began"],
+)
+def test_h3_a_run_knows_its_day(changes: dict[str, Any], day: str) -> None:
+    assert str(day_of(context(**changes))) == day
+
+
+@pytest.mark.parametrize("named", ["2026-02-30", "yesterday", ""])
+def test_h3_a_day_that_is_none_is_refused_in_words(named: str) -> None:
+    with pytest.raises(ContextError, match="expected a day such as 2026-11-21, got"):
+        day_of(context(properties={"day": named}))

@@ -1,0 +1,125 @@
+"""The Lambda `lake`: changes of the runs table as its stream tells them become objects in the lake (H3)."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from chalice.test import Client
+
+from app import app
+from chalicelib import wiring
+from chalicelib.aws import items
+from chalicelib.core.rows import Pointer, Record, Run
+from tests.support import rows
+from tests.support.clock import NOON
+from tests.web.conftest import Api
+
+STREAM = "arn:aws:dynamodb:us-east-1:123456789012:table/runs/stream/2026-03-02T00:00:00.000"
+BUCKET = "lake-bucket"
+
+
+@pytest.fixture
+def lake(empty: Api) -> Iterator[Any]:
+    wiring.history_lake.cache_clear()
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket=BUCKET)
+    yield s3
+    wiring.history_lake.cache_clear()
+
+
+def ended(run_id: str, **fields: Any) -> Run:
+    return rows.run(run_id, **{"state": "SUCCEEDED", "ended_at": NOON, "wake_at": None, **fields})
+
+
+def _as_json(content: dict[str, Any]) -> dict[str, Any]:
+    """An event is JSON: bytes come as base64."""
+    return {"B": base64.b64encode(content["B"]).decode()} if "B" in content else content
+
+
+def change(number: int, row: Any, event: str = "MODIFY") -> dict[str, Any]:
+    """https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html#events-sample-dynamodb"""
+    image = {name: _as_json(content) for name, content in items.to_item(row, 4, 4).items()}
+    told: dict[str, Any] = {
+        "ApproximateCreationDateTime": 1_772_452_800,
+        "Keys": {"pk": image["pk"], "sk": image["sk"]},
+        "SequenceNumber": f"{number:030}",
+        "SizeBytes": 26,
+        "StreamViewType": "NEW_IMAGE",
+    }
+    if event != "REMOVE":
+        told["NewImage"] = image
+    return {
+        "eventID": f"e{number}", "eventName": event, "eventVersion": "1.1", "eventSource": "aws:dynamodb",
+        "awsRegion": "us-east-1", "dynamodb": told, "eventSourceARN": STREAM,
+    }  # fmt: skip
+
+
+def invoke(*records: dict[str, Any]) -> list[str]:
+    answer = Client(app).lambda_.invoke("lake", {"Records": list(records)}).payload
+    return [failure["itemIdentifier"] for failure in answer["batchItemFailures"]]
+
+
+def objects(s3: Any) -> dict[str, bytes]:
+    found = s3.list_objects_v2(Bucket=BUCKET).get("Contents", [])
+    return {each["Key"]: s3.get_object(Bucket=BUCKET, Key=each["Key"])["Body"].read() for each in found}
+
+
+def lines(s3: Any) -> list[Any]:
+    told = [gzip.decompress(body).decode() for key, body in objects(s3).items() if key.startswith("history/")]
+    return [json.loads(line) for text in told for line in text.splitlines()]
+
+
+def test_h3_runs_that_ended_and_records_land_in_the_lake(lake: Any) -> None:
+    record = Record("j1", "EXPIRED", "demo.flights.clean", 1, "too late", NOON)
+    assert invoke(change(1, ended("r1")), change(2, record, "INSERT"), change(3, ended("r2"))) == []
+    assert [(line["kind"], line["id"], line["state"]) for line in lines(lake)] == [
+        ("run", "r1", "SUCCEEDED"),
+        ("record", "j1", "EXPIRED"),
+        ("run", "r2", "SUCCEEDED"),
+    ]
+
+
+def test_h3_what_goes_on_and_what_is_removed_or_no_history_does_not(lake: Any) -> None:
+    pointer = Pointer("app/run", "r1", 1, NOON)
+    told = (
+        change(1, rows.run()),
+        change(2, ended("r2"), "REMOVE"),
+        change(3, pointer),
+        change(4, ended("r4", wake_at=NOON)),
+    )
+    assert invoke(*told) == []
+    assert objects(lake) == {}
+
+
+def test_h3_a_batch_that_is_repeated_overwrites_its_objects(lake: Any) -> None:
+    batch = [change(1, ended("r1")), change(2, ended("r2"))]
+    invoke(*batch)
+    before = objects(lake)
+    invoke(*batch)
+    assert objects(lake) == before
+    assert len(lines(lake)) == 2
+
+
+def test_h3_a_row_that_cannot_be_read_is_named_and_keeps_no_other_from_the_lake(lake: Any) -> None:
+    broken = change(2, ended("r2"))
+    broken["dynamodb"]["NewImage"]["packed"] = {"B": base64.b64encode(b"no deflated text").decode()}
+    assert invoke(change(1, ended("r1")), broken, change(3, ended("r3"))) == [f"{2:030}"]
+    assert [line["id"] for line in lines(lake)] == ["r1", "r3"]
+
+
+def test_h3_a_bucket_that_cannot_be_written_sends_the_stream_back_to_the_first_of_it(lake: Any) -> None:
+    lake.delete_bucket(Bucket=BUCKET)
+    assert invoke(change(7, rows.run()), change(8, ended("r8")), change(9, ended("r9"))) == [f"{8:030}"]
+
+
+def test_h3_what_comes_after_its_day_was_settled_is_told_after_it_was_written(lake: Any) -> None:
+    # NOON lies in the past of the clock that the Lambda reads, so this day was compacted long ago.
+    invoke(change(1, ended("r1")))
+    (late,) = [key for key in objects(lake) if key.startswith("history_late/")]
+    assert late.startswith("history_late/day=2026-03-02/arrived=") and late.endswith("/late")
