@@ -143,8 +143,15 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
     if check.is_prepared(job) and check.coalesces(schedule, gate):
         plan.append(NoneGathering(job.schedule, job.generation))
     holder = holder_of(job.job_id, job.attempt)
-    permits = _permits(route.take, job, facts, now, begins=holder)
-    return [*plan, *permits, *_begun(job, facts, now, holder), *_leave(job, taken=route.take)]
+    take = tuple(ask for ask in route.take if not lines.is_turn(ask.line))
+    plan += _permits(take, job, facts, now, begins=holder)
+    turns = replace(job, held=turns_of(job))
+    return [*plan, *_begun(job, facts, now, holder), *_leave(job, take), *permits.return_held(turns, facts.lines, now)]
+
+
+def turns_of(job: Job) -> tuple[str, ...]:
+    """The lines that say it is one of the next at a policy, which it no longer is once it has started."""
+    return tuple(line for line in job.held if lines.is_turn(line))
 
 
 def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
@@ -254,7 +261,7 @@ def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins
 def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
     """The start of a run, told to the lines whose permits its job held while it queued for another."""
     asks = {ask.line: ask for ask in lines.with_spares(facts.asks(job.schedule.partition(".")[0]))}
-    held = [asks[line] for line in job.held if line in asks]
+    held = [asks[line] for line in job.held if line in asks and not lines.is_turn(line)]
     return [
         Begin(ask, now, facts.line(ask.line), holder, _takes_number(job, ask.line))
         for ask in held

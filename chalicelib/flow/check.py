@@ -136,7 +136,7 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
             _make_room(ports, job, facts, route.blocked)
             return Outcome("waiting", why)
         return _queue(ports, job, facts, route, now, why)
-    taken = (*job.held, *(ask.line for ask in route.take))
+    taken = tuple(line for line in (*job.held, *(ask.line for ask in route.take)) if not lines.is_turn(line))
     why = f"{decision.why}{approvals.words_of(job.approvals)}"
     ready = replace(job, reason=why, event=emit.fire_event(job) if job.kind == "fire" else job.event)
     paces = routes.paces_of(route.take)
@@ -145,6 +145,8 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
     run = replace(made, waited_for=claim.waited_for(job, now))
     if ports.ledger.commit(claim.claim(job, run, facts, route, now)) is not None:
         return None
+    if woken := _to_wake({line: facts.line(line) for line in claim.turns_of(job)}):
+        ports.hints.send(woken, now, now)
     launching.start(ports, run.run_id, run.attempt)
     return Outcome("launched", decision.why)
 

@@ -78,11 +78,14 @@ def why_run(run: Run) -> View:
 
 def _constraints(job: Job, known: Facts, now: Instant) -> list[View]:
     """Each constraint as it stands, in the words of the decision."""
-    standing = conditions.stand(job, known, known.schedule, now) if known.schedule else ()
     return [
         {"type": each.constraint.type, "met": each.met, "why": each.why, "until": iso_of(each.until)}
-        for each in standing
+        for each in _standing(job, known, now)
     ]
+
+
+def _standing(job: Job, known: Facts, now: Instant) -> tuple[Condition, ...]:
+    return conditions.stand(job, known, known.schedule, now) if known.schedule else ()
 
 
 def _not_enabled(gate: Gate, waiting: int) -> str:
