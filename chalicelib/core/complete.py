@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
 from chalicelib.core import dead_letters, follow, launch, match, permits, states, workers
@@ -27,6 +27,7 @@ class News:
     at: Instant
     reason: str = ""
     target_id: str | None = None
+    _: KW_ONLY
     lease: int | None = None
     metrics: Mapping[str, Any] | None = None
     outcome: Outcome = "failed"

@@ -93,7 +93,7 @@ class FakeEmr:
             return News("FAILED", self._clock.now(), "the target knows no such run any more", run.target_id)
         if found is None or state == "STARTING":
             return None
-        return News(state, self._clock.now(), found.details, run.target_id, found.billed)
+        return News(state, self._clock.now(), found.details, run.target_id, billed=found.billed)
 
     def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
         self.asked_together.append(len(runs))
