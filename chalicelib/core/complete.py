@@ -55,6 +55,7 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
     """The next state of a run, or None for old news. ``retry_delay`` None: no other attempt may follow."""
     if _is_outdated(run, news, now):
         return None
+    expired = _expired(run, news)
     news = meant(run, news)
     state = news.state
     retry: Job | None = None
@@ -70,7 +71,7 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         # Why its end was wanted says more than the target's silence about it.
         reason=news.reason or (run.reason if run.cancel else ""),
         moved_at=now,
-        lease_until=None,
+        lease_until=expired,
         leases=0,
         waits_at=None,
         rank=None,
@@ -103,6 +104,13 @@ def _outcome_of(run: Run, state: RunState, news: News) -> Outcome | None:
     if state == "SUCCEEDED":
         return None
     return run.outcome or (news.outcome if news.outcome != "failed" else None)
+
+
+def _expired(run: Run, news: News) -> Instant | None:
+    """That its worker was not heard of any more stays with an attempt, whatever else is the reason of its end: a report
+    that comes after all is late."""
+    lost = news.outcome == "lost" and workers.is_pulled(run)
+    return run.lease_until if lost or states.is_terminal(run.state) else None
 
 
 def _is_outdated(run: Run, news: News, now: Instant) -> bool:

@@ -52,8 +52,13 @@ class Lease:
     parked: bool
 
 
-def overdue(wake_at: Instant | None, now: Instant) -> bool:
-    return wake_at is not None and wake_at <= now - GRACE
+def overdue(wake_at: Instant | None, now: Instant, grace: Millis = GRACE) -> bool:
+    return wake_at is not None and wake_at <= now - grace
+
+
+def grace_of(row: object) -> Millis:
+    """The lease of a worker is followed by no hint: the first tick after its end notices who died (W5)."""
+    return 0 if isinstance(row, Run) and row.target_id is not None and row.wake_at == row.lease_until else GRACE
 
 
 def lease(row: Alert | Backfill | DagRun | Job | Note | Run | Watch | Outbox, now: Instant) -> Lease:

@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import Literal
 
 from chalicelib.core import sweep
-from chalicelib.core.calendar import SECOND, Instant
+from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.rows import Alert, Backfill, DagRun, Job, Note, Outbox, Run, Watch
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put, Replace
@@ -16,7 +16,11 @@ from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 NEXT_TICK = 75 * SECOND  # and a margin for one that comes late
-TABLES: tuple[Literal["jobs", "runs", "catalog"], ...] = ("jobs", "runs", "catalog")
+TABLES: tuple[tuple[Literal["jobs", "runs", "catalog"], Millis], ...] = (
+    ("jobs", sweep.GRACE),
+    ("runs", 0),  # of a row among them that is hinted besides, the grace is minded when it is read
+    ("catalog", sweep.GRACE),
+)
 
 
 def sweep_all(ports: Ports) -> int:
@@ -28,7 +32,7 @@ def sweep_all(ports: Ports) -> int:
         if _confirm(ports, ref, now):
             hinted.append(ref)
 
-    rumours = [ref for table in TABLES for ref in ports.wakes.overdue(table, now - sweep.GRACE, sweep.MOST_ROWS)]
+    rumours = [ref for table, grace in TABLES for ref in ports.wakes.overdue(table, now - grace, sweep.MOST_ROWS)]
     try:
         each_alone(rumours, look)
     finally:
@@ -56,7 +60,7 @@ def _confirm(ports: Ports, ref: Ref, now: Instant) -> bool:
         gate = ports.catalog.gate(ref.parts[0])
         return gate is not None and sweep.overdue(gate.wake_at, now)
     row = _row(ports, ref)
-    if row is None or not sweep.overdue(row.wake_at, now):
+    if row is None or not sweep.overdue(row.wake_at, now, sweep.grace_of(row)):
         return False
     lease = sweep.lease(row, now)
     if lease.parked:
