@@ -68,8 +68,7 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         state=state,
         rev=run.rev + 1,
         target_id=run.target_id or news.target_id,
-        # Why its end was wanted says more than the target's silence about it.
-        reason=news.reason or (run.reason if run.cancel else ""),
+        reason=_reason(run, state, news),
         moved_at=now,
         lease_until=expired,
         leases=0,
@@ -92,11 +91,21 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
 
 
 def meant(run: Run, news: News) -> News:
-    """News as it counts. Who was cancelled for running too long has failed, for that reason (W12)."""
+    """News as it counts. Who was cancelled for running too long has failed, for that reason (W12); also who was so by
+    EMR, which knows the limit, because nobody here was there to do it."""
+    if news.state == "CANCELLED" and follow.has_run_out(run, news.at):
+        run = follow.timed_out(run, news.at)
     state = follow.counts_as(run, news.state)
     if run.outcome == "timed_out" and state == "FAILED" and not states.is_terminal(run.state):
         return replace(news, state=state, reason=run.reason, outcome="timed_out")
     return replace(news, state=state)
+
+
+def _reason(run: Run, state: RunState, news: News) -> str:
+    """Why its end was wanted comes before what the target says of it, and does without that."""
+    if not run.cancel or (state != "CANCELLED" and news.reason) or run.reason in news.reason:
+        return news.reason
+    return "; ".join(why for why in (run.reason, news.reason) if why)
 
 
 def _outcome_of(run: Run, state: RunState, news: News) -> Outcome | None:
@@ -114,7 +123,10 @@ def _expired(run: Run, news: News) -> Instant | None:
 
 
 def _is_outdated(run: Run, news: News, now: Instant) -> bool:
-    """What was said of a lease that is another's by now, or of a death from which a heartbeat came in between."""
+    """What was said of a lease that is another's by now, of a death from which a heartbeat came in between, or of a run
+    at the target that has this one's name and is not it: whoever clones a run gets that."""
+    if run.target_id is not None and news.target_id not in (None, run.target_id):
+        return True
     if news.lease is not None and (news.lease != run.lease or run.target_id is None):
         return True
     return news.outcome == "lost" and workers.is_pulled(run) and not workers.is_expired(run, now)
