@@ -19,8 +19,9 @@ class News:
     """What is known of a run: the state it reached, when the target says it did, the reason of a failure and, of which
     kind it was, its ``outcome`` (W1).
 
-    ``billed`` is what the target has billed for it, as a run's row keeps it (H1); empty while it does not say. What a
-    worker says is of its ``lease`` alone, and may carry ``metrics``.
+    ``billed`` is what the target has billed for it, as a run's row keeps it (H1); empty while it does not say.
+    ``started_at`` is when it began, of one that has ended, for whoever has not heard of that. What a worker says is of
+    its ``lease`` alone, and may carry ``metrics``.
     """
 
     state: RunState
@@ -32,6 +33,7 @@ class News:
     metrics: Mapping[str, Any] | None = None
     outcome: Outcome = "failed"
     billed: tuple[int, ...] = ()
+    started_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +85,12 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
     else:
         # A retry that is dropped makes its run FAILED; the attempt has ended long before.
         moved = replace(moved, ended_at=news.at if run.ended_at is None else run.ended_at)
+        if run.started_at is None and news.started_at is not None:
+            moved = replace(moved, started_at=news.started_at)
         if state == "SUCCEEDED" and run.state == "STARTING":
             # Its start was never told; whoever waits for STARTED still gets it, before COMPLETED.
-            moved = replace(moved, started_at=news.at, running_at=now, announce=(*run.announce, "STARTED"))
+            begun = news.started_at if news.started_at is not None else news.at
+            moved = replace(moved, started_at=begun, running_at=now, announce=(*run.announce, "STARTED"))
     moved = replace(moved, announce=match.announced(moved))
     return Advance(replace(moved, wake_at=wake_of(moved, now)), retry)
 
@@ -93,7 +98,9 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
 def meant(run: Run, news: News) -> News:
     """News as it counts. Who was cancelled for running too long has failed, for that reason (W12); also who was so by
     EMR, which knows the limit, because nobody here was there to do it."""
-    if news.state == "CANCELLED" and follow.has_run_out(run, news.at):
+    unheard = run.state == "STARTING" and news.started_at is not None
+    ran = replace(run, state="RUNNING", started_at=news.started_at) if unheard else run
+    if news.state == "CANCELLED" and follow.has_run_out(ran, news.at):
         run = follow.timed_out(run, news.at)
     state = follow.counts_as(run, news.state)
     if run.outcome == "timed_out" and state == "FAILED" and not states.is_terminal(run.state):

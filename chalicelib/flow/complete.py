@@ -177,7 +177,7 @@ def _with_details(ports: Ports, run_id: str, attempt: int, news: News) -> News:
     if told is None:  # asked too often; whoever waits for its end does not wait for the account of it
         return replace(news, reason="the target has not said why: see its log" if news.state == "FAILED" else "")
     reason = told.reason or ("the target gave no reason" if news.state == "FAILED" else "")
-    return replace(news, reason=reason, billed=told.billed)
+    return replace(news, reason=reason, billed=told.billed, started_at=told.started_at)
 
 
 def _retry_delay(ports: Ports, run: Run, outcome: Outcome) -> int | None:

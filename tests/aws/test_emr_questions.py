@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import boto3
@@ -16,7 +17,7 @@ from chalicelib.core.calendar import HOUR, MINUTE
 from chalicelib.core.launch import Started
 from chalicelib.core.rows import Run
 from chalicelib.wiring import SystemClock
-from tests.core.builders import run
+from tests.core.builders import NOON, run
 
 TARGET = {
     "type": "emr_serverless",
@@ -134,6 +135,21 @@ def test_w7_of_many_no_more_are_asked_about_than_ten_a_second_and_listed_than_a_
     pages, questions = emr.calls.count("ListJobRuns"), emr.calls.count("GetJobRun")
     assert (pages, questions) == (1, 32)
     assert sum(emr.paused) == pytest.approx((pages - 1) * 1.0 + questions * 0.1)
+
+
+@pytest.mark.parametrize(
+    ("state", "at", "started_at"), [("RUNNING", NOON, None), ("SUCCESS", NOON + HOUR, NOON), ("FAILED", NOON + HOUR, NOON)]
+)
+def test_w7_who_asks_hears_when_a_run_began_and_ended_and_not_when_that_was_written_down(
+    emr: Emr, monkeypatch: pytest.MonkeyPatch, state: str, at: int, started_at: int | None
+) -> None:
+    asked = emr.started(1)
+    began, ended, written = (datetime.fromtimestamp((NOON + late) / 1000, UTC) for late in (0, HOUR, HOUR + MINUTE))
+    found = {"state": state, "stateDetails": "", "startedAt": began, "endedAt": ended, "updatedAt": written}
+    monkeypatch.setattr(emr.client, "get_job_run", lambda **_: {"jobRun": found})
+    news = emr.target.ask(asked)
+    assert news is not None
+    assert (news.at, news.started_at) == (at, started_at)
 
 
 @pytest.mark.parametrize(("timeout", "minutes"), [(0, 0), (12 * HOUR, 725), (MINUTE + 1, 7), (24 * HOUR, 1445)])

@@ -55,6 +55,19 @@ def test_h1_a_run_keeps_when_the_target_says_that_it_started_and_ended() -> None
     assert (ended.started_at, ended.ended_at, ended.target_id) == (NOON + 5, NOON + 5, "app-1/r1")
 
 
+@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED"])
+def test_h1_a_run_of_whose_start_nobody_has_heard_still_has_begun_when_the_target_says(state: RunState) -> None:
+    ended = moved(run(), state, started_at=NOON + 2).run
+    assert (ended.started_at, ended.ended_at) == (NOON + 2, NOON + 5)
+    assert moved(moved(run(), "RUNNING").run, state, started_at=NOON + 2).run.started_at == NOON + 5, "as it was told"
+
+
+@pytest.mark.parametrize(("timeout", "then"), [(2, ("FAILED", "timed_out")), (4, ("CANCELLED", None))])
+def test_w12_a_run_that_emr_has_ended_for_its_time_unheard_has_timed_out(timeout: int, then: tuple[str, Any]) -> None:
+    ended = moved(run(run_timeout=timeout), "CANCELLED", started_at=NOON + 2).run
+    assert (ended.state, ended.outcome) == then
+
+
 def test_news_answers_a_call_that_was_under_way() -> None:
     called = replace(launch.calling(run(), NOON), leases=5)
     running = moved(called, "RUNNING").run

@@ -9,7 +9,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from chalicelib.core.calendar import MINUTE, Millis
+from chalicelib.core.calendar import MINUTE, Instant, Millis
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
 from chalicelib.core.prices import Usage
@@ -164,8 +164,15 @@ def _news(found: Mapping[str, Any], run: Run) -> News | None:
     if state == "STARTING":
         return None
     reason = str(found.get("stateDetails") or "")[-MOST_REASON:] if state in ("FAILED", "CANCELLED") else ""
-    at = round(found["updatedAt"].timestamp() * 1000)
-    return News(state, at, reason, run.target_id, billed=_billed(found.get("billedResourceUtilization")))
+    began, ended = _instant(found.get("startedAt")), _instant(found.get("endedAt"))
+    told = began if state == "RUNNING" else ended  # neither stands in a listing
+    at = told if told is not None else round(found["updatedAt"].timestamp() * 1000)
+    billed = _billed(found.get("billedResourceUtilization"))
+    return News(state, at, reason, run.target_id, billed=billed, started_at=None if state == "RUNNING" else began)
+
+
+def _instant(told: datetime | None) -> Instant | None:
+    return None if told is None else round(told.timestamp() * 1000)
 
 
 def _limit(timeout: Millis) -> int:
