@@ -99,6 +99,29 @@ def test_w5_an_offer_that_comes_back_while_somebody_sweeps_it_up_is_not_lost(
     assert [each["run_id"] for each in bob.claim()] == [run_id]
 
 
+def test_w5_the_slots_of_a_pool_come_back_when_a_worker_dies_and_its_failures_hold_the_schedule(
+    ann: PullWorker, world: World
+) -> None:
+    """`pool` is where slots are taken; the target's own `pool` is where workers come for the run."""
+    pulled = {"target": PULLED, "pool": "etl", "slots": 2, "notify": []}
+    parts = flights({"nightly": {**NIGHTLY, "pause_after_failures": 1}}, pulled=pulled)
+    world.deploy({**parts, "pools": {"etl": {"size": 3}}})
+    for request in ("a", "b"):
+        run_now(world, request=request)
+    assert len(ann.claim(10)) == 1, "two slots of three are taken"
+    assert world.line("pool:demo.etl").active == 2
+    ann.beat()
+    world.pass_by("3m")
+
+    assert [run.state for run in world.runs("nightly")] == ["FAILED", "STARTING"]
+    gate = world.ports.catalog.gate("demo.flights.nightly")
+    assert gate is not None
+    assert gate.mode == "hold"
+    assert len(ann.claim(10)) == 1
+    ann.succeed()
+    assert world.line("pool:demo.etl").active == 0
+
+
 def test_w5_a_dead_worker_is_noticed_by_the_first_tick_after_its_lease(world: World, ann: PullWorker) -> None:
     world.clock.wait_until((world.clock.now() // MINUTE + 1) * MINUTE - 2_000)
     run_now(world)
