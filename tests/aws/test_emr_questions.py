@@ -138,7 +138,8 @@ def test_w7_of_many_no_more_are_asked_about_than_ten_a_second_and_listed_than_a_
 
 
 @pytest.mark.parametrize(
-    ("state", "at", "started_at"), [("RUNNING", NOON, None), ("SUCCESS", NOON + HOUR, NOON), ("FAILED", NOON + HOUR, NOON)]
+    ("state", "at", "started_at"),
+    [("RUNNING", NOON, None), ("SUCCESS", NOON + HOUR, NOON), ("FAILED", NOON + HOUR, NOON)],
 )
 def test_w7_who_asks_hears_when_a_run_began_and_ended_and_not_when_that_was_written_down(
     emr: Emr, monkeypatch: pytest.MonkeyPatch, state: str, at: int, started_at: int | None

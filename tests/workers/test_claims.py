@@ -136,7 +136,7 @@ def test_w5_a_claim_waits_for_what_comes_and_not_for_ever(world: World, ann: Pul
     assert world.clock.now() == before
 
 
-def test_w5_a_run_now_that_lies_in_the_pool_keeps_what_it_was_given_whatever_is_updated(world: World, ann: PullWorker) -> None:
+def test_w5_a_run_now_that_lies_in_the_pool_keeps_what_it_was_given(world: World, ann: PullWorker) -> None:
     run_id = run_now(world)
     world.put("nightly", {**NIGHTLY, "properties": {"depth": 2}, "on_update": "carry"})
     world.settle()

@@ -1,4 +1,4 @@
-"""What a claim meets that is out of order: rows that cannot be read, offers that are nobody's, crowds that wait (W5)."""
+"""What a claim meets that is out of order: what cannot be read, offers that are nobody's, crowds that wait (W5)."""
 
 from __future__ import annotations
 
@@ -144,9 +144,7 @@ def test_w5_a_crowd_that_nobody_comes_for_is_looked_at_ever_less_often(world: Wo
     assert run.wake_at - world.clock.now() <= 30 * MINUTE
 
 
-def test_w5_an_update_holds_for_a_fire_that_lies_in_the_pool_and_for_its_context(
-    world: World, ann: PullWorker
-) -> None:
+def test_w5_an_update_holds_for_a_fire_that_lies_in_the_pool_and_for_its_context(world: World, ann: PullWorker) -> None:
     world.deploy(flights({"clean": {**NIGHTLY, "trigger": {"type": "time", "expression": "1 12 2 3 *"}}}, pulled=TWICE))
     world.pass_by("2m")
     world.put("clean", {**NIGHTLY, "trigger": {"type": "time", "expression": "1 12 2 3 *"},
