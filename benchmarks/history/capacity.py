@@ -47,7 +47,21 @@ def model(found: Found) -> list[Line]:
     if "cost" not in found:
         return []
     paths = {one["path"]: one for one in found["cost"]}
-    return [*_day(paths, found), *_keys(paths, found), *_table(paths), *_lake(found)]
+    return [*_day(paths, found), *_shown(found), *_keys(paths, found), *_table(paths), *_lake(found)]
+
+
+def _shown(found: Found) -> list[Line]:
+    """What was played, and not reckoned: the pace of such a day, and its steepest instant."""
+    lines = []
+    if (steady := found.get("steady")) is not None:
+        pace, jobs, p99 = steady["offered_per_second"], steady["jobs"], steady["lateness_ms"]["p99"]
+        told = f"p99 {p99:,} ms late, {steady['missed']} missed, {steady['doubled']} doubled"
+        what = f"{pace} deliveries a second, {pace * DAY_S / MILLION:.2f} M a day"
+        lines.append(Line(what, told, f"measured on two cores, {jobs:,} of them: `steady`"))
+    if (burst := found.get("burst")) is not None and burst["jobs"] == BURST:
+        told = f"all in {burst['seconds']} s, {burst['missed']} missed, {burst['doubled']} doubled"
+        lines.append(Line(f"{BURST:,} due at one instant", told, "measured on two cores: `burst`"))
+    return lines
 
 
 def _day(paths: Found, found: Found) -> list[Line]:

@@ -63,3 +63,23 @@ def test_w11_without_the_cost_of_a_run_there_is_no_model() -> None:
 def test_the_growth_is_from_the_first_size_to_the_last(name: str) -> None:
     grown = history._growth([size(2, 10.0), size(20, 40.0)])
     assert (grown["rows"], grown[f"{name}_cpu_seconds"], grown[f"{name}_peak_mb"]) == (10.0, 4.0, 1.0)
+
+
+def played(jobs: int, **fields: Any) -> dict[str, Any]:
+    return {
+        "jobs": jobs,
+        "seconds": 3.3,
+        "per_second": 3000.0,
+        "lateness_ms": {"p99": 20},
+        "missed": 0,
+        "doubled": 0,
+        **fields,
+    }
+
+
+def test_w11_the_model_stands_beside_what_was_played() -> None:
+    told = figures(results(steady=played(720, offered_per_second=12), burst=played(10_000, missed=1)))
+    assert told["12 deliveries a second, 1.04 M a day"] == "p99 20 ms late, 0 missed, 0 doubled"
+    assert told["10,000 due at one instant"] == "all in 3.3 s, 1 missed, 0 doubled"
+    # A burst of another size shows nothing of it.
+    assert "10,000 due at one instant" not in figures(results(burst=played(1_000)))
