@@ -26,6 +26,7 @@ TABLE_GB, LAKE_GB = 0.25, 0.023
 # beside each entry of an index, and what an entry of one of the three history indexes holds: its key and the table's.
 OVERHEAD, INDEX_ENTRY, INDEXES = 100, 260, 3
 GB_A_LAMBDA = 0.5  # .chalice/config.json
+MOST_VCPUS = 40  # that a job on the history may take: 20 executors of 2, `sluice/system_app.yaml`
 KEY_WRITES = 1_000  # writes a second that one partition key takes
 # The parts of an index that a settings record has by default.
 SHARDS = int(str(Settings.__dataclass_fields__["history_shards"].default))
@@ -152,7 +153,22 @@ def _lake(found: Found) -> list[Line]:
                 f"{cpu * 1e6:.0f} CPU s a million rows, growth alone, 4 GB a vCPU",
             )
         )
+        told.append(
+            Line(
+                f"{step}, at once",
+                f"{hours * 60 / MOST_VCPUS:.0f} min on {MOST_VCPUS} vCPUs with {4 * MOST_VCPUS} GB",
+                _memory(sizes, step),
+            )
+        )
     return told
+
+
+def _memory(sizes: list[Any], step: str) -> str:
+    """How the memory grew where the rows did: whether more of them need larger workers, or only more."""
+    first, last = sizes[0], sizes[-1]
+    grown, times = last[step]["peak_mb"] / first[step]["peak_mb"], last["rows"] / first["rows"]
+    most = f"{last[step]['peak_mb']:,} MB at most for {last['rows']:,} rows"
+    return f"{most}; {grown:.1f} times that of {times:.0f} times fewer rows"
 
 
 def _cpu_per_row(sizes: list[Any], step: str) -> float:

@@ -6,9 +6,11 @@ import copy
 from typing import Any
 
 import pytest
+import yaml
 
 from benchmarks import history
 from benchmarks.history import capacity
+from benchmarks.machine import ROOT
 
 PATHS = ("cron_to_emr", "partition_to_emr", "cron_to_sqs", "batch_to_sqs")
 
@@ -53,6 +55,14 @@ def test_w11_the_table_holds_180_million_rows_of_the_measured_size() -> None:
 def test_w11_what_180_million_rows_take_on_emr_is_reckoned_from_the_growth_not_from_the_start_of_spark() -> None:
     found = results(history={"sizes": [size(2_000_000, 100.0), size(20_000_000, 280.0)]})
     assert figures(found)["compact, 180 M rows"].startswith("0.5 vCPU-hours")
+    assert figures(found)["compact, at once"] == "1 min on 40 vCPUs with 160 GB"
+
+
+def test_w11_the_jobs_may_take_the_vcpus_that_the_model_gives_them() -> None:
+    workflows = yaml.safe_load((ROOT / "sluice/system_app.yaml").read_text())["workflows"]
+    spark = workflows["compact"]["target"]["spark"]
+    executors, cores = (int(spark[f"spark.{name}"]) for name in ("dynamicAllocation.maxExecutors", "executor.cores"))
+    assert executors * cores == capacity.MOST_VCPUS
 
 
 def test_w11_without_the_cost_of_a_run_there_is_no_model() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import json
 from dataclasses import replace
@@ -24,6 +25,7 @@ from tests.support.clock import NOON
 
 pytestmark = pytest.mark.spark
 
+JOBS = Path(__file__).parents[2] / "jobs"
 DAY = date(2026, 3, 2)
 NO_EVENTS: dict[str, Any] = {"correlation": None, "events": []}
 
@@ -239,3 +241,13 @@ def test_h3_a_run_knows_its_day(changes: dict[str, Any], day: str) -> None:
 def test_h3_a_day_that_is_none_is_refused_in_words(named: str) -> None:
     with pytest.raises(ContextError, match="expected a day such as 2026-11-21, got"):
         day_of(context(properties={"day": named}))
+
+
+@pytest.mark.parametrize("job", ["history_compact", "history_days", "history_report"])
+def test_h3_no_row_comes_to_the_driver_and_none_goes_through_python(job: str) -> None:
+    tree = ast.parse((JOBS / f"{job}.py").read_text())
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    used |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    brought = {"collect", "toPandas", "toLocalIterator", "take", "head", "first", "rdd", "foreach", "foreachPartition"}
+    written = {"udf", "pandas_udf", "mapInPandas", "mapInArrow", "applyInPandas"}
+    assert used & (brought | written) == set()
