@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import boto3
+import botocore.session
+import moto.core.responses
 import pytest
 from moto import mock_aws
 
@@ -16,6 +19,11 @@ from tests.support.world import World
 pytest_plugins = ["tests.support.cloud"]
 # Where tests that need the local cloud or Spark lie, beside some that do not.
 CLOUDY = ("tests/aws/", "tests/e2e/", "tests/jobs/", "tests/local/", "tests/faults/test_races.py")
+
+# A mocked AWS begins with a new session each time, and looks for its methods at each call. What is read of botocore's
+# models of services, and of moto's classes, stays the same.
+botocore.session.create_loader = functools.cache(botocore.session.create_loader)
+moto.core.responses.method_names_from_class = functools.cache(moto.core.responses.method_names_from_class)
 
 
 @pytest.fixture

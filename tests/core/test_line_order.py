@@ -40,7 +40,7 @@ def turned(what: Job, *constraints: dict[str, Any], rates: tuple[str, ...] = ())
     ("held", "constraints"),
     [
         ((LINE,), [HOURLY]),
-        ((LINE,), [GROUP]),
+        ((GROUP_LINE,), [GROUP, ONE]),
         ((GROUP_LINE, LINE), [GROUP, DAILY]),
         ((DAY_LINE, LINE), [DAILY, HOURLY]),
         ((DAY_LINE,), [DAILY, HOURLY]),
