@@ -32,9 +32,11 @@ def transform(history: DataFrame, week_ago: DataFrame) -> DataFrame:
 
     ``history``: one day, compacted. ``week_ago``: the report of seven days before, or no rows. A record names a
     schedule only: it counts for the workflow that the schedule ran last that day, and for "" if it ran none. What
-    merely begins the run of a DAG is no run of a workflow; its nodes are.
+    merely begins the run of a DAG is no run of a workflow; its nodes are. A message with a target of its own is a
+    workflow that most often runs once, and there may be as many as runs: an app's messages count as one, ``<app>.~``.
     """
     runs = history.where("kind = 'run' and not target <=> 'dag'")
+    runs = runs.withColumn("workflow", F.regexp_replace("workflow", r"\.~[^.]+$", ".~"))
     owners = runs.groupBy("schedule").agg(F.max_by("workflow", "claimed_at").alias("owner"))
     records = history.where("kind = 'record'").join(owners, "schedule", "left")
     attributed = records.withColumn("workflow", F.coalesce("owner", F.lit(""))).drop("owner")

@@ -158,6 +158,14 @@ def test_h5_a_start_and_an_end_are_judged_once_for_a_run(fields: dict[str, objec
     assert (line.get("missed_start"), line.get("missed_end")) == missed
 
 
+@pytest.mark.parametrize(("begun", "missed"), [(NOON, False), (NOON + 1, True), (None, True)])
+def test_h5_a_workers_run_begins_when_a_worker_has_it_not_when_it_was_offered(begun: int | None, missed: bool) -> None:
+    worker = replace(rows.run().request, target={"type": "worker", "pool": "images", "heartbeat": "1m"})
+    told = {"request": worker, "start_requested_at": NOON - HOUR, "running_at": begun, "ended_at": NOON + 9}
+    line = history.line_of(ended(**DUE, **told, target_id="ann" if begun else None), PRICES)
+    assert line["missed_start"] is missed
+
+
 def test_h1_a_retry_waits_from_when_it_was_due_not_through_its_first_attempt() -> None:
     late = {"accepted_at": NOON - HOUR, "due_at": NOON - 2_000, "claimed_at": NOON}
     assert history.waited(ended(kind="retry", attempt=2, **late)) == 2_000

@@ -101,6 +101,17 @@ def test_h3_what_only_begins_the_run_of_a_dag_is_no_run_of_a_workflow(spark: Spa
     assert [(row.workflow, row.runs) for row in rows] == [("demo.flights.clean", 2)]
 
 
+def test_h3_messages_of_an_app_count_together_however_many_there_were(spark: SparkSession) -> None:
+    names = ("demo.flights.~m1", "demo.flights.~m2", "demo.flights.~notice-3f")
+    sent = [attempt(name, schedule=name, workflow=name) for name in names]
+    default = attempt("d", schedule="demo.flights.~m4", workflow="demo.flights.~")
+    dropped = record("DROPPED", "demo.flights.~m1")
+    rows = report(spark, *sent, default, dropped, attempt("r1"), attempt("x", workflow="demo.other.~m"))
+    assert [(row.workflow, row.runs, row.not_run) for row in rows] == [
+        ("demo.flights.clean", 1, 0), ("demo.flights.~", 4, 1), ("demo.other.~", 1, 0),
+    ]  # fmt: skip
+
+
 def test_h3_a_day_that_was_settled_before_a_column_came_is_reported_on(
     spark: SparkSession, lake: Any, run: Any
 ) -> None:
