@@ -14,15 +14,20 @@ from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from run_context import ContextError, RunContext
 
-# One line of the lake, as `docs/history.md` has it. Instants and durations in ms.
-INSTANTS = "nominal_at due_at accepted_at created_at claimed_at start_requested_at started_at ended_at".split()
+# One line of the lake, as `docs/history.md` has it. Instants and durations in ms. Fields are added and never changed:
+# a day that was written before one came has nothing in it.
+INSTANTS = (
+    "nominal_at due_at accepted_at created_at claimed_at start_requested_at started_at ended_at start_by end_by".split()
+)
 LINE_SCHEMA = (
     "schema int, kind string, id string, attempt int, rev long, namespace string, app string, schedule string, "
-    "workflow string, state string, reason string, job string, fired_by string, waited_for string, number long, "
-    "priority int, attempts int, version int, target string, backfill string, correlation map<string, string>, "
-    "late boolean, count long, sla_missed boolean, lateness_ms long, waited_ms long, calls int, vcpu_hours double, "
-    "memory_gb_hours double, storage_gb_hours double, cost_usd double, "
-    + ", ".join(f"{instant} long" for instant in INSTANTS)
+    "workflow string, state string, outcome string, reason string, job string, fired_by string, waited_for string, "
+    "number long, priority int, attempts int, version int, target string, target_id string, worker_pool string, "
+    "pool string, units int, metrics string, backfill string, rerun_of string, dag string, dag_run string, "
+    "dag_round int, node string, correlation map<string, string>, partition map<string, string>, "
+    "late boolean, count long, missed_start boolean, "
+    "missed_end boolean, lateness_ms long, waited_ms long, calls int, vcpu_hours double, memory_gb_hours double, "
+    "storage_gb_hours double, cost_usd double, " + ", ".join(f"{instant} long" for instant in INSTANTS)
 )
 # The same after the compaction: instants are instants.
 COMPACT_SCHEMA = LINE_SCHEMA

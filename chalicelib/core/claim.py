@@ -16,7 +16,7 @@ from chalicelib.core.pool_asks import resources_of
 from chalicelib.core.routes import Route
 from chalicelib.core.rows import GATHERING, HISTORY, Gate, Job, Record, Run, StartRequest
 from chalicelib.core.states import claimable
-from chalicelib.core.urgency import effective, latest_start, rank_of, retries_of
+from chalicelib.core.urgency import due_by, effective, latest_start, rank_of, retries_of
 from chalicelib.core.urgency import priority_of as priority_of
 from chalicelib.core.writes import (
     BackfillGoesOn,
@@ -54,6 +54,7 @@ def build_run(
     # What runs again carries what it carried, and nothing that was added since (W15).
     again = facts.origin if job.rerun_of is not None else None
     properties = dict(job.properties) if job.rerun_of else properties_of(workflow, schedule, job.properties)
+    start_by, end_by = due_by(job, schedule, workflow)
     target, resources = workflow.target.model_dump(mode="json"), resources_of(workflow, schedule)
     request = StartRequest(
         target=resources.applied(target) if resources is not None else target,
@@ -94,6 +95,8 @@ def build_run(
         rerun_of=job.rerun_of,
         run_timeout=(workflow.timeout_millis or 0) if workflow.target.has_lifecycle else None,
         paced_until=launch.paced_until(paces, now),
+        start_by=start_by,
+        end_by=end_by,
         number=_number(job, facts, lines.workflow_line(schedule.workflow), permits),
         wake_at=now,
         expires_at=now + HISTORY,
@@ -117,8 +120,9 @@ def wants_number(job: Job, asks: tuple[Ask, ...]) -> str | None:
 
 
 def waited_for(job: Job, now: Instant) -> str:
-    """What a job waited for last, in the words it was told in; nothing if it hardly waited (H1)."""
-    since = job.accepted_at if job.accepted_at is not None else job.due_at
+    """What a job waited for last, in the words it was told in; nothing if it hardly waited (H1). A retry waits from
+    when it was due: what was before is its first attempt's."""
+    since = job.accepted_at if job.accepted_at is not None and job.kind != "retry" else job.due_at
     return job.reason[:MOST_WAITED] if since is not None and now - since >= WAITED else ""
 
 

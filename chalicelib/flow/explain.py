@@ -6,6 +6,7 @@ from chalicelib.core import check, conditions, foresee, lines, triggers
 from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.conditions import Condition
 from chalicelib.core.facts import Facts
+from chalicelib.core.history import waited
 from chalicelib.core.rows import Gate, Job, Run
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.flow import facts, schedules
@@ -72,7 +73,7 @@ def why_run(run: Run) -> View:
         "state": run.state,
         "why": run.reason or texts.get(run.state, "no reason was recorded"),
         "fired_by": run.fired_by,
-        "waited_ms": (run.start_requested_at or run.claimed_at) - run.created_at,
+        "waited_ms": waited(run),
     }
 
 

@@ -49,7 +49,7 @@ def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0)
 
 
 def _take(ports: Ports, pool: str, worker: str, capacity: int) -> list[dict[str, Any]]:
-    """What is taken already is answered with, whatever happens to the others: nobody else would know of these leases."""
+    """What is taken already is answered with, whatever happens to the others: nobody else knows of these leases."""
     taken: list[dict[str, Any]] = []
     failed = 0
     for offer in ports.jobs.offers(pool, capacity + READ_AHEAD):

@@ -68,6 +68,7 @@ def test_h1_a_run_that_queued_is_numbered_when_it_starts(world: World) -> None:
         world.upload(day(number))
         world.settle()
     assert numbers(world, "a") == [(1, 1)]
+    world.pass_by("1s")
     world.finish()
     world.settle()
     assert sorted(numbers(world, "a")) == [(1, 1), (2, 1)]
@@ -158,3 +159,7 @@ def test_h1_a_success_does_not_wait_for_its_bill(world: World) -> None:
     world.finish()
     (run,) = world.runs("a")
     assert (run.state, run.billed) == ("SUCCEEDED", ())
+    # Nor does anything else wait for it: whoever only raises is asked twice more, and then left alone.
+    world.pass_by("1h")
+    (run,) = world.runs("a")
+    assert (run.state, run.billed, run.wake_at, run.leases) == ("SUCCEEDED", (), None, 0)
