@@ -2,9 +2,20 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
+
 import pytest
 
 from tests.faults.day import Day, Load
+
+
+@pytest.fixture(autouse=True)
+def without_a_log() -> Iterator[None]:
+    """A line for each look at a job would be a gigabyte."""
+    logging.disable(logging.INFO)
+    yield
+    logging.disable(logging.NOTSET)
 
 
 def test_w11_ninety_minutes_of_everything_lose_and_double_nothing() -> None:
