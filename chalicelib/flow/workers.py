@@ -49,7 +49,7 @@ def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0)
 
 
 def _take(ports: Ports, pool: str, worker: str, capacity: int) -> list[dict[str, Any]]:
-    """What is taken already is answered with, whatever happens to the others: nobody else would know of these leases."""
+    """What is taken already is answered with, whatever happens to the others: nobody else knows of these leases."""
     taken: list[dict[str, Any]] = []
     failed = 0
     for offer in ports.jobs.offers(pool, capacity + READ_AHEAD):
@@ -141,7 +141,10 @@ def heartbeat(
             run = _held(ports, lease, worker, "a heartbeat")
             if not message and not follow.ends(run):
                 return _kept(run)
-        if ports.ledger.commit([Replace(later := _renewed(run, message, metrics, now))]) is None:
+        later = _renewed(run, message, metrics, now)
+        if ports.ledger.commit([Replace(later)]) is None:
+            if later.outcome != run.outcome:
+                logger.info("run timed out", extra={"run": run.run_id, "attempt": run.attempt, "why": later.reason})
             return _kept(later)
     raise _too_busy()
 
