@@ -64,6 +64,9 @@ class Ledger(Protocol):
     def commit(self, writes: Sequence[Write]) -> Refused | None:
         """Carry out a plan in one piece, or nothing of it. Conflicts are retried; a refusal is an answer."""
 
+    def number(self, line: str) -> int:
+        """The next number of a line, for whoever asks (H1). One that is not used is left out."""
+
     def put_all(self, writes: Sequence[Put]) -> None:
         """Put rows that are harmless to repeat, in batches, in no order."""
 

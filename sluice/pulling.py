@@ -10,11 +10,12 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from sluice.client import Client, Document, segment
-from sluice.commands import Command, Ended
+from sluice.commands import MOST_WHY, Command, Ended
 from sluice.errors import ApiRefused, Failure, NotReachable
 
 LONGEST_PAUSE = 30.0  # seconds between two tries while the API does not answer
@@ -120,13 +121,21 @@ class Worker:
         try:
             one = _Work(self, lease)
             one.do()
+        except Failure as failure:
+            self.tell(f"gave up: {failure.message}", str(lease["run_id"]))
         except Exception as error:  # one run's trouble is not that of the others
-            self.tell(f"gave up: {error}", str(lease["run_id"]))
+            self._give_up(lease, error)
         finally:
             with self._changed:
                 del self._busy[str(lease["lease"])]
                 self.done += 1
                 self._changed.notify_all()
+
+    def _give_up(self, lease: Document, error: Exception) -> None:
+        """Something is wrong with this machine, such as a disk that is full: the attempt has failed, and says so."""
+        self.tell(f"gave up: {error}", str(lease["run_id"]))
+        with suppress(Failure):
+            self._post(lease, "report", {"state": "failed", "message": f"its worker gave up: {error}"[:MOST_WHY]})
 
     def _post(self, lease: Document, what: str, body: Document) -> Document:
         path = f"/v1/leases/{segment(str(lease['lease']))}/{what}"
@@ -174,9 +183,8 @@ class _Work:
             self._worker.tell(f"not begun: {refused.message}", self._run_id)
             return False
         if told["cancel"]:
-            self._until_told(
-                "report", {"state": "failed", "message": f"not begun: {told.get('reason') or 'cancelled'}"}
-            )
+            why = f"not begun: {told.get('reason') or 'cancelled'}"[:MOST_WHY]
+            self._until_told("report", {"state": "failed", "message": why})
             return False
         return True
 

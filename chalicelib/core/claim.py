@@ -105,8 +105,18 @@ def build_run(
 
 def _number(job: Job, facts: Facts, own: str, permits: tuple[str, ...]) -> int:
     """The next number of the workflow, as its line was read; the claim expects that nobody took it since. A further
-    attempt keeps the run's. What takes no permit of that line, a mere delivery, has none (H1)."""
+    attempt keeps the run's, and who lost a race has taken one before. What takes no permit of that line, a mere
+    delivery, has none (H1)."""
     return job.number or (facts.line(own).numbered + 1 if own in permits else 0)
+
+
+def _takes_number(job: Job, line: str) -> bool:
+    return not job.number and lines.numbers(line)
+
+
+def wants_number(job: Job, asks: tuple[Ask, ...]) -> str | None:
+    """The line that numbers this job's run, if it does and has not done so yet."""
+    return next((line for line in (*job.held, *(ask.line for ask in asks)) if _takes_number(job, line)), None)
 
 
 def waited_for(job: Job, now: Instant) -> str:
@@ -137,8 +147,15 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
     if check.is_prepared(job) and check.coalesces(schedule, gate):
         plan.append(NoneGathering(job.schedule, job.generation))
     holder = holder_of(job.job_id, job.attempt)
-    permits = _permits(route.take, job, facts, now, begins=holder)
-    return [*plan, *permits, *_begun(job, facts, now, holder), *_leave(job, taken=route.take)]
+    take = tuple(ask for ask in route.take if not lines.is_turn(ask.line))
+    plan += _permits(take, job, facts, now, begins=holder)
+    turns = replace(job, held=turns_of(job))
+    return [*plan, *_begun(job, facts, now, holder), *_leave(job, take), *permits.return_held(turns, facts.lines, now)]
+
+
+def turns_of(job: Job) -> tuple[str, ...]:
+    """The lines that say it is one of the next at a policy, which it no longer is once it has started."""
+    return tuple(line for line in job.held if lines.is_turn(line))
 
 
 def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
@@ -239,6 +256,7 @@ def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins
             from_queue=ask.line == job.waits_at,
             begins=own if isinstance(ask, Log) else begins,
             passing=routes.passes(ask, take),
+            numbers=begins is not None and _takes_number(job, ask.line),
         )
         for ask in take
     ]
@@ -247,8 +265,12 @@ def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins
 def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
     """The start of a run, told to the lines whose permits its job held while it queued for another."""
     asks = {ask.line: ask for ask in lines.with_spares(facts.asks(job.schedule.partition(".")[0]))}
-    held = [asks[line] for line in job.held if line in asks]
-    return [Begin(ask, now, facts.line(ask.line), holder) for ask in held if not isinstance(ask, Pace)]
+    held = [asks[line] for line in job.held if line in asks and not lines.is_turn(line)]
+    return [
+        Begin(ask, now, facts.line(ask.line), holder, _takes_number(job, ask.line))
+        for ask in held
+        if not isinstance(ask, Pace)
+    ]
 
 
 def _leave(job: Job, taken: tuple[Ask, ...]) -> list[Write]:

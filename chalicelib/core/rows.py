@@ -47,7 +47,7 @@ class Gate:
     ``rev`` counts its changes. ``since`` is when the generation began to gather, ``mode_at`` when the mode began.
     ``pauses`` are the spans in which timeouts stood still, the last one open-ended while it lasts; ``skips`` the
     nominal instants that are left out. ``wake_at`` makes it an outbox: the jobs of the generation are to be looked at.
-    ``expires_at``: that of a message which is gone is kept as long as its history (L16).
+    ``expires_at``: a message's that is gone passes with its history. ``former``: earlier generations of a DAG's node.
     """
 
     schedule: str
@@ -62,6 +62,7 @@ class Gate:
     skips: tuple[Instant, ...] = ()
     reason: str = ""
     mode_at: Instant = 0
+    former: tuple[int, ...] = ()
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
@@ -99,7 +100,6 @@ class Subscription:
 class Timer:
     """The next nominal instant of each timed leaf, and the anchor that ``@every`` counts from. A leaf that has none
     any more (its repeats are used up) is left out.
-
     ``fired`` is how often each leaf with ``repeats`` has fired. ``begun`` are the fires of which not every event is
     written yet (E2): nominal instant, the instant at which the first is due, and how many are written.
     """

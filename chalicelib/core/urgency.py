@@ -94,7 +94,9 @@ def deadline_of(schedule: Schedule, workflow: Workflow | None) -> Deadline | Non
 def counts_from(job: Job, deadline: Deadline) -> Instant | None:
     """From when a deadline counts: when its fire, or what somebody asked for, was due by the clock, or when the data
     was there; None while what starts the job is still gathering. Of what is tried again, from when its first attempt
-    was due."""
+    was due; of what somebody has run again, from when that was asked for."""
+    if job.rerun_of is not None:
+        return job.created_at
     if deadline.since == "nominal":
         due = job.due_at if job.kind != "retry" else None
         event = job.event.instant if job.event is not None and job.event.kind == "time" else None

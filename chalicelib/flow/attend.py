@@ -38,8 +38,10 @@ def attend_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[Ref
         now = ports.clock.now()
         for start in range(ONE_BY_ONE, len(left), HANDED_ON):
             ports.hints.send(left[start : start + HANDED_ON], now, now)
-    answered = silent.ask_together(ports, [ref for ref in left[:ONE_BY_ONE] if ref.kind == "run"])
-    return [ref for ref in left[:ONE_BY_ONE] if ref not in answered and not _attended(ports, ref)]
+    asked = silent.among(ports, left[:ONE_BY_ONE])
+    failed = [ref for ref in left[:ONE_BY_ONE] if ref not in asked and not _attended(ports, ref)]
+    answered = silent.ask_together(ports, asked)  # after the others, for it takes its time
+    return failed + [ref for ref in asked if ref not in answered and not _attended(ports, ref)]
 
 
 def _attended(ports: Ports, ref: Ref) -> bool:
