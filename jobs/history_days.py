@@ -12,6 +12,7 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from run_context import ContextError, RunContext
 
 # One line of the lake, as `docs/history.md` has it. Instants and durations in ms. Fields are added and never changed:
@@ -117,7 +118,7 @@ class Days:
 
 def read_parquet(spark: SparkSession, path: str | None, schema: str) -> DataFrame:
     """A version of a day; no rows if there is none. With the schema stated, no file is opened to find it out."""
-    return spark.createDataFrame([], schema) if path is None else spark.read.schema(schema).parquet(path)
+    return no_rows(spark, schema) if path is None else spark.read.schema(schema).parquet(path)
 
 
 def read_lines(spark: SparkSession, path: str, schema: str) -> DataFrame:
@@ -127,4 +128,9 @@ def read_lines(spark: SparkSession, path: str, schema: str) -> DataFrame:
     except AnalysisException as error:
         if error.getErrorClass() != "PATH_NOT_FOUND":
             raise
-    return spark.createDataFrame([], schema)
+    return no_rows(spark, schema)
+
+
+def no_rows(spark: SparkSession, schema: str) -> DataFrame:
+    """Nothing, with these columns. A list that is handed over would start Python workers to be read as empty."""
+    return spark.range(0).select(F.from_json(F.lit("{}"), schema).alias("row")).select("row.*")
