@@ -95,6 +95,11 @@ def is_shared(line: str) -> bool:
     return line.startswith(("group:", "pool:"))
 
 
+def pool_of(line: str) -> str:
+    """The full name of the pool that a line is of, or is a share of."""
+    return line.removeprefix("pool:").partition(":")[0]
+
+
 def place_of_slots(line: str) -> int:
     """Where slots come in the order of lines: what a job has to itself before what it shares with ever more others, so
     that nobody keeps what many share while waiting for what few do."""

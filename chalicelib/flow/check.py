@@ -47,7 +47,8 @@ class Outcome:
 def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None) -> Outcome:
     """Look at a job until something is settled. ``turn`` names the line whose queue serves it. Losing a race is
     ordinary: the job is read and decided again."""
-    for _ in range(MOST_RACES):
+    number = 0
+    for race in range(MOST_RACES):
         now = ports.clock.now()
         job = ports.jobs.job(*place)
         if job is None or job.closed:
@@ -59,6 +60,10 @@ def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None
         job, facts = load.ask(ports, job, facts, now, turn)
         job, facts = probe.ask(ports, job, facts, now, turn)
         decision = check.decide(job, facts, now, turn)
+        if race and isinstance(decision, Launch) and (line := claim.wants_number(job, decision.asks)):
+            # Many start at once: it takes a number by itself, and no start of another stands in its way again.
+            number = number or ports.ledger.number(line)
+            job = replace(job, number=number)
         outcome = _act(ports, job, facts, decision, now, turn)
         if outcome is not None:
             logger.info("checked", extra={"job": job.job_id, "outcome": outcome.ended, "why": outcome.why})

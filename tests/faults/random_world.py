@@ -67,6 +67,7 @@ class RandomWorld(QuickWorld):
         self.points.armed = True
         self.keep_refs()
         self.truthful_emr()
+        self.targets.emr.reckons_after = (0, 3, 30)[seed % 3] * MINUTE  # what is billed is known at once, later, never
         self.slow: list[tuple[Event, list[Subscription]]] = []
         self.stalled: list[Any] = []
         self.numbers = 0
