@@ -14,7 +14,7 @@ from chalicelib.flow.check import check_job
 from chalicelib.flow.drain import drain
 from chalicelib.ports import Ports
 
-AT_ONCE = 20  # waiters read at a time
+BESIDE = 3  # waiters read beside those that failed, should one that was served still be among them
 
 
 def serve(ports: Ports, line: str) -> int:
@@ -38,24 +38,24 @@ def serve(ports: Ports, line: str) -> int:
 
 
 def _serve_head(ports: Ports, line: str) -> int:
-    """Serve from the head on. A waiter whose check raises is stepped over, holds up nobody, and is told last."""
+    """Serve from the head on, which is read anew after each: a start takes its time, and who has come meanwhile may be
+    more urgent than those behind (W2). A waiter whose check raises is stepped over, holds up nobody, and is told last.
+    """
     handled: set[str] = set()
     failed: list[Exception] = []
     served = 0
     while True:
-        fresh = [waiter for waiter in ports.jobs.head_of(line, AT_ONCE) if waiter.rank not in handled]
+        fresh = [waiter for waiter in ports.jobs.head_of(line, len(failed) + BESIDE) if waiter.rank not in handled]
         if not fresh:
-            break
-        for waiter in fresh:
-            handled.add(waiter.rank)
-            try:
-                if not _serve_one(ports, waiter):
-                    return _told(served, failed)
-            except Exception as error:  # told below, when the others have had their turn
-                failed.append(error)
-            else:
-                served += 1
-    return _told(served, failed)
+            return _told(served, failed)
+        handled.add(fresh[0].rank)
+        try:
+            if not _serve_one(ports, fresh[0]):
+                return _told(served, failed)
+        except Exception as error:  # told when the others have had their turn
+            failed.append(error)
+        else:
+            served += 1
 
 
 def _told(served: int, failed: list[Exception]) -> int:
