@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core.calendar import Instant, duration, iso
+from chalicelib.core.calendar import DAY, Instant, Millis, duration, iso
 from chalicelib.core.model import Schedule, Workflow
-from chalicelib.core.rows import HISTORY, Job, Record, Run, Watch
+from chalicelib.core.rows import Job, Record, Run, Watch
 from chalicelib.core.states import is_terminal
 from chalicelib.core.urgency import counts_from
 from chalicelib.core.urgency import deadline_of as deadline_of
 from chalicelib.core.workers import heartbeat_of, is_pulled
+
+REMEMBERED: Millis = 45 * DAY  # how long after its last instant a watch says that it was judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,10 @@ def begun(job: Job, schedule: Schedule, workflow: Workflow | None, now: Instant)
         return None
     start_by = base + duration(deadline.start_within) if deadline.start_within is not None else None
     end_by = base + duration(deadline.end_within) if deadline.end_within is not None else None
-    made = Watch(job.job_id, schedule.workflow, job.schedule, start_by, end_by, expires_at=now + HISTORY)
+    last = max(at for at in (start_by, end_by) if at is not None)
+    if now > last + REMEMBERED:
+        return None  # it was judged long ago, and has waited since
+    made = Watch(job.job_id, schedule.workflow, job.schedule, start_by, end_by, expires_at=last + REMEMBERED + DAY)
     return replace(made, wake_at=_next(made))
 
 
