@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import signal
 import subprocess
@@ -20,7 +21,8 @@ from typing import Any
 from sluice.client import Document
 
 MOST_OUTPUT = 16_000  # characters of the last lines that are reported
-MOST_METRICS = 20
+MOST_METRICS, MOST_BYTES = 20, 1_000  # what the API takes of metrics, and how large they may be as JSON
+MOST_WHY = 500  # characters of a reason
 NOT_STARTED = 127  # the exit code by which a shell says that there is no such command
 
 
@@ -39,6 +41,7 @@ class Command:
     def __init__(self, words: Sequence[str], lease: Document, grace: float) -> None:
         self._words, self._lease, self._grace = words, lease, grace
         self._folder = TemporaryDirectory(prefix="sluice-run-")
+        self._context = Path(self._folder.name, "context.json")
         self._process: subprocess.Popen[bytes] | None = None
         self._tail: deque[str] = deque(maxlen=1_000)
         self._reader: threading.Thread | None = None
@@ -53,20 +56,20 @@ class Command:
 
     def start(self) -> Ended | None:
         """Start it. Returns how it ended if it could not even be started."""
-        context = Path(self._folder.name, "context.json")
-        context.write_text(json.dumps(self._lease.get("context")))
-        words = _filled(self._words, self._lease, str(context))
+        self._context.write_text(json.dumps(self._lease.get("context")))
+        words = _filled(self._words, self._lease, str(self._context))
         try:
             self._process = subprocess.Popen(
                 words,
-                env={**os.environ, **self._told(str(context))},
+                env={**os.environ, **self._told()},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
             )
-        except OSError as error:
-            return Ended(NOT_STARTED, "", f"{words[0]} could not be started: {error.strerror or error}")
+        except (OSError, ValueError) as error:  # ValueError: a null byte, which no argument can hold
+            why = error.strerror if isinstance(error, OSError) else None
+            return Ended(NOT_STARTED, "", f"{words[0][:200]} could not be started: {why or error}"[:MOST_WHY])
         self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
         self._reader.start()
         return None
@@ -93,22 +96,27 @@ class Command:
         threading.Thread(target=self._kill_later, daemon=True).start()
 
     def metrics(self) -> dict[str, Any]:
-        """What it has written to its file of metrics so far: a flat JSON object; anything else is none."""
+        """What it has written to its file of metrics so far: a flat JSON object; anything else is none. What is too
+        much, or no number that JSON can hold, is left out: a heartbeat that is refused for it would cost the lease."""
         try:
             written = json.loads(Path(self._folder.name, "metrics.json").read_bytes())
         except (OSError, ValueError):
             return {}
-        told = written.items() if isinstance(written, dict) else ()
-        return {str(name): value for name, value in list(told)[:MOST_METRICS] if isinstance(value, str | int | float)}
+        told: dict[str, Any] = {}
+        for name, value in written.items() if isinstance(written, dict) else ():
+            finite = isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
+            if finite and len(told) < MOST_METRICS and len(json.dumps({**told, name: value})) <= MOST_BYTES:
+                told[name] = value
+        return told
 
-    def _told(self, context: str) -> dict[str, str]:
+    def _told(self) -> dict[str, str]:
         return {
             "SLUICE_RUN_ID": str(self._lease["run_id"]),
             "SLUICE_ATTEMPT": str(self._lease["attempt"]),
             "SLUICE_SCHEDULE": str(self._lease["schedule"]),
             "SLUICE_WORKFLOW": str(self._lease["workflow"]),
             "SLUICE_PROPERTIES": json.dumps(self._lease["properties"]),
-            "SLUICE_CONTEXT_FILE": context,
+            "SLUICE_CONTEXT_FILE": str(self._context),
             "SLUICE_METRICS_FILE": str(Path(self._folder.name, "metrics.json")),
         }
 

@@ -10,11 +10,12 @@ import random
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Protocol
 
 from sluice.client import Client, Document, segment
-from sluice.commands import Command, Ended
+from sluice.commands import MOST_WHY, Command, Ended
 from sluice.errors import ApiRefused, Failure, NotReachable
 
 LONGEST_PAUSE = 30.0  # seconds between two tries while the API does not answer
@@ -120,13 +121,21 @@ class Worker:
         try:
             one = _Work(self, lease)
             one.do()
+        except Failure as failure:
+            self.tell(f"gave up: {failure.message}", str(lease["run_id"]))
         except Exception as error:  # one run's trouble is not that of the others
-            self.tell(f"gave up: {error}", str(lease["run_id"]))
+            self._give_up(lease, error)
         finally:
             with self._changed:
                 del self._busy[str(lease["lease"])]
                 self.done += 1
                 self._changed.notify_all()
+
+    def _give_up(self, lease: Document, error: Exception) -> None:
+        """Something is wrong with this machine, such as a disk that is full: the attempt has failed, and says so."""
+        self.tell(f"gave up: {error}", str(lease["run_id"]))
+        with suppress(Failure):
+            self._post(lease, "report", {"state": "failed", "message": f"its worker gave up: {error}"[:MOST_WHY]})
 
     def _post(self, lease: Document, what: str, body: Document) -> Document:
         path = f"/v1/leases/{segment(str(lease['lease']))}/{what}"
@@ -139,6 +148,7 @@ class _Work:
     def __init__(self, worker: Worker, lease: Document) -> None:
         self._worker, self._lease = worker, lease
         self._run_id = str(lease["run_id"])
+        self._beat = float(lease["heartbeat_seconds"]) / BEATS_PER_LEASE
         self._lost = False
         self._cancelled = False
         self._command = Command(worker.plan.command, lease, worker.plan.grace)
@@ -174,16 +184,14 @@ class _Work:
             self._worker.tell(f"not begun: {refused.message}", self._run_id)
             return False
         if told["cancel"]:
-            self._until_told(
-                "report", {"state": "failed", "message": f"not begun: {told.get('reason') or 'cancelled'}"}
-            )
+            why = f"not begun: {told.get('reason') or 'cancelled'}"[:MOST_WHY]
+            self._until_told("report", {"state": "failed", "message": why})
             return False
         return True
 
     def _keep(self, over: threading.Event) -> None:
         """Heartbeats, until the command is over. One that is not answered is made up for by the next."""
-        every = float(self._lease["heartbeat_seconds"]) / BEATS_PER_LEASE
-        while not over.wait(every):
+        while not over.wait(self._beat):
             try:
                 told = self._worker._post(self._lease, "heartbeat", _with_metrics({}, self._command.metrics()))
             except ApiRefused as refused:
@@ -215,8 +223,8 @@ class _Work:
             self._worker.tell(f"{state} (exit code {ended.exit_code}): {told['state']}", self._run_id)
 
     def _until_told(self, what: str, body: Document) -> Document:
-        """Say it until it is heard, ever less often; somebody in a hurry is waited for no more. Raises what the API
-        refuses for good."""
+        """Say it until it is heard, ever less often, but as often as a heartbeat: the lease may still hold when the API
+        is there again. Somebody in a hurry is waited for no more. Raises what the API refuses for good."""
         tries = 0
         while True:
             try:
@@ -226,7 +234,7 @@ class _Work:
                     raise
                 tries += 1
                 self._worker.tell(f"{what} not heard, it is kept: {failure.message}", self._run_id)
-                _sleep(pause_after(tries), self._worker.kill.is_set)
+                _sleep(min(pause_after(tries), self._beat), self._worker.kill.is_set)
 
 
 def pause_after(tries: int) -> float:

@@ -10,7 +10,7 @@ from chalicelib.aws import backfill_statements, items, keys, line_statements
 from chalicelib.aws.keys import Key
 from chalicelib.aws.updates import Built, Shards, condition, update
 from chalicelib.core.dead_letters import DeadLetter
-from chalicelib.core.rows import GATHERING, Gate, Job, Pointer, Record, Run, Timer
+from chalicelib.core.rows import GATHERING, DagRun, Gate, Job, Offer, Output, Pointer, Record, Run, Timer
 from chalicelib.core.writes import (
     CloseGeneration,
     CountFailure,
@@ -36,6 +36,8 @@ from chalicelib.core.writes import (
 )
 
 ABSENT = "attribute_not_exists(pk)"
+# What passes away with the history that it belongs to (H1).
+_HISTORY = Run | Record | DeadLetter | Pointer | Output | Offer | DagRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +60,7 @@ def statement(write: Write, table_names: dict[str, str], shards: Shards) -> Stat
 
 def _put(row: Row, shards: Shards, expected: str | None, **values: Any) -> Built:
     item = items.to_item(row, shards.wake, shards.history)
-    if shards.sooner and isinstance(row, Run | Record | DeadLetter | Pointer) and row.expires_at is not None:
+    if shards.sooner and isinstance(row, _HISTORY) and row.expires_at is not None:
         # The row keeps the instant that it was written with; when it passes away is the installation's to say.
         item["ttl"] = items.value((row.expires_at - shards.sooner) // 1000)
     arguments: dict[str, Any] = {"Item": item}

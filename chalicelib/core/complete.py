@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-from chalicelib.core import dead_letters, follow, launch, match, permits, states, workers
+from chalicelib.core import bills, dead_letters, follow, launch, match, permits, states, workers
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.lines import LineState
 from chalicelib.core.rows import Failures, Job, Run
@@ -19,18 +19,21 @@ class News:
     """What is known of a run: the state it reached, when the target says it did, the reason of a failure and, of which
     kind it was, its ``outcome`` (W1).
 
-    ``billed`` is what the target has billed for it, as a run's row keeps it (H1); empty while it does not say. What a
-    worker says is of its ``lease`` alone, and may carry ``metrics``.
+    ``billed`` is what the target has billed for it, as a run's row keeps it (H1); empty while it does not say.
+    ``started_at`` is when it began, of one that has ended, for whoever has not heard of that. What a worker says is of
+    its ``lease`` alone, and may carry ``metrics``.
     """
 
     state: RunState
     at: Instant
     reason: str = ""
     target_id: str | None = None
+    _: KW_ONLY
     lease: int | None = None
     metrics: Mapping[str, Any] | None = None
     outcome: Outcome = "failed"
     billed: tuple[int, ...] = ()
+    started_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +57,7 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
     """The next state of a run, or None for old news. ``retry_delay`` None: no other attempt may follow."""
     if _is_outdated(run, news, now):
         return None
+    expired = _expired(run, news)
     news = meant(run, news)
     state = news.state
     retry: Job | None = None
@@ -66,35 +70,50 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         state=state,
         rev=run.rev + 1,
         target_id=run.target_id or news.target_id,
-        # Why its end was wanted says more than the target's silence about it.
-        reason=news.reason or (run.reason if run.cancel else ""),
+        reason=_reason(run, state, news),
         moved_at=now,
-        lease_until=None,
+        lease_until=expired,
         leases=0,
         waits_at=None,
         rank=None,
         outcome=_outcome_of(run, state, news),
         metrics=news.metrics or run.metrics,
-        billed=news.billed or run.billed,
+        # What is told while it runs is not all of it.
+        billed=news.billed if states.is_terminal(state) and news.billed else run.billed,
     )
     if state == "RUNNING":
         moved = replace(moved, started_at=news.at, running_at=now, lease_until=workers.lease_until(run, now))
     else:
         # A retry that is dropped makes its run FAILED; the attempt has ended long before.
         moved = replace(moved, ended_at=news.at if run.ended_at is None else run.ended_at)
+        if run.started_at is None and news.started_at is not None:
+            moved = replace(moved, started_at=news.started_at)
         if state == "SUCCEEDED" and run.state == "STARTING":
             # Its start was never told; whoever waits for STARTED still gets it, before COMPLETED.
-            moved = replace(moved, started_at=news.at, running_at=now, announce=(*run.announce, "STARTED"))
+            begun = news.started_at if news.started_at is not None else news.at
+            moved = replace(moved, started_at=begun, running_at=now, announce=(*run.announce, "STARTED"))
     moved = replace(moved, announce=match.announced(moved))
     return Advance(replace(moved, wake_at=wake_of(moved, now)), retry)
 
 
 def meant(run: Run, news: News) -> News:
-    """News as it counts. Who was cancelled for running too long has failed, for that reason (W12)."""
+    """News as it counts. Who was cancelled for running too long has failed, for that reason (W12); also who was so by
+    EMR, which knows the limit, because nobody here was there to do it."""
+    unheard = run.state == "STARTING" and news.started_at is not None
+    ran = replace(run, state="RUNNING", started_at=news.started_at) if unheard else run
+    if news.state == "CANCELLED" and follow.has_run_out(ran, news.at):
+        run = follow.timed_out(run, news.at)
     state = follow.counts_as(run, news.state)
     if run.outcome == "timed_out" and state == "FAILED" and not states.is_terminal(run.state):
         return replace(news, state=state, reason=run.reason, outcome="timed_out")
     return replace(news, state=state)
+
+
+def _reason(run: Run, state: RunState, news: News) -> str:
+    """Why its end was wanted comes before what the target says of it, and does without that."""
+    if not run.cancel or (state != "CANCELLED" and news.reason) or run.reason in news.reason:
+        return news.reason
+    return "; ".join(why for why in (run.reason, news.reason) if why)
 
 
 def _outcome_of(run: Run, state: RunState, news: News) -> Outcome | None:
@@ -104,8 +123,18 @@ def _outcome_of(run: Run, state: RunState, news: News) -> Outcome | None:
     return run.outcome or (news.outcome if news.outcome != "failed" else None)
 
 
+def _expired(run: Run, news: News) -> Instant | None:
+    """That its worker was not heard of any more stays with an attempt, whatever else is the reason of its end: a report
+    that comes after all is late."""
+    lost = news.outcome == "lost" and workers.is_pulled(run)
+    return run.lease_until if lost or states.is_terminal(run.state) else None
+
+
 def _is_outdated(run: Run, news: News, now: Instant) -> bool:
-    """What was said of a lease that is another's by now, or of a death from which a heartbeat came in between."""
+    """What was said of a lease that is another's by now, of a death from which a heartbeat came in between, or of a run
+    at the target that has this one's name and is not it: whoever clones a run gets that."""
+    if run.target_id is not None and news.target_id not in (None, run.target_id):
+        return True
     if news.lease is not None and (news.lease != run.lease or run.target_id is None):
         return True
     return news.outcome == "lost" and workers.is_pulled(run) and not workers.is_expired(run, now)
@@ -163,10 +192,11 @@ def without_announcement(run: Run) -> Run:
 
 
 def wake_of(run: Run, now: Instant) -> Instant | None:
-    """When a run that has been told of wants a look: at once while it owes a status, never when it is over."""
+    """When a run that has been told of wants a look: at once while it owes a status; when it is over, for its bill at
+    most."""
     if run.announce:
         return now
-    return None if states.is_terminal(run.state) else follow.next_look(run, now)
+    return bills.next_look(run, now) if states.is_terminal(run.state) else follow.next_look(run, now)
 
 
 def _retry(run: Run, reason: str, due: Instant) -> Job:

@@ -59,6 +59,12 @@ def announced(run: Run) -> Mapping[str, str] | None:
     return without(run.partition) if by_itself or parse(value).alone else run.partition
 
 
+def alone(correlation: Mapping[str, str] | None) -> Mapping[str, str] | None:
+    """The correlation of a node's run that is run again by itself (W15)."""
+    value = which(correlation)
+    return correlation if value is None else {**(correlation or {}), KEY: str(parse(value)._replace(alone=True))}
+
+
 def of_run(run: Run) -> str | None:
     """The round that a run belongs to: the first of its own, if it begins one."""
     if not ids.is_of_dag(run.schedule):

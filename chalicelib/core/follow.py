@@ -17,6 +17,7 @@ from chalicelib.core.states import RunState
 # A run whose state event never came is asked about after this long, then ever less often.
 SILENT_FIRST: Millis = 2 * MINUTE
 SILENT_LATER: Millis = 10 * MINUTE
+LISTED = "emr_serverless"  # the target that is asked about many at once
 
 
 def next_look(run: Run, now: Instant, first: bool = False) -> Instant:
@@ -50,6 +51,12 @@ def timed_out(run: Run, now: Instant) -> Run:
     """The run whose end is wanted because of its timeout. It will have failed, and not been cancelled."""
     why = f"timed out: it ran longer than {spell_duration(run.run_timeout or 0)}, and was cancelled"
     return replace(run, outcome="timed_out", reason=why, wake_at=now, leases=0, rev=run.rev + 1)
+
+
+def is_silent(run: Run, now: Instant) -> bool:
+    """Whether all that a look at a run is for is a question to EMR: nothing is owed of it, and nobody wants its end."""
+    going = run.state in ("STARTING", "RUNNING") and run.target_id is not None and not run.announce
+    return going and run.request.target["type"] == LISTED and not ends(run) and not has_run_out(run, now)
 
 
 def counts_as(run: Run, state: RunState) -> RunState:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from chalicelib.core.backfill_rows import Backfill as Backfill
 from chalicelib.core.backfill_rows import PlanPart as PlanPart
@@ -24,6 +24,9 @@ from chalicelib.core.events import Partition as Partition
 from chalicelib.core.events import Posted as Posted
 from chalicelib.core.events import Seen as Seen
 from chalicelib.core.events import SizedObject as SizedObject
+from chalicelib.core.history_rows import Pointer as Pointer
+from chalicelib.core.history_rows import Record as Record
+from chalicelib.core.history_rows import RecordKind as RecordKind
 from chalicelib.core.notice_rows import Alert as Alert
 from chalicelib.core.notice_rows import Note as Note
 from chalicelib.core.notice_rows import Watch as Watch
@@ -31,8 +34,6 @@ from chalicelib.core.progress import Progress
 from chalicelib.core.states import JobKind, JobState, Mode, Outcome, RunState
 from chalicelib.core.worker_rows import Offer as Offer
 from chalicelib.core.worker_rows import Output as Output
-
-RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED", "EXPIRED", "LATE"]
 
 GATHERING = "PENDING"
 WAKE = "~"  # the leaf of an index row that gathers nothing
@@ -208,7 +209,8 @@ class Run:
     ``run_timeout`` is how long it may run (W12; 0: for ever); ``outcome`` says what a plain failure does not.
     ``lease`` counts the leases of a worker's run, ``metrics`` are what it told last (W5). ``number`` counts the runs of
     its workflow (H1), 0 where none is taken; ``waited_for`` is what it waited for last. ``billed`` is what its target
-    has billed: vCPU-hours, GB-hours of memory and of storage, each in thousandths.
+    has billed: vCPU-hours, GB-hours of memory and of storage, each in thousandths; ``bill_looks`` how often it was
+    asked for that after the end. ``start_by`` and ``end_by`` are its deadline, if it has one (H5).
     """
 
     run_id: str
@@ -263,6 +265,9 @@ class Run:
     number: int = 0
     waited_for: str = ""
     billed: tuple[int, ...] = ()
+    bill_looks: int = 0
+    start_by: Instant | None = None
+    end_by: Instant | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
@@ -273,28 +278,3 @@ class Run:
         if self.kind != "fire" or due is None or self.start_requested_at is None:
             return None
         return self.start_requested_at - due
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What became of work that never became a run, and why."""
-
-    id: str
-    kind: RecordKind
-    schedule: str
-    generation: int
-    reason: str
-    recorded_at: Instant
-    created_at: Instant | None = None
-    count: int = 1
-    expires_at: Instant | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Pointer:
-    """From the target's id of a run to ours."""
-
-    target_id: str
-    run_id: str
-    attempt: int
-    expires_at: Instant

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core.calendar import DAY, Instant, Millis, duration, iso
+from chalicelib.core.calendar import DAY, Instant, Millis, iso
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.rows import Job, Record, Run, Watch
 from chalicelib.core.states import is_terminal
-from chalicelib.core.urgency import counts_from
 from chalicelib.core.urgency import deadline_of as deadline_of
+from chalicelib.core.urgency import due_by
 from chalicelib.core.workers import heartbeat_of, is_pulled
 
 REMEMBERED: Millis = 45 * DAY  # how long after its last instant a watch says that it was judged
@@ -25,16 +25,10 @@ class Judged:
 
 
 def begun(job: Job, schedule: Schedule, workflow: Workflow | None, now: Instant) -> Watch | None:
-    """The watch over a job, None if there is none to be kept: the past, which a backfill runs, is never in time, and
-    what is tried again has been watched since it was new."""
-    deadline = deadline_of(schedule, workflow)
-    if deadline is None or job.kind in ("retry", "redrive", "backfill"):
+    """The watch over a job, None if there is none to be kept: what is tried again has been watched since it was new."""
+    start_by, end_by = due_by(job, schedule, workflow)
+    if (start_by is None and end_by is None) or job.kind == "retry":
         return None
-    base = counts_from(job, deadline)
-    if base is None:
-        return None
-    start_by = base + duration(deadline.start_within) if deadline.start_within is not None else None
-    end_by = base + duration(deadline.end_within) if deadline.end_within is not None else None
     last = max(at for at in (start_by, end_by) if at is not None)
     if now > last + REMEMBERED:
         return None  # it was judged long ago, and has waited since

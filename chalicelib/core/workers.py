@@ -10,9 +10,8 @@ so, whatever he reports.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, get_args
+from typing import Literal, get_args
 
 from chalicelib.core import ids, lines, states
 from chalicelib.core.calendar import MINUTE, Instant, Millis, duration, iso
@@ -20,8 +19,10 @@ from chalicelib.core.rows import HISTORY, Gate, Offer, Run
 from chalicelib.core.writes import BackfillGoesOn, Delete, GateIs, Write
 
 KIND = "worker"
-# An offer that nobody takes is looked at again: its schedule may have been closed, its row put back from a backup.
+# An offer that nobody takes is looked at again: its schedule may have been closed, its row put back from a backup. The
+# longer it lies there, the less often: thousands of them must not keep the sweep from what is urgent.
 OFFER_LOOK: Millis = 10 * MINUTE
+LATEST_LOOK: Millis = 30 * MINUTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,12 @@ def offered(run: Run, now: Instant) -> Run:
     )
 
 
+def offered_again(run: Run, now: Instant) -> Run:
+    """The run that still lies in its pool, looked at next after as long again as it has lain there."""
+    lain = now - (run.start_requested_at if run.start_requested_at is not None else now)
+    return replace(run, wake_at=now + min(max(lain, OFFER_LOOK), LATEST_LOOK), leases=0, rev=run.rev + 1)
+
+
 def leased(run: Run, worker: str, now: Instant) -> Run:
     """The run in the hands of a worker, which has one heartbeat's time to be heard of."""
     until, why = now + heartbeat_of(run), f"taken by worker {worker}, which has not begun yet"
@@ -139,7 +146,7 @@ def holder(run: Run | None, lease: LeaseId, worker: str, later: Run | None = Non
     if run.lease == lease.number and run.target_id == worker:
         if not states.is_terminal(run.state):
             return Holder("held")
-        if run.outcome != "lost":
+        if run.outcome != "lost" and run.lease_until is None:
             return Holder("over", f"attempt {run.attempt} is {run.state}")
     if later is not None and later.attempt > run.attempt:
         return Holder("lost", f"attempt {run.attempt} ended as {run.state} at {_at(run)}; {_whose(later)}")
@@ -154,11 +161,6 @@ def lost(run: Run) -> str:
 
 def is_expired(run: Run, now: Instant) -> bool:
     return run.lease_until is not None and run.lease_until <= now
-
-
-def cleaned(metrics: Mapping[str, Any] | None, run: Run) -> Mapping[str, Any] | None:
-    """The metrics that a run keeps: those told last."""
-    return dict(metrics) if metrics else run.metrics
 
 
 def _whose(run: Run) -> str:

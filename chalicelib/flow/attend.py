@@ -38,8 +38,10 @@ def attend_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[Ref
         now = ports.clock.now()
         for start in range(ONE_BY_ONE, len(left), HANDED_ON):
             ports.hints.send(left[start : start + HANDED_ON], now, now)
-    answered = silent.ask_together(ports, [ref for ref in left[:ONE_BY_ONE] if ref.kind == "run"])
-    return [ref for ref in left[:ONE_BY_ONE] if ref not in answered and not _attended(ports, ref)]
+    asked = silent.among(ports, left[:ONE_BY_ONE])
+    failed = [ref for ref in left[:ONE_BY_ONE] if ref not in asked and not _attended(ports, ref)]
+    answered = silent.ask_together(ports, asked)  # after the others, for it takes its time
+    return failed + [ref for ref in asked if ref not in answered and not _attended(ports, ref)]
 
 
 def _attended(ports: Ports, ref: Ref) -> bool:
@@ -101,6 +103,8 @@ def _run(ports: Ports, run_id: str, attempt: int) -> None:
         steps.append(lambda: complete.announce(ports, run_id, attempt))
     if not states.is_terminal(run.state):
         steps.append(lambda: _follow(ports, run))
+    elif not run.announce:
+        steps.append(lambda: complete.ask_bill(ports, run))
     # A status that cannot be told to somebody does not keep its run from being followed.
     each_alone(steps, lambda step: step())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import complete, follow, match, states, urgency
+from chalicelib.core import bills, complete, follow, match, states, urgency
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import Advance, News
 from chalicelib.core.lines import gives_back
@@ -68,7 +68,8 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
         step = complete.unannounced(step, unheard, now) if unheard else step
         lines = {line: ports.jobs.line(line) for line in run.permits} if step.ended else {}
         if ports.ledger.commit(complete.plan(run, step, lines, now)) is None:
-            logger.info("run moved", extra={"run": run_id, "attempt": attempt, "state": step.run.state})
+            told = {"run": run_id, "attempt": attempt, "state": step.run.state, "why": step.run.reason}
+            logger.info("run moved", extra=told)
             woken = [Ref("line", (line,)) for line, state in lines.items() if state.waiters and gives_back(line)]
             if run.backfill is not None and step.settled:
                 woken.append(Ref("backfill", (run.schedule, run.backfill)))
@@ -132,6 +133,20 @@ def take_in(ports: Ports, run: Run, news: News | None) -> None:
         ports.ledger.commit([Replace(later)])
 
 
+def ask_bill(ports: Ports, run: Run) -> None:
+    """Ask again what a run that is over was billed, if it is time for that (H1). Whoever does not answer is asked no
+    oftener for it; a lost race leaves it to the sweep."""
+    if not bills.is_due(run, ports.clock.now()):
+        return
+    try:
+        news = ports.targets.of(str(run.request.target["type"])).ask(run)
+    except Exception:
+        logger.exception("no account of a run", extra={"run": run.run_id})
+        news = None
+    later = bills.looked(run, news.billed if news is not None else (), ports.clock.now())
+    ports.ledger.commit([Replace(later)])
+
+
 def time_out(ports: Ports, run: Run) -> None:
     """A run that has run for too long is cancelled (W12), unless it has ended unheard."""
     now = ports.clock.now()
@@ -140,7 +155,7 @@ def time_out(ports: Ports, run: Run) -> None:
         return
     late = follow.timed_out(run, now)
     if ports.ledger.commit([Replace(late)]) is None:
-        logger.info("run timed out", extra={"run": run.run_id, "attempt": run.attempt})
+        logger.info("run timed out", extra={"run": run.run_id, "attempt": run.attempt, "why": late.reason})
         cancel(ports, late)
 
 
@@ -173,10 +188,10 @@ def _with_details(ports: Ports, run_id: str, attempt: int, news: News) -> News:
             raise  # whether it is tried again may hang on the reason: the event is delivered again
         logger.exception("no account of a run", extra={"run": run_id})  # its success does not wait for its bill
         return news
-    told = told or news
-    if news.state == "FAILED":
-        return replace(news, reason=told.reason or "the target gave no reason", billed=told.billed)
-    return replace(news, billed=told.billed)
+    if told is None:  # asked too often; whoever waits for its end does not wait for the account of it
+        return replace(news, reason="the target has not said why: see its log" if news.state == "FAILED" else "")
+    reason = told.reason or ("the target gave no reason" if news.state == "FAILED" else "")
+    return replace(news, reason=reason, billed=told.billed, started_at=told.started_at)
 
 
 def _retry_delay(ports: Ports, run: Run, outcome: Outcome) -> int | None:

@@ -81,8 +81,8 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
 
 def _offer_again(ports: Ports, run: Run, now: Instant) -> bool | None:
     """Nobody has come for it yet. Its offer is put again: it may be missing after a restore from a backup."""
-    later = replace(run, wake_at=now + workers.OFFER_LOOK, leases=0, rev=run.rev + 1)
-    return None if ports.ledger.commit([Replace(later), Put(workers.offer_of(run))]) is not None else False
+    again = Replace(workers.offered_again(run, now))
+    return None if ports.ledger.commit([again, Put(workers.offer_of(run))]) is not None else False
 
 
 def current(ports: Ports, run: Run) -> tuple[Run, Gate] | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from chalicelib.core import states
 from chalicelib.core.calendar import iso
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import Run
@@ -26,6 +27,8 @@ def of_run(ports: Ports, run_id: str, attempt: int | None, lines: int) -> dict[s
         told = _of_worker(ports, chosen)
     elif kind == "emr_serverless":
         told = _of_emr(ports, chosen, lines)
+    elif kind == "dag":
+        told = {"streams": {}, "why": "what begins a run of a DAG writes no log: its nodes do"}
     else:
         why = f"a delivery to {kind} writes no log here: what takes it has its own; its context tells what was sent"
         told = {"streams": {}, "why": why}
@@ -36,7 +39,8 @@ def of_run(ports: Ports, run_id: str, attempt: int | None, lines: int) -> dict[s
 def _of_worker(ports: Ports, run: Run) -> dict[str, Any]:
     output = ports.runs.output(run.run_id, run.attempt)
     if output is None:
-        return {"streams": {}, "why": "its worker has told nothing yet: it does so when the work has ended"}
+        later = "its worker has told nothing yet: it does so when the work has ended"
+        return {"streams": {}, "why": _unless_over(run, later, "its worker has told nothing of what was written")}
     return {
         "streams": {"output": output.text},
         "exit_code": output.exit_code,
@@ -49,11 +53,15 @@ def _of_emr(ports: Ports, run: Run, lines: int) -> dict[str, Any]:
     """The driver's streams. EMR uploads them about once a minute while a run lives, and when it has ended."""
     application_id, _, job_run_id = (run.target_id or "").partition("/")
     if not job_run_id:
-        return {"streams": {}, "why": "it has no run at the target yet"}
+        return {"streams": {}, "why": _unless_over(run, "it has no run at the target yet", "it never began there")}
     folder = f"logs/applications/{application_id}/jobs/{job_run_id}/SPARK_DRIVER"
     found = {stream: ports.payloads.log(f"{folder}/{stream}.gz") for stream in STREAMS}
     streams = {stream: text for stream, text in found.items() if text is not None}
     return {"streams": streams, "why": None if streams else "nothing has been uploaded yet: EMR does so while it runs"}
+
+
+def _unless_over(run: Run, later: str, never: str) -> str:
+    return never if states.is_terminal(run.state) else later
 
 
 def _last(text: str, lines: int) -> list[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chalicelib.core import errors, ids, states
+from chalicelib.core import dag_keys, errors, ids, states
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import Job, Run
 from chalicelib.core.states import CLAIMABLE
@@ -69,8 +69,8 @@ def _job(run: Run, generation: int, request_id: str, now: int) -> Job:
         kind="run_now",
         state="PENDING_CONSTRAINTS",
         created_at=now,
-        accepted_at=run.accepted_at,
-        correlation=run.correlation,
+        accepted_at=now,  # it waits, and is in time or not, from when it was asked for
+        correlation=dag_keys.alone(run.correlation),
         event=run.event,
         properties=dict(run.request.properties),
         rerun_of=origin,

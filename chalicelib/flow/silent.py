@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
-from chalicelib.core import follow, states
+from chalicelib.core import follow
 from chalicelib.core.complete import News
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
@@ -14,16 +14,19 @@ from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 FEW = 10  # fewer than these are asked about one by one
-LISTED = "emr_serverless"
 
 
-def ask_together(ports: Ports, refs: Sequence[Ref]) -> frozenset[Ref]:
-    """Ask about those of these runs that are merely silent, if they are many. Returns those that are seen to; whoever
-    owes a status, is to end, or has not started yet is looked at alone."""
-    if len(refs) < FEW:
-        return frozenset()
-    silent = {ref: run for ref in refs if (run := _silent(ports, ref)) is not None}
-    if len(silent) < FEW:
+def among(ports: Ports, refs: Sequence[Ref]) -> dict[Ref, Run]:
+    """Those of these runs that are merely silent, if they are many; whoever owes a status, is to end, or has not
+    started yet is looked at alone."""
+    runs = [ref for ref in refs if ref.kind == "run"]
+    silent = {ref: run for ref in runs if (run := _silent(ports, ref)) is not None} if len(runs) >= FEW else {}
+    return silent if len(silent) >= FEW else {}
+
+
+def ask_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
+    """Ask about them, at the pace that EMR bears. Returns those that are seen to."""
+    if not silent:
         return frozenset()
     seen: set[Ref] = set()
 
@@ -33,7 +36,7 @@ def ask_together(ports: Ports, refs: Sequence[Ref]) -> frozenset[Ref]:
         seen.add(ref)
 
     try:
-        answers = ports.targets.of(LISTED).ask_many(list(silent.values()))
+        answers = ports.targets.of(follow.LISTED).ask_many(list(silent.values()))
         each_alone([(ref, run, news) for (ref, run), news in zip(silent.items(), answers, strict=True)], take_in)
     except Exception:  # each by itself then, and whoever caused it fails alone
         logger.exception("silent runs", extra={"size": len(silent)})
@@ -42,8 +45,4 @@ def ask_together(ports: Ports, refs: Sequence[Ref]) -> frozenset[Ref]:
 
 def _silent(ports: Ports, ref: Ref) -> Run | None:
     run = ports.runs.run(ref.parts[0], int(ref.parts[1]))
-    if run is None or run.target_id is None or run.announce or states.is_terminal(run.state):
-        return None
-    now = ports.clock.now()
-    wanted = follow.ends(run) or follow.has_run_out(run, now) or run.request.target["type"] != LISTED
-    return None if wanted else run
+    return run if run is not None and follow.is_silent(run, ports.clock.now()) else None

@@ -6,35 +6,43 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Literal
 
-from chalicelib.core import sweep
-from chalicelib.core.calendar import SECOND, Instant
-from chalicelib.core.rows import Alert, Backfill, DagRun, Job, Note, Outbox, Run, Watch
+from chalicelib.core import follow, sweep
+from chalicelib.core.calendar import SECOND, Instant, Millis
+from chalicelib.core.lines import LineState
+from chalicelib.core.rows import Alert, Backfill, DagRun, Gate, Job, Note, Outbox, Run, Watch
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow.alone import each_alone
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
+Row = Alert | Backfill | DagRun | Job | Note | Run | Watch | Outbox
 NEXT_TICK = 75 * SECOND  # and a margin for one that comes late
-TABLES: tuple[Literal["jobs", "runs", "catalog"], ...] = ("jobs", "runs", "catalog")
+TABLES: tuple[tuple[Literal["jobs", "runs", "catalog"], Millis], ...] = (
+    ("jobs", sweep.GRACE),
+    ("runs", 0),  # of a row among them that is hinted besides, the grace is minded when it is read
+    ("catalog", sweep.GRACE),
+)
 
 
 def sweep_all(ports: Ports) -> int:
     """Lease and hint every overdue row of a bounded number, oldest first. Returns how many were hinted."""
     now = ports.clock.now()
     hinted: list[Ref] = []
+    silent: list[Ref] = []
 
     def look(ref: Ref) -> None:
-        if _confirm(ports, ref, now):
-            hinted.append(ref)
+        row = _confirm(ports, ref, now)
+        if row is not None:
+            (silent if isinstance(row, Run) and follow.is_silent(row, now) else hinted).append(ref)
 
-    rumours = [ref for table in TABLES for ref in ports.wakes.overdue(table, now - sweep.GRACE, sweep.MOST_ROWS)]
+    rumours = [ref for table, grace in TABLES for ref in ports.wakes.overdue(table, now - grace, sweep.MOST_ROWS)]
     try:
         each_alone(rumours, look)
     finally:
-        if hinted:
-            ports.hints.send(hinted, now, now)
-    return len(hinted)
+        if told := [*([(now, hinted)] if hinted else []), *sweep.in_turns(silent, now)]:
+            ports.hints.send_all(told, now)
+    return len(hinted) + len(silent)
 
 
 def hint_soon(ports: Ports) -> int:
@@ -48,27 +56,28 @@ def hint_soon(ports: Ports) -> int:
     return len(upcoming)
 
 
-def _confirm(ports: Ports, ref: Ref, now: Instant) -> bool:
+def _confirm(ports: Ports, ref: Ref, now: Instant) -> Row | LineState | Gate | None:
     """Read the row strongly; if it is overdue indeed, lease it. A lost race means that somebody attends to it."""
     if ref.kind == "line":
-        return sweep.overdue(ports.jobs.line(ref.parts[0]).wake_at, now)
+        line = ports.jobs.line(ref.parts[0])
+        return line if sweep.overdue(line.wake_at, now) else None
     if ref.kind == "gate":
         gate = ports.catalog.gate(ref.parts[0])
-        return gate is not None and sweep.overdue(gate.wake_at, now)
+        return gate if gate is not None and sweep.overdue(gate.wake_at, now) else None
     row = _row(ports, ref)
-    if row is None or not sweep.overdue(row.wake_at, now):
-        return False
+    if row is None or not sweep.overdue(row.wake_at, now, sweep.grace_of(row)):
+        return None
     lease = sweep.lease(row, now)
     if lease.parked:
         logger.error("parked", extra={"ref": ref, "leases": row.leases, "hint": "it keeps failing; see its reason"})
     if isinstance(row, Outbox):
         ports.ledger.put_all([Put(replace(row, wake_at=lease.until, leases=row.leases + 1))])
-        return True
+        return row
     leased = replace(row, wake_at=lease.until, leases=row.leases + 1, rev=row.rev + 1)
-    return ports.ledger.commit([Replace(leased)]) is None
+    return leased if ports.ledger.commit([Replace(leased)]) is None else None
 
 
-def _row(ports: Ports, ref: Ref) -> Alert | Backfill | DagRun | Job | Note | Run | Watch | Outbox | None:
+def _row(ports: Ports, ref: Ref) -> Row | None:
     match ref.kind:
         case "job":
             schedule, generation, place = ref.parts

@@ -49,25 +49,58 @@ def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0)
 
 
 def _take(ports: Ports, pool: str, worker: str, capacity: int) -> list[dict[str, Any]]:
+    """What is taken already is answered with, whatever happens to the others: nobody else knows of these leases."""
     taken: list[dict[str, Any]] = []
+    failed = 0
     for offer in ports.jobs.offers(pool, capacity + READ_AHEAD):
-        run = _lease(ports, offer, worker)
-        if run is not None:
-            logger.info("run leased", extra={"run": run.run_id, "attempt": run.attempt, "worker": worker})
-            taken.append(_lease_view(ports, run))
         if len(taken) == capacity:
             break
+        try:
+            handed = _hand_over(ports, offer, worker)
+        except Exception:
+            logger.exception("offer failed", extra={"run": offer.run_id, "attempt": offer.attempt, "pool": pool})
+            failed += 1
+        else:
+            taken += [handed] if handed is not None else []
+    if failed and not taken:
+        hint = "claim again in a while; if it stays, the log of the api Lambda tells more"
+        raise SluiceError("unavailable", f"no run of pool {pool} could be handed over, {failed} failed", None, hint)
     return taken
 
 
-def _lease(ports: Ports, offer: Offer, worker: str) -> Run | None:
-    """One transaction: the offer out, the run in the worker's hands, its schedule still open. None if it is another's
-    by now, or may not start any more."""
+def _hand_over(ports: Ports, offer: Offer, worker: str) -> dict[str, Any] | None:
+    """One run in a worker's hands, as the worker is told of it. Without its context it goes back at once."""
+    leased = _lease(ports, offer, worker)
+    if leased is None:
+        return None
+    run, carried = leased
+    logger.info("run leased", extra={"run": run.run_id, "attempt": run.attempt, "worker": worker})
+    try:
+        return _lease_view(run, _context(ports, run, anew=carried))
+    except Exception:
+        release(ports, workers.lease_of(run), worker, "it could not be handed over")
+        raise
+
+
+def _context(ports: Ports, run: Run, anew: bool) -> Mapping[str, Any]:
+    """What the run is told: written when it was offered, and again if an update was carried along since, or if it has
+    lain in its pool for so long that its bucket has forgotten it."""
+    known = None if anew else ports.payloads.context(run.run_id)
+    if known is not None:
+        return known
+    made = context.build(ports, run)
+    ports.payloads.put_context(run.run_id, made)
+    return made
+
+
+def _lease(ports: Ports, offer: Offer, worker: str) -> tuple[Run, bool] | None:
+    """One transaction: the offer out, the run in the worker's hands, its schedule still open; and whether an update was
+    carried along. None if it is another's by now, or may not start any more."""
     for _ in range(MOST_RACES):
         now = ports.clock.now()
         run = ports.runs.run(offer.run_id, offer.attempt)
-        if run is None or not workers.is_offered(run) or workers.offer_of(run) != offer:
-            ports.ledger.commit([Delete(offer)])  # a ghost: it was put by somebody who had slept over a claim
+        if run is None or not _is_of(offer, run):
+            _sweep_up(ports, offer)
             return None
         known = launch.current(ports, run)
         if known is None:
@@ -76,10 +109,21 @@ def _lease(ports: Ports, offer: Offer, worker: str) -> Run | None:
         updated, gate = known
         leased = workers.leased(updated, worker, now)
         if ports.ledger.commit([Replace(leased), Delete(offer), *workers.still_open(gate, run)]) is None:
-            if updated != run:  # an update that was carried along, since it was offered
-                ports.payloads.put_context(run.run_id, context.build(ports, leased))
-            return leased
+            return leased, updated != run
     return None
+
+
+def _is_of(offer: Offer, run: Run) -> bool:
+    return workers.is_offered(run) and workers.offer_of(run) == offer
+
+
+def _sweep_up(ports: Ports, offer: Offer) -> None:
+    """Away with a ghost: it was put by somebody who had slept over a claim. Its run may have been given back since it
+    was read, and is on offer again then."""
+    ports.ledger.commit([Delete(offer)])
+    run = ports.runs.run(offer.run_id, offer.attempt)
+    if run is not None and _is_of(offer, run):
+        ports.ledger.commit([Put(offer)])
 
 
 def heartbeat(
@@ -97,7 +141,10 @@ def heartbeat(
             run = _held(ports, lease, worker, "a heartbeat")
             if not message and not follow.ends(run):
                 return _kept(run)
-        if ports.ledger.commit([Replace(later := _renewed(run, message, metrics, now))]) is None:
+        later = _renewed(run, message, metrics, now)
+        if ports.ledger.commit([Replace(later)]) is None:
+            if later.outcome != run.outcome:
+                logger.info("run timed out", extra={"run": run.run_id, "attempt": run.attempt, "why": later.reason})
             return _kept(later)
     raise _too_busy()
 
@@ -190,7 +237,7 @@ def _end(run: Run) -> dict[str, Any]:
     return {"run_id": run.run_id, "attempt": run.attempt, "state": run.state, "reason": run.reason or None}
 
 
-def _lease_view(ports: Ports, run: Run) -> dict[str, Any]:
+def _lease_view(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
     """What a worker is handed: everything that it needs to do the work."""
     return {
         "lease": str(workers.lease_of(run)),
@@ -201,7 +248,7 @@ def _lease_view(ports: Ports, run: Run) -> dict[str, Any]:
         "priority": run.priority,
         "arguments": list(run.request.target["arguments"]),
         "properties": dict(run.request.properties),
-        "context": ports.payloads.context(run.run_id),
+        "context": told,
         "heartbeat_seconds": workers.heartbeat_of(run) / 1000,
         "expires_at": iso(run.lease_until) if run.lease_until is not None else None,
     }

@@ -23,7 +23,7 @@ MOST_BODY = 1_000_000  # bytes; INTERFACES: bodies up to 1 MB
 MOST_DOCUMENT = 100_000
 MOST_DEPTH = 50  # 45 leaves need half of it; what is deeper is a mistake, or meant to hurt
 PARTS = ("datasets", "workflows", "schedules", "dags", "events")  # what a body holds many of, each stored by itself
-CARRIED = ("data", "data_base64")  # what has a limit of its own (L13)
+CARRIED = ("data", "data_base64", "output")  # what has a limit of its own (L13, W5)
 
 
 def document(view: dict[str, Any], status: int = 200) -> Response:

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core import history
 from chalicelib.core.calendar import HOUR
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow import dag_runs, runs
@@ -127,10 +128,11 @@ def test_h5_what_is_run_again_by_hand_has_no_deadline_that_is_over(world: World)
     ends(world, "a", "FAILED")
     world.clock.pass_by("3d")
     world.pass_by("2m")
-    runs.rerun(world.ports, run_of(world, "a").run_id, "r1")
+    again = runs.rerun(world.ports, run_of(world, "a").run_id, "r1")
     world.settle()
     world.pass_by("5m")
     assert notices(world) == []
+    assert history.waited(world.ports.runs.attempts(again)[0]) == 0, "nor has it waited since then"
 
 
 def test_w4_urgency_is_lent_along_the_edges_of_a_dag(world: World) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from typing import Any
 
 import boto3
@@ -16,7 +17,7 @@ from chalicelib.core.calendar import HOUR, MINUTE
 from chalicelib.core.launch import Started
 from chalicelib.core.rows import Run
 from chalicelib.wiring import SystemClock
-from tests.core.builders import run
+from tests.core.builders import NOON, run
 
 TARGET = {
     "type": "emr_serverless",
@@ -35,9 +36,9 @@ class Emr:
     def __init__(self) -> None:
         self.client: Any = boto3.client("emr-serverless", region_name="us-east-1")
         made = self.client.create_application(name="jobs", type="SPARK", releaseLabel="emr-7.1.0", clientToken="jobs")
-        self.target = EmrServerlessTarget(
-            self.client, made["applicationId"], "arn:aws:iam::123456789012:role/job", "control"
-        )
+        self.paused: list[float] = []
+        role = "arn:aws:iam::123456789012:role/job"
+        self.target = EmrServerlessTarget(self.client, made["applicationId"], role, "control", self.paused.append)
         self.calls: list[str] = []
         self.client.meta.events.register("before-call.emr-serverless.*", self._note)
 
@@ -111,6 +112,45 @@ def test_w7_who_asks_too_often_asks_again_later(emr: Emr, monkeypatch: pytest.Mo
     monkeypatch.setattr(emr.client, "list_job_runs", throttled)
     assert emr.target.ask(one) is None
     assert emr.target.ask_many([one] * 12) == [None] * 12
+
+
+def test_w7_a_state_that_was_listed_does_not_wait_for_a_bill_that_emr_is_too_busy_to_tell(
+    emr: Emr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [emr.started(number) for number in range(10)]
+
+    def throttled(**_: Any) -> Any:
+        raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, "any")
+
+    monkeypatch.setattr(emr.client, "get_job_run", throttled)
+    assert [(news.state, news.billed) for news in emr.target.ask_many(runs) if news] == [("SUCCEEDED", ())] * 10
+
+
+def test_w7_of_many_no_more_are_asked_about_than_ten_a_second_and_listed_than_a_page_a_second(emr: Emr) -> None:
+    """All have ended, so each is asked about by itself; none of the listing's pages shows those that are gone."""
+    runs = [emr.started(number) for number in range(12)]
+    gone = [replace(runs[0], target_id=f"{str(runs[0].target_id).split('/')[0]}/gone{each}") for each in range(20)]
+    emr.calls.clear()
+    emr.target.ask_many([*runs, *gone])
+    pages, questions = emr.calls.count("ListJobRuns"), emr.calls.count("GetJobRun")
+    assert (pages, questions) == (1, 32)
+    assert sum(emr.paused) == pytest.approx((pages - 1) * 1.0 + questions * 0.1)
+
+
+@pytest.mark.parametrize(
+    ("state", "at", "started_at"),
+    [("RUNNING", NOON, None), ("SUCCESS", NOON + HOUR, NOON), ("FAILED", NOON + HOUR, NOON)],
+)
+def test_w7_who_asks_hears_when_a_run_began_and_ended_and_not_when_that_was_written_down(
+    emr: Emr, monkeypatch: pytest.MonkeyPatch, state: str, at: int, started_at: int | None
+) -> None:
+    asked = emr.started(1)
+    began, ended, written = (datetime.fromtimestamp((NOON + late) / 1000, UTC) for late in (0, HOUR, HOUR + MINUTE))
+    found = {"state": state, "stateDetails": "", "startedAt": began, "endedAt": ended, "updatedAt": written}
+    monkeypatch.setattr(emr.client, "get_job_run", lambda **_: {"jobRun": found})
+    news = emr.target.ask(asked)
+    assert news is not None
+    assert (news.at, news.started_at) == (at, started_at)
 
 
 @pytest.mark.parametrize(("timeout", "minutes"), [(0, 0), (12 * HOUR, 725), (MINUTE + 1, 7), (24 * HOUR, 1445)])

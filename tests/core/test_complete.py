@@ -50,8 +50,22 @@ def test_w7_news_moves_a_run_where_the_table_allows_it_and_is_old_otherwise(old:
 def test_h1_a_run_keeps_when_the_target_says_that_it_started_and_ended() -> None:
     running = moved(run(), "RUNNING", target_id="app-1/r1").run
     assert (running.started_at, running.ended_at, running.target_id) == (NOON + 5, None, "app-1/r1")
-    ended = moved(running, "FAILED", target_id="app-1/other").run
+    assert heard(running, "FAILED", target_id="app-1/other") is None, "somebody else's, of the same name"
+    ended = moved(running, "FAILED").run
     assert (ended.started_at, ended.ended_at, ended.target_id) == (NOON + 5, NOON + 5, "app-1/r1")
+
+
+@pytest.mark.parametrize("state", ["SUCCEEDED", "FAILED", "CANCELLED"])
+def test_h1_a_run_of_whose_start_nobody_has_heard_still_has_begun_when_the_target_says(state: RunState) -> None:
+    ended = moved(run(), state, started_at=NOON + 2).run
+    assert (ended.started_at, ended.ended_at) == (NOON + 2, NOON + 5)
+    assert moved(moved(run(), "RUNNING").run, state, started_at=NOON + 2).run.started_at == NOON + 5, "as it was told"
+
+
+@pytest.mark.parametrize(("timeout", "then"), [(2, ("FAILED", "timed_out")), (4, ("CANCELLED", None))])
+def test_w12_a_run_that_emr_has_ended_for_its_time_unheard_has_timed_out(timeout: int, then: tuple[str, Any]) -> None:
+    ended = moved(run(run_timeout=timeout), "CANCELLED", started_at=NOON + 2).run
+    assert (ended.state, ended.outcome) == then
 
 
 def test_news_answers_a_call_that_was_under_way() -> None:
@@ -115,10 +129,11 @@ def test_w1_a_run_whose_end_is_wanted_is_not_attempted_again(state: str) -> None
 
 
 @pytest.mark.parametrize("state", ["CANCELLED", "FAILED", "SUCCEEDED"])
-@pytest.mark.parametrize(("told", "kept"), [("", "asked for by bob"), ("killed by EMR", "killed by EMR")])
-def test_h1_why_its_end_was_wanted_outlives_a_target_that_says_nothing(state: RunState, told: str, kept: str) -> None:
+@pytest.mark.parametrize("told", ["", "killed by EMR"])
+def test_h1_why_its_end_was_wanted_outlives_what_the_target_says(state: RunState, told: str) -> None:
     wanted = run("RUNNING", cancel=True, reason="asked for by bob")
-    assert moved(wanted, state, reason=told).run.reason == kept
+    both = "asked for by bob; killed by EMR" if state == "CANCELLED" else told
+    assert moved(wanted, state, reason=told).run.reason == (both if told else "asked for by bob")
     unwanted = replace(wanted, cancel=False)
     assert moved(unwanted, state, reason=told).run.reason == told
 

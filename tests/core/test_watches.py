@@ -74,7 +74,7 @@ def test_h5_the_past_has_no_deadline_and_what_is_run_again_has_one_from_then_on(
     assert watches.begun(job("fire", nominal_at=NOON), late, workflow(), NOON) is not None
     for kind in ("retry", "redrive", "backfill"):
         assert watches.begun(job(kind, nominal_at=NOON), late, workflow(), NOON) is None
-    once = job("run_now", rerun_of="r", event=Event("e", "time", "time", NOON, NOON), created_at=END, accepted_at=NOON)
+    once = job("run_now", rerun_of="r", event=Event("e", "time", "time", NOON, NOON), created_at=END, accepted_at=END)
     again = watches.begun(once, late, workflow(), END)
     assert again is not None
     assert (again.start_by, again.wake_at) == (END + 10 * MINUTE, END + 10 * MINUTE)

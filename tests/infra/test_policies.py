@@ -122,5 +122,13 @@ def test_jobs_write_the_lake_but_no_contexts(resources: dict[str, Any]) -> None:
     ]
 
 
+def test_w5_a_claim_may_write_anew_whatever_belongs_to_the_context_of_a_run(resources: dict[str, Any]) -> None:
+    """An update that was carried along since the run was offered, with more events than a context holds."""
+    written = [s["Resource"] for s in statements(resources, "APIHandlerRole") if "s3:PutObject" in actions(s)]
+    texts = json.dumps(written)
+    assert "${ControlBucket.Arn}/context/*" in texts
+    assert "${ControlBucket.Arn}/manifests/*" in texts
+
+
 def _reads(statement: dict[str, Any], queue: str) -> bool:
     return "sqs:ReceiveMessage" in actions(statement) and queue in json.dumps(statement["Resource"])

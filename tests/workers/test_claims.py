@@ -136,13 +136,13 @@ def test_w5_a_claim_waits_for_what_comes_and_not_for_ever(world: World, ann: Pul
     assert world.clock.now() == before
 
 
-def test_w5_an_update_that_is_carried_along_holds_for_what_lies_in_the_pool(world: World, ann: PullWorker) -> None:
+def test_w5_a_run_now_that_lies_in_the_pool_keeps_what_it_was_given(world: World, ann: PullWorker) -> None:
     run_id = run_now(world)
     world.put("nightly", {**NIGHTLY, "properties": {"depth": 2}, "on_update": "carry"})
     world.settle()
     lease = ann.claim()[0]
     assert lease["run_id"] == run_id
-    assert lease["properties"] == {}, "a run-now keeps what it was given"
+    assert lease["properties"] == {}
 
 
 def test_w5_workers_count_for_the_concurrency_of_their_workflow(world: World, ann: PullWorker) -> None:

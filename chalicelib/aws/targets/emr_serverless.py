@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from chalicelib.core.calendar import MINUTE, Millis
+from chalicelib.core.calendar import MINUTE, Instant, Millis
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
 from chalicelib.core.prices import Usage
@@ -21,13 +22,22 @@ _GOING: tuple[RunState, ...] = ("STARTING", "RUNNING")
 _NO_ANSWER = {"InternalServerException", "InternalFailure", "ServiceUnavailable", "RequestTimeout"}
 UNKNOWN = "the target knows no such run any more"
 # ListJobRuns: 1 a second, GetJobRun: 10. So a page costs as much as ten questions, and answers up to fifty.
-LISTED, WORTH = 50, 10
+LISTED, WORTH, MOST_PAGES = 50, 10, 20
+BETWEEN_PAGES, BETWEEN_QUESTIONS = 1.0, 0.1  # seconds, where many are asked about
 MOST_REASON = 4_000  # characters of the driver's last lines that a run row keeps
 
 
 class EmrServerlessTarget:
-    def __init__(self, client: Any, application_id: str, role_arn: str, control_bucket: str) -> None:
+    def __init__(
+        self,
+        client: Any,
+        application_id: str,
+        role_arn: str,
+        control_bucket: str,
+        pause: Callable[[float], None] = time.sleep,
+    ) -> None:
         self._client = client
+        self._pause = pause
         self._application_id = application_id
         self._role_arn = role_arn
         self._control_bucket = control_bucket
@@ -84,16 +94,23 @@ class EmrServerlessTarget:
 
     def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
         """By ListJobRuns, as long as its pages cost less of EMR's rates than a GetJobRun for each; one by one what it
-        does not show."""
+        does not show. Both at the rates that EMR bears for long."""
         by_application: dict[str, dict[str, Run]] = {}
         for run in runs:
             application_id, _, job_run_id = (run.target_id or "").partition("/")
             by_application.setdefault(application_id, {})[job_run_id] = run
         listed = {f"{name}/{found['id']}": found for name, own in by_application.items()
                   for found in self._list(name, own)}  # fmt: skip
-        # A listing does not say what was billed: one that has ended is asked about by itself.
-        going = {key: found for key, found in listed.items() if EMR_STATE.get(found["state"]) in _GOING}
-        return [_news(going[key], run) if (key := str(run.target_id)) in going else self.ask(run) for run in runs]
+        return [self._ask_of_many(run, listed.get(str(run.target_id))) for run in runs]
+
+    def _ask_of_many(self, run: Run, listed: Mapping[str, Any] | None) -> News | None:
+        """A listing does not say what was billed: one that has ended is asked about by itself. If that is a question
+        too many, its state does not wait for its bill."""
+        if listed is not None and EMR_STATE.get(listed["state"]) in _GOING:
+            return _news(listed, run)
+        self._pause(BETWEEN_QUESTIONS)
+        told = self.ask(run)
+        return _news(listed, run) if told is None and listed is not None else told
 
     def _list(self, application_id: str, wanted: Mapping[str, Run]) -> list[dict[str, Any]]:
         """Those of the wanted job runs that a few pages of the listing show, which begins with the newest."""
@@ -101,7 +118,8 @@ class EmrServerlessTarget:
         since = datetime.fromtimestamp(oldest / 1000, UTC) - timedelta(days=1)  # as in `find`: for any clock
         asked: dict[str, Any] = {"applicationId": application_id, "createdAtAfter": since, "maxResults": LISTED}
         found: list[dict[str, Any]] = []
-        for _ in range(len(wanted) // WORTH):
+        for number in range(min(len(wanted) // WORTH, MOST_PAGES)):
+            self._pause(BETWEEN_PAGES if number else 0)
             try:
                 page = self._client.list_job_runs(**asked)
             except ClientError as error:
@@ -146,8 +164,15 @@ def _news(found: Mapping[str, Any], run: Run) -> News | None:
     if state == "STARTING":
         return None
     reason = str(found.get("stateDetails") or "")[-MOST_REASON:] if state in ("FAILED", "CANCELLED") else ""
-    at = round(found["updatedAt"].timestamp() * 1000)
-    return News(state, at, reason, run.target_id, billed=_billed(found.get("billedResourceUtilization")))
+    began, ended = _instant(found.get("startedAt")), _instant(found.get("endedAt"))
+    told = began if state == "RUNNING" else ended  # neither stands in a listing
+    at = told if told is not None else round(found["updatedAt"].timestamp() * 1000)
+    billed = _billed(found.get("billedResourceUtilization"))
+    return News(state, at, reason, run.target_id, billed=billed, started_at=None if state == "RUNNING" else began)
+
+
+def _instant(told: datetime | None) -> Instant | None:
+    return None if told is None else round(told.timestamp() * 1000)
 
 
 def _limit(timeout: Millis) -> int:

@@ -1,0 +1,186 @@
+"""Interleaving 20: news that comes before its run is known, answers that are lost, messages that come back after three
+weeks. One run each, none lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chalicelib.core.calendar import DAY, HOUR
+from chalicelib.flow import attend, match
+from tests.faults import invariants
+from tests.faults.memory_tables import QuickWorld
+from tests.faults.test_interleavings_launch import LINE, Before
+from tests.faults.turns import every_order, side_by_side
+from tests.support.schedules import after, at_most, partitions
+from tests.support.world import APPLICATION, World, day, flights
+
+CLOSED = {"workflow": "clean", "enabled": True, "trigger": {"type": "event", "event": "orders.closed"}}
+
+
+@pytest.fixture
+def world() -> QuickWorld:
+    made = QuickWorld(wake_shards=1, history_shards=1)
+    made.deploy(flights({"daily": partitions(by=["day"], **at_most(1)), "next": after("clean", "join")}))
+    return made
+
+
+def one_run_that(world: World, state: str) -> None:
+    [run] = world.runs("daily")
+    assert (run.state, run.target_id) == (state, f"{APPLICATION}/jr00001")
+    assert [made.name for made in world.targets.emr.runs.values()].count(run.request.name) == 1
+    assert world.line(LINE).active == (0 if state == "SUCCEEDED" else 1)
+
+
+def test_interleaving_20_all_that_emr_tells_of_a_run_comes_before_its_id_is_recorded(world: QuickWorld) -> None:
+    def all_of_it() -> None:
+        for state in ("RUNNING", "SUCCESS"):
+            world.emr_says("jr00001", state)
+
+    Before(world, "Put", all_of_it)
+    world.upload(day(1))
+    world.settle()
+    one_run_that(world, "SUCCEEDED")
+    assert len(world.runs("next")) == 1
+    world.pass_by("30m")
+    assert len(world.targets.emr.calls) == 2, "one for each workflow, and none again"
+
+
+@pytest.mark.parametrize("told", [(), ("RUNNING",), ("SUCCESS",), ("RUNNING", "SUCCESS"), ("SUCCESS", "RUNNING")])
+def test_interleaving_20_the_answer_to_a_start_is_lost_and_its_events_come_or_not(
+    world: QuickWorld, told: tuple[str, ...]
+) -> None:
+    world.targets.emr.lose_answers = 1
+    world.upload(day(1))
+    world.settle()
+    for state in told:
+        world.emr_says("jr00001", state)
+    world.pass_by("5m")
+    one_run_that(world, "SUCCEEDED" if "SUCCESS" in told else "RUNNING" if told else "STARTING")
+    world.targets.emr.runs["jr00001"].state = "SUCCESS"
+    world.pass_by("12m")
+    one_run_that(world, "SUCCEEDED")
+    assert len(world.runs("next")) == 1
+
+
+@pytest.mark.parametrize("answer", ["heard", "lost"])
+def test_interleaving_20_a_start_and_its_events_in_every_order_of_their_calls(answer: str) -> None:
+    """The event comes as soon as EMR has the run, wherever its caller is by then."""
+
+    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
+        world = QuickWorld(wake_shards=1, history_shards=1)
+        world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}))
+        world.targets.emr.lose_answers = int(answer == "lost")
+        world.upload(day(1))
+
+        def told() -> None:
+            for state in ("RUNNING", "SUCCESS"):
+                if "jr00001" in world.targets.emr.runs:
+                    world.emr_says("jr00001", state)
+
+        left = side_by_side(world, world.settle, told, calls)
+        invariants.check(world)
+        world.settle()
+        world.emr_says("jr00001", "SUCCESS")
+        world.pass_by("5m")
+        one_run_that(world, "SUCCEEDED")
+        invariants.check_rest(world)
+        return left
+
+    assert len(list(every_order(play, stride=2))) > 20
+
+
+def forget(world: QuickWorld) -> int:
+    """What DynamoDB has deleted by now, because its time to live is over. Returns how many rows."""
+    now, gone = world.clock.now() // 1000, 0
+    for table in world.tables._tables.values():
+        for key, item in list(table.items.items()):
+            if "ttl" in item and int(item["ttl"]["N"]) <= now:
+                table.replace(key, None)
+                gone += 1
+    return gone
+
+
+def _object(world: World) -> Callable[[], Any]:
+    created = match.ObjectCreated("lake-bucket", day(1), world.clock.now())
+    return lambda: match.match_object(world.ports, created)
+
+
+def _custom(world: World) -> Callable[[], Any]:
+    return lambda: world.post("orders.closed", "n1")
+
+
+def _hints(world: World) -> Callable[[], Any]:
+    """Every hint that there was on the way to a run; its object has been told."""
+    _object(world)()
+    refs = [ref for _, ref in world.hints.sent]
+    assert refs
+    return lambda: [attend.attend(world.ports, ref) for ref in refs]
+
+
+MESSAGES = {"an object": _object, "a custom event": _custom, "a hint": _hints}
+
+
+def deployed() -> QuickWorld:
+    world = QuickWorld(wake_shards=1, history_shards=1)
+    world.deploy(flights({"daily": partitions(timeout="never"), "closed": CLOSED}))
+    world.clock.pass_by("1h")
+    return world
+
+
+def ran(world: World) -> list[str]:
+    return [run.state for name in ("daily", "closed") for run in world.runs(name)]
+
+
+@pytest.mark.parametrize("kind", MESSAGES)
+def test_interleaving_20_a_message_that_was_handled_and_comes_again_after_three_weeks_changes_nothing(
+    kind: str,
+) -> None:
+    world = deployed()
+    deliver = MESSAGES[kind](world)
+    deliver()
+    world.settle()
+    world.finish()
+    assert ran(world) == ["SUCCEEDED"]
+    world.clock.wait_until(world.clock.now() + 21 * DAY)
+    world.tick()
+    forget(world)
+
+    deliver()
+    world.settle()
+    world.emr_says("jr00001", "RUNNING")  # and so does what was told of its run
+    world.pass_by("5m")
+
+    assert ran(world) == ["SUCCEEDED"]
+    assert len(world.targets.emr.calls) == 1
+
+
+@pytest.mark.parametrize("kind", MESSAGES)
+def test_interleaving_20_a_message_that_nobody_has_handled_is_not_lost_for_three_weeks(kind: str) -> None:
+    world = deployed()
+    deliver = MESSAGES[kind](world)
+    world.hints.sent.clear()
+    world.clock.wait_until(world.clock.now() + 21 * DAY)
+    forget(world)
+
+    deliver()
+    world.settle()
+    world.finish()
+    world.pass_by("5m")
+
+    assert ran(world) == ["SUCCEEDED"]
+
+
+def test_interleaving_20_what_is_told_of_a_run_that_its_history_has_forgotten_is_nobodys() -> None:
+    world = deployed()
+    _object(world)()
+    world.settle()
+    world.finish()
+    world.clock.wait_until(world.clock.now() + 200 * DAY + HOUR)
+    assert forget(world) > 1
+    assert "past" in world.emr_says("jr00001", "FAILED")
+    world.settle()
+    assert ran(world) == []
+    assert len(world.targets.emr.calls) == 1

@@ -1,0 +1,104 @@
+"""The worker of the command line, when what it is to run or to tell is out of order (W5)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sluice import commands, pulling
+from tests.cli.played_api import Played, PlayedApi
+from tests.workers.test_pulling import ALIVE, ENDED, api, lease, path, reports, work
+
+__all__ = ["api"]
+
+
+@pytest.fixture
+def heard(api: PlayedApi) -> PlayedApi:
+    api.play("POST", path("heartbeat"), ALIVE)
+    api.play("POST", path("report"), ENDED)
+    return api
+
+
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [
+        ('{"long": "%s", "rows": 12}' % ("x" * 2_000), {"rows": 12}),
+        ('{"rows": 12, "share": NaN, "rest": -Infinity}', {"rows": 12}),
+        ('{"%s": 1, "rows": 12}' % ("ä" * 500), {"rows": 12}),
+        ("[1]", None),
+        ("{", None),
+    ],
+)
+def test_w5_metrics_that_the_api_would_refuse_cost_no_heartbeat_and_no_report(
+    heard: PlayedApi, tmp_path: Path, written: str, told: dict[str, Any] | None
+) -> None:
+    file = tmp_path / "metrics"
+    file.write_text(written)
+    work(heard, "sh", "-c", f"cp {file} $SLUICE_METRICS_FILE; sleep 0.5", leases=[lease(beat=0.3)])
+    bodies = [*reports(heard), *(each.body for each in heard.sent("POST", path("heartbeat"))[1:])]
+    assert [body.get("metrics") for body in bodies] == [told] * len(bodies)
+    assert len(bodies) > 1
+
+
+def test_w5_metrics_are_told_as_far_as_there_is_room_for_them(heard: PlayedApi, tmp_path: Path) -> None:
+    file = tmp_path / "metrics"
+    file.write_text(json.dumps({f"metric{number}": "x" * 90 for number in range(20)}))
+    work(heard, "sh", "-c", f"cp {file} $SLUICE_METRICS_FILE")
+    told = reports(heard)[0]["metrics"]
+    assert list(told) == [f"metric{number}" for number in range(9)]
+    assert len(json.dumps(told).encode()) <= 1_000
+
+
+@pytest.mark.parametrize(
+    ("words", "arguments", "why"),
+    [
+        (("echo", "{args}"), ["a\x00b"], "echo could not be started: embedded null byte"),
+        (("/" + "no/" * 300 + "such",), [], "/no/no/no/"),
+        (("echo", "{args}"), ["x" * 200_000], "echo could not be started: Argument list too long"),
+    ],
+)
+def test_w5_a_command_that_cannot_be_started_is_a_failure_whatever_the_reason(
+    heard: PlayedApi, words: tuple[str, ...], arguments: list[str], why: str
+) -> None:
+    work(heard, *words, leases=[{**lease(), "arguments": arguments}])
+    [told] = reports(heard)
+    assert (told["state"], told["exit_code"]) == ("failed", 127)
+    assert told["message"].startswith(why)
+    assert len(told["message"]) <= 500
+
+
+def test_w5_a_worker_without_room_for_its_files_says_that_the_attempt_has_failed(
+    heard: PlayedApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(**_: Any) -> Any:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(commands, "TemporaryDirectory", full)
+    work(heard, "true")
+    [told] = reports(heard)
+    assert (told["state"], told["message"]) == ("failed", "its worker gave up: [Errno 28] No space left on device")
+
+
+def test_w5_a_long_reason_of_a_cancel_is_cut_where_it_is_told_back(api: PlayedApi) -> None:
+    api.play("POST", path("heartbeat"), {**ALIVE, "cancel": True, "reason": "so " * 500})
+    api.play("POST", path("report"), ENDED)
+    work(api, "true")
+    [told] = reports(api)
+    assert len(told["message"]) == 500
+
+
+def test_w5_a_result_that_is_not_heard_is_told_as_often_as_a_heartbeat(
+    api: PlayedApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the API was away, the lease may still hold when it is back."""
+    slept: list[float] = []
+    monkeypatch.setattr(pulling, "_sleep", lambda seconds, hurried: slept.append(seconds))
+    api.play("POST", path("heartbeat"), ALIVE)
+    api.play("POST", path("report"), *[Played(503, {}) for _ in range(40)], ENDED)
+    work(api, "true", leases=[lease(beat=15)])
+    assert len(reports(api)) == 41
+    assert len(slept) == 10, "four tries at a time"
+    assert max(slept) == 5

@@ -1,0 +1,155 @@
+"""What a claim meets that is out of order: what cannot be read, offers that are nobody's, crowds that wait (W5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.calendar import MINUTE
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.writes import Delete
+from chalicelib.flow import workers
+from tests.support.pull_workers import POOL, PULLED, PullWorker, lease_lost, run_now
+from tests.support.world import World, flights
+from tests.workers.conftest import NIGHTLY, TWICE
+
+
+def fails_for(world: World, monkeypatch: pytest.MonkeyPatch, run_id: str) -> None:
+    """The context of one run cannot be read."""
+    read = world.payloads.context
+
+    def context(which: str) -> Any:
+        if which == run_id:
+            raise OSError("S3 is not well")
+        return read(which)
+
+    monkeypatch.setattr(world.payloads, "context", context)
+
+
+def test_w5_one_run_that_cannot_be_handed_over_costs_no_other_its_lease(
+    world: World, ann: PullWorker, bob: PullWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, bad, last = (run_now(world, request=each) for each in ("a", "b", "c"))
+    fails_for(world, monkeypatch, bad)
+
+    taken = {each["run_id"] for each in ann.claim(10)}
+
+    assert taken == {first, last}
+    monkeypatch.undo()
+    assert [(each["run_id"], each["attempt"]) for each in bob.claim(10)] == [(bad, 1)], "it lies in the pool again"
+
+
+def test_w5_a_claim_that_gets_nothing_because_something_is_broken_says_so(
+    world: World, ann: PullWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fails_for(world, monkeypatch, run_now(world))
+    with pytest.raises(SluiceError) as refused:
+        ann.claim()
+    assert refused.value.status == 503
+
+
+def test_w5_a_worker_that_was_silent_beyond_its_timeout_is_told_that_its_lease_is_lost(
+    world: World, ann: PullWorker
+) -> None:
+    """The attempt has failed for its timeout; that its worker was not heard of any more is true all the same."""
+    world.deploy(flights({"nightly": NIGHTLY}, pulled={"target": {**PULLED, "heartbeat": "3m"}, "timeout": "1m"}))
+    run_now(world)
+    ann.claim()
+    ann.beat()
+    world.pass_by("5m")
+    assert [(run.state, run.outcome) for run in world.runs("nightly")] == [("FAILED", "timed_out")]
+
+    assert "timed out: it ran longer than 1m" in lease_lost(ann.succeed)
+    assert [record.kind for record in world.records("nightly")] == ["LATE"]
+
+
+def test_w5_an_end_by_timeout_that_its_worker_has_reported_itself_may_be_reported_twice(
+    world: World, ann: PullWorker
+) -> None:
+    world.deploy(flights({"nightly": NIGHTLY}, pulled={"target": {**PULLED, "heartbeat": "3m"}, "timeout": "1m"}))
+    run_now(world)
+    ann.claim()
+    ann.beat()
+    world.clock.pass_by("2m")
+    assert ann.beat()["cancel"] is True
+    assert ann.fail()["state"] == "FAILED"
+    assert ann.fail()["state"] == "FAILED"
+    assert world.records("nightly") == []
+
+
+def test_w5_an_offer_that_comes_back_while_somebody_sweeps_it_up_is_not_lost(
+    world: World, ann: PullWorker, bob: PullWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Bob has read the offer, and then the run, which was Ann's; she gives it back; then he deletes the offer."""
+    run_id = run_now(world)
+    offer = world.ports.jobs.offers(POOL, 1)[0]
+    ann.claim()
+    inner = world.ports.ledger.commit
+
+    def commit(writes: Any) -> Any:
+        if any(isinstance(write, Delete) for write in writes) and ann.leases:
+            ann.release()
+            ann.leases = []
+        return inner(writes)
+
+    monkeypatch.setattr(world.ports.ledger, "commit", commit)
+    assert workers._lease(world.ports, offer, "bob") is None
+    monkeypatch.undo()
+    assert [each["run_id"] for each in bob.claim()] == [run_id]
+
+
+def test_w5_the_slots_of_a_pool_come_back_when_a_worker_dies_and_its_failures_hold_the_schedule(
+    ann: PullWorker, world: World
+) -> None:
+    """`pool` is where slots are taken; the target's own `pool` is where workers come for the run."""
+    pulled = {"target": PULLED, "pool": "etl", "slots": 2, "notify": []}
+    parts = flights({"nightly": {**NIGHTLY, "pause_after_failures": 1}}, pulled=pulled)
+    world.deploy({**parts, "pools": {"etl": {"size": 3}}})
+    for request in ("a", "b"):
+        run_now(world, request=request)
+    assert len(ann.claim(10)) == 1, "two slots of three are taken"
+    assert world.line("pool:demo.etl").active == 2
+    ann.beat()
+    world.pass_by("3m")
+
+    assert [run.state for run in world.runs("nightly")] == ["FAILED", "STARTING"]
+    gate = world.ports.catalog.gate("demo.flights.nightly")
+    assert gate is not None
+    assert gate.mode == "hold"
+    assert len(ann.claim(10)) == 1
+    ann.succeed()
+    assert world.line("pool:demo.etl").active == 0
+
+
+def test_w5_a_dead_worker_is_noticed_by_the_first_tick_after_its_lease(world: World, ann: PullWorker) -> None:
+    world.clock.wait_until((world.clock.now() // MINUTE + 1) * MINUTE - 2_000)
+    run_now(world)
+    ann.claim()
+    ann.beat()
+    world.clock.wait_until(world.clock.now() + MINUTE + 2_000)
+    world.tick()
+    assert world.runs("nightly")[0].outcome == "lost", "its lease expired two seconds before the tick"
+
+
+def test_w5_a_crowd_that_nobody_comes_for_is_looked_at_ever_less_often(world: World) -> None:
+    run_now(world)
+    looks = []
+    for _ in range(24 * 6):
+        world.pass_by("10m")
+        looks.append(world.runs("nightly")[0].rev)
+    assert len(set(looks)) <= 48 + 6
+    run = world.runs("nightly")[0]
+    assert run.wake_at is not None
+    assert run.wake_at - world.clock.now() <= 30 * MINUTE
+
+
+def test_w5_an_update_holds_for_a_fire_that_lies_in_the_pool_and_for_its_context(world: World, ann: PullWorker) -> None:
+    world.deploy(flights({"clean": {**NIGHTLY, "trigger": {"type": "time", "expression": "1 12 2 3 *"}}}, pulled=TWICE))
+    world.pass_by("2m")
+    world.put("clean", {**NIGHTLY, "trigger": {"type": "time", "expression": "1 12 2 3 *"},
+                        "properties": {"depth": 2}, "on_update": "carry"})  # fmt: skip
+    [lease] = ann.claim()
+    assert lease["properties"] == {"depth": 2}
+    assert lease["context"]["properties"] == {"depth": 2}
+    assert world.context(world.runs("clean")[0])["properties"] == {"depth": 2}
