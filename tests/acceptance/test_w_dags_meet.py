@@ -9,7 +9,7 @@ import pytest
 from chalicelib.core import history
 from chalicelib.core.calendar import HOUR
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow import dag_runs, runs
+from chalicelib.flow import dag_runs, runs, schedules
 from chalicelib.flow import dags as flow
 from tests.acceptance.test_w_dags import begin
 from tests.acceptance.test_w_notices import notices, tells, whats
@@ -18,6 +18,7 @@ from tests.support import dags
 from tests.support.clock import NOON
 from tests.support.dags import dag, edge, ends, ran, rerun, state, views
 from tests.support.pull_workers import PULLED, PullWorker
+from tests.support.schedules import partitions
 from tests.support.world import EMR, SQS, World, full
 
 
@@ -255,3 +256,24 @@ def test_w9_a_node_that_fails_or_is_aborted_is_told_by_its_workflow_s_rules(worl
     [notice] = notices(world)
     assert (whats(notice), notice["workflow"]) == (["aborted"], "demo.flights.w_c")
     assert notice["events"][0]["reason"] == views(world)[0]["nodes"]["c"]["why"].removeprefix("aborted: ")
+
+
+def test_w2_a_dag_that_is_put_looks_at_no_job_of_others_that_waits_for_the_same_workflows() -> None:
+    """Its nodes wait for runs of its own alone, and lend to no others: the queues may be as long as they are."""
+
+    def calls(waiting: int) -> int:
+        world = QuickWorld(wake_shards=1, history_shards=1)
+        one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
+        nodes = {name: {"workflow": "clean"} for name in "abcd"}
+        document = dags.app(dag("a -> b", "b -> c", "c -> d", nodes=nodes), {"s": partitions(constraints=one)})
+        world.deploy({**document, "dags": {}})
+        for number in range(waiting + 1):
+            schedules.run_now(world.ports, full("s"), {}, f"r{number}")
+            world.settle()
+        assert world.line("workflow:demo.flights.clean").waiters == waiting
+        made: list[int] = []
+        world.tables.before_call = lambda: made.append(1)
+        assert dags.put(world, document["dags"]["daily"]) == "created"
+        return len(made)
+
+    assert calls(1) == calls(20)
