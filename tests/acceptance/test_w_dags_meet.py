@@ -13,6 +13,7 @@ from chalicelib.flow import dag_runs, runs, schedules
 from chalicelib.flow import dags as flow
 from tests.acceptance.test_w_dags import begin
 from tests.acceptance.test_w_notices import notices, tells, whats
+from tests.acceptance.words import doze
 from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
 from tests.support.clock import NOON
@@ -277,3 +278,17 @@ def test_w2_a_dag_that_is_put_looks_at_no_job_of_others_that_waits_for_the_same_
         return len(made)
 
     assert calls(1) == calls(20)
+
+
+def test_w9_what_waited_for_a_failed_node_is_no_alarm_any_more_when_that_ran_again(world: World) -> None:
+    document = dags.app(dag("a -> c", "b -> c"), w_c={"target": EMR, "notify": [tells("aborted")]})
+    world.deploy(document)
+    begin(world)
+    ends(world, "a")
+    ends(world, "b", "FAILED")
+    rerun(world, "from", "b")
+    world.settle()
+    ends(world, "b")
+    ends(world, "c")
+    doze(world, "25h")
+    assert (views(world)[0]["state"], notices(world)) == ("SUCCEEDED", [])
