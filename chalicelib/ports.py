@@ -64,6 +64,9 @@ class Ledger(Protocol):
     def commit(self, writes: Sequence[Write]) -> Refused | None:
         """Carry out a plan in one piece, or nothing of it. Conflicts are retried; a refusal is an answer."""
 
+    def number(self, line: str) -> int:
+        """The next number of a line, for whoever asks (H1). One that is not used is left out."""
+
     def put_all(self, writes: Sequence[Put]) -> None:
         """Put rows that are harmless to repeat, in batches, in no order."""
 
@@ -84,7 +87,7 @@ class Catalog(Protocol):
 
     def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]: ...
 
-    def schedules(self, app: str, limit: int, cursor: str | None) -> Page[str]: ...
+    def schedules(self, app: str, limit: int, cursor: str | None, beginning: str = "") -> Page[str]: ...
 
     def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]: ...
 
@@ -133,6 +136,8 @@ class JobTable(Protocol):
         """All backfills of a schedule that are remembered, in no order."""
 
     def note(self, workflow: str, what: str, note_id: str) -> Note | None: ...
+
+    def notes(self, workflow: str, limit: int) -> tuple[Note, ...]: ...
 
     def alert(self, workflow: str, road: str) -> Alert | None:
         """What a target was told of a workflow lately."""

@@ -26,7 +26,8 @@ def transform(lines: DataFrame, files: int) -> DataFrame:
     ``lines``: `LINE_SCHEMA`. The lake takes changes at least once and in no order; a later revision of an attempt says
     all that an earlier one said. Instants become timestamps. Lines without a key are left out.
     """
-    newest_first = Window.partitionBy(*KEY).orderBy(F.desc("rev"))
+    # The same revision told twice is the same; a delivery that two sent at once is that which ended last.
+    newest_first = Window.partitionBy(*KEY).orderBy(F.desc("rev"), F.desc("ended_at"), F.desc("claimed_at"))
     instants = {name: F.timestamp_millis(name) for name in INSTANTS}
     return (
         lines.where(F.col("id").isNotNull() & F.col("kind").isNotNull())

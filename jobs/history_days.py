@@ -12,17 +12,23 @@ from typing import Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from run_context import ContextError, RunContext
 
-# One line of the lake, as `docs/history.md` has it. Instants and durations in ms.
-INSTANTS = "nominal_at due_at accepted_at created_at claimed_at start_requested_at started_at ended_at".split()
+# One line of the lake, as `docs/history.md` has it. Instants and durations in ms. Fields are added and never changed:
+# a day that was written before one came has nothing in it.
+INSTANTS = (
+    "nominal_at due_at accepted_at created_at claimed_at start_requested_at started_at ended_at start_by end_by".split()
+)
 LINE_SCHEMA = (
     "schema int, kind string, id string, attempt int, rev long, namespace string, app string, schedule string, "
-    "workflow string, state string, reason string, job string, fired_by string, waited_for string, number long, "
-    "priority int, attempts int, version int, target string, backfill string, correlation map<string, string>, "
-    "late boolean, count long, sla_missed boolean, lateness_ms long, waited_ms long, calls int, vcpu_hours double, "
-    "memory_gb_hours double, storage_gb_hours double, cost_usd double, "
-    + ", ".join(f"{instant} long" for instant in INSTANTS)
+    "workflow string, state string, outcome string, reason string, job string, fired_by string, waited_for string, "
+    "number long, priority int, attempts int, version int, target string, target_id string, worker_pool string, "
+    "pool string, units int, metrics string, backfill string, rerun_of string, dag string, dag_run string, "
+    "dag_round int, node string, correlation map<string, string>, partition map<string, string>, "
+    "late boolean, count long, missed_start boolean, "
+    "missed_end boolean, lateness_ms long, waited_ms long, calls int, vcpu_hours double, memory_gb_hours double, "
+    "storage_gb_hours double, cost_usd double, " + ", ".join(f"{instant} long" for instant in INSTANTS)
 )
 # The same after the compaction: instants are instants.
 COMPACT_SCHEMA = LINE_SCHEMA
@@ -112,7 +118,7 @@ class Days:
 
 def read_parquet(spark: SparkSession, path: str | None, schema: str) -> DataFrame:
     """A version of a day; no rows if there is none. With the schema stated, no file is opened to find it out."""
-    return spark.createDataFrame([], schema) if path is None else spark.read.schema(schema).parquet(path)
+    return no_rows(spark, schema) if path is None else spark.read.schema(schema).parquet(path)
 
 
 def read_lines(spark: SparkSession, path: str, schema: str) -> DataFrame:
@@ -122,4 +128,9 @@ def read_lines(spark: SparkSession, path: str, schema: str) -> DataFrame:
     except AnalysisException as error:
         if error.getErrorClass() != "PATH_NOT_FOUND":
             raise
-    return spark.createDataFrame([], schema)
+    return no_rows(spark, schema)
+
+
+def no_rows(spark: SparkSession, schema: str) -> DataFrame:
+    """Nothing, with these columns. A list that is handed over would start Python workers to be read as empty."""
+    return spark.range(0).select(F.from_json(F.lit("{}"), schema).alias("row")).select("row.*")

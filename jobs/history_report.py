@@ -17,7 +17,7 @@ from run_context import RunContext, run_job
 SHARES = {"p50": 0.5, "p95": 0.95, "p99": 0.99}
 # The rank of a percentile is right to a ten-thousandth: the p99 of a million runs to a hundred of them.
 ACCURACY = 10_000
-# A file is what the API reads at once, and at most 1 MB of it.
+# A file is what the API reads at once: some hundred KB, and with the longest names and reasons two MB.
 LINES_A_FILE = 500
 WEEK = datetime.timedelta(days=7)
 NOT_RUN = ("SKIPPED", "COALESCED", "DROPPED", "EXPIRED", "ABORTED")
@@ -31,9 +31,12 @@ def transform(history: DataFrame, week_ago: DataFrame) -> DataFrame:
     """One row for each namespace and workflow, in that order; ``docs/history.md`` has the columns.
 
     ``history``: one day, compacted. ``week_ago``: the report of seven days before, or no rows. A record names a
-    schedule only: it counts for the workflow that the schedule ran last that day, and for "" if it ran none.
+    schedule only: it counts for the workflow that the schedule ran last that day, and for "" if it ran none. What
+    merely begins the run of a DAG is no run of a workflow; its nodes are. A message with a target of its own is a
+    workflow that most often runs once, and there may be as many as runs: an app's messages count as one, ``<app>.~``.
     """
-    runs = history.where("kind = 'run'")
+    runs = history.where("kind = 'run' and not target <=> 'dag'")
+    runs = runs.withColumn("workflow", F.regexp_replace("workflow", r"\.~[^.]+$", ".~"))
     owners = runs.groupBy("schedule").agg(F.max_by("workflow", "claimed_at").alias("owner"))
     records = history.where("kind = 'record'").join(owners, "schedule", "left")
     attributed = records.withColumn("workflow", F.coalesce("owner", F.lit(""))).drop("owner")
@@ -60,7 +63,7 @@ def _per_workflow(rows: DataFrame) -> DataFrame:
         *_spread("lateness_ms"),
         *_spread("duration_ms"),
         *_spread("waited_ms"),
-        F.sum(F.col("sla_missed").cast("long")).alias("sla_misses"),
+        F.sum(_misses()).alias("sla_misses"),
         F.sum("vcpu_hours").alias("vcpu_hours"),
         F.sum("memory_gb_hours").alias("memory_gb_hours"),
         F.round(F.sum("cost_usd"), 6).alias("cost_usd"),
@@ -75,6 +78,13 @@ def _per_workflow(rows: DataFrame) -> DataFrame:
 
 
 MEASURES = ("lateness", "duration", "waited")
+
+
+def _misses() -> Column:
+    """How many deadlines an attempt tells to be missed; null if it tells of none."""
+    told = [F.col(name).cast("long") for name in ("missed_start", "missed_end")]
+    known = F.coalesce(*told).isNotNull()
+    return F.when(known, F.coalesce(told[0], F.lit(0)) + F.coalesce(told[1], F.lit(0)))
 
 
 def _spread(measure: str) -> list[Column]:

@@ -100,7 +100,9 @@ def count(number: int, noun: str) -> str:
 
 
 def waited(run: Mapping[str, Any]) -> float | None:
-    """Seconds from the job's creation until its start was requested at the target (or its claim, if it never was)."""
+    """Seconds that its job waited, as the API has it; of an older one from the job's creation to the start request."""
+    if run.get("waited_ms") is not None:
+        return float(run["waited_ms"]) / 1000
     return between(run.get("created_at"), run.get("start_requested_at") or run.get("claimed_at"))
 
 

@@ -26,6 +26,7 @@ TABLE_GB, LAKE_GB = 0.25, 0.023
 # beside each entry of an index, and what an entry of one of the three history indexes holds: its key and the table's.
 OVERHEAD, INDEX_ENTRY, INDEXES = 100, 260, 3
 GB_A_LAMBDA = 0.5  # .chalice/config.json
+MOST_VCPUS = 40  # that a job on the history may take: 20 executors of 2, `sluice/system_app.yaml`
 KEY_WRITES = 1_000  # writes a second that one partition key takes
 # The parts of an index that a settings record has by default.
 SHARDS = int(str(Settings.__dataclass_fields__["history_shards"].default))
@@ -47,7 +48,21 @@ def model(found: Found) -> list[Line]:
     if "cost" not in found:
         return []
     paths = {one["path"]: one for one in found["cost"]}
-    return [*_day(paths, found), *_keys(paths, found), *_table(paths), *_lake(found)]
+    return [*_day(paths, found), *_shown(found), *_keys(paths, found), *_table(paths), *_lake(found)]
+
+
+def _shown(found: Found) -> list[Line]:
+    """What was played, and not reckoned: the pace of such a day, and its steepest instant."""
+    lines = []
+    if (steady := found.get("steady")) is not None:
+        pace, jobs, p99 = steady["offered_per_second"], steady["jobs"], steady["lateness_ms"]["p99"]
+        told = f"p99 {p99:,} ms late, {steady['missed']} missed, {steady['doubled']} doubled"
+        what = f"{pace} deliveries a second, {pace * DAY_S / MILLION:.2f} M a day"
+        lines.append(Line(what, told, f"measured on two cores, {jobs:,} of them: `steady`"))
+    if (burst := found.get("burst")) is not None and burst["jobs"] == BURST:
+        told = f"all in {burst['seconds']} s, {burst['missed']} missed, {burst['doubled']} doubled"
+        lines.append(Line(f"{BURST:,} due at one instant", told, "measured on two cores: `burst`"))
+    return lines
 
 
 def _day(paths: Found, found: Found) -> list[Line]:
@@ -138,7 +153,22 @@ def _lake(found: Found) -> list[Line]:
                 f"{cpu * 1e6:.0f} CPU s a million rows, growth alone, 4 GB a vCPU",
             )
         )
+        told.append(
+            Line(
+                f"{step}, at once",
+                f"{hours * 60 / MOST_VCPUS:.0f} min on {MOST_VCPUS} vCPUs with {4 * MOST_VCPUS} GB",
+                _memory(sizes, step),
+            )
+        )
     return told
+
+
+def _memory(sizes: list[Any], step: str) -> str:
+    """How the memory grew where the rows did: whether more of them need larger workers, or only more."""
+    first, last = sizes[0], sizes[-1]
+    grown, times = last[step]["peak_mb"] / first[step]["peak_mb"], last["rows"] / first["rows"]
+    most = f"{last[step]['peak_mb']:,} MB at most for {last['rows']:,} rows"
+    return f"{most}; {grown:.1f} times that of {times:.0f} times fewer rows"
 
 
 def _cpu_per_row(sizes: list[Any], step: str) -> float:

@@ -30,7 +30,7 @@ def transform(numbers: DataFrame, rows: int, midnight_ms: int) -> DataFrame:
     due = F.lit(midnight_ms) + (F.col("id") * 86_000_000 / rows).cast("long")
     lines = numbers.select(
         F.col("id").alias("number"),
-        F.lit(1).alias("schema"),
+        F.lit(2).alias("schema"),
         F.lit("run").alias("kind"),
         F.format_string("demo%d.flights.s%d.%s", F.pmod(workflow, F.lit(20)), schedule, mark).alias("id"),
         F.lit(1).alias("attempt"),
@@ -47,6 +47,7 @@ def transform(numbers: DataFrame, rows: int, midnight_ms: int) -> DataFrame:
         F.lit(2).alias("attempts"),
         F.lit(3).alias("version"),
         F.lit("emr_serverless").alias("target"),
+        F.format_string("00fqk2v8t9abcd09/00fq%012d", F.col("id")).alias("target_id"),
         due.alias("nominal_at"),
         due.alias("due_at"),
         (due - minute).alias("created_at"),
@@ -54,12 +55,20 @@ def transform(numbers: DataFrame, rows: int, midnight_ms: int) -> DataFrame:
         (due + 400 + _pick("requested", 900)).alias("start_requested_at"),
         (due + 30_000 + _pick("started", 60_000)).alias("started_at"),
         (due + 90_000 + _pick("ended", 300_000)).alias("ended_at"),
+        *_deadline(schedule, due),
         (400 + _pick("requested", 900)).alias("lateness_ms"),
         _pick("claimed", 400).alias("waited_ms"),
         F.lit(1).alias("calls"),
         *_billed(),
     )  # fmt: skip
     return _twice(lines).withColumn("hour", F.date_format(F.timestamp_millis("due_at"), "HH"))
+
+
+def _deadline(schedule: Column, due: Column) -> list[Column]:
+    """A tenth of the schedules have one, and a run in thirty of theirs misses it."""
+    watched, end_by = F.pmod(schedule, F.lit(10)) == 0, due + 380_000
+    missed = due + 90_000 + _pick("ended", 300_000) > end_by
+    return [F.when(watched, end_by).alias("end_by"), F.when(watched, missed).alias("missed_end")]
 
 
 def _billed() -> list[Column]:

@@ -82,7 +82,8 @@ def _history(row: Run | Record | DeadLetter, shards: int) -> dict[str, str]:
         return {"schedule_key": f"DEAD#{row.schedule}", "day_key": f"DEAD#{namespace}#{part}", "at": at}
     return {
         "wf_key": f"{row.workflow}#{part}",
-        "schedule_key": row.schedule,
+        # In parts, as the others: ten thousand events of one schedule may be due at one instant (W11).
+        "schedule_key": f"{row.schedule}#{part}",
         "day_key": f"{namespace}#{iso(row.claimed_at)[:10]}#{part}",
         "at": f"{iso(row.claimed_at)}#{row.run_id}#{row.attempt:03d}",
     }

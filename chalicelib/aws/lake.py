@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-MOST_MANIFEST = 1_000_000  # bytes: some ten thousand names
+# Bytes: some fifty thousand names of a manifest, or the longest part of a report, each line of it with a long reason.
+MOST_TEXT = 5_000_000
 
 
 class S3Lake:
@@ -16,10 +17,8 @@ class S3Lake:
             answer = self._client.get_object(Bucket=bucket, Key=key)
         except self._client.exceptions.NoSuchKey:
             return None
-        if answer["ContentLength"] > MOST_MANIFEST:
-            raise ValueError(
-                f"expected a manifest of at most {MOST_MANIFEST} bytes, got {answer['ContentLength']}: {key}"
-            )
+        if answer["ContentLength"] > MOST_TEXT:
+            raise ValueError(f"expected a text of at most {MOST_TEXT} bytes, got {answer['ContentLength']}: {key}")
         text: str = answer["Body"].read().decode()
         return text
 

@@ -120,15 +120,16 @@ def _take_slot(made: _Update, write: TakePermit, ask: Slots) -> None:
         made.expects.append("attribute_not_exists(active) OR active < :limit")
         made.values["limit"] = ask.below
     if write.begins is not None:
-        _begin_slot(made, write.begins, write.now, write.read, ask)
+        _begin_slot(made, write.begins, write, ask)
 
 
-def _begin_slot(made: _Update, holder: str, now: int, read: LineState, ask: Slots) -> None:
+def _begin_slot(made: _Update, holder: str, write: TakePermit | Begin, ask: Slots) -> None:
     """A run starts: who asked for a gap relies on the starts that it read, and everybody on the rates."""
+    now, read = write.now, write.read
     made.counts_up()
     made.sets.append("last_start = :now")
     made.values["now"] = now
-    if lines.numbers(ask.line):
+    if write.numbers:
         made.numbers(read)
     if ask.gap is not None:
         made.as_read(read)
@@ -152,7 +153,7 @@ def _enter_log(made: _Update, write: TakePermit, ask: Log) -> None:
 def _begin(write: Begin, _: Shards) -> Built:
     made = _Update()
     if isinstance(write.ask, Slots):
-        _begin_slot(made, write.begins, write.now, write.read, write.ask)
+        _begin_slot(made, write.begins, write, write.ask)
     else:
         made.counts_up()
         made.as_read(write.read)

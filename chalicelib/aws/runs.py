@@ -17,11 +17,11 @@ from chalicelib.core.rows import DagRun, Output, Pointer, Record, Run
 from chalicelib.core.sweep import Ref
 from chalicelib.ports import Page
 
-# scope -> index, its partition attribute, and whether the partition is spread over shards
+# scope -> index, and its partition attribute
 _SCOPES = {
-    "workflow": ("by_workflow", "wf_key", True),
-    "schedule": ("by_schedule", "schedule_key", False),
-    "day": ("by_day", "day_key", True),
+    "workflow": ("by_workflow", "wf_key"),
+    "schedule": ("by_schedule", "schedule_key"),
+    "day": ("by_day", "day_key"),
 }
 
 
@@ -51,15 +51,19 @@ class DynamoRuns:
         return (pointer.run_id, pointer.attempt) if pointer else None
 
     def runs(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Run]:
-        page = self._history(scope, name, limit, cursor)
+        # Runs of a schedule were in one part once: those are found beside the others, as long as they are kept.
+        parts = [*self._parts(name), *([name] if scope == "schedule" else [])]
+        page = self._history(scope, parts, limit, cursor)
         return Page(tuple(items.from_item(Run, item) for item in page.items), page.cursor)
 
     def records(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Record]:
-        page = self._history(scope, f"RECORD#{name}", limit, cursor)
+        parts = [f"RECORD#{name}"] if scope == "schedule" else self._parts(f"RECORD#{name}")
+        page = self._history(scope, parts, limit, cursor)
         return Page(tuple(items.from_item(Record, item) for item in page.items), page.cursor)
 
     def dead_letters(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[DeadLetter]:
-        page = self._history("day" if scope == "namespace" else scope, f"DEAD#{name}", limit, cursor)
+        parts = [f"DEAD#{name}"] if scope == "schedule" else self._parts(f"DEAD#{name}")
+        page = self._history("day" if scope == "namespace" else scope, parts, limit, cursor)
         return Page(tuple(items.from_item(DeadLetter, item) for item in page.items), page.cursor)
 
     def dead_letter(self, run_id: str) -> DeadLetter | None:
@@ -69,10 +73,12 @@ class DynamoRuns:
         letters = [items.from_item(DeadLetter, item) for item in found]
         return letters[-1] if letters else None
 
-    def _history(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[items.Item]:
-        """Newest first. The shards of an index are read side by side and merged; the cursor is an instant in all."""
-        index, attribute, sharded = _SCOPES[scope]
-        parts = [f"{name}#{part}" for part in range(self._dynamo.shards.history)] if sharded else [name]
+    def _parts(self, name: str) -> list[str]:
+        return [f"{name}#{part}" for part in range(self._dynamo.shards.history)]
+
+    def _history(self, scope: str, parts: list[str], limit: int, cursor: str | None) -> Page[items.Item]:
+        """Newest first. The parts of an index are read side by side and merged; the cursor is an instant in all."""
+        index, attribute = _SCOPES[scope]
         before = decode_cursor(cursor) or "~"
         condition = "#part = :part AND #at < :before"
         lists = [

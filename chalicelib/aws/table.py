@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
-from chalicelib.aws import items
+from chalicelib.aws import items, keys
 from chalicelib.aws.items import Item
 from chalicelib.aws.keys import Key, key_of
 from chalicelib.aws.statements import statement
@@ -74,6 +74,17 @@ class Dynamo:
                     return refused
                 _pause(attempt)
         raise SluiceError("unavailable", "the tables are too busy for this change", None, "try again in a few seconds")
+
+    def number(self, line: str) -> int:
+        key = keys.line(line)
+        answer = self._client.update_item(
+            TableName=self._names[key.table],
+            Key=_key(key),
+            UpdateExpression="SET numbered = if_not_exists(numbered, :zero) + :one",
+            ExpressionAttributeValues={":zero": {"N": "0"}, ":one": {"N": "1"}},
+            ReturnValues="UPDATED_NEW",
+        )
+        return int(answer["Attributes"]["numbered"]["N"])
 
     def put_all(self, writes: Sequence[Put]) -> None:
         by_key = {(made := statement(write, self._names, self.shards)).key: made for write in writes}

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from chalicelib.core import conditions, gather, ids, lines, triggers
 from chalicelib.core.calendar import Instant, iso, spell_duration
 from chalicelib.core.conditions import Condition
-from chalicelib.core.constraints import Concurrency
+from chalicelib.core.constraints import Approval, Concurrency
 from chalicelib.core.deadlines import deadline_of as deadline_of
 from chalicelib.core.deadlines import is_repeated, too_late
 from chalicelib.core.facts import Facts
@@ -166,17 +166,19 @@ def _decide_open(
     held_up = _paused(job, facts, None if forced else deadline)
     if held_up is not None:
         return held_up
-    if forced:
-        return _decide_lines(job, facts, now, turn, None, f"run anyway after its timeout: {job.reason}", forced=True)
+    until = None if forced else deadline
     queued = job.waits_at is not None and job.waits_at != turn
-    unmet = _decide_constraints(job, facts, schedule, now, deadline) if not queued else None
-    return unmet or _decide_lines(job, facts, now, turn, deadline, _reason(job, schedule, verdict, now))
+    unmet = _decide_constraints(job, facts, schedule, now, until, forced) if not queued else None
+    why = f"run anyway after its timeout: {job.reason}" if forced else _reason(job, schedule, verdict, now)
+    return unmet or _decide_lines(job, facts, now, turn, until, why, forced)
 
 
 def _decide_constraints(
-    job: Job, facts: Facts, schedule: Schedule, now: Instant, deadline: Instant | None
+    job: Job, facts: Facts, schedule: Schedule, now: Instant, deadline: Instant | None, forced: bool
 ) -> Decision | None:
+    """``forced``: its timeout has run it anyway, past all but the word of a person (C10, C16)."""
     unmet = [each for each in conditions.stand(job, facts, schedule, now) if not each.met]
+    unmet = [each for each in unmet if isinstance(each.constraint, Approval)] if forced else unmet
     waits = [each for each in unmet if each.waits or (is_repeated(job) and _is_no_line(each))]
     if waits:
         until = _earliest(deadline, _latest(waits))
@@ -186,7 +188,7 @@ def _decide_constraints(
 
 
 def _decide_lines(
-    job: Job, facts: Facts, now: Instant, turn: str | None, deadline: Instant | None, why: str, forced: bool = False
+    job: Job, facts: Facts, now: Instant, turn: str | None, deadline: Instant | None, why: str, forced: bool
 ) -> Decision:
     asks = facts.asks(job.schedule.partition(".")[0])
     waiting = next((ask for ask in asks if ask.line == job.waits_at), None) if job.waits_at != turn else None
@@ -203,9 +205,9 @@ def _decide_lines(
     if used_up is not None:
         rate = lines.why(used_up, facts.line(used_up.line))
         return Wait(now, "PENDING_CONSTRAINTS", f"the rate was used up by others while it queued: {rate}", leaves=True)
-    if _is_out_of_order(asks, job):
+    if _is_out_of_order(asks, job) or lines.holds_other_units(asks, job.held, job.units):
         # A changed schedule asks for a line that comes before one it holds: taken out of order, two jobs could wait
-        # for each other.
+        # for each other. Or for other units of a pool: what a run gives back is what it asked for when it was claimed.
         return Wait(now, "PENDING_CONSTRAINTS", "begins its way through the lines anew: they changed", leaves=True)
     # A gap was judged before; in the claim it is held as it was read, unless a timeout overrides it (C10).
     asks = tuple(replace(ask, gap=None) if forced and isinstance(ask, Slots) else ask for ask in asks)

@@ -16,7 +16,7 @@ from chalicelib.core.pool_asks import resources_of
 from chalicelib.core.routes import Route
 from chalicelib.core.rows import GATHERING, HISTORY, Gate, Job, Record, Run, StartRequest
 from chalicelib.core.states import claimable
-from chalicelib.core.urgency import effective, latest_start, rank_of, retries_of
+from chalicelib.core.urgency import due_by, effective, latest_start, rank_of, retries_of
 from chalicelib.core.urgency import priority_of as priority_of
 from chalicelib.core.writes import (
     BackfillGoesOn,
@@ -54,6 +54,7 @@ def build_run(
     # What runs again carries what it carried, and nothing that was added since (W15).
     again = facts.origin if job.rerun_of is not None else None
     properties = dict(job.properties) if job.rerun_of else properties_of(workflow, schedule, job.properties)
+    start_by, end_by = due_by(job, schedule, workflow)
     target, resources = workflow.target.model_dump(mode="json"), resources_of(workflow, schedule)
     request = StartRequest(
         target=resources.applied(target) if resources is not None else target,
@@ -94,6 +95,8 @@ def build_run(
         rerun_of=job.rerun_of,
         run_timeout=(workflow.timeout_millis or 0) if workflow.target.has_lifecycle else None,
         paced_until=launch.paced_until(paces, now),
+        start_by=start_by,
+        end_by=end_by,
         number=_number(job, facts, lines.workflow_line(schedule.workflow), permits),
         wake_at=now,
         expires_at=now + HISTORY,
@@ -102,13 +105,24 @@ def build_run(
 
 def _number(job: Job, facts: Facts, own: str, permits: tuple[str, ...]) -> int:
     """The next number of the workflow, as its line was read; the claim expects that nobody took it since. A further
-    attempt keeps the run's. What takes no permit of that line, a mere delivery, has none (H1)."""
+    attempt keeps the run's, and who lost a race has taken one before. What takes no permit of that line, a mere
+    delivery, has none (H1)."""
     return job.number or (facts.line(own).numbered + 1 if own in permits else 0)
 
 
+def _takes_number(job: Job, line: str) -> bool:
+    return not job.number and lines.numbers(line)
+
+
+def wants_number(job: Job, asks: tuple[Ask, ...]) -> str | None:
+    """The line that numbers this job's run, if it does and has not done so yet."""
+    return next((line for line in (*job.held, *(ask.line for ask in asks)) if _takes_number(job, line)), None)
+
+
 def waited_for(job: Job, now: Instant) -> str:
-    """What a job waited for last, in the words it was told in; nothing if it hardly waited (H1)."""
-    since = job.accepted_at if job.accepted_at is not None else job.due_at
+    """What a job waited for last, in the words it was told in; nothing if it hardly waited (H1). A retry waits from
+    when it was due: what was before is its first attempt's."""
+    since = job.accepted_at if job.accepted_at is not None and job.kind != "retry" else job.due_at
     return job.reason[:MOST_WAITED] if since is not None and now - since >= WAITED else ""
 
 
@@ -133,8 +147,15 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
     if check.is_prepared(job) and check.coalesces(schedule, gate):
         plan.append(NoneGathering(job.schedule, job.generation))
     holder = holder_of(job.job_id, job.attempt)
-    permits = _permits(route.take, job, facts, now, begins=holder)
-    return [*plan, *permits, *_begun(job, facts, now, holder), *_leave(job, taken=route.take)]
+    take = tuple(ask for ask in route.take if not lines.is_turn(ask.line))
+    plan += _permits(take, job, facts, now, begins=holder)
+    turns = replace(job, held=turns_of(job))
+    return [*plan, *_begun(job, facts, now, holder), *_leave(job, take), *permits.return_held(turns, facts.lines, now)]
+
+
+def turns_of(job: Job) -> tuple[str, ...]:
+    """The lines that say it is one of the next at a policy, which it no longer is once it has started."""
+    return tuple(line for line in job.held if lines.is_turn(line))
 
 
 def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
@@ -235,6 +256,7 @@ def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins
             from_queue=ask.line == job.waits_at,
             begins=own if isinstance(ask, Log) else begins,
             passing=routes.passes(ask, take),
+            numbers=begins is not None and _takes_number(job, ask.line),
         )
         for ask in take
     ]
@@ -243,8 +265,12 @@ def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins
 def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
     """The start of a run, told to the lines whose permits its job held while it queued for another."""
     asks = {ask.line: ask for ask in lines.with_spares(facts.asks(job.schedule.partition(".")[0]))}
-    held = [asks[line] for line in job.held if line in asks]
-    return [Begin(ask, now, facts.line(ask.line), holder) for ask in held if not isinstance(ask, Pace)]
+    held = [asks[line] for line in job.held if line in asks and not lines.is_turn(line)]
+    return [
+        Begin(ask, now, facts.line(ask.line), holder, _takes_number(job, ask.line))
+        for ask in held
+        if not isinstance(ask, Pace)
+    ]
 
 
 def _leave(job: Job, taken: tuple[Ask, ...]) -> list[Write]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-from chalicelib.core import dead_letters, follow, launch, match, permits, states, workers
+from chalicelib.core import bills, dead_letters, follow, launch, match, permits, states, workers
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.lines import LineState
 from chalicelib.core.rows import Failures, Job, Run
@@ -78,7 +78,8 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
         rank=None,
         outcome=_outcome_of(run, state, news),
         metrics=news.metrics or run.metrics,
-        billed=news.billed or run.billed,
+        # What is told while it runs is not all of it.
+        billed=news.billed if states.is_terminal(state) and news.billed else run.billed,
     )
     if state == "RUNNING":
         moved = replace(moved, started_at=news.at, running_at=now, lease_until=workers.lease_until(run, now))
@@ -191,10 +192,11 @@ def without_announcement(run: Run) -> Run:
 
 
 def wake_of(run: Run, now: Instant) -> Instant | None:
-    """When a run that has been told of wants a look: at once while it owes a status, never when it is over."""
+    """When a run that has been told of wants a look: at once while it owes a status; when it is over, for its bill at
+    most."""
     if run.announce:
         return now
-    return None if states.is_terminal(run.state) else follow.next_look(run, now)
+    return bills.next_look(run, now) if states.is_terminal(run.state) else follow.next_look(run, now)
 
 
 def _retry(run: Run, reason: str, due: Instant) -> Job:

@@ -44,8 +44,10 @@ class Condition:
 
 def stand(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[Condition, ...]:
     """Each constraint of the schedule, in the order in which it names them. What measures the present (the hour, how
-    often, how fresh) holds no backfill up: its jobs ask for a place among the runs at a time, and the probe."""
-    asked = [each for each in schedule.constraints if job.backfill is None or isinstance(each, Concurrency | Probe)]
+    often, how fresh) holds no backfill up: its jobs ask for a place among the runs at a time, for the approval of each,
+    and the probe."""
+    timeless = Concurrency | Approval | Probe
+    asked = [each for each in schedule.constraints if job.backfill is None or isinstance(each, timeless)]
     return tuple(_stand(constraint, job, facts, schedule, now) for constraint in asked)
 
 

@@ -49,10 +49,14 @@ def without(values: Mapping[str, str] | None) -> dict[str, str] | None:
     return {key: value for key, value in (values or {}).items() if key != KEY} or None
 
 
-def announced(partition: Mapping[str, str] | None) -> Mapping[str, str] | None:
-    """What the status of a run carries on. That of a node which ran again alone is the affair of no DAG."""
-    value = which(partition)
-    return without(partition) if value is not None and parse(value).alone else partition
+def announced(run: Run) -> Mapping[str, str] | None:
+    """What the status of a run carries on. That of a node which ran again alone, as a part of a re-run (W4) or by
+    itself (W15), is the affair of no DAG: what follows it may have run already."""
+    value = which(run.partition)
+    if value is None:
+        return run.partition
+    by_itself = run.rerun_of is not None and not ids.is_dag_graph(run.workflow)
+    return without(run.partition) if by_itself or parse(value).alone else run.partition
 
 
 def alone(correlation: Mapping[str, str] | None) -> Mapping[str, str] | None:

@@ -6,15 +6,16 @@ Nothing here is stored: the jobs, runs and records of the nodes say it all. A ru
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
 from chalicelib.core import dag_keys, dags
+from chalicelib.core.calendar import Instant
 from chalicelib.core.dag_keys import Round
 from chalicelib.core.dag_rows import DagRun
 from chalicelib.core.dags import Dag, Edge
-from chalicelib.core.rows import Job, Record, Run
+from chalicelib.core.rows import Gate, Job, Record, Run
 from chalicelib.core.states import PROGRAM_STATUS, is_terminal
 
 # PENDING: what it waits for is under way. WAITING: it has a job, which waits for more. BLOCKED: what it waits for has
@@ -74,11 +75,23 @@ def _reruns(dag: Dag, dag_run: str, row: DagRun | None) -> Iterator[tuple[Round,
         yield Round(dag_run, number, wish["what"] == "only"), again(dag, wish["what"], wish.get("node"))
 
 
-def stand(dag: Dag, latest: Mapping[str, Round], seen: Mapping[str, Seen]) -> dict[str, Standing]:
-    """How each node stands. Nothing follows an announcement that is still owed: what it reaches is under way."""
+def generation_at(gate: Gate, instant: Instant) -> int:
+    """The generation of a node's schedule whose runs those of a DAG's run begun at this instant are: a DAG that was
+    deleted may have come again. Generations are the instants at which they began."""
+    known = (*gate.former, gate.generation)
+    return max((each for each in known if each <= instant), default=known[0])
+
+
+def stand(
+    dag: Dag, latest: Mapping[str, Round], seen: Mapping[str, Seen], gone: Collection[str] = ()
+) -> dict[str, Standing]:
+    """How each node stands. Nothing follows an announcement that is still owed: what it reaches is under way; unless
+    it is one of those ``gone``, which nothing reaches any more."""
     found: dict[str, Standing] = {}
     for node in dags.in_order(dag):
         state, why = _stand(node, dag, latest, seen[node], found)
+        if node in gone and state in ("PENDING", "WAITING"):
+            state, why = "BLOCKED", "the DAG was deleted before this was reached"
         found[node] = Standing(state, why, latest[node], seen[node])
     return found
 

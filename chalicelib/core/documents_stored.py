@@ -15,7 +15,8 @@ class Definition:
     graph that a DAG has or had is one, too, under the name that `core/dag_schedules.py` gives it, and never changes.
 
     ``counted``: every start of this workflow is counted in its line, also at a target without a lifecycle, because a
-    schedule asks how often it starts or when it last did (C5, T13).
+    schedule asks how often it starts or when it last did (C5, T13). ``cut``: the lines of a pool that had more units
+    before, and may still have more in use than they have now (W3).
     """
 
     kind: Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "dag"]
@@ -25,6 +26,7 @@ class Definition:
     updated_at: Instant
     by: str = ""
     counted: bool = False
+    cut: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from chalicelib.core import lines, triggers
-from chalicelib.core.calendar import Instant, Millis
+from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.constraints import Concurrency, Rate, SinceLastRun
 from chalicelib.core.leaves import ElapsedTrigger
 from chalicelib.core.lines import Ask, LineState, Log, Pace, Slots
@@ -17,6 +18,9 @@ from chalicelib.core.pool_asks import resources_of
 from chalicelib.core.probes import Said
 from chalicelib.core.rows import Backfill, Gate, Job, Run
 from chalicelib.core.targets import EmrServerlessTarget
+
+# Between a start and that of the job behind it lie a message and a look: a second or two.
+NEXT_AT_PACE: Millis = 5 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +70,8 @@ class Facts:
             asks = tuple(_unhurried(ask) for ask in asks)
         if self.schedule.policy is None or self.policy is None:
             return asks
-        return lines.in_order((*asks, self.policy.pace(self.schedule.policy)))
+        pace = self.policy.pace(self.schedule.policy)
+        return lines.in_order((*asks, pace, *_turns(asks, pace, self.schedule.policy)))
 
 
 def asks_of(
@@ -94,6 +99,13 @@ def asks_of(
         application = wanted or workflow.target.application_id or rate.application_id
         asks.append(Pace(lines.emr_line(application), rate.spacing, rate.burst))
     return lines.in_order(_tightest(asks))
+
+
+def _turns(asks: tuple[Ask, ...], pace: Pace, policy: str) -> tuple[Slots, ...]:
+    """Who waits for the pace of a policy keeps what it has of groups and pools, which others want as well. So only as
+    many may as start within `NEXT_AT_PACE`, one at least; the backlog queues behind them, and keeps nothing."""
+    shared = [ask for ask in asks if isinstance(ask, Slots) and ask.limit is not None and lines.is_shared(ask.line)]
+    return tuple(Slots(lines.turn_line(policy, ask.line), math.ceil(NEXT_AT_PACE / pace.spacing)) for ask in shared[:1])
 
 
 def _unhurried(ask: Ask) -> Ask:

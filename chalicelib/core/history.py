@@ -11,17 +11,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chalicelib.core import states
-from chalicelib.core.calendar import HOUR, Instant, Millis, iso
+from chalicelib.core import dag_keys, line_names, states, workers
+from chalicelib.core.calendar import HOUR, MINUTE, Instant, Millis, iso
 from chalicelib.core.prices import Prices, Usage, cost_usd
 from chalicelib.core.rows import Record, Run
 
-SCHEMA = 1
+# Of the fields of a line. More are added and none changes its meaning, so who reads takes what it knows by its name.
+SCHEMA = 2
 ROOT = "history/"
 LATE_ROOT = "history_late/"
 MOST_REASON = 500  # characters; the run's own row has all of it
 # The daily compaction runs after this much of the next day. What of a day comes later is told to the late one.
 SETTLES: Millis = HOUR
+# Late lines of one day that come within this are told as one. Shorter, by more than it takes to put them, than what
+# the late settling waits after the first of them (`sluice/system_app.yaml`): so it finds them all.
+LATE_SLOT: Millis = 5 * MINUTE
 
 Line = dict[str, Any]
 
@@ -44,14 +48,22 @@ class Part:
 
 
 def is_final(row: Run | Record) -> bool:
-    """Whether nothing will be added: a record, or an attempt that has ended and has told everybody so."""
-    return isinstance(row, Record) or (states.is_terminal(row.state) and row.wake_at is None)
+    """Whether a row has all that its history needs: a record, or an attempt that has ended and has told everybody so.
+    What it was billed may follow, as a later revision of the same line. A lease by the sweep says nothing new."""
+    return isinstance(row, Record) or (states.is_terminal(row.state) and not row.announce and not row.leases)
 
 
 def ended_at(row: Run | Record) -> Instant:
     if isinstance(row, Record):
         return row.recorded_at
     return row.ended_at if row.ended_at is not None else row.claimed_at
+
+
+def waited(run: Run) -> Millis:
+    """How long its job waited: from when all that it was for was there, or it was due, to the claim. A retry waits from
+    when it was due."""
+    begun = run.accepted_at if run.accepted_at is not None and run.kind != "retry" else run.due_at
+    return max(0, run.claimed_at - (begun if begun is not None else run.created_at))
 
 
 def line_of(row: Run | Record, prices: Prices) -> Line:
@@ -70,11 +82,12 @@ def parts(changes: Iterable[Change], prices: Prices) -> list[Part]:
 
 
 def late_days(found: Sequence[Part], now: Instant) -> list[str]:
-    """The objects that tell of days which were compacted before: one for each day and hour of arrival, named so that
-    the dataset of late days has one partition for each (T7)."""
+    """The objects that tell of days which were compacted before: one for each day and slot of arrival, named so that
+    the dataset of late days has one partition for each. A partition counts once (T7): what comes after its day was
+    settled again needs another."""
     days = {part.key.removeprefix(ROOT).partition("/")[0] for part in found}
     settled = f"day={iso(now - SETTLES)[:10]}"
-    arrived = iso(now)[:13].replace("T", "-")
+    arrived = iso(now - now % LATE_SLOT)[:16].replace("T", "-").replace(":", "-")
     return [f"{LATE_ROOT}{day}/arrived={arrived}/late" for day in sorted(days) if day < settled]
 
 
@@ -97,7 +110,6 @@ def _part(hour: str, changes: list[Change], prices: Prices) -> Part:
 
 def _run_line(run: Run, prices: Prices) -> Line:
     usage = Usage.of(run.billed)
-    begun = run.accepted_at if run.accepted_at is not None else run.due_at
     return {
         "schema": SCHEMA,
         "kind": "run",
@@ -107,6 +119,7 @@ def _run_line(run: Run, prices: Prices) -> Line:
         **_owner(run.schedule),
         "workflow": run.workflow,
         "state": run.state,
+        "outcome": run.outcome,
         "reason": run.reason[:MOST_REASON] or None,
         "job": run.kind,
         "fired_by": run.fired_by[:MOST_REASON],
@@ -115,8 +128,16 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "attempts": run.attempts,
         "version": run.version,
         "target": run.request.target.get("type"),
+        "target_id": run.target_id,
+        "worker_pool": workers.pool_of(run) if workers.is_pulled(run) else None,
+        "pool": next((line_names.pool_of(line) for line in run.permits if line_names.is_pool(line)), None),
+        "units": run.units or None,
+        "metrics": _text(run.metrics),
         "backfill": run.backfill,
-        "correlation": dict(run.correlation) if run.correlation else None,
+        "rerun_of": run.rerun_of,
+        **_dag(run),
+        "correlation": dag_keys.without(run.correlation),
+        "partition": dag_keys.without(run.partition),
         "late": run.late or None,
         "nominal_at": run.nominal_at,
         "due_at": run.due_at,
@@ -126,15 +147,50 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "start_requested_at": run.start_requested_at,
         "started_at": run.started_at,
         "ended_at": ended_at(run),
+        "start_by": run.start_by,
+        "end_by": run.end_by,
+        **_missed(run),
         "lateness_ms": run.lateness,
         "waited_for": run.waited_for or None,
-        "waited_ms": max(0, run.claimed_at - (begun if begun is not None else run.created_at)),
+        "waited_ms": waited(run),
         "calls": run.calls,
         "vcpu_hours": usage.vcpu_hours if usage else None,
         "memory_gb_hours": usage.memory_gb_hours if usage else None,
         "storage_gb_hours": usage.storage_gb_hours if usage else None,
         "cost_usd": cost_usd(usage, prices) if usage else None,
     }
+
+
+def _missed(run: Run) -> Line:
+    """Which of its deadlines a run has missed, as its watch judges (`core/watches`). Of a run with several attempts the
+    first tells of the start, the last of the end; what failed before its time is told as that alone."""
+    ended = ended_at(run)
+    begun = _begun(run)
+    started = begun if begun is not None else ended
+    return {
+        "missed_start": started > run.start_by if run.start_by is not None and run.attempt == 1 else None,
+        "missed_end": ended > run.end_by if run.end_by is not None and run.state != "RETRYING" else None,
+    }
+
+
+def _begun(run: Run) -> Instant | None:
+    """When its target was asked to start it. On offer it was asked of nobody: a worker's run begins when one has it."""
+    if not workers.is_pulled(run):
+        return run.start_requested_at
+    return run.running_at if run.running_at is not None or run.target_id is None else run.claimed_at
+
+
+def _dag(run: Run) -> Line:
+    """The run of a DAG that a run belongs to, its round, and the node that it is; the run that begins it is none."""
+    if dag_keys.of_run(run) is None:
+        return {}
+    own = dag_keys.told(run)
+    return {"dag": own["name"], "dag_run": own["run_id"], "dag_round": own["round"], "node": own["node"]}
+
+
+def _text(document: Any) -> str | None:
+    """A document as text: its fields are its author's, and no columns."""
+    return json.dumps(document, separators=(",", ":")) if document else None
 
 
 def _record_line(record: Record) -> Line:

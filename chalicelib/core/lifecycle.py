@@ -33,6 +33,7 @@ TOMBSTONE_LIFE = 45 * DAY  # as long as a marker: no event that is older can sti
 # Changing these fields changes nothing of what the schedule does, so its generation goes on (DESIGN section 3).
 COSMETIC = {"description", "tags", "owner"}
 MOST_PAUSES = 20  # spans of stopped timeouts that a gate remembers; the oldest concern jobs that are long gone
+MOST_FORMER = 20  # generations that the gate of a DAG's node remembers: it was deleted and came again so often
 MOST_SKIPS = 16  # occurrences that may be left out at a time: the gate is read by every claim, so it stays small
 
 
@@ -201,7 +202,9 @@ def _gate(gate: Gate | None, name: str, generation: int, mode: Mode, now: Instan
     since, pauses = (gate.since, gate.pauses) if same else (now, still)
     skips = gate.skips if mode != "disabled" else ()
     after = replace(gate, generation=generation, version=gate.version + 1, mode=mode, updated_at=now, by=by)
-    after = replace(after, expires_at=None)
+    # The runs of a DAG's nodes are found by these (W4).
+    former = gate.former if same or not ids.is_of_dag(name) else (*gate.former, gate.generation)[-MOST_FORMER:]
+    after = replace(after, expires_at=None, former=former)
     wake_at, mode_at = gate.wake_at if same else None, gate.mode_at if mode == gate.mode else now
     return replace(after, rev=gate.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at, mode_at=mode_at)
 

@@ -12,6 +12,8 @@ def spell(line: str) -> str:
     if kind == "pool":
         pool, _, owner = name.partition(":")
         return f"the share of {owner} in pool {pool}" if owner else f"pool {pool}"
+    if kind == "turn":
+        return f"policy {name.partition(':')[0]}"
     words = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}"}
     return (words | {"emr": f"the start rate of EMR application {name}"}).get(kind, line)
 
@@ -78,9 +80,29 @@ def share_line(pool: str, owner: str) -> str:
     return f"pool:{pool}:{owner}"
 
 
+def turn_line(policy: str, shared: str) -> str:
+    """Those who are the next at a policy, of all that take of a line which others share."""
+    return f"turn:{policy}:{shared}"
+
+
+def is_turn(line: str) -> bool:
+    """Whether its slots are those of jobs: they come back when a job starts, and no run has any."""
+    return line.startswith("turn:")
+
+
+def is_shared(line: str) -> bool:
+    """Whether other workflows take of it, too."""
+    return line.startswith(("group:", "pool:"))
+
+
+def pool_of(line: str) -> str:
+    """The full name of the pool that a line is of, or is a share of."""
+    return line.removeprefix("pool:").partition(":")[0]
+
+
 def place_of_slots(line: str) -> int:
     """Where slots come in the order of lines: what a job has to itself before what it shares with ever more others, so
     that nobody keeps what many share while waiting for what few do."""
-    kinds = ("workflow", "group", "pool")
+    kinds = ("workflow", "turn", "group", "pool")
     kind = line.partition(":")[0]
     return kinds.index(kind) if kind in kinds else len(kinds)

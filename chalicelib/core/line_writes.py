@@ -13,6 +13,7 @@ class TakePermit:
     """Take a permit of a line as its state was read: as a newcomer (nobody may wait), or from its queue.
 
     ``begins`` names the run that starts with it: its start is remembered, and a gap or rate holds as it was read.
+    ``numbers``: it takes the line's next number along, if nobody took it since (H1).
     ``passing``: of a pace on the way to a slower one, whoever waits.
     """
 
@@ -22,6 +23,7 @@ class TakePermit:
     from_queue: bool
     begins: str | None = None
     passing: bool = False
+    numbers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +34,7 @@ class Begin:
     now: Instant
     read: LineState
     begins: str
+    numbers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,8 @@ A *log* remembers the last starts, and has a permit when the n-th last is old en
 
 A newcomer takes a permit when there is one **and** nobody waits; it joins the queue under the exact negation of that,
 so no wake-up can fall between look and wait, and nobody overtakes. Lines have one order (logs, slots of the workflow,
-of groups, of the pool, then pace), and a job takes them in that order, holding what it has while it queues for the
-next: so no two jobs can wait for each other.
+of the next at a policy, of groups, of the pool, then pace), and a job takes them in that order, holding what it has
+while it queues for the next: so no two jobs can wait for each other.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from chalicelib.core.line_names import group_line as group_line
 from chalicelib.core.line_names import is_log as is_log
 from chalicelib.core.line_names import is_pace as is_pace
 from chalicelib.core.line_names import is_pool as is_pool
+from chalicelib.core.line_names import is_shared as is_shared
 from chalicelib.core.line_names import is_target_pace as is_target_pace
+from chalicelib.core.line_names import is_turn as is_turn
 from chalicelib.core.line_names import numbers as numbers
 from chalicelib.core.line_names import place_of_slots as place_of_slots
 from chalicelib.core.line_names import policy_line as policy_line
@@ -32,6 +34,7 @@ from chalicelib.core.line_names import rate_line as rate_line
 from chalicelib.core.line_names import rate_rule as rate_rule
 from chalicelib.core.line_names import share_line as share_line
 from chalicelib.core.line_names import spell as spell
+from chalicelib.core.line_names import turn_line as turn_line
 from chalicelib.core.line_names import workflow_line as workflow_line
 
 # Living runs whose starts are remembered one by one; a row with more would cost every start of the workflow.
@@ -52,7 +55,8 @@ class Slots:
     last start is at least ``gap`` ms ago (C4): of a successful or living run, or of any run with ``any_run``.
 
     Of a pool it takes ``units`` at once, called ``unit``. ``spare``: where they are taken if none are left here and
-    nobody waits there, for a share of a pool; the queue is here (W3)."""
+    nobody waits there, for a share of a pool; the queue is here. ``owed``: so many of the places are in use elsewhere,
+    since the pool was cut otherwise (W3)."""
 
     line: str
     limit: int | None
@@ -61,6 +65,7 @@ class Slots:
     units: int = 1
     unit: str = "slot"
     spare: Slots | None = None
+    owed: int = 0
 
     @property
     def order(self) -> tuple[int, int, str]:
@@ -69,7 +74,7 @@ class Slots:
     @property
     def below(self) -> int | None:
         """The permit in one comparison: there is one while fewer than so many are in use."""
-        return None if self.limit is None else self.limit - self.units + 1
+        return None if self.limit is None else self.limit - self.owed - self.units + 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +241,11 @@ def why(ask: Ask, state: LineState) -> str:
     """Why a job waits at this line, in the words that ``why`` shows."""
     ahead = f", {state.waiters} waiting" if state.waiters else ""
     match ask:
+        case Slots() if is_turn(ask.line):
+            return f"waits for its turn at {spell(ask.line)}: others are next{ahead}"
         case Slots():
             short = f"; it has {ask.limit}, so take less or make it larger" if never_fits(ask) else ""
+            short += f"; {ask.owed} more are to come back from parts that were made smaller" if ask.owed else ""
             return f"waits for {_wanted(ask)} of {spell(ask.line)}: {state.active} of {ask.limit} in use{ahead}{short}"
         case Log():
             rule = f"at most {ask.limit} starts per {spell_duration(ask.span)}"
@@ -262,7 +270,7 @@ def with_spares(asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
 
 def never_fits(ask: Ask) -> bool:
     """Whether a job asks for more than there is, here and where it may be taken instead."""
-    if not isinstance(ask, Slots) or ask.below is None or ask.below > 0:
+    if not isinstance(ask, Slots) or ask.limit is None or ask.limit >= ask.units:
         return False
     return ask.spare is None or never_fits(ask.spare)
 
@@ -270,6 +278,14 @@ def never_fits(ask: Ask) -> bool:
 def is_held(ask: Ask, held: tuple[str, ...]) -> bool:
     """Whether a job has the permit that it asks for, here or where it may be taken instead."""
     return ask.line in held or (isinstance(ask, Slots) and ask.spare is not None and ask.spare.line in held)
+
+
+def holds_other_units(asks: tuple[Ask, ...], held: tuple[str, ...], units: int) -> bool:
+    """Whether a job holds units of a pool that it would not take now: of another one, or not as many."""
+    pool = next((ask for ask in asks if isinstance(ask, Slots) and is_pool(ask.line)), None)
+    if not any(is_pool(line) for line in held):
+        return False
+    return pool is None or not is_held(pool, held) or pool.units != units
 
 
 def log_of(workflow: str, rule: str, binding: bool) -> Log:

@@ -131,7 +131,7 @@ def status_event(run: Run, status: str) -> Event:
         instant=at,
         # Our own clock, as for every other event: the target's may tell whole seconds, or be ahead of an enable.
         accepted_at=(run.running_at if status == "STARTED" else run.moved_at) or at,
-        partition=dag_keys.announced(run.partition),
+        partition=dag_keys.announced(run),
         workflow=run.workflow,
         run_id=run.run_id,
         status=status,

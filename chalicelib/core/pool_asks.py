@@ -35,11 +35,12 @@ def resources_of(workflow: Workflow, schedule: Schedule) -> Resources | None:
 
 
 def ask_of(name: str, pool: Pool, workflow: Workflow, schedule: Schedule) -> Slots:
-    """What a job of this schedule asks of a pool."""
+    """What a job of this schedule asks of a pool. One that does not fit into its share asks the common part: at the
+    head of the share's queue it would keep from it all that do."""
     units = units_of(pool, workflow, schedule)
     common = Slots(pool_line(name), pool.common, units=units, unit=pool.word)
     share = _share_of(name, pool, schedule)
-    if share is None:
+    if share is None or share[1] < units:
         return common
     return Slots(share_line(name, share[0]), share[1], units=units, unit=pool.word, spare=common)
 
@@ -61,8 +62,8 @@ def check_fit(name: str, pool: Pool, workflow: Workflow, schedule: Schedule, fie
     ):
         hint = "give the workflow resources, such as {workers: 3, vcpu: 4}"
         raise invalid("resources", f"resources, for pool {name} counts vCPUs", None, hint)
-    ask = ask_of(name, pool, workflow, schedule)
-    most = max(ask.limit or 0, (ask.spare.limit or 0) if ask.spare is not None else 0)
-    if ask.units > most:
+    units, share = units_of(pool, workflow, schedule), _share_of(name, pool, schedule)
+    most = max(pool.common, share[1] if share is not None else 0)
+    if units > most:
         hint = f"take less, or make pool {name} larger"
-        raise invalid(field, f"at most the {most} units of pool {name} that it may use", ask.units, hint)
+        raise invalid(field, f"at most the {most} units of pool {name} that it may use", units, hint)

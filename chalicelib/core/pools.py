@@ -7,7 +7,7 @@ and for those who have one and have used it up, as far as nobody waits there. So
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any, Literal
 
 from pydantic import Field, model_validator
@@ -65,6 +65,23 @@ def lines_of(name: str, pool: Pool) -> dict[str, int]:
     """The lines of a pool and how many units each has: the common part first, then the shares."""
     shares = {share_line(name, owner_of(key, name)): share.reserved for key, share in pool.shares.items()}
     return {pool_line(name): pool.common, **shares}
+
+
+def cut_by(
+    name: str, old: Pool, new: Pool, before: Collection[str], states: Mapping[str, LineState]
+) -> tuple[str, ...]:
+    """The lines of a pool that may have more in use than they have now: those that a change makes smaller, and those
+    that were made so ``before`` and still have."""
+    had, has = lines_of(name, old), lines_of(name, new)
+    smaller = {line for line, units in had.items() if has.get(line, 0) < units}
+    still = {line for line in before if line in states and states[line].active > has.get(line, 0)}
+    return tuple(sorted(smaller | still))
+
+
+def owed(name: str, pool: Pool, states: Mapping[str, LineState]) -> int:
+    """How many units are in use in these lines beyond what they have. Nobody else gets them before they come back."""
+    has = lines_of(name, pool)
+    return sum(max(0, state.active - has.get(line, 0)) for line, state in states.items())
 
 
 def use_of(name: str, pool: Pool, states: Mapping[str, LineState]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any
 
 from chalicelib.core.backfill_rows import Backfill as Backfill
 from chalicelib.core.backfill_rows import PlanPart as PlanPart
@@ -24,6 +24,9 @@ from chalicelib.core.events import Partition as Partition
 from chalicelib.core.events import Posted as Posted
 from chalicelib.core.events import Seen as Seen
 from chalicelib.core.events import SizedObject as SizedObject
+from chalicelib.core.history_rows import Pointer as Pointer
+from chalicelib.core.history_rows import Record as Record
+from chalicelib.core.history_rows import RecordKind as RecordKind
 from chalicelib.core.notice_rows import Alert as Alert
 from chalicelib.core.notice_rows import Note as Note
 from chalicelib.core.notice_rows import Watch as Watch
@@ -31,8 +34,6 @@ from chalicelib.core.progress import Progress
 from chalicelib.core.states import JobKind, JobState, Mode, Outcome, RunState
 from chalicelib.core.worker_rows import Offer as Offer
 from chalicelib.core.worker_rows import Output as Output
-
-RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED", "EXPIRED", "LATE"]
 
 GATHERING = "PENDING"
 WAKE = "~"  # the leaf of an index row that gathers nothing
@@ -46,7 +47,7 @@ class Gate:
     ``rev`` counts its changes. ``since`` is when the generation began to gather, ``mode_at`` when the mode began.
     ``pauses`` are the spans in which timeouts stood still, the last one open-ended while it lasts; ``skips`` the
     nominal instants that are left out. ``wake_at`` makes it an outbox: the jobs of the generation are to be looked at.
-    ``expires_at``: that of a message which is gone is kept as long as its history (L16).
+    ``expires_at``: a message's that is gone passes with its history. ``former``: earlier generations of a DAG's node.
     """
 
     schedule: str
@@ -61,6 +62,7 @@ class Gate:
     skips: tuple[Instant, ...] = ()
     reason: str = ""
     mode_at: Instant = 0
+    former: tuple[int, ...] = ()
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
@@ -98,7 +100,6 @@ class Subscription:
 class Timer:
     """The next nominal instant of each timed leaf, and the anchor that ``@every`` counts from. A leaf that has none
     any more (its repeats are used up) is left out.
-
     ``fired`` is how often each leaf with ``repeats`` has fired. ``begun`` are the fires of which not every event is
     written yet (E2): nominal instant, the instant at which the first is due, and how many are written.
     """
@@ -208,7 +209,8 @@ class Run:
     ``run_timeout`` is how long it may run (W12; 0: for ever); ``outcome`` says what a plain failure does not.
     ``lease`` counts the leases of a worker's run, ``metrics`` are what it told last (W5). ``number`` counts the runs of
     its workflow (H1), 0 where none is taken; ``waited_for`` is what it waited for last. ``billed`` is what its target
-    has billed: vCPU-hours, GB-hours of memory and of storage, each in thousandths.
+    has billed: vCPU-hours, GB-hours of memory and of storage, each in thousandths; ``bill_looks`` how often it was
+    asked for that after the end. ``start_by`` and ``end_by`` are its deadline, if it has one (H5).
     """
 
     run_id: str
@@ -263,6 +265,9 @@ class Run:
     number: int = 0
     waited_for: str = ""
     billed: tuple[int, ...] = ()
+    bill_looks: int = 0
+    start_by: Instant | None = None
+    end_by: Instant | None = None
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
@@ -273,28 +278,3 @@ class Run:
         if self.kind != "fire" or due is None or self.start_requested_at is None:
             return None
         return self.start_requested_at - due
-
-
-@dataclass(frozen=True, slots=True)
-class Record:
-    """What became of work that never became a run, and why."""
-
-    id: str
-    kind: RecordKind
-    schedule: str
-    generation: int
-    reason: str
-    recorded_at: Instant
-    created_at: Instant | None = None
-    count: int = 1
-    expires_at: Instant | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Pointer:
-    """From the target's id of a run to ours."""
-
-    target_id: str
-    run_id: str
-    attempt: int
-    expires_at: Instant

@@ -22,6 +22,7 @@ from chalicelib.core.errors import invalid
 
 LONGEST_CALL: Millis = 30_000
 DELIVERED = ("sqs", "sns", "http", "lambda", "event_bus")
+BILLING = ("emr_serverless",)
 _REGION = r"[a-z]{2}[a-z-]+-\d"
 _ARN = r"^arn:aws[a-z-]*:"
 
@@ -207,6 +208,11 @@ AnyTarget = Annotated[
 def has_lifecycle(kind: str) -> bool:
     """The same by the type of a target, as it is stored with a run."""
     return kind not in DELIVERED
+
+
+def bills(kind: str) -> bool:
+    """Whether a target tells what it has billed for a run (H1)."""
+    return kind in BILLING
 
 
 def _check_group(group: str | None, name: str, what: str) -> None:

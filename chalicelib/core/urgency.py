@@ -73,6 +73,19 @@ def latest_start(job: Job, schedule: Schedule, workflow: Workflow) -> Instant | 
     return max(0, min(ends))
 
 
+def due_by(job: Job, schedule: Schedule, workflow: Workflow | None) -> tuple[Instant | None, Instant | None]:
+    """By when the run of a job is to start, and to end (H5). The past, which a backfill runs, is never in time; what
+    is sent again by hand was late or not the first time."""
+    deadline = deadline_of(schedule, workflow)
+    if deadline is None or job.backfill is not None or job.kind in ("redrive", "backfill"):
+        return None, None
+    base = counts_from(job, deadline)
+    if base is None:
+        return None, None
+    start_by = base + duration(deadline.start_within) if deadline.start_within is not None else None
+    return start_by, base + duration(deadline.end_within) if deadline.end_within is not None else None
+
+
 def deadline_of(schedule: Schedule, workflow: Workflow | None) -> Deadline | None:
     """The schedule's own, else the workflow's."""
     return schedule.deadline or (workflow.deadline if workflow is not None else None)
@@ -81,7 +94,9 @@ def deadline_of(schedule: Schedule, workflow: Workflow | None) -> Deadline | Non
 def counts_from(job: Job, deadline: Deadline) -> Instant | None:
     """From when a deadline counts: when its fire, or what somebody asked for, was due by the clock, or when the data
     was there; None while what starts the job is still gathering. Of what is tried again, from when its first attempt
-    was due."""
+    was due; of what somebody has run again, from when that was asked for."""
+    if job.rerun_of is not None:
+        return job.created_at
     if deadline.since == "nominal":
         due = job.due_at if job.kind != "retry" else None
         event = job.event.instant if job.event is not None and job.event.kind == "time" else None

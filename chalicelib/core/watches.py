@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core.calendar import Instant, duration, iso
+from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.rows import HISTORY, Job, Record, Run, Watch
 from chalicelib.core.states import is_terminal
-from chalicelib.core.urgency import counts_from
 from chalicelib.core.urgency import deadline_of as deadline_of
+from chalicelib.core.urgency import due_by
+from chalicelib.core.workers import heartbeat_of, is_pulled
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,30 +23,25 @@ class Judged:
 
 
 def begun(job: Job, schedule: Schedule, workflow: Workflow | None, now: Instant) -> Watch | None:
-    """The watch over a job, None if there is none to be kept: the past, which a backfill runs, is never in time, and
-    what is tried again has been watched since it was new."""
-    deadline = deadline_of(schedule, workflow)
-    if deadline is None or job.kind in ("retry", "redrive", "backfill"):
+    """The watch over a job, None if there is none to be kept: what is tried again has been watched since it was new."""
+    start_by, end_by = due_by(job, schedule, workflow)
+    if (start_by is None and end_by is None) or job.kind == "retry":
         return None
-    base = counts_from(job, deadline)
-    if base is None:
-        return None
-    start_by = base + duration(deadline.start_within) if deadline.start_within is not None else None
-    end_by = base + duration(deadline.end_within) if deadline.end_within is not None else None
     made = Watch(job.job_id, schedule.workflow, job.schedule, start_by, end_by, expires_at=now + HISTORY)
     return replace(made, wake_at=_next(made))
 
 
-def judge(watch: Watch, job: Job | None, run: Run | None, record: Record | None, now: Instant) -> Judged:
+def judge(watch: Watch, job: Job | None, attempts: Sequence[Run], record: Record | None, now: Instant) -> Judged:
     """What has become due of a watch. Work that left without a run is told as aborted, or dropped on purpose; a run
-    that failed is told as that: neither is missed besides."""
+    that failed is told as that: neither is missed besides. Its first attempt is its start, its last one its end."""
+    run = attempts[-1] if attempts else None
     over = run is not None and is_terminal(run.state) and run.state not in ("SUCCEEDED", "RETRYING")
     if record is not None or (over and (run is None or run.start_requested_at is None)):
         return Judged(_settled(replace(watch, start_by=None, end_by=None)))
     missed: list[tuple[str, str]] = []
     start_by, end_by = watch.start_by, watch.end_by
     if start_by is not None and now >= start_by:
-        at = run.start_requested_at if run is not None else None
+        at = _began(attempts[0]) if attempts else None
         if at is None or at > start_by:
             missed.append(("missed_start", f"not started by {iso(start_by)}{_why(job, run)}"))
         start_by = None
@@ -54,6 +51,16 @@ def judge(watch: Watch, job: Job | None, run: Run | None, record: Record | None,
             missed.append(("missed_end", f"not ended by {iso(end_by)}{_why(job, run)}"))
         end_by = None
     return Judged(_settled(replace(watch, start_by=start_by, end_by=end_by)), tuple(missed))
+
+
+def _began(run: Run) -> Instant | None:
+    """When its target was asked to start it. Work on offer is started when a pull worker has it in hands: that took it
+    one heartbeat before its lease ends, or, if it has been heard of since, when it began."""
+    if not is_pulled(run):
+        return run.start_requested_at
+    if run.running_at is not None or run.target_id is None:
+        return run.running_at
+    return run.claimed_at if run.lease_until is None else run.lease_until - heartbeat_of(run)
 
 
 def _next(watch: Watch) -> Instant | None:
@@ -68,4 +75,6 @@ def _why(job: Job | None, run: Run | None) -> str:
     """What it waits for, in its own words."""
     if job is not None:
         return f": {job.reason or job.state}"
-    return f": its run is {run.state}" if run is not None else ""
+    if run is None:
+        return ""
+    return f": its run is {run.state}{f', {run.reason}' if run.reason and not is_terminal(run.state) else ''}"

@@ -5,15 +5,25 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from chalicelib.core.calendar import iso
+from chalicelib.core.history import waited
 from chalicelib.core.prices import Prices, Usage, cost_usd
 from chalicelib.core.rows import Run
 
 
 def account(run: Run, prices: Prices) -> dict[str, Any]:
-    """``number`` counts the runs of the workflow; ``waited_for`` is what its job waited for last, if it did.
+    """``number`` counts the runs of the workflow; ``waited_for`` is what its job waited for last, if it did, and
+    ``waited_ms`` how long it waited. ``start_by`` and ``end_by`` are its deadline.
 
     ``billed``: hours, and dollars at list price; None if the target bills nothing, or has not said.
     """
     usage = Usage.of(run.billed)
     billed = {**asdict(usage), "cost_usd": cost_usd(usage, prices)} if usage else None
-    return {"number": run.number or None, "waited_for": run.waited_for or None, "billed": billed}
+    return {
+        "number": run.number or None,
+        "waited_for": run.waited_for or None,
+        "waited_ms": waited(run),
+        "start_by": None if run.start_by is None else iso(run.start_by),
+        "end_by": None if run.end_by is None else iso(run.end_by),
+        "billed": billed,
+    }

@@ -74,6 +74,8 @@ def apply_event(
         job = ports.jobs.job(rows[0].schedule, rows[0].generation, place)
         if job is not None and job.closed:
             return None
+        if job is None and schedule.by == dag_keys.BY and not _is_of_this_life(ports, correlation, rows[0]):
+            return None
         gathered = gather.gather(job, [Touch(event, met)], schedule, rows[0], correlation, now, against)
         marker = _marker(event, rows[0], gathered.job if met else None, _marker_end(schedule, now))
         seen = _seen(ports, event, rows[0], against)
@@ -86,6 +88,17 @@ def apply_event(
         if refused.of(NotClosed) or any(write in refused.writes for write in along):
             return None  # closed meanwhile; or what this event came with is somebody else's by now
     raise RuntimeError(f"event {event.id} lost {MOST_RACES} races for {rows[0].schedule}; its message will come again")
+
+
+def _is_of_this_life(ports: Ports, correlation: Mapping[str, str] | None, row: Subscription) -> bool:
+    """Whether a run of a DAG was begun since this node is there. A DAG that was deleted and comes again is another one,
+    which has nothing to do with the runs of the one before, though the same names may stand for both (W4)."""
+    begun = dag_keys.parse((correlation or {})[dag_keys.KEY]).dag_run
+    start = ids.parse_job_id(begun)
+    if start is not None and start.generation >= row.generation:
+        return True  # the nodes are put before the start, and generations are instants
+    run = ports.runs.run(begun, 1)
+    return run is None or run.claimed_at >= row.generation
 
 
 def _changes(job: Job | None, gathered: Gathered, row: Subscription) -> tuple[Job | None, list[Write]]:

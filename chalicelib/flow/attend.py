@@ -103,6 +103,8 @@ def _run(ports: Ports, run_id: str, attempt: int) -> None:
         steps.append(lambda: complete.announce(ports, run_id, attempt))
     if not states.is_terminal(run.state):
         steps.append(lambda: _follow(ports, run))
+    elif not run.announce:
+        steps.append(lambda: complete.ask_bill(ports, run))
     # A status that cannot be told to somebody does not keep its run from being followed.
     each_alone(steps, lambda step: step())
 

@@ -47,7 +47,8 @@ class Outcome:
 def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None) -> Outcome:
     """Look at a job until something is settled. ``turn`` names the line whose queue serves it. Losing a race is
     ordinary: the job is read and decided again."""
-    for _ in range(MOST_RACES):
+    number = 0
+    for race in range(MOST_RACES):
         now = ports.clock.now()
         job = ports.jobs.job(*place)
         if job is None or job.closed:
@@ -59,6 +60,10 @@ def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None
         job, facts = load.ask(ports, job, facts, now, turn)
         job, facts = probe.ask(ports, job, facts, now, turn)
         decision = check.decide(job, facts, now, turn)
+        if race and isinstance(decision, Launch) and (line := claim.wants_number(job, decision.asks)):
+            # Many start at once: it takes a number by itself, and no start of another stands in its way again.
+            number = number or ports.ledger.number(line)
+            job = replace(job, number=number)
         outcome = _act(ports, job, facts, decision, now, turn)
         if outcome is not None:
             logger.info("checked", extra={"job": job.job_id, "outcome": outcome.ended, "why": outcome.why})
@@ -131,7 +136,7 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
             _make_room(ports, job, facts, route.blocked)
             return Outcome("waiting", why)
         return _queue(ports, job, facts, route, now, why)
-    taken = (*job.held, *(ask.line for ask in route.take))
+    taken = tuple(line for line in (*job.held, *(ask.line for ask in route.take)) if not lines.is_turn(line))
     why = f"{decision.why}{approvals.words_of(job.approvals)}"
     ready = replace(job, reason=why, event=emit.fire_event(job) if job.kind == "fire" else job.event)
     paces = routes.paces_of(route.take)
@@ -140,6 +145,8 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
     run = replace(made, waited_for=claim.waited_for(job, now))
     if ports.ledger.commit(claim.claim(job, run, facts, route, now)) is not None:
         return None
+    if woken := _to_wake({line: facts.line(line) for line in claim.turns_of(job)}):
+        ports.hints.send(woken, now, now)
     launching.start(ports, run.run_id, run.attempt)
     return Outcome("launched", decision.why)
 

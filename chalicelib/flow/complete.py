@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import complete, follow, match, states, urgency
+from chalicelib.core import bills, complete, follow, match, states, urgency
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import Advance, News
 from chalicelib.core.lines import gives_back
@@ -131,6 +131,20 @@ def take_in(ports: Ports, run: Run, news: News | None) -> None:
     if moved is None:
         later = replace(run, wake_at=follow.next_look(run, now), leases=0, rev=run.rev + 1)
         ports.ledger.commit([Replace(later)])
+
+
+def ask_bill(ports: Ports, run: Run) -> None:
+    """Ask again what a run that is over was billed, if it is time for that (H1). Whoever does not answer is asked no
+    oftener for it; a lost race leaves it to the sweep."""
+    if not bills.is_due(run, ports.clock.now()):
+        return
+    try:
+        news = ports.targets.of(str(run.request.target["type"])).ask(run)
+    except Exception:
+        logger.exception("no account of a run", extra={"run": run.run_id})
+        news = None
+    later = bills.looked(run, news.billed if news is not None else (), ports.clock.now())
+    ports.ledger.commit([Replace(later)])
 
 
 def time_out(ports: Ports, run: Run) -> None:

@@ -16,7 +16,7 @@ def build(ports: Ports, run: Run) -> dict[str, Any]:
     """The document that a run gets by reference. Exactly the events of its job; a long list goes into a manifest."""
     if run.rerun_of is not None and (first := ports.payloads.context(run.rerun_of)) is not None:
         own = {"run_id": run.run_id, "attempt": run.attempt, "properties": dict(run.request.properties)}
-        return {**first, **own, "rerun_of": run.rerun_of}
+        return {**first, **own, **_of_dag(run), "rerun_of": run.rerun_of}
     kept = ports.payloads.context(run.run_id) if run.kind == "redrive" and run.event is None else None
     if kept is not None:
         # What was gathered stands under the generation that gathered it, and for so long only; this is what was told.
@@ -24,21 +24,34 @@ def build(ports: Ports, run: Run) -> dict[str, Any]:
     events = events_of(ports, run)
     inline = len(events) <= ports.settings.inline_events
     told = [describe_event(event) for event in events]
+    upstream = _upstream(ports, events)
     return {
         "schema": SCHEMA,
         "run_id": run.run_id,
         "attempt": run.attempt,
         "schedule": run.schedule,
         "workflow": run.workflow,
-        "logical_start_time": logical_start(run),
+        "logical_start_time": _begun_at(run, upstream),
         "properties": dict(run.request.properties),
         "correlation": dag_keys.without(run.correlation),
         "events": told if inline else [],
         "manifest": None if inline else ports.payloads.put_manifest(run.run_id, told),
-        "upstream": _upstream(ports, events),
+        "upstream": upstream,
         **({"data": dict(run.request.data)} if run.request.data is not None else {}),
-        **({"dag": dag_keys.told(run)} if dag_keys.of_run(run) else {}),
+        **_of_dag(run),
     }
+
+
+def _begun_at(run: Run, upstream: Mapping[str, Any] | None) -> int:
+    """The instant that a run stands for. All nodes of a DAG's run have that of its start, also when they run again."""
+    if upstream is not None and dag_keys.of_run(run) and not ids.is_dag_graph(run.workflow):
+        return int(upstream["logical_start_time"])
+    return logical_start(run)
+
+
+def _of_dag(run: Run) -> dict[str, Any]:
+    """What a run is told of the DAG that it is a part of, if it is."""
+    return {"dag": dag_keys.told(run)} if dag_keys.of_run(run) else {}
 
 
 def events_of(ports: Ports, run: Run) -> tuple[Event, ...]:

@@ -6,7 +6,8 @@ of all that leads to them and does not run again. From there on all is as in the
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from chalicelib.core import dag_keys, dag_runs, errors, ids, lifecycle, match
@@ -16,7 +17,8 @@ from chalicelib.core.dag_rows import DagRun
 from chalicelib.core.dag_runs import UNDER_WAY, Again, Seen, Standing
 from chalicelib.core.dags import Dag
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.rows import HISTORY, WAKE, Event, Run
+from chalicelib.core.rows import HISTORY, WAKE, Event, Gate, Run
+from chalicelib.core.states import is_terminal
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import facts
@@ -25,12 +27,16 @@ from chalicelib.ports import MOST_RACES, Page, Ports, Want
 
 View = dict[str, Any]
 MOST_RERUNS = 100
+MOST_SHOWN = 25  # runs of a page: each may have a hundred nodes, and the API has half a minute
 
 
 def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[View]:
-    """The runs of a DAG, newest first."""
-    found = ports.runs.runs("schedule", ids.dag_start(name), limit, cursor)
-    return Page(tuple(view(ports, run) for run in found.items), found.cursor)
+    """The runs of a DAG, newest first; a page may be shorter than was asked for, and more may follow it."""
+    found = ports.runs.runs("schedule", ids.dag_start(name), min(limit, MOST_SHOWN), cursor)
+    graphs = {run.workflow: graph_of(ports, run) for run in found.items}
+    whole = [(run, graphs[run.workflow], ports.runs.dag_run(run.run_id)) for run in found.items]
+    stand = look_together(ports, whole)
+    return Page(tuple(_view(run, row, nodes) for (run, _, row), nodes in zip(whole, stand, strict=True)), found.cursor)
 
 
 def begun(ports: Ports, name: str, run_id: str) -> Run:
@@ -43,8 +49,11 @@ def begun(ports: Ports, name: str, run_id: str) -> Run:
 
 def view(ports: Ports, run: Run, in_full: bool = False) -> View:
     """A run of a DAG as it stands: its state, and that of each node."""
-    dag, row = graph_of(ports, run), ports.runs.dag_run(run.run_id)
-    nodes = look(ports, run, dag, row)
+    row = ports.runs.dag_run(run.run_id)
+    return _view(run, row, look(ports, run, graph_of(ports, run), row), in_full)
+
+
+def _view(run: Run, row: DagRun | None, nodes: Mapping[str, Standing], in_full: bool = False) -> View:
     state = dag_runs.state_of(nodes) if run.state == "SUCCEEDED" else _not_begun(run)
     ends = [found.ended_at for node in nodes.values() if (found := node.seen.run) is not None and found.ended_at]
     return {
@@ -95,34 +104,74 @@ def attend(ports: Ports, run_id: str) -> None:
     round_, nodes = dag_runs.last_rerun(dag, row)
     standing = look(ports, run, dag, replace(row, reruns=row.reruns[:-1]))
     for node in sorted(nodes):
-        _tell(ports, run, dag, node, round_, [standing[edge.from_].seen.run for edge in dag.into(node)
-                                              if edge.from_ not in nodes])  # fmt: skip
+        upstream = [standing[edge.from_].seen.run for edge in dag.into(node) if edge.from_ not in nodes]
+        _tell(ports, run, dag, node, round_, upstream, int(row.reruns[-1]["at"]))
     # A refusal means that somebody else has begun it.
     ports.ledger.commit([Replace(replace(row, rev=row.rev + 1, leases=0, wake_at=None))])
 
 
 def look(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, Standing]:
-    """How each node of a DAG's run stands, read together."""
-    latest = dag_runs.rounds(dag, run.run_id, row)
-    names = {node: ids.dag_node(run.workflow, node) for node in dag.nodes}
-    seen = ports.ahead.read(ports, [("gate", name) for name in names.values()])
-    generations = {node: gate.generation for node, name in names.items() if (gate := seen.catalog.gate(name))}
-    run_ids = {node: ids.job_id(names[node], made, str(latest[node])) for node, made in generations.items()}
-    places = {node: match.gathering_place(dag_runs.place_of(latest[node])) for node in generations}
+    """How each node of a DAG's run stands."""
+    [found] = look_together(ports, [(run, dag, row)])
+    return found
+
+
+def look_together(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]) -> list[dict[str, Standing]]:
+    """How the nodes of several runs stand, read together."""
+    names = {ids.dag_node(run.workflow, node) for run, dag, _ in whole for node in dag.nodes}
+    seen = ports.ahead.read(ports, [("gate", name) for name in sorted(names)])
+    gates = {name: seen.catalog.gate(name) for name in names}
+    places = [_places(run, dag, row, gates) for run, dag, row in whole]
+    flat = [place for those in places for place in those.values() if place is not None]
     # Jobs first: one that has become a run meanwhile is then found as that.
-    wanted: list[Want] = [("job", names[node], made, places[node]) for node, made in generations.items()]
-    seen = seen.ahead.read(seen, wanted)
-    more: list[Want] = [("run", run_id, 1) for run_id in run_ids.values()]
-    seen = seen.ahead.read(seen, [*more, *(("record", run_id) for run_id in run_ids.values())])
-    found = dict.fromkeys(dag.nodes, Seen())
-    for node, run_id in run_ids.items():
-        job = seen.jobs.job(names[node], generations[node], places[node])
-        first = seen.runs.run(run_id, 1)
-        # A later attempt, or a redrive, follows one that did not succeed.
-        again = first is not None and first.state != "SUCCEEDED"
-        last = ports.runs.attempts(run_id)[-1] if again else first
-        found[node] = Seen(job if job is not None and not job.closed else None, last, seen.runs.record(run_id))
-    return dag_runs.stand(dag, latest, found)
+    seen = seen.ahead.read(seen, [("job", each.schedule, each.generation, each.sk) for each in flat])
+    more: list[Want] = [("run", each.run_id, 1) for each in flat]
+    seen = seen.ahead.read(seen, [*more, *(("record", each.run_id) for each in flat)])
+    found = []
+    for (run, dag, row), those in zip(whole, places, strict=True):
+        latest = dag_runs.rounds(dag, run.run_id, row)
+        stands = {node: _seen(ports, seen, place) for node, place in those.items()}
+        gone = [node for node, place in those.items() if place is None or not place.lives]
+        found.append(dag_runs.stand(dag, latest, stands, gone))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a node's job is, in its latest round, and what it becomes; ``lives``: its schedule is still the one that
+    the run of the DAG began with."""
+
+    schedule: str
+    generation: int
+    sk: str
+    run_id: str
+    lives: bool
+
+
+def _places(run: Run, dag: Dag, row: DagRun | None, gates: Mapping[str, Gate | None]) -> dict[str, _Place | None]:
+    found: dict[str, _Place | None] = {}
+    for node, round_ in dag_runs.rounds(dag, run.run_id, row).items():
+        name = ids.dag_node(run.workflow, node)
+        gate = gates[name]
+        if gate is None:
+            found[node] = None
+            continue
+        generation = dag_runs.generation_at(gate, run.claimed_at)
+        run_id = ids.job_id(name, generation, str(round_))
+        lives = gate.mode == "enabled" and gate.generation == generation
+        found[node] = _Place(name, generation, match.gathering_place(dag_runs.place_of(round_)), run_id, lives)
+    return found
+
+
+def _seen(ports: Ports, seen: Ports, place: _Place | None) -> Seen:
+    if place is None:
+        return Seen()
+    job = seen.jobs.job(place.schedule, place.generation, place.sk)
+    first = seen.runs.run(place.run_id, 1)
+    # A later attempt, or a redrive, follows one that has ended, and did not succeed.
+    again = first is not None and is_terminal(first.state) and first.state != "SUCCEEDED"
+    last = ports.runs.attempts(place.run_id)[-1] if again else first
+    return Seen(job if job is not None and not job.closed else None, last, seen.runs.record(place.run_id))
 
 
 def graph_of(ports: Ports, run: Run) -> Dag:
@@ -150,13 +199,16 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
         if not dag_runs.reaches(edge, standing[edge.from_].seen.run):
             got = f"{node}, which waits for {edge.from_}, which is {standing[edge.from_].state}"
             raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {edge.from_}")
-    gates = [ports.catalog.gate(ids.dag_node(run.workflow, each)) for each in dag_runs.again(dag, what, node)]
-    if any(gate is None or gate.mode != "enabled" for gate in gates):
+    gates = {name: ports.catalog.gate(name) for name in (ids.dag_node(run.workflow, each) for each in dag.nodes)}
+    places = _places(run, dag, row, gates)
+    if not all((place := places[name]) and place.lives for name in dag_runs.again(dag, what, node)):
         hint = "run the DAG as it is now"
         raise SluiceError("conflict", "expected a graph that is still there, got one that is gone", None, hint)
 
 
-def _tell(ports: Ports, begun: Run, dag: Dag, node: str, round_: Round, upstream: list[Run | None]) -> None:
+def _tell(
+    ports: Ports, begun: Run, dag: Dag, node: str, round_: Round, upstream: list[Run | None], asked: Instant
+) -> None:
     """Apply to a node, in a new round, what has ended before it."""
     name, now = ids.dag_node(begun.workflow, node), ports.clock.now()
     gate = ports.catalog.gate(name)
@@ -168,18 +220,19 @@ def _tell(ports: Ports, begun: Run, dag: Dag, node: str, round_: Round, upstream
     for run in upstream if dag.into(node) else [begun]:
         status = dag_runs.status_of(run) if run is not None else None
         if run is not None and status is not None:
-            event = _retold(run, status, round_)
+            event = _retold(run, status, round_, asked)
             ref = apply_event(ports, event, [row for row in index if row.event_key == event.key], now)
             refs += [ref] if ref is not None else []
     if refs:
         ports.hints.send(refs, now, now)
 
 
-def _retold(run: Run, status: str, round_: Round) -> Event:
-    """The status of a run, told again to a later round."""
+def _retold(run: Run, status: str, round_: Round, asked: Instant) -> Event:
+    """The status of a run, told again to a later round: accepted when that was asked for."""
     event = match.status_event(run, status)
     partition = {**(dag_keys.without(run.partition) or {}), dag_keys.KEY: str(round_)}
-    return replace(event, id=ids.event_id("program_status", run.run_id, status, str(round_)), partition=partition)
+    own = ids.event_id("program_status", run.run_id, status, str(round_))
+    return replace(event, id=own, partition=partition, accepted_at=asked)
 
 
 def _node_view(standing: Standing, in_full: bool) -> View:

@@ -16,7 +16,7 @@ from chalicelib.core.model import Dataset
 from chalicelib.core.policies import Policy
 from chalicelib.core.rows import Definition, Listing, PrefixRow
 from chalicelib.core.sweep import Ref
-from chalicelib.core.writes import Create, Delete, PutDefinition, Quicken, RemoveDefinition, Write
+from chalicelib.core.writes import Create, Delete, LeaseLine, PutDefinition, Quicken, RemoveDefinition, Write
 from chalicelib.flow import addresses, pools
 from chalicelib.ports import MOST_RACES, Kind, Page, Ports
 
@@ -56,11 +56,13 @@ def put(
             return Change("unchanged", old.version)
         new = Definition(kind, name, document, old.version + 1 if old else 1, ports.clock.now(), by)
         new = replace(new, counted=old is not None and old.counted)
+        served: list[LeaseLine] = []
+        if kind == "pool" and old is not None:
+            new, served = pools.serve_anew(ports, new, old)
         plan: list[Write] = [PutDefinition(new, old.version if old else None)]
         if kind == "dataset":
             plan += _prefix_plan(ports, new, old)
         quicker = _quicken(ports, new) if kind == "policy" and old is not None else []
-        served = pools.serve_anew(ports, new, old) if kind == "pool" and old is not None else []
         if ports.ledger.commit([*plan, *quicker, *served]) is None:
             for write in quicker:
                 ports.hints.send([Ref("line", (write.line,))], write.head, ports.clock.now())
@@ -232,8 +234,9 @@ def _children(ports: Ports, kind: Kind, name: str) -> list[str]:
     return sorted([*_names(ports, "workflow", name), *own, *_names(ports, "dag", name), *messages])
 
 
-def schedules_of(ports: Ports, app: str) -> list[str]:
-    return list(_every(partial(ports.catalog.schedules, app)))
+def schedules_of(ports: Ports, app: str, beginning: str = "") -> list[str]:
+    """The schedules of an app, or those whose names begin so."""
+    return list(_every(partial(ports.catalog.schedules, app, beginning=beginning)))
 
 
 def messages_of(ports: Ports, app: str) -> Iterator[Listing]:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from chalicelib.core import check, conditions, foresee, lines, triggers
 from chalicelib.core.calendar import Instant, iso
+from chalicelib.core.conditions import Condition
 from chalicelib.core.facts import Facts
+from chalicelib.core.history import waited
 from chalicelib.core.rows import Gate, Job, Run
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.flow import facts, schedules
@@ -29,7 +31,7 @@ def why_job(ports: Ports, job: Job) -> View:
         "missing": list(verdict.missing) if verdict and not verdict.met else [],
         "since": iso(job.created_at),
         "correlation": dict(job.correlation) if job.correlation else None,
-        "wakes": _wakes(job, known, verdict, until),
+        "wakes": _wakes(job, known, verdict, until, now),
         "constraints": _constraints(job, known, now),
     }
 
@@ -71,17 +73,20 @@ def why_run(run: Run) -> View:
         "state": run.state,
         "why": run.reason or texts.get(run.state, "no reason was recorded"),
         "fired_by": run.fired_by,
-        "waited_ms": (run.start_requested_at or run.claimed_at) - run.created_at,
+        "waited_ms": waited(run),
     }
 
 
 def _constraints(job: Job, known: Facts, now: Instant) -> list[View]:
     """Each constraint as it stands, in the words of the decision."""
-    standing = conditions.stand(job, known, known.schedule, now) if known.schedule else ()
     return [
         {"type": each.constraint.type, "met": each.met, "why": each.why, "until": iso_of(each.until)}
-        for each in standing
+        for each in _standing(job, known, now)
     ]
+
+
+def _standing(job: Job, known: Facts, now: Instant) -> tuple[Condition, ...]:
+    return conditions.stand(job, known, known.schedule, now) if known.schedule else ()
 
 
 def _not_enabled(gate: Gate, waiting: int) -> str:
@@ -98,7 +103,7 @@ def _not_enabled(gate: Gate, waiting: int) -> str:
             return f"the schedule is {gate.mode}: enable it, or run it now"
 
 
-def _wakes(job: Job, known: Facts, verdict: triggers.Verdict | None, until: Instant | None) -> str:
+def _wakes(job: Job, known: Facts, verdict: triggers.Verdict | None, until: Instant | None, now: Instant) -> str:
     """What will make the job move, in words."""
     ways: list[str] = []
     if verdict is not None and not verdict.met:
@@ -107,6 +112,8 @@ def _wakes(job: Job, known: Facts, verdict: triggers.Verdict | None, until: Inst
         ways.append("resuming the schedule")
     elif job.state == "PENDING_CONSTRAINTS" and known.schedule and known.schedule.fresh_upstreams:
         ways.append(f"a success of {' or '.join(known.schedule.fresh_upstreams)}")
+    elif any(each.constraint.type == "approval" and not each.met for each in _standing(job, known, now)):
+        ways.append("an approval")
     if job.waits_at is not None:
         ways.append(f"a permit of {lines.spell(job.waits_at)}")
     if until is not None:

@@ -87,7 +87,8 @@ def _lines(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: W
     own = lines.workflow_line(schedule.workflow)
     states = {own: ports.jobs.line(own)} if tracked else {}
     asks = replace(known, lines=states).asks(job.schedule.partition(".")[0])
-    return states | {ask.line: ports.jobs.line(ask.line) for ask in lines.with_spares(asks) if ask.line != own}
+    named = dict.fromkeys((*(ask.line for ask in lines.with_spares(asks)), *claim.turns_of(job)))
+    return states | {line: ports.jobs.line(line) for line in named if line != own}
 
 
 def _successes(ports: Ports, schedule: Schedule) -> dict[str, Instant | None]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import errors, lines, pool_asks, pools
@@ -26,8 +27,21 @@ def pool_of(ports: Ports, name: str) -> Pool | None:
 def ask_of(ports: Ports, workflow: Workflow, schedule: Schedule) -> Slots | None:
     """What a job of this schedule asks of its pool; None if it takes from none, or the pool is gone."""
     name = pool_asks.pool_of(workflow, schedule)
-    pool = pool_of(ports, name) if name is not None else None
-    return pool_asks.ask_of(name, pool, workflow, schedule) if name is not None and pool is not None else None
+    row = ports.catalog.definition("pool", name) if name is not None else None
+    if name is None or row is None:
+        return None
+    pool = Pool.model_validate(row.document)
+    ask = pool_asks.ask_of(name, pool, workflow, schedule)
+    if not set(row.cut) - {ask.line}:
+        return ask
+    return _withheld(ask, name, pool, {line: ports.jobs.line(line) for line in row.cut})
+
+
+def _withheld(ask: Slots, name: str, pool: Pool, states: Mapping[str, LineState]) -> Slots:
+    """What a job asks of a pool that was cut otherwise: without what is in use beyond other parts' new size."""
+    others = {line: state for line, state in states.items() if line != ask.line}
+    spare = _withheld(ask.spare, name, pool, states) if ask.spare is not None else None
+    return replace(ask, owed=pools.owed(name, pool, others), spare=spare)
 
 
 def check(ports: Ports, workflow: Workflow, schedule: Schedule) -> None:
@@ -63,21 +77,28 @@ def existing(ports: Ports, name: str, field: str) -> Pool:
     return found
 
 
-def serve_anew(ports: Ports, new: Definition, old: Definition) -> list[LeaseLine]:
-    """The writes that have the queues of a changed pool served at once: it may be larger, or shared otherwise."""
-    names = {name for row in (new, old) for name in pools.lines_of(row.name, Pool.model_validate(row.document))}
-    return _woken([ports.jobs.line(name) for name in sorted(names)], new.updated_at)
+def serve_anew(ports: Ports, new: Definition, old: Definition) -> tuple[Definition, list[LeaseLine]]:
+    """A changed pool, which knows the parts that were made smaller, and the writes that have its queues served at once:
+    it may be larger, or shared otherwise."""
+    before, after = (Pool.model_validate(row.document) for row in (old, new))
+    names = {*pools.lines_of(new.name, before), *pools.lines_of(new.name, after), *old.cut}
+    states = {name: ports.jobs.line(name) for name in sorted(names)}
+    cut = pools.cut_by(new.name, before, after, old.cut, states)
+    return replace(new, cut=cut), _woken([*states.values()], new.updated_at)
 
 
 def wake_borrowers(ports: Ports, freed: Collection[str], now: Instant) -> None:
-    """Where a permit of a pool's common part came back and nobody waits there, those with a share may take it.
+    """Where a permit of a pool's common part came back and nobody waits there, those with a share may take it; what
+    came back to a part that was made smaller may be anybody's.
 
     A death before this costs no more than the lease of a line that has waiters: then it is looked at anyway.
     """
-    for line in freed:
-        pool = pool_of(ports, line.partition(":")[2]) if lines.is_pool(line) and line.count(":") == 1 else None
-        shares = pools.lines_of(line.partition(":")[2], pool) if pool is not None and pool.shares else {}
-        for lease in _woken([ports.jobs.line(share) for share in shares if share != line], now):
+    for line in (each for each in freed if lines.is_pool(each)):
+        name = line.split(":")[1]
+        row = ports.catalog.definition("pool", name)
+        concerns = row is not None and (line == lines.pool_line(name) or line in row.cut)
+        parts = pools.lines_of(name, Pool.model_validate(row.document)) if row is not None and concerns else {}
+        for lease in _woken([ports.jobs.line(part) for part in parts if part != line], now):
             if ports.ledger.commit([lease]) is None:
                 ports.hints.send([Ref("line", (lease.line,))], now, now)
 

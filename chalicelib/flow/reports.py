@@ -12,7 +12,7 @@ from chalicelib.ports import Page, Ports
 ROOT = "history_report/json/"
 # How far back the newest report is looked for, a listing for each day.
 MOST_DAYS = 14
-# What the job puts into a file at most: a file is read whole, and holds less than 1 MB.
+# What the job puts into a file at most: a file is read whole, and holds two MB at the very most.
 LINES_A_FILE = 500
 
 Row = dict[str, Any]

@@ -20,8 +20,7 @@ from chalicelib.core.writes import Create, Remove, Replace
 from chalicelib.flow import facts, pools
 from chalicelib.ports import Ports
 
-MOST_DOWNSTREAM = 100  # schedules that are followed; who lends from farther away is not heard
-PAGE = 1000
+MOST_DOWNSTREAM = 100  # schedules that are read for one job; who lends from farther away is not heard
 MOST_RANKED = 200  # of each queue, when a schedule is put or enabled
 
 
@@ -45,10 +44,14 @@ def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[Lift]:
     """Those of the schedules that wait for a success of this workflow, as this schedule starts it, and of those that
     wait for theirs, and so on."""
     found: list[Lift] = []
+    followed = 0
     seen, queue = {(starter, workflow)}, [(starter, workflow)]
-    while queue and len(seen) <= MOST_DOWNSTREAM:
+    while queue:
         starter, workflow = queue.pop(0)
-        for row in ports.catalog.subscriptions(leaves.status_key(workflow, "COMPLETED"), PAGE, None).items:
+        for row in ports.catalog.subscriptions(leaves.status_key(workflow, "COMPLETED"), MOST_DOWNSTREAM, None).items:
+            if followed == MOST_DOWNSTREAM:
+                return found
+            followed += 1
             version = ports.catalog.version(row.schedule, row.version)
             schedule = Schedule.model_validate(version.definition) if version else None
             runs = facts.workflow_of(ports, schedule.workflow) if schedule else None
@@ -80,17 +83,29 @@ def lift_waiting(ports: Ports, name: str) -> None:
         return
     sources = (leaves.source_of(leaf.trigger) for leaf in triggers.leaves(schedule.trigger))
     upstreams = {each.workflow for each in sources if isinstance(each, ProgramStatusTrigger)}
-    for workflow in sorted(upstreams | set(schedule.fresh_upstreams)):
-        for line in _queues_of(ports, workflow):
-            for waiter in ports.jobs.head_of(line, MOST_RANKED):
-                _rank_anew(ports, waiter, workflow)
+    for upstream in sorted(upstreams | set(schedule.fresh_upstreams)):
+        workflow = facts.workflow_of(ports, upstream)
+        if workflow is not None:
+            _lift_those_of(ports, upstream, workflow)
 
 
-def _queues_of(ports: Ports, name: str) -> list[str]:
+def _lift_those_of(ports: Ports, name: str, workflow: Workflow) -> None:
+    """Whose schedules these are, and what is lent to them, is read once: hundreds of jobs may wait of each."""
+    starters: dict[str, tuple[Schedule, list[Lift]] | None] = {}
+    for line in _queues_of(ports, name, workflow):
+        for waiter in ports.jobs.head_of(line, MOST_RANKED):
+            starter = waiter.job_schedule
+            if waiter.run is None and starter not in starters:
+                schedule = facts.definition_of(ports, ports.catalog.gate(starter))
+                ours = schedule is not None and schedule.workflow == name
+                starters[starter] = (schedule, _of_downstreams(ports, starter, name)) if schedule and ours else None
+            known = starters.get(starter) if waiter.run is None else None
+            if known is not None:
+                _rank_anew(ports, waiter, known[0], workflow, known[1])
+
+
+def _queues_of(ports: Ports, name: str, workflow: Workflow) -> list[str]:
     """Where jobs of a workflow may wait: at its own slots, in its pool, for the start rate of its application."""
-    workflow = facts.workflow_of(ports, name)
-    if workflow is None:
-        return []
     found = [lines.workflow_line(name)]
     if workflow.pool is not None:
         pool = workflow.pool if "." in workflow.pool else f"{name.partition('.')[0]}.{workflow.pool}"
@@ -101,16 +116,13 @@ def _queues_of(ports: Ports, name: str) -> list[str]:
     return found
 
 
-def _rank_anew(ports: Ports, waiter: Waiter, name: str) -> None:
+def _rank_anew(ports: Ports, waiter: Waiter, schedule: Schedule, workflow: Workflow, lent: list[Lift]) -> None:
     """One transaction: the job with its rank, out of its place and into another. Who lost the race has been served."""
-    job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_place) if waiter.run is None else None
+    job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_place)
     if job is None or job.closed or job.waits_at != waiter.line or job.rank != waiter.rank:
         return
-    schedule = facts.definition_of(ports, ports.catalog.gate(job.schedule))
-    workflow = facts.workflow_of(ports, name)
-    if schedule is None or workflow is None or schedule.workflow != name:
-        return
-    better = lifted(ports, job, schedule, workflow)
+    own = urgency.priority_of(schedule, workflow)
+    better = urgency.lifted(job, urgency.highest([*_of_datasets(ports, job, schedule), *lent], own))
     rank = urgency.rank_of(better, schedule, workflow)
     if rank < waiter.rank:
         later = replace(better, rank=rank, rev=job.rev + 1)

@@ -37,7 +37,7 @@ def look(ports: Ports, job_id: str) -> None:
         job = ports.jobs.find(job_id)
         attempts = ports.runs.attempts(job_id)
         record = ports.runs.record(job_id)
-        judged = watches.judge(watch, job, attempts[-1] if attempts else None, record, now)
+        judged = watches.judge(watch, job, attempts, record, now)
         gate = ports.catalog.gate(watch.schedule)
         rules = notices.rules_of(facts_of.definition_of(ports, gate), facts_of.workflow_of(ports, watch.workflow))
         notes: list[Write] = []

@@ -15,6 +15,9 @@ from chalicelib.wiring import ports
 
 routes = Blueprint(__name__)
 
+# What a request for the runs in a state reads: so many pages, or so many runs, whichever comes first.
+MOST_PAGES, MOST_LOOKED_AT = 10, 500
+
 
 @route(routes, "GET", "/v1/health")
 def health() -> dict[str, Any]:
@@ -104,7 +107,8 @@ def why_run(run_id: str) -> dict[str, Any]:
 
 
 def in_state(request: Request, read: Read) -> Read:
-    """``?state=FAILED`` of a list of runs. Pages are cut before it, so that one may hold less than ``limit``."""
+    """``?state=FAILED`` of a list of runs. One request looks at a bounded number of them, so that its page may hold
+    less than ``limit``, or nothing, and yet lead on."""
     from chalicelib.core.errors import invalid
     from chalicelib.core.states import RUN_MOVES
     from chalicelib.ports import Page
@@ -116,8 +120,15 @@ def in_state(request: Request, read: Read) -> Read:
         raise invalid("state", f"one of {', '.join(RUN_MOVES)}", state)
 
     def kept(limit: int, cursor: str | None) -> Page[Any]:
-        page = read(limit, cursor)
-        return Page(tuple(run for run in page.items if run.state == state), page.cursor)
+        found: list[Any] = []
+        looked = 0
+        for _ in range(MOST_PAGES):
+            page = read(limit - len(found), cursor)
+            found += [run for run in page.items if run.state == state]
+            looked, cursor = looked + len(page.items), page.cursor
+            if cursor is None or len(found) == limit or looked >= MOST_LOOKED_AT:
+                break
+        return Page(tuple(found), cursor)
 
     return kept
 

@@ -9,7 +9,8 @@ import pytest
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow import approve, explain, read
 from tests.faults.memory_tables import QuickWorld
-from tests.support.schedules import partitions
+from tests.support.backfills import begin
+from tests.support.schedules import at, partitions
 from tests.support.world import EMR, day, flights
 
 ADA = "arn:aws:sts::123456789012:assumed-role/DataOwner/ada"
@@ -102,3 +103,30 @@ def test_c16_a_job_that_asks_for_no_approval_can_be_given_none() -> None:
     world.settle()
     with pytest.raises(SluiceError, match="expected a job that waits for an approval"):
         approve.approve(world.ports, world.jobs("a")[0].job_id, ADA)
+
+
+def test_c16_a_timeout_that_runs_a_job_anyway_does_not_speak_for_the_person() -> None:
+    """Past the trigger and the clock, but not past who is to approve (C10)."""
+    world = QuickWorld()
+    rules = [{"type": "time_window", "start": "22:00", "end": "06:00"}, {"type": "approval", "role": "DataOwner"}]
+    world.deploy(flights({"a": partitions(2, constraints=rules, timeout={"after": "1h", "then": "run"})}))
+    world.upload(day(1))
+    world.pass_by("2h")
+    [job] = world.jobs("a")
+    assert (job.reason, world.runs("a")) == ("approved by a DataOwner, else wait: waits for that", [])
+    approve.approve(world.ports, job.job_id, ADA)
+    world.settle()
+    [run] = world.runs("a")
+    assert "run anyway after its timeout" in run.fired_by
+
+
+def test_c16_each_job_of_a_backfill_is_approved_of_too() -> None:
+    world = QuickWorld()
+    world.deploy(flights({"a": at("0 2 * * *", constraints=[{"type": "approval", "role": "DataOwner"}])}))
+    begin(world, "a", from_="2026-02-26T00:00:00Z", to="2026-02-27T00:00:00Z")
+    world.settle()
+    [job] = world.jobs("a")
+    assert (job.kind, world.runs("a")) == ("backfill", [])
+    approve.approve(world.ports, job.job_id, ADA)
+    world.settle()
+    assert len(world.runs("a")) == 1

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core import notify
 from tests.acceptance.words import concurrency, on, partition, window
 from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import at, partitions
@@ -155,3 +156,33 @@ def test_w9_a_lost_hint_delays_a_notice_by_a_minute_at_most(world: World) -> Non
     world.hints.lose = False
     world.pass_by("2m")
     assert len(notices(world)) == 1
+
+
+def test_w9_a_storm_of_failures_hardly_touches_the_row_that_counts_them(world: World) -> None:
+    """When a hundred fail at once, a hundred Lambdas see to it: they must not all contend for one row."""
+    written: list[str] = []
+    ledger = world.ports.ledger
+
+    class Watched:
+        def commit(self, writes: Any) -> Any:
+            refused = ledger.commit(writes)
+            written.extend(type(getattr(write, "row", None)).__name__ for write in writes if refused is None)
+            return refused
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(ledger, name)
+
+    document = on(partition(), "clean", concurrency(1, on_unmet="abort"), notify=[tells("aborted")])
+    world.deploy(flights({"daily": document}))
+    world.upload(day(0))
+    world.settle()
+    world.ports = world.with_ports(ledger=Watched())
+    for number in range(1, 101):
+        world.upload(day(number))
+        world.settle()
+    world.pass_by("6m")
+    assert [notice["count"] for notice in notices(world)] == [1, 99]
+    told = [event["at"] for event in notices(world)[1]["events"]]
+    assert (len(told), told) == (10, sorted(told))
+    assert written.count("Alert") <= 1 + 99 // notify.MOST_TAKEN + 2
+    assert written.count("Note") >= 100, "each is noted for itself"

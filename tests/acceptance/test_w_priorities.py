@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from chalicelib.core import urgency
 from chalicelib.core.calendar import HOUR, MINUTE
 from chalicelib.flow import explain
+from chalicelib.flow import urgency as urgent
 from tests.core.builders import NOON, job, schedule, workflow
 from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import after, at_most, partitions
@@ -122,7 +123,7 @@ def test_w2_who_waits_already_is_ranked_anew_when_an_urgent_downstream_is_enable
     world.deploy(flights({"slow": slow, "fast": {**fast, "priority": 6}}))
     for number in (1, 2):
         world.upload(day(number))
-        world.settle()
+        world.pass_by("1s")
     world.upload(day(1, "weather", "x.csv"))
     world.settle()
     world.put("report", after("clean", "join", priority=9))
@@ -133,6 +134,35 @@ def test_w2_who_waits_already_is_ranked_anew_when_an_urgent_downstream_is_enable
     world.finish()
     world.settle()
     assert (len(world.runs("slow")), len(world.runs("fast"))) == (2, 0), "both are lifted, and the older goes first"
+
+
+class Counting:
+    """A catalog that remembers whose versions were read."""
+
+    def __init__(self, catalog: Any) -> None:
+        self._catalog = catalog
+        self.read: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalog, name)
+
+    def version(self, schedule: str, version: int) -> Any:
+        self.read.add(schedule)
+        return self._catalog.version(schedule, version)
+
+
+def test_w2_however_many_wait_for_a_workflow_no_more_than_a_hundred_are_read_when_a_job_queues() -> None:
+    world = QuickWorld(start_burst=100)
+    many = {f"n{number:03d}": after("clean", "join") for number in range(urgent.MOST_DOWNSTREAM + 20)}
+    world.deploy(flights({"a": partitions(by=["day"], **at_most(1)), **many}))
+    world.upload(day(1))
+    world.settle()
+    catalog = Counting(world.ports.catalog)
+    world.ports = world.with_ports(catalog=catalog)
+    world.upload(day(2))
+    world.settle()
+    assert [job.state for job in world.jobs("a")] == ["PENDING_LAUNCH"]
+    assert 90 < len(catalog.read - {"demo.flights.a"}) <= urgent.MOST_DOWNSTREAM
 
 
 def test_w2_a_dataset_lifts_the_jobs_that_its_data_triggers() -> None:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
+from chalicelib.aws import items
 from chalicelib.aws.catalog import DynamoCatalog
 from chalicelib.aws.jobs import DynamoJobs
 from chalicelib.aws.runs import DynamoRuns, DynamoWakes
@@ -16,6 +18,7 @@ from chalicelib.core.lines import LineState
 from chalicelib.core.rows import Definition, Failures, PrefixRow, Record, Seen, Subscription, Timer
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import CountRates, Create, Put
+from tests.aws.test_packing import FIRST_LAYOUT
 from tests.support import rows
 from tests.support.clock import NOON
 
@@ -99,6 +102,27 @@ def test_h2_history_comes_newest_first_page_by_page_over_all_shards(dynamo: Dyna
                 break
             cursor = page.cursor
         assert found == [run.run_id for run in reversed(runs)], scope
+
+
+def test_w11_a_burst_of_one_schedule_is_spread_over_the_parts_of_each_index(dynamo: Dynamo) -> None:
+    made = [items.to_item(rows.run(f"r{index:02d}"), 4, 4) for index in range(60)]
+    for key in ("wf_key", "schedule_key", "day_key"):
+        assert len({item[key]["S"] for item in made}) == 4, key
+
+
+def test_o11_runs_from_before_a_schedules_history_was_in_parts_are_found_in_their_order(
+    dynamo: Dynamo, store: tuple[Any, dict[str, str]]
+) -> None:
+    client, names = store
+    runs = [rows.run(f"r{index}", claimed_at=NOON + index) for index in range(6)]
+    dynamo.put_all([Put(run) for run in runs[1::2]])
+    for run in runs[::2]:
+        now = items.to_item(run, 4, 4)
+        own = {name: now[name] for name in ("pk", "sk", "wf_key", "day_key", "at")}
+        own |= {"run_id": {"S": run.run_id}, "claimed_at": {"N": str(run.claimed_at)}}
+        client.put_item(TableName=names["runs_table"], Item=FIRST_LAYOUT | own)
+    found = DynamoRuns(dynamo).runs("schedule", rows.SCHEDULE, 10, None).items
+    assert [run.run_id for run in found] == [run.run_id for run in reversed(runs)]
 
 
 def test_records_stand_apart_from_runs(dynamo: Dynamo) -> None:

@@ -75,6 +75,31 @@ def test_e8_whoever_asks_for_no_gap_does_not_stand_in_the_way_of_another(dynamo:
     assert set(line(dynamo).starts) == {"a#001", "b#001", "c#001"}
 
 
+# -- numbers (H1) --------------------------------------------------------------------------------------------------
+
+
+def test_h1_a_start_takes_the_next_number_along_unless_somebody_took_it_since(dynamo: Dynamo) -> None:
+    assert ok(dynamo, replace(start(FREE, "a#001", line(dynamo)), numbers=True))
+    read = line(dynamo)
+    assert ok(dynamo, replace(start(FREE, "b#001", read), numbers=True))
+    assert not ok(dynamo, replace(start(FREE, "c#001", read), numbers=True))
+    assert ok(dynamo, start(FREE, "c#001", read)), "who has a number takes none"
+    assert (line(dynamo).numbered, line(dynamo).active) == (2, 3)
+
+
+def test_h1_a_number_that_is_taken_by_itself_is_nobody_elses(dynamo: Dynamo) -> None:
+    assert [dynamo.number(LINE) for _ in range(3)] == [1, 2, 3]
+    read = line(dynamo)
+    assert (read.numbered, read.active) == (3, 0)
+    assert dynamo.number(LINE) == 4
+    assert not ok(dynamo, replace(start(FREE, "a#001", read), numbers=True))
+    assert ok(dynamo, replace(start(FREE, "a#001", line(dynamo)), numbers=True))
+    assert line(dynamo).numbered == 5
+
+
+# -- living runs, and gaps -----------------------------------------------------------------------------------------
+
+
 def test_c4_the_first_start_of_all_is_made_by_one(dynamo: Dynamo) -> None:
     nobody = line(dynamo)
     assert ok(dynamo, start(FREE, "a#001", nobody))

@@ -6,9 +6,11 @@ import copy
 from typing import Any
 
 import pytest
+import yaml
 
 from benchmarks import history
 from benchmarks.history import capacity
+from benchmarks.machine import ROOT
 
 PATHS = ("cron_to_emr", "partition_to_emr", "cron_to_sqs", "batch_to_sqs")
 
@@ -53,6 +55,14 @@ def test_w11_the_table_holds_180_million_rows_of_the_measured_size() -> None:
 def test_w11_what_180_million_rows_take_on_emr_is_reckoned_from_the_growth_not_from_the_start_of_spark() -> None:
     found = results(history={"sizes": [size(2_000_000, 100.0), size(20_000_000, 280.0)]})
     assert figures(found)["compact, 180 M rows"].startswith("0.5 vCPU-hours")
+    assert figures(found)["compact, at once"] == "1 min on 40 vCPUs with 160 GB"
+
+
+def test_w11_the_jobs_may_take_the_vcpus_that_the_model_gives_them() -> None:
+    workflows = yaml.safe_load((ROOT / "sluice/system_app.yaml").read_text())["workflows"]
+    spark = workflows["compact"]["target"]["spark"]
+    executors, cores = (int(spark[f"spark.{name}"]) for name in ("dynamicAllocation.maxExecutors", "executor.cores"))
+    assert executors * cores == capacity.MOST_VCPUS
 
 
 def test_w11_without_the_cost_of_a_run_there_is_no_model() -> None:
@@ -63,3 +73,23 @@ def test_w11_without_the_cost_of_a_run_there_is_no_model() -> None:
 def test_the_growth_is_from_the_first_size_to_the_last(name: str) -> None:
     grown = history._growth([size(2, 10.0), size(20, 40.0)])
     assert (grown["rows"], grown[f"{name}_cpu_seconds"], grown[f"{name}_peak_mb"]) == (10.0, 4.0, 1.0)
+
+
+def played(jobs: int, **fields: Any) -> dict[str, Any]:
+    return {
+        "jobs": jobs,
+        "seconds": 3.3,
+        "per_second": 3000.0,
+        "lateness_ms": {"p99": 20},
+        "missed": 0,
+        "doubled": 0,
+        **fields,
+    }
+
+
+def test_w11_the_model_stands_beside_what_was_played() -> None:
+    told = figures(results(steady=played(720, offered_per_second=12), burst=played(10_000, missed=1)))
+    assert told["12 deliveries a second, 1.04 M a day"] == "p99 20 ms late, 0 missed, 0 doubled"
+    assert told["10,000 due at one instant"] == "all in 3.3 s, 1 missed, 0 doubled"
+    # A burst of another size shows nothing of it.
+    assert "10,000 due at one instant" not in figures(results(burst=played(1_000)))

@@ -134,9 +134,19 @@ def test_c9_a_claim_is_job_out_run_in_gate_open_and_permits_taken() -> None:
         TakeOut(claimed),
         Create(run()),
         GateIs(gate(), OPEN),
-        TakePermit(SLOT, NOON, LineState(LINE), from_queue=False, begins=RUN),
+        TakePermit(SLOT, NOON, LineState(LINE), from_queue=False, begins=RUN, numbers=True),
         TakePermit(PACE, NOON, head, from_queue=False, begins=RUN),
     ]
+
+
+def test_h1_who_has_a_number_takes_none_with_its_claim() -> None:
+    numbered = met(number=4)
+    plan = claim.claim(numbered, run(), facts(), FREE, NOON)
+    assert TakePermit(SLOT, NOON, LineState(LINE), from_queue=False, begins=RUN) in plan
+    assert claim.build_run(numbered, facts(), (LINE,), "", NOON).number == 4
+    assert claim.wants_number(numbered, (SLOT, PACE)) is None
+    assert claim.wants_number(met(), (SLOT, PACE)) == LINE
+    assert claim.wants_number(met(held=(LINE,)), (PACE,)) == LINE
 
 
 def test_l11_run_now_is_claimed_from_a_disabled_schedule_too() -> None:
@@ -157,7 +167,7 @@ def test_w2_a_claim_out_of_a_queue_takes_the_place_in_it_along() -> None:
 
     assert plan[3:] == [
         TakePermit(PACE, NOON, LineState(EMR_LINE), from_queue=True, begins=RUN),
-        Begin(Slots(LINE, None), NOON, LineState(LINE), RUN),
+        Begin(Slots(LINE, None), NOON, LineState(LINE), RUN, numbers=True),
         Remove(waiter_of(queued)),
     ]
 

@@ -88,7 +88,7 @@ def test_c4_the_gap_that_a_held_slot_asks_for_is_held_as_it_was_read() -> None:
     busy = LineState(LINE, active=1, rev=8)
     known = limited({"type": "since_last_run", "at_least": "1h"}, busy=busy)
     plan = claim.claim(replace(HELD, held=(LINE,)), run(), known, Route((PACE,), None), NOON)
-    assert Begin(Slots(LINE, None, HOUR), NOON, busy, RUN) in plan
+    assert Begin(Slots(LINE, None, HOUR), NOON, busy, RUN, numbers=True) in plan
 
 
 def test_w1_each_attempt_is_a_start_of_its_own() -> None:

@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from chalicelib.core import dag_keys, dag_schedules, dags, ids
 from chalicelib.core.dag_keys import Round
 from chalicelib.core.errors import SluiceError, from_validation
-from chalicelib.core.rows import Run, StartRequest
+from tests.core.builders import run
 from tests.support.dags import DIAMOND, dag, edge
 
 NAME = "demo.flights.daily"
@@ -112,16 +112,21 @@ def test_w4_a_round_is_read_as_it_was_written(round_: Round) -> None:
 
 def test_w4_the_status_of_a_node_that_runs_again_alone_is_no_dags_affair() -> None:
     day = {"day": "1"}
-    assert dag_keys.announced({**day, "~dag": "r/2!"}) == day
-    assert dag_keys.announced({**day, "~dag": "r/2"}) == {**day, "~dag": "r/2"}
-    assert dag_keys.announced({"~dag": "r/2!"}) is None
-    assert dag_keys.announced(day) == day
+    assert dag_keys.announced(run(partition={**day, "~dag": "r/2!"})) == day
+    assert dag_keys.announced(run(partition={**day, "~dag": "r/2"})) == {**day, "~dag": "r/2"}
+    assert dag_keys.announced(run(partition={"~dag": "r/2!"})) is None
+    assert dag_keys.announced(run(partition=day)) == day
+
+
+def test_w15_nor_is_that_of_a_node_that_somebody_ran_again_but_that_of_a_start_begins_a_run() -> None:
+    inside = {"day": "1", "~dag": "r/1"}
+    assert dag_keys.announced(run(partition=inside, rerun_of="r0")) == {"day": "1"}
+    start = {"schedule": "demo.flights.daily~", "workflow": "demo.flights.daily~0a1b2c3d"}
+    assert dag_keys.announced(run(partition=inside, rerun_of="r0", **start)) == inside
 
 
 def test_w4_runs_outside_carry_the_key_of_no_dag_on() -> None:
-    request = StartRequest({}, {}, "", "", "")
-    run = Run("r", 1, "demo.flights.s", 1, "w", "RUNNING", request, (), "", 0, 0, 5, 1, "gathering")
-    assert dag_keys.of_run(run) is None
+    assert dag_keys.of_run(run()) is None
 
 
 @st.composite

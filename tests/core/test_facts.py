@@ -49,20 +49,20 @@ def log(rule: str, limit: int, span: int, binding: bool = True) -> Log:
 
 
 def test_c1_a_group_is_a_line_of_its_namespace_and_the_workflow_is_counted_besides() -> None:
-    assert asks(group(2)) == [Slots("group:demo.spark", 2), Slots(LINE, None), PACE]
+    assert asks(group(2)) == [Slots(LINE, None), Slots("group:demo.spark", 2), PACE]
 
 
 def test_c1_a_workflow_and_its_groups_may_each_have_a_limit() -> None:
     assert asks(concurrency(1, "wait"), group(3), group(2, "night")) == [
+        Slots(LINE, 1),
         Slots("group:demo.night", 2),
         Slots("group:demo.spark", 3),
-        Slots(LINE, 1),
         PACE,
     ]
 
 
 def test_c1_of_two_limits_on_one_line_the_tighter_holds() -> None:
-    assert asks(group(5), group(2), group(3))[0] == Slots("group:demo.spark", 2)
+    assert asks(group(5), group(2), group(3))[1] == Slots("group:demo.spark", 2)
     assert asks(concurrency(4), concurrency(2, "wait"))[0] == Slots(LINE, 2)
 
 

@@ -34,12 +34,15 @@ def part(day: str) -> Part:
 @pytest.mark.parametrize("state", RUN_MOVES)
 def test_h3_what_has_ended_and_told_everybody_is_final(state: str) -> None:
     assert history.is_final(ended(state=state)) is is_terminal(state)  # type: ignore[arg-type]
-    assert not history.is_final(ended(state=state, wake_at=NOON))
+    # It wakes for its bill, which is one more revision of the same line.
+    assert history.is_final(ended(state=state, wake_at=NOON)) is is_terminal(state)  # type: ignore[arg-type]
+    assert not history.is_final(ended(state=state, wake_at=NOON, announce=("COMPLETED",)))
+    assert not history.is_final(ended(state=state, wake_at=NOON, leases=1)), "a lease says nothing new"
     assert history.is_final(record())
 
 
 def test_h3_what_is_not_final_makes_no_line() -> None:
-    assert history.parts([Change("1", rows.run()), Change("2", ended(wake_at=NOON))], PRICES) == []
+    assert history.parts([Change("1", rows.run()), Change("2", ended(announce=("FAILED",)))], PRICES) == []
 
 
 def test_h3_a_line_lands_in_the_hour_of_its_end_whenever_it_comes() -> None:
@@ -103,11 +106,12 @@ def test_h3_lines_are_json_one_to_a_line_whatever_the_reason_says() -> None:
     ("now", "late"),
     [
         ("2026-03-02T00:59:00Z", []),  # yesterday has not been settled yet
-        ("2026-03-02T01:00:00Z", ["history_late/day=2026-03-01/arrived=2026-03-02-01/late"]),
-        ("2026-03-05T07:30:00Z", ["history_late/day=2026-03-01/arrived=2026-03-05-07/late"]),
+        ("2026-03-02T01:00:00Z", ["history_late/day=2026-03-01/arrived=2026-03-02-01-00/late"]),
+        ("2026-03-05T07:34:59Z", ["history_late/day=2026-03-01/arrived=2026-03-05-07-30/late"]),
+        ("2026-03-05T07:35:00Z", ["history_late/day=2026-03-01/arrived=2026-03-05-07-35/late"]),
     ],
 )
-def test_h3_a_day_that_was_settled_before_is_told_once_an_hour(now: str, late: list[str]) -> None:
+def test_h3_a_day_that_was_settled_before_is_told_once_a_slot(now: str, late: list[str]) -> None:
     found = [part("2026-03-01"), part("2026-03-01"), part(now[:10])]
     assert history.late_days(found, parse_instant(now)) == late
 
@@ -117,3 +121,52 @@ def test_h1_cost_is_hours_times_list_price() -> None:
     assert cost_usd(usage, Prices(0.05, 0.006, 0.0001)) == pytest.approx(0.5 + 0.6 + 0.1)
     assert Usage.of(usage.stored()) == usage
     assert Usage.of(()) is None
+
+
+def test_w5_a_line_says_what_a_worker_told_and_from_which_pool_it_came() -> None:
+    worker = {"type": "worker", "pool": "images", "arguments": [], "heartbeat": "1m"}
+    run = ended(
+        request=replace(rows.run().request, target=worker), target_id="ann", outcome="timed_out", state="FAILED",
+        metrics={"images": 12, "codec": "av1"}, permits=("workflow:demo.flights.w", "pool:demo.cpus:demo.flights.w"),
+        units=4, rerun_of="r0",
+    )  # fmt: skip
+    line = history.line_of(run, PRICES)
+    assert (line["worker_pool"], line["target_id"], line["outcome"]) == ("demo.images", "ann", "timed_out")
+    assert (line["pool"], line["units"], line["rerun_of"]) == ("demo.cpus", 4, "r0")
+    assert json.loads(line["metrics"]) == {"images": 12, "codec": "av1"}
+
+
+DUE = {"start_by": NOON, "end_by": NOON + HOUR}
+
+
+@pytest.mark.parametrize(
+    ("fields", "missed"),
+    [
+        ({"start_requested_at": NOON, "ended_at": NOON + HOUR}, (False, False)),
+        ({"start_requested_at": NOON + 1, "ended_at": NOON + HOUR}, (True, False)),
+        ({"start_requested_at": NOON, "ended_at": NOON + HOUR + 1}, (False, True)),
+        ({"start_requested_at": NOON, "ended_at": NOON + 9, "state": "FAILED"}, (False, False)),
+        ({"start_requested_at": NOON, "ended_at": NOON + HOUR + 1, "state": "CANCELLED"}, (False, True)),
+        ({"ended_at": NOON, "state": "ABORTED"}, (False, False)),
+        ({"ended_at": NOON + 1, "state": "ABORTED"}, (True, False)),
+        ({"start_requested_at": NOON + 1, "ended_at": NOON + HOUR + 1, "state": "RETRYING"}, (True, None)),
+        ({"start_requested_at": NOON + 1, "ended_at": NOON + HOUR + 1, "attempt": 2}, (None, True)),
+    ],
+)
+def test_h5_a_start_and_an_end_are_judged_once_for_a_run(fields: dict[str, object], missed: tuple[object, ...]) -> None:
+    line = history.line_of(ended(**DUE, **fields), PRICES)
+    assert (line.get("missed_start"), line.get("missed_end")) == missed
+
+
+@pytest.mark.parametrize(("begun", "missed"), [(NOON, False), (NOON + 1, True), (None, True)])
+def test_h5_a_workers_run_begins_when_a_worker_has_it_not_when_it_was_offered(begun: int | None, missed: bool) -> None:
+    worker = replace(rows.run().request, target={"type": "worker", "pool": "images", "heartbeat": "1m"})
+    told = {"request": worker, "start_requested_at": NOON - HOUR, "running_at": begun, "ended_at": NOON + 9}
+    line = history.line_of(ended(**DUE, **told, target_id="ann" if begun else None), PRICES)
+    assert line["missed_start"] is missed
+
+
+def test_h1_a_retry_waits_from_when_it_was_due_not_through_its_first_attempt() -> None:
+    late = {"accepted_at": NOON - HOUR, "due_at": NOON - 2_000, "claimed_at": NOON}
+    assert history.waited(ended(kind="retry", attempt=2, **late)) == 2_000
+    assert history.waited(ended(kind="fire", **late)) == HOUR

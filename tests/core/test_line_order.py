@@ -13,7 +13,8 @@ from chalicelib.core import claim, lines, routes
 from chalicelib.core.calendar import DAY, HOUR, MINUTE
 from chalicelib.core.check import Decision, Launch, Wait, decide
 from chalicelib.core.facts import Facts
-from chalicelib.core.lines import LineState
+from chalicelib.core.lines import LineState, Slots
+from chalicelib.core.policies import Policy
 from chalicelib.core.rows import Job
 from chalicelib.core.writes import Replace
 from tests.core.builders import EMR_LINE, LINE, NAME, NOON, concurrency, facts, met, schedule, thorough
@@ -24,6 +25,8 @@ ONE = concurrency(1, "wait")
 GROUP = concurrency(2, "wait") | {"group": "spark"}
 HOUR_LINE, DAY_LINE, GROUP_LINE = f"rate:{NAME}:1/{HOUR}", f"rate:{NAME}:2/{DAY}", "group:demo.spark"
 FULL = {"rate": {"starts": {"a": NOON - MINUTE, "b": NOON - MINUTE}}, "emr": {"head": NOON + DAY}}
+POLICY, POOL = Policy(max_events=1), Slots("pool:demo.p", 8, units=2, unit="slot")
+POOL_TURN, GROUP_TURN = "turn:demo.slow:pool:demo.p", "turn:demo.slow:group:demo.spark"
 
 
 def queued(*held: str, at: str = EMR_LINE) -> Job:
@@ -40,7 +43,7 @@ def turned(what: Job, *constraints: dict[str, Any], rates: tuple[str, ...] = ())
     ("held", "constraints"),
     [
         ((LINE,), [HOURLY]),
-        ((LINE,), [GROUP]),
+        ((GROUP_LINE,), [GROUP, ONE]),
         ((GROUP_LINE, LINE), [GROUP, DAILY]),
         ((DAY_LINE, LINE), [DAILY, HOURLY]),
         ((DAY_LINE,), [DAILY, HOURLY]),
@@ -84,10 +87,12 @@ def test_c9_a_job_does_not_stand_aside_before_its_turn() -> None:
     assert (decision.state, decision.leaves) == ("PENDING_LAUNCH", False)
 
 
-def crowded(constraints: list[dict[str, Any]], rates: set[str], full: set[str]) -> Facts:
+def crowded(constraints: list[dict[str, Any]], rates: set[str], full: set[str], paced: bool) -> Facts:
     states = {line: LineState(line, **FULL.get(line.partition(":")[0], {"active": 9})) for line in full}
     own = replace(states.get(LINE, LineState(LINE)), rates=tuple(sorted(rates)))
-    return facts(schedule=schedule(constraints=constraints, timeout="never"), lines=states | {LINE: own})
+    policy = {"policy": "demo.slow"} if paced else {}
+    known = facts(schedule=schedule(constraints=constraints, timeout="never", **policy), lines=states | {LINE: own})
+    return replace(known, policy=POLICY, pool=POOL)
 
 
 def freed(known: Facts, line: str) -> Facts:
@@ -98,14 +103,15 @@ def freed(known: Facts, line: str) -> Facts:
 @given(
     st.lists(st.sampled_from([HOURLY, DAILY, ONE, GROUP]), unique_by=str),
     st.sets(st.sampled_from([f"1/{HOUR}", f"2/{DAY}", f"7/{MINUTE}"])),
-    st.sets(st.sampled_from([HOUR_LINE, DAY_LINE, GROUP_LINE, LINE, EMR_LINE])),
+    st.sets(st.sampled_from([HOUR_LINE, DAY_LINE, GROUP_LINE, LINE, EMR_LINE, POOL.line, POOL_TURN, GROUP_TURN])),
+    st.booleans(),
 )
 @thorough
 def test_c9_whoever_queues_gets_through_line_by_line_holding_only_what_lies_before(
-    constraints: list[dict[str, Any]], rates: set[str], full: set[str]
+    constraints: list[dict[str, Any]], rates: set[str], full: set[str], paced: bool
 ) -> None:
     """Some of its lines are full. Each becomes free in its turn; nothing sends the job back."""
-    waiting, known, turns = met(), crowded(constraints, rates, full), 0
+    waiting, known, turns = met(), crowded(constraints, rates, full, paced), 0
     while True:
         decision = decide(waiting, known, NOON, waiting.waits_at)
         assert isinstance(decision, Launch)
@@ -119,7 +125,7 @@ def test_c9_whoever_queues_gets_through_line_by_line_holding_only_what_lies_befo
         ]
         order = {ask.line: ask.order for ask in decision.asks}
         assert all(order[line] < route.blocked.order for line in waiting.held)
-        known, turns = freed(known, route.blocked.line), turns + 1
+        known, turns = freed(known, (route.behind or route.blocked).line), turns + 1
 
     permits = {*waiting.held, *(ask.line for ask in route.take)}
     assert permits == {ask.line for ask in known.asks("demo")}

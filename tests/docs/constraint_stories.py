@@ -86,6 +86,21 @@ def fresh(story: Story) -> None:
     story.ends()
 
 
+def load(story: Story) -> None:
+    story.measures(83.5)
+    story.ready(1)
+    story.wakes()
+    story.measures(41.0)
+    story.passes("10m")
+
+
+def approval(story: Story) -> None:
+    story.ready(1)
+    story.wakes()
+    story.passes("30m")
+    story.approves("arn:aws:sts::123456789012:assumed-role/DataOwner/ada", "the figures are in")
+
+
 def probe(story: Story) -> None:
     story.says({"retry_after": "10m", "why": "last month is not closed"}, {"met": False}, {"met": True})
     story.ready(1)
@@ -127,6 +142,8 @@ STORIES: dict[str, Callable[[Story], None]] = {
     "since_last_run": since_last_run,
     "rate": rate,
     "fresh": fresh,
+    "load": load,
+    "approval": approval,
     "probe": probe,
     "timeout_run": timeout_run,
     "coalesce": coalesce,

@@ -15,7 +15,7 @@ from typing import Any
 from chalicelib.core.calendar import MINUTE, SECOND, Instant, duration, iso
 from chalicelib.core.rows import Event, Job, Run
 from chalicelib.core.sizes import parse_bytes
-from chalicelib.flow import context, explain, pauses
+from chalicelib.flow import approve, context, explain, pauses
 from tests.support import backfills
 from tests.support.world import EMR, World, day, flights, full
 
@@ -63,6 +63,17 @@ class Story:
         """What the probe answers from now on, one after the other, the last one for ever."""
         self._tell(f"the probe will answer {', then '.join(json.dumps(answer) for answer in answers)}")
         self.world.targets.says = [json.dumps(answer).encode() for answer in answers]
+
+    def measures(self, value: float) -> None:
+        """What is measured outside from now on."""
+        self._tell(f"the metric is at {value}")
+        self.world.targets.load = value
+
+    def approves(self, who: str, reason: str) -> None:
+        """Somebody approves of the one job that waits."""
+        self._tell(f'approve by {who}: "{reason}"')
+        approve.approve(self.world.ports, self._waiting(None).job_id, who, reason)
+        self._settle()
 
     def ends(self, state: str = "SUCCESS") -> None:
         """Every living run ends in a state of EMR Serverless."""

@@ -75,8 +75,8 @@ class MemoryTables:
     def put_item(self, **arguments: Any) -> None:
         self._alone("Put", arguments)
 
-    def update_item(self, **arguments: Any) -> None:
-        self._alone("Update", arguments)
+    def update_item(self, **arguments: Any) -> dict[str, Any]:
+        return {"Attributes": self._alone("Update", arguments)}
 
     def delete_item(self, **arguments: Any) -> None:
         self._alone("Delete", arguments)
@@ -122,13 +122,14 @@ class MemoryTables:
             for row in list(table.items.values()):
                 yield name, row
 
-    def _alone(self, action: str, arguments: dict[str, Any]) -> None:
+    def _alone(self, action: str, arguments: dict[str, Any]) -> Item | None:
         self.before_call()
         with self._lock:
             if not self._holds(arguments):
                 raise _error("ConditionalCheckFailedException", "the condition does not hold")
             table, key, item = self._change(action, arguments)
             table.replace(key, item)
+            return item
 
     def _holds(self, arguments: Mapping[str, Any]) -> bool:
         expected, bound = arguments.get("ConditionExpression"), Bound(arguments)

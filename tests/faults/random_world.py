@@ -67,6 +67,7 @@ class RandomWorld(QuickWorld):
         self.points.armed = True
         self.keep_refs()
         self.truthful_emr()
+        self.targets.emr.reckons_after = (0, 3, 30)[seed % 3] * MINUTE  # what is billed is known at once, later, never
         self.slow: list[tuple[Event, list[Subscription]]] = []
         self.stalled: list[Any] = []
         self.numbers = 0
@@ -232,10 +233,17 @@ class RandomWorld(QuickWorld):
             early = [late for first, late in zip(starts, starts[most:], strict=False) if late - first < MINUTE]
             assert early == [], f"more than {most} starts in a minute: {starts}"
 
-    def resize(self, size: int) -> None:
+    def resize(self, size: int, reserved: int = 1) -> None:
         self.in_pool, self.pool_size = self._in_pool(), size
-        document = Pool.model_validate({**dying.POOLS["p"], "size": size}).model_dump(mode="json")
+        shares = {"flights.join": {"reserved": reserved}} if reserved else {}
+        document = Pool.model_validate({"size": size, "shares": shares}).model_dump(mode="json")
         self.people(lambda: definitions.put(self.ports, "pool", "demo.p", document, "tester"))
+
+    def takes(self, workflow: str, slots: int) -> None:
+        """From now on runs of a workflow take so many units of a pool, also those whose jobs hold fewer."""
+        document = definitions.get(self.ports, "workflow", full(workflow)).document
+        changed = {**document, "slots": slots}
+        self.people(lambda: definitions.put(self.ports, "workflow", full(workflow), changed, "tester"))
 
     def keeps_pool(self) -> None:
         """Never are more units in use than the pool has; who started before it shrank goes on (W3)."""

@@ -9,6 +9,7 @@ from tests.faults.dying import POOLS, Scenario, finish, passes, people, upload
 from tests.support.schedules import partitions
 from tests.support.world import World
 
+SHARED_BY_ALL = {"size": 4, "unit": "slots", "shares": {}}
 LARGER = {"size": 6, "unit": "slots", "shares": POOLS["p"]["shares"]}
 
 
@@ -33,6 +34,23 @@ def _grow(world: World) -> None:
     finish(world)
 
 
+def _cut(world: World) -> None:
+    """The share of the join is given up while its run goes on: nobody gets its unit before that has ended."""
+    upload(world, 1, "weather", "x.csv")
+    for number in (1, 2, 3, 4):
+        upload(world, number)
+    people(world, lambda: definitions.put(world.ports, "pool", "demo.p", SHARED_BY_ALL, "tester"))
+    finish(world)
+
+
+def _at_a_pace(world: World) -> None:
+    """Of five, one starts, two hold a unit for their turn at the policy, and two wait before the pool."""
+    for number in (1, 2, 3, 4, 5):
+        upload(world, number)
+    passes(world, "21s", "21s", "21s", "21s")
+    finish(world)
+
+
 def _leave_with_units(world: World) -> None:
     """They hold two units each while they wait for the start rate; then the schedule is disabled."""
     for number in (1, 2):
@@ -48,6 +66,14 @@ POOLED = {
     ),
     "a pool that grows while somebody waits": Scenario(
         {"a": pooled("clean", slots=3)}, _grow, [({"a": ["SUCCEEDED"] * 2}, 2)]
+    ),
+    "a pool whose share is given up": Scenario(
+        {"a": pooled("clean", slots=1), "j": pooled("join", "weather")},
+        _cut,
+        [({"a": ["SUCCEEDED"] * 4, "j": ["SUCCEEDED"]}, 5)],
+    ),
+    "a policy, and a pool behind it": Scenario(
+        {"a": pooled("clean", slots=1, policy="calm")}, _at_a_pace, [({"a": ["SUCCEEDED"] * 5}, 5)]
     ),
     "a disable of who holds units of a pool": Scenario(
         {"a": pooled("clean", slots=1)},

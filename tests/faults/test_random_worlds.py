@@ -128,7 +128,8 @@ step = st.one_of(
     st.tuples(st.just("update"), names, st.sampled_from(["carry", "carry", "drop"])),
     st.tuples(st.just("run_it"), names, st.integers(1, 3)),
     st.tuples(st.just("skip_next"), names),
-    st.tuples(st.just("resize"), st.integers(2, 6)),
+    st.tuples(st.just("resize"), st.integers(2, 6), st.integers(0, 2)),
+    st.tuples(st.just("takes"), st.sampled_from(["clean", "join"]), st.integers(1, 3)),
     st.tuples(st.just("backfill_it"), names, st.integers(1, 2), st.integers(1, 2)),
     st.tuples(st.just("stop_backfill"), names, st.booleans()),
 )  # fmt: skip

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import gzip
 import json
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -23,6 +25,7 @@ from tests.support.clock import NOON
 
 pytestmark = pytest.mark.spark
 
+JOBS = Path(__file__).parents[2] / "jobs"
 DAY = date(2026, 3, 2)
 NO_EVENTS: dict[str, Any] = {"correlation": None, "events": []}
 
@@ -76,6 +79,67 @@ def test_h3_what_the_lambda_writes_the_job_reads(spark: SparkSession, lake: Any,
     assert (record.state, record["count"], record.schedule) == ("SKIPPED", 2, "demo.flights.clean")
     assert (attempt.number, attempt.vcpu_hours, attempt.correlation) == (3, 0.1, {"day": "1"})
     assert attempt.ended_at.astimezone(UTC) == datetime(2026, 3, 2, 12, tzinfo=UTC)
+
+
+def whole() -> Run:
+    """A run with everything that any run may have."""
+    worker = {"type": "worker", "pool": "images", "arguments": [], "heartbeat": "1m"}
+    of_dag = {"~dag": "d1/2", "day": "1"}
+    node = {"schedule": "demo.flights.daily~ab12~join", "correlation": of_dag, "partition": of_dag}
+    instants = ("nominal_at", "due_at", "accepted_at", "start_requested_at", "started_at", "start_by", "end_by")
+    return ended(
+        "whole", number=3, billed=(100, 200, 0), reason="ended", outcome="timed_out", units=2, late=True, backfill="b1",
+        rerun_of="r0", metrics={"rows": 5}, waited_for="a slot", target_id="ann", permits=("pool:demo.cpus",),
+        request=replace(rows.run().request, target=worker), kind="fire", **node,
+        **dict.fromkeys(instants, NOON - 5_000),
+    )  # fmt: skip
+
+
+def test_h3_every_field_that_a_line_may_have_is_a_column(spark: SparkSession, lake: Any, run: Any) -> None:
+    record = Record("j1", "SKIPPED", "demo.flights.clean", 1, "it was skipped", NOON, created_at=NOON, count=2)
+    told = history.line_of(whole(), Prices()) | history.line_of(record, Prices())
+    assert set(told) == set(spark.createDataFrame([], LINE_SCHEMA).columns)
+
+    land(lake, 1, whole())
+    summary = run(work, properties(lake), **NO_EVENTS)
+    assert summary["rejected"] == 0
+    (row,) = settled(spark, lake)
+    line = history.line_of(whole(), Prices())
+    assert {name for name in row.asDict() if row[name] is not None} == set(line), "none is lost by its type"
+    assert (row.dag, row.dag_run, row.dag_round, row.node) == ("demo.flights.daily", "d1", 2, "join")
+    assert (row.worker_pool, row.pool, row.units, row.outcome) == ("demo.images", "demo.cpus", 2, "timed_out")
+    assert row.end_by.astimezone(UTC) == datetime(2026, 3, 2, 11, 59, 55, tzinfo=UTC)
+
+
+def test_h3_lines_of_another_release_are_read_by_the_names_that_are_known(
+    spark: SparkSession, lake: Any, run: Any
+) -> None:
+    before = {"schema": 1, "kind": "run", "id": "old", "attempt": 1, "rev": 1, "sla_missed": True}
+    after = {"schema": 9, "kind": "run", "id": "new", "attempt": 1, "rev": 1, "unheard_of": {"deep": [1]}}
+    body = "".join(f"{json.dumps(line)}\n" for line in (before, after)).encode()
+    lake.put_object(Bucket="lake", Key=f"history/day={DAY}/hour=03/x.json", Body=body)
+    land(lake, 1, ended("r1"))
+    summary = run(work, properties(lake), **NO_EVENTS)
+    assert (summary["rejected"], [row.id for row in settled(spark, lake)]) == (0, ["new", "old", "r1"])
+
+
+def test_h3_a_bill_that_came_later_replaces_what_was_not_known(spark: SparkSession, lake: Any, run: Any) -> None:
+    first = ended("r1", rev=7)
+    land(lake, 1, first)
+    land(lake, 50, replace(first, rev=9, billed=(1_500, 6_000, 0)))
+    run(work, properties(lake), **NO_EVENTS)
+    (row,) = settled(spark, lake)
+    assert (row.rev, row.vcpu_hours) == (9, 1.5)
+
+
+def test_h3_of_one_delivery_that_two_made_at_once_it_is_always_the_same_that_counts(spark: SparkSession) -> None:
+    twins = [
+        {"kind": "run", "id": "r1", "attempt": 1, "rev": 1, "claimed_at": NOON + at, "ended_at": NOON + at, "calls": at}
+        for at in range(6)
+    ]
+    for order in (twins, twins[::-1], twins[3:] + twins[:3]):
+        (row,) = transform(spark.createDataFrame(order, LINE_SCHEMA), 1).collect()  # type: ignore[type-var]
+        assert row.calls == 5
 
 
 def test_h3_a_repeated_run_and_a_duplicate_change_nothing(spark: SparkSession, lake: Any, run: Any) -> None:
@@ -177,3 +241,13 @@ def test_h3_a_run_knows_its_day(changes: dict[str, Any], day: str) -> None:
 def test_h3_a_day_that_is_none_is_refused_in_words(named: str) -> None:
     with pytest.raises(ContextError, match="expected a day such as 2026-11-21, got"):
         day_of(context(properties={"day": named}))
+
+
+@pytest.mark.parametrize("job", ["history_compact", "history_days", "history_report"])
+def test_h3_no_row_comes_to_the_driver_and_none_goes_through_python(job: str) -> None:
+    tree = ast.parse((JOBS / f"{job}.py").read_text())
+    used = {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute)}
+    used |= {node.id for node in ast.walk(tree) if isinstance(node, ast.Name)}
+    brought = {"collect", "toPandas", "toLocalIterator", "take", "head", "first", "rdd", "foreach", "foreachPartition"}
+    written = {"udf", "pandas_udf", "mapInPandas", "mapInArrow", "applyInPandas"}
+    assert used & (brought | written) == set()

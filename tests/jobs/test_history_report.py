@@ -83,9 +83,44 @@ def test_h3_cost_is_what_the_attempts_have_cost_and_unknown_is_not_nothing(spark
 
 
 def test_h5_missed_deadlines_are_counted_where_somebody_keeps_them(spark: SparkSession) -> None:
-    (kept,) = report(spark, attempt("r1", sla_missed=True), attempt("r2", sla_missed=False), attempt("r3"))
+    (kept,) = report(
+        spark,
+        attempt("r1", missed_start=True, missed_end=True),
+        attempt("r2", missed_end=False),
+        attempt("r3", state="RETRYING", missed_start=False),
+        attempt("r3", attempt=2, missed_end=True),
+        attempt("r4"),
+    )
     (nobody,) = report(spark, attempt("r1"))
-    assert (kept.sla_misses, nobody.sla_misses) == (1, None)
+    assert (kept.sla_misses, nobody.sla_misses) == (3, None)
+
+
+def test_h3_what_only_begins_the_run_of_a_dag_is_no_run_of_a_workflow(spark: SparkSession) -> None:
+    begins = attempt("d1", workflow="demo.flights.daily~ab12", schedule="demo.flights.daily~", target="dag")
+    rows = report(spark, begins, attempt("r1", target="emr_serverless"), attempt("r2"))
+    assert [(row.workflow, row.runs) for row in rows] == [("demo.flights.clean", 2)]
+
+
+def test_h3_messages_of_an_app_count_together_however_many_there_were(spark: SparkSession) -> None:
+    names = ("demo.flights.~m1", "demo.flights.~m2", "demo.flights.~notice-3f")
+    sent = [attempt(name, schedule=name, workflow=name) for name in names]
+    default = attempt("d", schedule="demo.flights.~m4", workflow="demo.flights.~")
+    dropped = record("DROPPED", "demo.flights.~m1")
+    rows = report(spark, *sent, default, dropped, attempt("r1"), attempt("x", workflow="demo.other.~m"))
+    assert [(row.workflow, row.runs, row.not_run) for row in rows] == [
+        ("demo.flights.clean", 1, 0), ("demo.flights.~", 4, 1), ("demo.other.~", 1, 0),
+    ]  # fmt: skip
+
+
+def test_h3_a_day_that_was_settled_before_a_column_came_is_reported_on(
+    spark: SparkSession, lake: Any, run: Any
+) -> None:
+    later = ("missed_start", "missed_end", "start_by", "end_by", "dag", "pool", "outcome")
+    old = spark.createDataFrame([attempt("r1"), attempt("r2")], COMPACT_SCHEMA).drop(*later)  # type: ignore[type-var]
+    old.write.parquet(Days(spark, lake.root("history_compact/")).next_version(DAY))
+    summary = run(work, properties(lake), **NO_EVENTS)
+    (row,) = spark.read.parquet(summary["output"]).collect()
+    assert (row.runs, row.sla_misses) == (2, None)
 
 
 def test_h3_what_never_ran_counts_for_the_workflow_of_its_schedule(spark: SparkSession) -> None:

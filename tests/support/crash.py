@@ -60,6 +60,11 @@ class CrashingLedger:
             self._points.effect(f"commit({', '.join(_name(write) for write in writes)})")
         return refused
 
+    def number(self, line: str) -> int:
+        number: int = self._inner.number(line)
+        self._points.effect("number")
+        return number
+
     def put_all(self, writes: Sequence[Put]) -> None:
         self._inner.put_all(writes)
         self._points.writes(writes)

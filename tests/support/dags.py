@@ -40,7 +40,13 @@ def put(world: World, document: Document, name: str = "daily") -> str:
 
 def views(world: World, name: str = "daily") -> list[Document]:
     """The runs of a DAG, oldest first."""
-    return list(reversed(dag_runs.page(world.ports, full(name), 100, None).items))
+    found: list[Document] = []
+    cursor: str | None = None
+    while True:
+        page = dag_runs.page(world.ports, full(name), 100, cursor)
+        found, cursor = [*reversed(page.items), *found], page.cursor
+        if cursor is None:
+            return found
 
 
 def states(world: World, name: str = "daily") -> list[dict[str, str]]:

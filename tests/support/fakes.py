@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chalicelib.aws.targets.worker import WorkerTarget
-from chalicelib.core.calendar import Instant
+from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
 from chalicelib.core.rows import Run
-from chalicelib.core.states import EMR_STATE
+from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.sweep import Ref
 from chalicelib.flow.dag_start import DagStarts
 
@@ -51,7 +51,8 @@ class EmrRun:
     state: str = "SUBMITTED"
     details: str = ""
     request: Mapping[str, Any] = field(default_factory=dict)
-    billed: tuple[int, ...] = ()
+    billed: tuple[int, ...] = (25, 100, 0)
+    reckoned_at: Instant | None = None
 
 
 class FakeEmr:
@@ -65,6 +66,8 @@ class FakeEmr:
         self.calls: list[str] = []
         self.called_at: list[Instant] = []
         self.asked_together: list[int] = []  # of how many runs at a time
+        self.reckons_after: Millis = 0  # how long after the first question about its end a bill is known
+        self.asked_about: list[str] = []  # the names of the runs that had ended when they were asked about
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         from chalicelib.core.launch import NoAnswer
@@ -93,7 +96,15 @@ class FakeEmr:
             return News("FAILED", self._clock.now(), "the target knows no such run any more", run.target_id)
         if found is None or state == "STARTING":
             return None
-        return News(state, self._clock.now(), found.details, run.target_id, billed=found.billed)
+        return News(state, self._clock.now(), found.details, run.target_id, billed=self._bill(found))
+
+    def _bill(self, found: EmrRun) -> tuple[int, ...]:
+        if not is_terminal(EMR_STATE[found.state]):
+            return ()
+        self.asked_about.append(found.name)
+        if found.reckoned_at is None:
+            found.reckoned_at = self._clock.now() + self.reckons_after
+        return found.billed if found.reckoned_at <= self._clock.now() else ()
 
     def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
         self.asked_together.append(len(runs))

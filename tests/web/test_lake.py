@@ -6,6 +6,7 @@ import base64
 import gzip
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import boto3
@@ -91,10 +92,21 @@ def test_h3_what_goes_on_and_what_is_removed_or_no_history_does_not(lake: Any) -
         change(1, rows.run()),
         change(2, ended("r2"), "REMOVE"),
         change(3, pointer),
-        change(4, ended("r4", wake_at=NOON)),
+        change(4, ended("r4", wake_at=NOON, announce=("COMPLETED",))),
     )
     assert invoke(*told) == []
     assert objects(lake) == {}
+
+
+def test_h3_a_bill_that_came_later_is_a_later_line_of_the_same_hour(lake: Any) -> None:
+    first = ended("r1", target_id="a/1", wake_at=NOON + 120_000)
+    invoke(change(1, first))
+    invoke(change(2, replace(first, rev=first.rev + 1, leases=1)))
+    invoke(change(3, replace(first, rev=first.rev + 2, billed=(25, 100, 0), wake_at=None)))
+    assert [(line["rev"], line.get("vcpu_hours")) for line in lines(lake)] == [(1, None), (3, 0.025)]
+    assert {key.rpartition("/")[0] for key in objects(lake) if key.startswith("history/")} == {
+        "history/day=2026-03-02/hour=12"
+    }
 
 
 def test_h3_a_batch_that_is_repeated_overwrites_its_objects(lake: Any) -> None:

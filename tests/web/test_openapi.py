@@ -67,7 +67,7 @@ def test_a_body_is_required_where_it_has_a_field_that_is(document: Any) -> None:
     assert required == {
         **dict.fromkeys(("bulk", "redrive", "dry-run", "events", "partitions", "skip", "unskip"), True),
         **dict.fromkeys(("claim", "heartbeat", "report", "release"), True),
-        **dict.fromkeys(("backfills", "pause", "run"), False),
+        **dict.fromkeys(("backfills", "pause", "run", "rerun", "approve", "refuse"), False),
     }
 
 
@@ -102,7 +102,17 @@ def test_every_union_of_typed_documents_has_its_discriminator(document: Any) -> 
         "trigger": leaves | {"all", "any", "at_least"},
         "inner": leaves | {"all", "any", "at_least"},
         "of": {"partition", "size", "program_status", "event"},
-        "constraint": {"concurrency", "delay", "time_window", "since_last_run", "rate", "fresh", "probe"},
+        "constraint": {
+            "concurrency",
+            "delay",
+            "time_window",
+            "since_last_run",
+            "rate",
+            "fresh",
+            "load",
+            "approval",
+            "probe",
+        },
         "target": {"emr_serverless", "sqs", "sns", "http", "lambda", "event_bus", "worker"},
         "rehearsed": leaves - {"quiet"},
     }

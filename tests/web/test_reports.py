@@ -113,3 +113,13 @@ def test_h2_runs_of_a_workflow_are_found_whatever_started_them(api: Api) -> None
     assert api.get(f"{APP}/workflows/notify/runs?state=FAILED")["items"] == []
     assert api.get(f"{APP}/workflows/clean/runs")["items"] == []
     assert api.refused(404, "GET", f"{APP}/workflows/nothing/runs")["code"] == "not_found"
+
+
+def test_h3_a_report_on_many_failures_with_long_reasons_is_read(api: Api, lake: Any) -> None:
+    line = {"workflow": "demo.flights.w", "last_failure": "\u00fc" * 500, "last_failed_run": "r" * 250, "runs": 1}
+    body = "\n".join(json.dumps({**line, "more": "x" * 1_500}, ensure_ascii=False) for _ in range(LINES_A_FILE))
+    assert len(body.encode()) > 1_000_000
+    root = "history_report/json/day=2026-03-02/as_of=20260303T011500.000Z/"
+    lake.put_object(Bucket="lake-bucket", Key=f"{root}namespace=demo/part-0.c000.json", Body=body.encode())
+    lake.put_object(Bucket="lake-bucket", Key=f"{root}_SUCCESS", Body=b"")
+    assert len(api.get(f"{REPORTS}?day=2026-03-02&limit=500")["items"]) == LINES_A_FILE

@@ -5,6 +5,10 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.writes import Put
+from chalicelib.wiring import ports
+from tests.support import rows
+from tests.support.clock import NOON
 from tests.web.conftest import APP, KEYS, NS, WEEKDAYS, Api
 
 ONE = f"{APP}/schedules/nightly"
@@ -240,6 +244,23 @@ def test_a_preview_counts_from_the_enabling_of_an_interval(api: Api) -> None:
 def test_why_tells_the_fire_that_will_come(api: Api) -> None:
     api.schedule("nightly", trigger={"type": "time", "expression": "@every 1h"}, enabled=True)
     assert api.get(f"{ONE}/why")["next_fire"] == api.get(f"{ONE}/preview")["items"][0]
+
+
+def test_h2_one_page_holds_the_runs_in_a_state_that_are_far_apart(api: Api) -> None:
+    ended = [rows.run(f"demo.flights.clean.1.r{at:02}", claimed_at=NOON + at, wake_at=None,
+                      state="FAILED" if at in (3, 27) else "SUCCEEDED") for at in range(30)]  # fmt: skip
+    api.schedule("clean")
+    ports().ledger.put_all([Put(run) for run in ended])
+    path = f"{APP}/schedules/clean/runs?state=FAILED"
+    page = api.get(f"{path}&limit=5")
+    assert [run["run_id"][-2:] for run in page["items"]] == ["27", "03"]
+    # A request looks at so many and no more; where it stopped, the next one goes on.
+    found, cursor = [], ""
+    while cursor is not None:
+        page = api.get(f"{path}&limit=1{f'&cursor={cursor}' if cursor else ''}")
+        found += [run["run_id"][-2:] for run in page["items"]]
+        cursor = page["next_cursor"]
+    assert found == ["27", "03"]
 
 
 def test_runs_are_found_by_state_and_day(api: Api) -> None:

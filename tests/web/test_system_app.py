@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import boto3
 import pytest
 
+from chalicelib.core.calendar import SECOND, duration
+from chalicelib.core.history import LATE_SLOT
 from infra import system_app
+from infra.system_app import ROOT
 from sluice.client import Document
 from tests.web.conftest import Api
 
@@ -40,6 +44,14 @@ def test_h3_sluice_schedules_its_own_history(empty: Api, installed: Any) -> None
     }
     assert all(one["enabled"] for one in schedules.values())
     assert "01:10" in schedules["system.history.compact"]["triggered_by"]
+
+
+def test_h3_the_late_settling_finds_all_that_came_within_a_slot(empty: Api, installed: Any) -> None:
+    """A partition of late days counts once, so what is told by the same one must be there before its day is settled."""
+    (late,) = [each for each in empty.get(f"{APP}/schedules")["items"] if each["name"] == "system.history.compact_late"]
+    (waits,) = [duration(each["after"]) for each in late["constraints"] if each["type"] == "delay"]
+    configured = json.loads((ROOT / ".chalice/config.json").read_text())["stages"]["sluice"]
+    assert LATE_SLOT + configured["lambda_functions"]["lake"]["lambda_timeout"] * SECOND < waits
 
 
 def test_h3_every_file_that_its_jobs_need_lies_in_the_control_bucket(empty: Api, installed: Any) -> None:
