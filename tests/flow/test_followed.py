@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from chalicelib.core.calendar import SECOND
+from chalicelib.core.calendar import HOUR, SECOND
 from chalicelib.flow import runs
 from tests.acceptance.test_w_dags import begin as begin_dag
 from tests.faults.memory_tables import QuickWorld
@@ -83,13 +83,17 @@ def test_w7_a_failure_that_emr_is_too_busy_to_explain_does_not_wait_and_says_so(
     assert (run.state, run.reason) == ("RETRYING", "the target has not said why: see its log")
 
 
-def test_w7_many_silent_runs_are_asked_about_at_the_rate_that_emr_bears() -> None:
+@pytest.mark.parametrize("what", ["what became of them", "what they were billed"])
+def test_w7_many_runs_are_asked_about_at_the_rate_that_emr_bears(what: str) -> None:
     """GetJobRun: 10 a second. The tick hints fifty of them, and the next fifty five seconds later."""
     world = QuickWorld(start_burst=200)
     world.deploy(flights({"clean": CLEAN}, brief={"target": EMR}))
     for number in range(1, 61):
         begin(world, number)
     asked: list[int] = []
+    if what == "what they were billed":
+        world.targets.emr.reckons_after = HOUR
+        world.finish()
     world.clock.pass_by("11m")
     began = world.clock.now()
     ask = world.targets.emr.ask
