@@ -123,3 +123,22 @@ def test_w15_a_node_of_a_dag_that_is_run_again_by_itself_is_no_affair_of_its_dag
     gate = world.ports.catalog.gate(f"{node.schedule[:-1]}d")
     assert gate is not None
     assert world.ports.jobs.jobs(gate.schedule, gate.generation, 10, None).items == (), "what follows gathers nothing"
+
+
+def test_w15_a_run_that_was_run_again_can_be_so_again_and_a_key_that_came_before_asks_for_nothing_more() -> None:
+    world = world_with()
+    first = begin(world)
+    world.emr_says("jr00001", "FAILED", "no memory")
+    world.clock.pass_by("1m")
+    again = runs.rerun(world.ports, first, "k")
+    world.settle()
+    world.emr_says("jr00002", "SUCCESS")
+
+    assert runs.rerun(world.ports, first, "k") == again
+    assert world.jobs("clean") == []
+    world.clock.pass_by("1m")
+    third = runs.rerun(world.ports, again, "k")
+    world.settle()
+
+    assert [run.run_id for run in world.runs("clean")] == [first, again, third]
+    assert [run.rerun_of for run in world.runs("clean")] == [None, first, first], "all have the arguments of the first"
