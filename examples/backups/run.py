@@ -231,9 +231,11 @@ def play(stage: Stage, wish: Wish) -> dict[str, Any]:
     """The whole example; gives what is told in its last line."""
     fleet = Fleet(stage, wish)
     fleet.upload()
-    outcome = fleet.consume(fleet.deploy())
-    fleet.stop()
-    fleet.verify(outcome)
+    try:
+        outcome = fleet.consume(fleet.deploy())
+        fleet.verify(outcome)
+    finally:
+        fleet.stop()
     stage.console.print()
     stage.console.print("   from   due  came  at the queue", highlight=False)
     for line in picture(outcome, wish):
