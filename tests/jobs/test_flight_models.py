@@ -97,21 +97,20 @@ def test_h4_a_month_goes_from_raw_to_published_and_a_worse_model_changes_nothing
     assert prepared["held_out"] == rows.where("holdout").count() > 400
     assert {row.holdout for row in rows.where("date >= '2013-01-25'").select("holdout").collect()} == {True}
 
-    learn = {"training_set": roots["sets"], "output": roots["models"], "origin": "JFK"}
+    learn = {"training_set": roots["sets"], "output": roots["models"], "origin": "LGA"}
     run(train_delays.work, learn, **keys)
-    # Of LGA there is a model that says the reverse of what is known.
-    model = json.loads(read_model(spark, f"{roots['models']}year=2013/month=1/origin=JFK/").text())
-    reverse = model | {"origin": "LGA", "weights": [-weight for weight in model["weights"]]}
-    write_text(spark, json.dumps(reverse), f"{roots['models']}year=2013/month=1/origin=LGA/")
-    served = Model("LGA", ["hour"], [0.0], [1.0], 0.0, 1, 0.0)
-    write_text(spark, served.text(), f"{roots['published']}origin=LGA/")
-    judge = {"training_set": roots["sets"], "models": roots["models"], "origins": ["LGA", "JFK"]}
+    # Of JFK there is one that says the reverse of what is known: the later in the day, the more are late.
+    reverse = Model("JFK", ["hour"], [12.0], [-1.0], 0.0, 1, 0.0)
+    write_text(spark, reverse.text(), f"{roots['models']}year=2013/month=1/origin=JFK/")
+    served = Model("JFK", ["hour"], [0.0], [1.0], 0.0, 1, 0.0)
+    write_text(spark, served.text(), f"{roots['published']}origin=JFK/")
+    judge = {"training_set": roots["sets"], "models": roots["models"], "origins": ["JFK", "LGA"]}
     judged = run(evaluate_models.work, {**judge, "output": roots["evaluation"]}, **keys)
     publish = {"models": roots["models"], "evaluation": roots["evaluation"], "output": roots["published"]}
     done = run(publish_models.work, publish, **keys)
 
     found = spark.read.csv(f"{roots['evaluation']}year=2013/month=1", header=True, inferSchema=True).collect()
-    assert [row.origin for row in found] == ["LGA", "JFK"]
+    assert [row.origin for row in found] == ["JFK", "LGA"]
     for row in found:
         held = rows.where("holdout").where(F.col("origin") == row.origin).where("dep_delay is not null").collect()
         assert row.tried_on == len(held)
@@ -119,9 +118,9 @@ def test_h4_a_month_goes_from_raw_to_published_and_a_worse_model_changes_nothing
         late = pandas.Series([each.late for each in held])
         pairs = late.sum() * (~late).sum()
         assert row.baseline == pytest.approx((ranks[late].sum() - late.sum() * (late.sum() + 1) / 2) / pairs, abs=1e-4)
-    assert judged["better"] == done["published"] == ["JFK"]
-    assert read_model(spark, f"{roots['published']}origin=LGA/") == served
-    assert read_model(spark, f"{roots['published']}origin=JFK/").origin == "JFK"
+    assert judged["better"] == done["published"] == ["LGA"]
+    assert read_model(spark, f"{roots['published']}origin=JFK/") == served
+    assert read_model(spark, f"{roots['published']}origin=LGA/").origin == "LGA"
 
 
 def test_h4_an_experiment_tells_what_each_strength_is_worth(spark: SparkSession, lake: Any, run: Any) -> None:
