@@ -159,7 +159,8 @@ def nights_table(nights: list[Document]) -> Table:
             table.add_row(f"... {len(nights) - 7} more", "", "", "", "", "")
             continue
         took = watch.span(run["started_at"], run["ended_at"])
-        waited = str(run["waited_for"] or "-").replace(app_of(run), "")
+        # One that went at once has nothing more to say than who asked for it.
+        waited = "-" if run["waited_for"] in (None, run["fired_by"]) else run["waited_for"].replace(app_of(run), "")
         table.add_row(str(run["number"]), str(day_of(run)), run["fired_by"].split()[0], waited, took, run["state"])
     return table
 
