@@ -98,3 +98,13 @@ def test_l17_what_a_dag_refers_to_anywhere_in_it_is_not_deleted_and_the_refusal_
     flow.delete(world.ports, full("daily"), "tester")
     for kind, name in (("dataset", "demo.flights"), ("pool", "demo.small"), ("workflow", full("w_a"))):
         definitions.delete(world.ports, kind, name)  # type: ignore[arg-type]
+
+
+def test_w4_the_key_of_a_dag_is_none_that_others_may_gather_by(world: World) -> None:
+    """With it, a schedule would pass for a node, and go round in a circle that nobody looks for."""
+    world.deploy(dags.app(dag("a -> b")))
+    again = {"type": "program_status", "workflow": "w_b"}
+    with pytest.raises(SluiceError, match="expected names of partition keys, or of fields of a payload, got '~dag'"):
+        world.put("again", on(again, "w_b", by=["~dag"]))
+    with pytest.raises(SluiceError, match="got '~dag'"):
+        dags.put(world, dag("b -> a", trigger=again, by=["~dag"]))

@@ -121,6 +121,21 @@ def test_w9_schedule_and_workflow_may_tell_different_ones(world: World) -> None:
     assert len(notices(world)) == 2, "each target once, however many rules name it"
 
 
+BUS = {"type": "event_bus", "bus": "team"}
+FUNCTION = {"type": "lambda", "function": "arn:aws:lambda:eu-west-1:123456789012:function:page"}
+
+
+@pytest.mark.parametrize("to", [TEAM, DUTY, BUS, FUNCTION, SQS], ids=lambda to: to["type"])
+def test_w9_a_notice_goes_to_the_very_target_of_its_rule(world: World, to: dict[str, Any]) -> None:
+    world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [tells("failed", to=to)]}))
+    fail(world, 1)
+    world.pass_by("2s")
+    [(run_id, _)] = world.targets.queue.messages
+    [run] = world.ports.runs.attempts(run_id)
+    assert {name: run.request.target[name] for name in to} == to
+    assert whats(notices(world)[0]) == ["failed"]
+
+
 def test_w9_what_could_not_be_delivered_is_told(world: World) -> None:
     from chalicelib.core.launch import Never
 
