@@ -40,6 +40,9 @@ class Failing:
     def delete_all(self, writes: Any) -> None:
         self._inner.delete_all(writes)
 
+    def number(self, line: str) -> int:
+        return self._inner.number(line)  # type: ignore[no-any-return]
+
 
 class PlainHints:
     """As SQS has it: nothing is deduplicated."""
@@ -91,6 +94,9 @@ def test_a_stalled_emitter_does_not_put_an_old_timer_over_the_new_one(world: Wor
 
         def delete_all(self, writes: Any) -> None:
             inner.delete_all(writes)
+
+        def number(self, line: str) -> int:
+            return inner.number(line)  # type: ignore[no-any-return]
 
     emit.emit_due(world.with_ports(ledger=Slow()))
     world.settle()
