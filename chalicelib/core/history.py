@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from chalicelib.core import dag_keys, line_names, states, workers
+from chalicelib.core import dag_keys, line_names, states, watches, workers
 from chalicelib.core.calendar import HOUR, MINUTE, Instant, Millis, iso
 from chalicelib.core.prices import Prices, Usage, cost_usd
 from chalicelib.core.rows import Record, Run
@@ -165,19 +165,12 @@ def _missed(run: Run) -> Line:
     """Which of its deadlines a run has missed, as its watch judges (`core/watches`). Of a run with several attempts the
     first tells of the start, the last of the end; what failed before its time is told as that alone."""
     ended = ended_at(run)
-    begun = _begun(run)
+    begun = watches.began(run)
     started = begun if begun is not None else ended
     return {
         "missed_start": started > run.start_by if run.start_by is not None and run.attempt == 1 else None,
         "missed_end": ended > run.end_by if run.end_by is not None and run.state != "RETRYING" else None,
     }
-
-
-def _begun(run: Run) -> Instant | None:
-    """When its target was asked to start it. On offer it was asked of nobody: a worker's run begins when one has it."""
-    if not workers.is_pulled(run):
-        return run.start_requested_at
-    return run.running_at if run.running_at is not None or run.target_id is None else run.claimed_at
 
 
 def _dag(run: Run) -> Line:

@@ -46,7 +46,7 @@ def judge(watch: Watch, job: Job | None, attempts: Sequence[Run], record: Record
     missed: list[tuple[str, str]] = []
     start_by, end_by = watch.start_by, watch.end_by
     if start_by is not None and now >= start_by:
-        at = _began(attempts[0]) if attempts else None
+        at = began(attempts[0]) if attempts else None
         if at is None or at > start_by:
             missed.append(("missed_start", f"not started by {iso(start_by)}{_why(job, run)}"))
         start_by = None
@@ -58,7 +58,7 @@ def judge(watch: Watch, job: Job | None, attempts: Sequence[Run], record: Record
     return Judged(_settled(replace(watch, start_by=start_by, end_by=end_by)), tuple(missed))
 
 
-def _began(run: Run) -> Instant | None:
+def began(run: Run) -> Instant | None:
     """When its target was asked to start it. Work on offer is started when a pull worker has it in hands: that took it
     one heartbeat before its lease ends, or, if it has been heard of since, when it began."""
     if not is_pulled(run):

@@ -59,7 +59,7 @@ def deploy(stage: Stage) -> None:
     stage.say("nightly", f"{fires['description']}; next: {', '.join(fires['items'])}")
 
 
-def backfill(stage: Stage) -> Document:
+def backfill(stage: Stage) -> None:
     """Ask for the month, and look on until it is built. The wish has a key: sent twice it is one."""
     wish = {
         "from": night_after(MONTH[0]).isoformat(),
@@ -85,7 +85,6 @@ def backfill(stage: Stage) -> Document:
 
         stage.until(is_over, "the backfill to be over", PATIENCE)
     check((seen["state"], seen["succeeded"]) == ("DONE", len(MONTH)), f"{len(MONTH)} nights built", seen)
-    return seen
 
 
 def report(stage: Stage, number: int) -> Document:
@@ -160,15 +159,21 @@ def nights_table(nights: list[Document]) -> Table:
             table.add_row(f"... {len(nights) - 7} more", "", "", "", "", "")
             continue
         took = watch.span(run["started_at"], run["ended_at"])
-        waited = run["waited_for"] or "-"
+        # One that went at once has nothing more to say than who asked for it.
+        waited = "-" if run["waited_for"] in (None, run["fired_by"]) else run["waited_for"].replace(app_of(run), "")
         table.add_row(str(run["number"]), str(day_of(run)), run["fired_by"].split()[0], waited, took, run["state"])
     return table
 
 
+def app_of(run: Document) -> str:
+    """``<namespace>.<app>.``, with which every full name of the app begins."""
+    return f"{str(run['schedule']).rpartition('.')[0]}."
+
+
 def signals_table(rows: list[dict[str, str]]) -> Table:
     table = Table(title="What the week before says of a delay", title_justify="left", show_edge=False, pad_edge=False)
-    table.add_column("feature")
-    for name in ("flights that have it", "correlation", "late, lowest fifth", "late, highest fifth"):
+    table.add_column("feature", no_wrap=True)
+    for name in ("flights", "correlation", "late: lowest fifth", "highest fifth"):
         table.add_column(name, justify="right")
     for row in sorted(rows, key=lambda row: -abs(float(row["correlation"] or 0))):
         shares = (f"{float(row[name]):.0%}" for name in ("late_lowest", "late_highest"))
@@ -185,7 +190,7 @@ def main() -> int:
     stage = Stage(endpoints, "features", console)
     upload(stage)
     deploy(stage)
-    over = backfill(stage)
+    backfill(stage)
     reported = report(stage, 1)
     nights = [run for run in stage.runs(f"{SCHEDULE}/runs") if run["kind"] == "backfill"]
     compared = verify(stage, nights)
@@ -197,7 +202,7 @@ def main() -> int:
     console.print()
     console.print(signals_table(table_of(stage, "signals")))
     console.print()
-    stage.say("report", f"{reported['fired_by']}; after {over['succeeded']} nights")
+    stage.say("report", reported["fired_by"].replace(app_of(reported), ""))
     stage.say("verified", f"{compared} rows of days and origins, counted again from the raw lines")
     told: dict[str, Any] = {"example": "ok", "nights": len(nights), "verified": compared}
     took = (watch.instant(nights[-1]["ended_at"]) - watch.instant(nights[0]["claimed_at"])).total_seconds()

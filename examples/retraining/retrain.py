@@ -143,7 +143,7 @@ def runs_table(runs: dict[str, Document], waited: dict[str, str]) -> Table:
             watch.span(run["accepted_at"] or run["created_at"], run["claimed_at"]),
             watch.span(run["started_at"], run["ended_at"]),
             f"[{watch.COLOURS.get(run['state'], '')}]{run['state']}[/]",
-            run["waited_for"] or waited.get(name, "-"),
+            str(run["waited_for"] or waited.get(name, "-")).replace(f"{run['schedule'].partition('.')[0]}.", ""),
         )
     return table
 

@@ -125,6 +125,7 @@ def _show_facts(console: Console, run: Document) -> None:
             ("attempt", tables.attempt(run)),
             ("waited for", run.get("waited_for")),
             ("billed", _billed(run.get("billed"))),
+            ("deadline", _deadline(run)),
             ("waited", spell.duration(spell.waited(run))),
             ("took", spell.duration(spell.took(run, now))),
             ("workflow", run.get("workflow")),
@@ -137,6 +138,12 @@ def _show_facts(console: Console, run: Document) -> None:
             ("context", run.get("context")),
         ],
     )
+
+
+def _deadline(run: Document) -> str | None:
+    """``to start by 2026-11-20 12:05:00.000 UTC, to end by ...``."""
+    due = (("start_by", "to start by"), ("end_by", "to end by"))
+    return ", ".join(f"{word} {spell.exact(run[key])}" for key, word in due if run.get(key)) or None
 
 
 def _billed(hours: dict[str, float] | None) -> str | None:

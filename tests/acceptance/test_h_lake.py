@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
 
-from chalicelib.core import history
+from chalicelib.core import history, watches
 from chalicelib.core.calendar import MINUTE, iso
 from chalicelib.core.prices import LIST
-from chalicelib.core.rows import Run
+from chalicelib.core.rows import Run, Watch
 from chalicelib.core.sweep import Ref
 from chalicelib.flow import attend
 from chalicelib.flow.read import run_view
+from infra.system_app import APP
+from sluice import documents
 from tests.acceptance.words import event, on
 from tests.faults.memory_tables import QuickWorld
-from tests.support import dags
+from tests.support import dags, rows
+from tests.support.clock import NOON
 from tests.support.world import EMR, World, day, flights
 
 TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "1m"}}
@@ -144,3 +150,60 @@ def test_h3_a_line_says_of_which_run_of_which_dag_it_is(world: World) -> None:
     assert line["partition"] == {"year": "2013", "month": "1", "day": "1"}, "the key of the DAG is no partition key"
     begun = world.ports.runs.attempts(line["dag_run"])
     assert history.line_of(begun[-1], LIST)["target"] == "dag"
+
+
+def test_h3_what_comes_late_again_after_its_day_was_settled_settles_it_again(world: World) -> None:
+    world.deploy(documents.load(str(APP), {"lake": "lake-bucket", "code": "s3://control/code/"}), "system", "history")
+    part = history.Part("history/day=2026-02-27/hour=05/x.json.gz", (), ("1",))
+
+    def comes_late() -> None:
+        for key in history.late_days([part], world.clock.now()):
+            world.upload(key)
+        world.settle()
+
+    comes_late()
+    world.pass_by("2m")
+    comes_late()
+    world.pass_by("15m")
+    world.finish()
+    world.pass_by("1m")
+    # Within the same hour as the first two, and nobody has read it yet.
+    comes_late()
+    world.pass_by("17m")
+    world.finish()
+    world.pass_by("1m")
+
+    settled = world.runs("system.history.compact_late")
+    assert [run.correlation for run in settled] == [{"day": "2026-02-27"}] * 2
+    assert len(world.runs("system.history.report")) == 2, "each settled day is reported on"
+
+
+@given(
+    begun=st.none() | st.integers(-3, 3),
+    ended=st.integers(-3, 3),
+    state=st.sampled_from(["SUCCEEDED", "FAILED", "CANCELLED", "ABORTED"]),
+    by=st.tuples(st.none() | st.integers(-2, 2), st.none() | st.integers(-2, 2)),
+)
+def test_h5_history_judges_a_run_as_its_watch_did_at_the_time(
+    begun: int | None, ended: int, state: str, by: tuple[int | None, int | None]
+) -> None:
+    """The watch looks at both instants, and sees the run as it stood then; history sees it when all is over."""
+    # What ran was asked to start before it ended; what was never asked was withdrawn or cancelled.
+    assume(state in ("ABORTED", "CANCELLED") if begun is None else begun <= ended and state != "ABORTED")
+    due = {"start_by": None if by[0] is None else NOON + by[0], "end_by": None if by[1] is None else NOON + by[1]}
+    run = rows.run(
+        state=state, ended_at=NOON + ended, start_requested_at=None if begun is None else NOON + begun, **due
+    )
+    watch = Watch("r1", run.workflow, run.schedule, **due, wake_at=NOON)
+    told: set[str] = set()
+    for now in sorted({at for at in due.values() if at is not None}):
+        asked = run.start_requested_at is not None and run.start_requested_at <= now
+        seen = replace(run, state="RUNNING" if asked else "STARTING", start_requested_at=None, ended_at=None)
+        if run.ended_at is not None and run.ended_at <= now:
+            seen = run
+        elif asked:
+            seen = replace(seen, start_requested_at=run.start_requested_at)
+        judged = watches.judge(watch, None, (seen,), None, now)
+        watch, told = judged.watch, told | {what for what, _ in judged.missed}
+    line = history.line_of(run, LIST)
+    assert {what for what in ("missed_start", "missed_end") if line.get(what)} == told

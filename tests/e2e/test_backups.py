@@ -16,7 +16,7 @@ from infra.local.endpoints import Endpoints
 pytestmark = pytest.mark.cloud
 
 # As they are due, 40 would come within a second or two; by the policy it takes them ten.
-SMALL = Wish(logs=40, apps=2, most=20, interval=5, window=1, lead=15)
+SMALL = Wish(logs=40, apps=2, most=20, interval=5, window=1)
 
 
 @pytest.fixture
