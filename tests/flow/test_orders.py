@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from chalicelib.core.writes import Put, Refused, Write
+from chalicelib.core.writes import Refused, Write
 from chalicelib.flow import serve
 from chalicelib.flow.check import check_job
 from tests.support.schedules import at, at_most, partitions
@@ -28,11 +28,8 @@ class Interrupted:
         refused: Refused | None = self._inner.commit(writes)
         return refused
 
-    def put_all(self, writes: Sequence[Put]) -> None:
-        self._inner.put_all(writes)
-
-    def delete_all(self, writes: Any) -> None:
-        self._inner.delete_all(writes)
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
 
     def number(self, line: str) -> int:
         return self._inner.number(line)  # type: ignore[no-any-return]
