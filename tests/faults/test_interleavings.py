@@ -97,6 +97,10 @@ def test_interleaving_05_a_run_lists_exactly_the_events_of_its_job(world: World)
         def delete_all(self, writes: Any) -> None:
             inner.delete_all(writes)
 
+        def number(self, line: str) -> int:
+            number: int = inner.number(line)
+            return number
+
     world.ports = replace(world.ports, ledger=HearsAfterTheClaim())
     for number in (1, 2):
         world.upload(day(number))
@@ -126,6 +130,10 @@ def test_interleaving_06_match_dies_after_400_and_the_other_600_get_the_event_on
 
         def delete_all(self, writes: Any) -> None:
             inner.delete_all(writes)
+
+        def number(self, line: str) -> int:
+            number: int = inner.number(line)
+            return number
 
     world.ports = replace(world.ports, ledger=Dying())
     with suppress(Crash):
@@ -244,6 +252,10 @@ def test_interleaving_28_a_steady_stream_does_not_keep_a_met_trigger_from_its_cl
 
         def delete_all(self, writes: Any) -> None:
             inner.delete_all(writes)
+
+        def number(self, line: str) -> int:
+            number: int = inner.number(line)
+            return number
 
     world.ports = replace(world.ports, ledger=BusyLedger())
     world.upload(day(1))

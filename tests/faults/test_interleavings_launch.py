@@ -34,6 +34,10 @@ class Before:
     def delete_all(self, writes: Any) -> None:
         self._inner.delete_all(writes)
 
+    def number(self, line: str) -> int:
+        number: int = self._inner.number(line)
+        return number
+
 
 def test_interleaving_01_nothing_more_starts_of_a_schedule_whose_jobs_queue_for_the_pace(world: World) -> None:
     world.deploy(flights({"daily": partitions(by=["day"])}))

@@ -170,6 +170,10 @@ def test_interleaving_26_an_update_is_carried_past_a_checker_with_the_old_versio
         def delete_all(self, writes: Any) -> None:
             inner.delete_all(writes)
 
+        def number(self, line: str) -> int:
+            number: int = inner.number(line)
+            return number
+
     world.upload(day(1))
     [job] = world.jobs("daily")
     world.ports = replace(world.ports, ledger=Slow())

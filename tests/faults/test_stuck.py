@@ -40,6 +40,10 @@ class Failing:
     def delete_all(self, writes: Any) -> None:
         self._inner.delete_all(writes)
 
+    def number(self, line: str) -> int:
+        number: int = self._inner.number(line)
+        return number
+
 
 class PlainHints:
     """As SQS has it: nothing is deduplicated."""
@@ -91,6 +95,10 @@ def test_a_stalled_emitter_does_not_put_an_old_timer_over_the_new_one(world: Wor
 
         def delete_all(self, writes: Any) -> None:
             inner.delete_all(writes)
+
+        def number(self, line: str) -> int:
+            number: int = inner.number(line)
+            return number
 
     emit.emit_due(world.with_ports(ledger=Slow()))
     world.settle()
