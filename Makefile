@@ -13,7 +13,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 REQUIREMENTS := requirements.txt requirements-dev.txt requirements.lock pyproject.toml
-TYPED := chalicelib sluice infra jobs benchmarks app.py
+TYPED := chalicelib sluice infra jobs benchmarks examples app.py
 
 export PATH := $(abspath $(BIN)):$(PATH)
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
@@ -48,7 +48,7 @@ lock: $(STAMP) ## write requirements.lock from .venv, after a requirement has ch
 demo: $(STAMP) ## the flights pipeline on the local cloud, from nothing to a finished day
 	$(BIN)/python -m examples.flights.demo
 
-example: $(STAMP) ## run one example: make example NAME=flights.demo
+example: $(STAMP) ## run one example: NAME=flights.demo, features.build, retraining.retrain or backups.run
 	$(BIN)/python -m examples.$(NAME)
 
 lint: $(STAMP) ## style, formatting and types

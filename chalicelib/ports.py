@@ -7,9 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from chalicelib.core.calendar import Instant, Millis
-from chalicelib.core.complete import News
 from chalicelib.core.dead_letters import DeadLetter
-from chalicelib.core.launch import Answer, Never, NoAnswer
 from chalicelib.core.lines import LineState, Waiter
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import (
@@ -37,6 +35,8 @@ from chalicelib.core.rows import (
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Delete, Put, Refused, Write
 from chalicelib.settings import Settings
+from chalicelib.target_ports import Target as Target
+from chalicelib.target_ports import Targets as Targets
 
 T = TypeVar("T")
 # A row that is wanted soon: its kind (gate, timer, version, workflow, job, run, record), and what names it.
@@ -87,7 +87,7 @@ class Catalog(Protocol):
 
     def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]: ...
 
-    def schedules(self, app: str, limit: int, cursor: str | None) -> Page[str]: ...
+    def schedules(self, app: str, limit: int, cursor: str | None, beginning: str = "") -> Page[str]: ...
 
     def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]: ...
 
@@ -136,6 +136,8 @@ class JobTable(Protocol):
         """All backfills of a schedule that are remembered, in no order."""
 
     def note(self, workflow: str, what: str, note_id: str) -> Note | None: ...
+
+    def notes(self, workflow: str, limit: int) -> tuple[Note, ...]: ...
 
     def alert(self, workflow: str, road: str) -> Alert | None:
         """What a target was told of a workflow lately."""
@@ -213,38 +215,6 @@ class Hints(Protocol):
     ) -> None:  # fmt: skip
         """The same for several instants. ``patient``: it may take a second, if that makes it cheaper to receive them;
         only for what is due in some seconds."""
-
-
-class Target(Protocol):
-    def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
-        """Ask for a start, repeatably: the same attempt again is the same start. Never raises for a refusal."""
-
-    def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
-        """The same for many, in the target's own batches: an answer to each, in the order given."""
-
-    def ask(self, run: Run) -> News | None:
-        """The state of a run as the target tells it: None while it has not begun, FAILED if it knows it no more."""
-
-    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
-        """The same of many, at a lower cost where the target has one: an answer to each, in the order given."""
-
-    def find(self, run: Run) -> str | None:
-        """The target's id of a run with this run's name, if there is one."""
-
-    def cancel(self, run: Run) -> None: ...
-
-
-class Targets(Protocol):
-    def of(self, kind: str) -> Target: ...
-
-    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
-        """Ask a function or a web address and wait: what it says, or why it says nothing (C15)."""
-
-    def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
-        """The value of what a load constraint measures outside, or why there is none (C6)."""
-
-    def run_name(self, application_id: str, job_run_id: str) -> str | None:
-        """The name of an EMR job run: our run id and attempt, if it is one of ours."""
 
 
 class Payloads(Protocol):

@@ -148,6 +148,7 @@ class _Work:
     def __init__(self, worker: Worker, lease: Document) -> None:
         self._worker, self._lease = worker, lease
         self._run_id = str(lease["run_id"])
+        self._beat = float(lease["heartbeat_seconds"]) / BEATS_PER_LEASE
         self._lost = False
         self._cancelled = False
         self._command = Command(worker.plan.command, lease, worker.plan.grace)
@@ -190,8 +191,7 @@ class _Work:
 
     def _keep(self, over: threading.Event) -> None:
         """Heartbeats, until the command is over. One that is not answered is made up for by the next."""
-        every = float(self._lease["heartbeat_seconds"]) / BEATS_PER_LEASE
-        while not over.wait(every):
+        while not over.wait(self._beat):
             try:
                 told = self._worker._post(self._lease, "heartbeat", _with_metrics({}, self._command.metrics()))
             except ApiRefused as refused:
@@ -223,8 +223,8 @@ class _Work:
             self._worker.tell(f"{state} (exit code {ended.exit_code}): {told['state']}", self._run_id)
 
     def _until_told(self, what: str, body: Document) -> Document:
-        """Say it until it is heard, ever less often; somebody in a hurry is waited for no more. Raises what the API
-        refuses for good."""
+        """Say it until it is heard, ever less often, but as often as a heartbeat: the lease may still hold when the API
+        is there again. Somebody in a hurry is waited for no more. Raises what the API refuses for good."""
         tries = 0
         while True:
             try:
@@ -234,7 +234,7 @@ class _Work:
                     raise
                 tries += 1
                 self._worker.tell(f"{what} not heard, it is kept: {failure.message}", self._run_id)
-                _sleep(pause_after(tries), self._worker.kill.is_set)
+                _sleep(min(pause_after(tries), self._beat), self._worker.kill.is_set)
 
 
 def pause_after(tries: int) -> float:

@@ -64,9 +64,9 @@ class DynamoCatalog:
         page = self._list(pk, prefix, limit, cursor)
         return Page(tuple(items.from_item(Definition, item) for item in page.items), page.cursor)
 
-    def schedules(self, app: str, limit: int, cursor: str | None) -> Page[str]:
+    def schedules(self, app: str, limit: int, cursor: str | None, beginning: str = "") -> Page[str]:
         pk, prefix = keys.definitions("schedule", app)
-        page = self._list(pk, prefix, limit, cursor)
+        page = self._list(pk, f"{prefix}{beginning}", limit, cursor)
         return Page(tuple(items.from_item(Listing, item).schedule for item in page.items), page.cursor)
 
     def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]:

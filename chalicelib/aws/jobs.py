@@ -79,6 +79,10 @@ class DynamoJobs:
     def note(self, workflow: str, what: str, note_id: str) -> Note | None:
         return self._dynamo.get(keys.note(workflow, what, note_id), Note)
 
+    def notes(self, workflow: str, limit: int) -> tuple[Note, ...]:
+        found, _ = self._dynamo.query("jobs", "pk = :pk", {"pk": keys.note(workflow, "", "").pk}, limit=limit)
+        return tuple(items.from_item(Note, item) for item in found)
+
     def alert(self, workflow: str, road: str) -> Alert | None:
         return self._dynamo.get(keys.alert(workflow, road), Alert)
 

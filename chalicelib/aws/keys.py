@@ -24,7 +24,7 @@
 | jobs    | EVENT#<event id>        | EVENT                    | Posted          | get                            |
 | jobs    | <schedule>@<generation> | EVT#<event id>           | Marker          | local index `events` by job id |
 | jobs    | BACKFILL#<schedule>     | <id>                     | Backfill        | get, list                      |
-| jobs    | NOTE#<workflow>         | <what>#<job id>          | Note            | get: what is to be told        |
+| jobs    | NOTE#<workflow>         | <what>#<job id>          | Note            | get, query: what is to be told |
 | jobs    | ALERT#<workflow>        | <digest of the target>   | Alert           | get: what was told lately      |
 | jobs    | WATCH#<job id>          | WATCH                    | Watch           | get: is a job in time?         |
 | jobs    | PLAN#<digest of it>     | <number>                 | PlanPart        | get; a hundred entries each    |

@@ -246,7 +246,8 @@ def forget(job: Job, held: Mapping[str, LineState], now: Instant, exact: bool = 
 
 
 def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins: str | None = None) -> list[Write]:
-    """A log's entry is made when its permit is taken; a slot learns of a start only when it is one."""
+    """A log's entry is made when its permit is taken; a slot learns of a start only when it is one. A pool is never
+    asked when something started there: its row is as short with a thousand runs as with one."""
     own = holder_of(job.job_id, job.attempt)
     return [
         TakePermit(
@@ -254,7 +255,7 @@ def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins
             now,
             facts.line(ask.line),
             from_queue=ask.line == job.waits_at,
-            begins=own if isinstance(ask, Log) else begins,
+            begins=own if isinstance(ask, Log) else None if lines.is_pool(ask.line) else begins,
             passing=routes.passes(ask, take),
             numbers=begins is not None and _takes_number(job, ask.line),
         )
@@ -265,7 +266,8 @@ def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins
 def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
     """The start of a run, told to the lines whose permits its job held while it queued for another."""
     asks = {ask.line: ask for ask in lines.with_spares(facts.asks(job.schedule.partition(".")[0]))}
-    held = [asks[line] for line in job.held if line in asks and not lines.is_turn(line)]
+    forgetful = [line for line in job.held if lines.is_turn(line) or lines.is_pool(line)]
+    held = [asks[line] for line in job.held if line in asks and line not in forgetful]
     return [
         Begin(ask, now, facts.line(ask.line), holder, _takes_number(job, ask.line))
         for ask in held

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from chalicelib.core import ids
 from chalicelib.core.delivery import Delivery
 from chalicelib.core.retries import Retries
-from chalicelib.core.rows import Run
+from chalicelib.core.rows import Job, Run
 from chalicelib.core.targets import DagStart
 from chalicelib.core.workflows import Workflow
 
@@ -72,11 +72,13 @@ def of_run(run: Run) -> str | None:
     return str(Round(run.run_id)) if ids.is_dag_graph(run.workflow) else which(run.correlation)
 
 
-def told(run: Run) -> dict[str, Any]:
-    """What the context of a run says of its DAG."""
-    own = parse(str(of_run(run)))
-    node = None if ids.is_dag_graph(run.workflow) else run.schedule.rpartition(ids.DAG)[2]
-    return {"name": ids.dag_of(run.schedule), "run_id": own.dag_run, "round": own.number, "node": node}
+def told(work: Job | Run) -> dict[str, Any] | None:
+    """What a run's context, and whoever asks for a run or a job, is told of its DAG; None if it has none to tell of."""
+    value = of_run(work) if isinstance(work, Run) else which(work.correlation)
+    if value is None:
+        return None
+    own, node = parse(value), work.schedule.rpartition(ids.DAG)[2]  # that of a start is empty
+    return {"name": ids.dag_of(work.schedule), "run_id": own.dag_run, "round": own.number, "node": node or None}
 
 
 @cache

@@ -103,11 +103,9 @@ def asks_of(
 
 def _turns(asks: tuple[Ask, ...], pace: Pace, policy: str) -> tuple[Slots, ...]:
     """Who waits for the pace of a policy keeps what it has of groups and pools, which others want as well. So only as
-    many may as start within `NEXT_AT_PACE`, and one more; the backlog queues behind them, and keeps nothing."""
+    many may as start within `NEXT_AT_PACE`, one at least; the backlog queues behind them, and keeps nothing."""
     shared = [ask for ask in asks if isinstance(ask, Slots) and ask.limit is not None and lines.is_shared(ask.line)]
-    return tuple(
-        Slots(lines.turn_line(policy, ask.line), 1 + math.ceil(NEXT_AT_PACE / pace.spacing)) for ask in shared[:1]
-    )
+    return tuple(Slots(lines.turn_line(policy, ask.line), math.ceil(NEXT_AT_PACE / pace.spacing)) for ask in shared[:1])
 
 
 def _unhurried(ask: Ask) -> Ask:

@@ -175,10 +175,12 @@ def _missed(run: Run) -> Line:
 
 def _dag(run: Run) -> Line:
     """The run of a DAG that a run belongs to, its round, and the node that it is; the run that begins it is none."""
-    if dag_keys.of_run(run) is None:
-        return {}
     own = dag_keys.told(run)
-    return {"dag": own["name"], "dag_run": own["run_id"], "dag_round": own["round"], "node": own["node"]}
+    return (
+        {}
+        if own is None
+        else {"dag": own["name"], "dag_run": own["run_id"], "dag_round": own["round"], "node": own["node"]}
+    )
 
 
 def _text(document: Any) -> str | None:

@@ -74,6 +74,11 @@ def is_of_dag(name: str) -> bool:
     return DAG in name.rpartition(".")[2][1:] and not is_of_message(name)
 
 
+def is_dag_node(name: str) -> bool:
+    """Whether the full name of a schedule is that of a node of a DAG."""
+    return is_of_dag(name) and not name.endswith(DAG)
+
+
 def dag_of(name: str) -> str:
     """The full name of the DAG that a schedule, or a graph, belongs to."""
     return name[: name.find(DAG, name.rfind(".") + 1)]

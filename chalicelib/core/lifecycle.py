@@ -203,7 +203,7 @@ def _gate(gate: Gate | None, name: str, generation: int, mode: Mode, now: Instan
     skips = gate.skips if mode != "disabled" else ()
     after = replace(gate, generation=generation, version=gate.version + 1, mode=mode, updated_at=now, by=by)
     # The runs of a DAG's nodes are found by these (W4).
-    former = gate.former if same or not ids.is_of_dag(name) else (*gate.former, gate.generation)[-MOST_FORMER:]
+    former = gate.former if same or not ids.is_dag_node(name) else (*gate.former, gate.generation)[-MOST_FORMER:]
     after = replace(after, expires_at=None, former=former)
     wake_at, mode_at = gate.wake_at if same else None, gate.mode_at if mode == gate.mode else now
     return replace(after, rev=gate.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at, mode_at=mode_at)

@@ -7,8 +7,8 @@ A *log* remembers the last starts, and has a permit when the n-th last is old en
 
 A newcomer takes a permit when there is one **and** nobody waits; it joins the queue under the exact negation of that,
 so no wake-up can fall between look and wait, and nobody overtakes. Lines have one order (logs, slots of the workflow,
-of groups, of the pool, then pace), and a job takes them in that order, holding what it has while it queues for the
-next: so no two jobs can wait for each other.
+of the next at a policy, of groups, of the pool, then pace), and a job takes them in that order, holding what it has
+while it queues for the next: so no two jobs can wait for each other.
 """
 
 from __future__ import annotations
@@ -242,7 +242,7 @@ def why(ask: Ask, state: LineState) -> str:
     ahead = f", {state.waiters} waiting" if state.waiters else ""
     match ask:
         case Slots() if is_turn(ask.line):
-            return f"waits for its turn at {spell(ask.line)}: {state.active} are next{ahead}"
+            return f"waits for its turn at {spell(ask.line)}: others are next{ahead}"
         case Slots():
             short = f"; it has {ask.limit}, so take less or make it larger" if never_fits(ask) else ""
             short += f"; {ask.owed} more are to come back from parts that were made smaller" if ask.owed else ""

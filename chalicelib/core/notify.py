@@ -8,7 +8,7 @@ together at the end of these, and so on until it is quiet for that long.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -23,6 +23,7 @@ from chalicelib.core.targets import AnyTarget
 
 What = Literal["failed", "aborted", "missed_start", "missed_end"]
 WINDOW: Millis = 5 * MINUTE  # within which notices of one workflow to one target are told together
+MOST_TAKEN = 30  # notes that one transaction takes in: with the messages of ten targets there are less than 100 rows
 MOST_TOLD = 10  # of those that are told together; the others are counted
 NOTICE = "notice-"  # what the names of the messages begin with that notices are
 
@@ -62,13 +63,25 @@ def roads(rules: Iterable[Notify], what: str) -> dict[str, dict[str, Any]]:
     return {ids.digest(json.dumps(target, sort_keys=True), length=12): target for target in targets}
 
 
-def take_in(note: Note, road: str, target: dict[str, Any], alert: Alert | None, now: Instant) -> Told:
-    """An alert after a note of something more. The first is told at once, the others wait for the end of the window."""
+def rests_until(alerts: Collection[Alert | None], now: Instant) -> Instant | None:
+    """Until when a note may lie where it is, for all who want to hear of it were told something lately: it is taken in
+    with what else comes, at the end of their windows. None if somebody is to be told at once."""
+    if not alerts or None in alerts:
+        return None
+    ends = [alert.until for alert in alerts if alert is not None and alert.until > now]
+    return min(ends, default=now + MINUTE)  # whose window is over is being told at this moment
+
+
+def take_in(notes: Sequence[Note], road: str, target: dict[str, Any], alert: Alert | None, now: Instant) -> Told:
+    """An alert after notes of something more, of one workflow and for one target. The first are told at once, the
+    others wait for the end of the window."""
+    told = sorted((_told(note) for note in notes), key=_by_time)
     if alert is None:
-        begun = Alert(note.workflow, road, target, since=now, until=now + WINDOW, wake_at=now + WINDOW)
-        return Told(begun, _notice(note.workflow, [_told(note)], 1, now, now))
-    kept = alert.told if len(alert.told) >= MOST_TOLD else (*alert.told, _told(note))
-    return Told(replace(alert, count=alert.count + 1, told=kept, rev=alert.rev + 1, leases=0))
+        workflow = notes[0].workflow
+        begun = Alert(workflow, road, target, since=now, until=now + WINDOW, wake_at=now + WINDOW)
+        return Told(begun, _notice(workflow, told[:MOST_TOLD], len(told), now, now))
+    kept = tuple(sorted([*alert.told, *told], key=_by_time)[:MOST_TOLD])
+    return Told(replace(alert, count=alert.count + len(told), told=kept, rev=alert.rev + 1, leases=0))
 
 
 def close(alert: Alert, now: Instant) -> Told:
@@ -88,6 +101,10 @@ def message_name(workflow: str, road: str, source: object) -> str:
 
 def _told(note: Note) -> dict[str, str]:
     return {"what": note.what, "schedule": note.schedule, "id": note.id, "reason": note.reason, "at": iso(note.at)}
+
+
+def _by_time(told: Mapping[str, str]) -> str:
+    return told["at"]
 
 
 def _notice(workflow: str, told: list[Any], count: int, since: Instant, until: Instant) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from chalicelib.core import ids
+from chalicelib.core import bills, follow, ids
 from chalicelib.core.calendar import HOUR, SECOND, Instant, Millis
 from chalicelib.core.rows import Alert, Backfill, DagRun, Job, Note, Outbox, Run, Watch
 
@@ -31,7 +31,7 @@ GRACE: Millis = 5 * SECOND
 # How many overdue rows of a table one tick looks at; the rest is older work for the next tick.
 MOST_ROWS = 500
 PARKED_AFTER = 12
-# EMR answers 10 GetJobRun a second, and 50 in a burst: so many silent runs are hinted at once, the next ones later.
+# EMR answers 10 GetJobRun a second, and 50 in a burst: so many questions are hinted at once, the next ones later.
 ASKED_AT_ONCE = 50
 ASK_EVERY: Millis = 5 * SECOND
 
@@ -44,8 +44,13 @@ class Ref:
     parts: tuple[str, ...]
 
 
+def is_question(row: object, now: Instant) -> bool:
+    """Whether a look at a row is a question to EMR and nothing else: what became of a run, or what it was billed."""
+    return isinstance(row, Run) and (follow.is_silent(row, now) or bills.is_due(row, now))
+
+
 def in_turns(refs: Sequence[Ref], now: Instant) -> list[tuple[Instant, Sequence[Ref]]]:
-    """When which silent runs are asked about, so that all of a tick together keep EMR's rate (W7)."""
+    """When which of those runs are asked about, so that all of a tick together keep EMR's rate (W7)."""
     starts = range(0, len(refs), ASKED_AT_ONCE)
     return [(now + turn * ASK_EVERY, refs[start : start + ASKED_AT_ONCE]) for turn, start in enumerate(starts)]
 

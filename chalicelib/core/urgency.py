@@ -96,7 +96,7 @@ def counts_from(job: Job, deadline: Deadline) -> Instant | None:
     was there; None while what starts the job is still gathering. Of what is tried again, from when its first attempt
     was due; of what somebody has run again, from when that was asked for."""
     if job.rerun_of is not None:
-        return job.created_at
+        return job.accepted_at
     if deadline.since == "nominal":
         due = job.due_at if job.kind != "retry" else None
         event = job.event.instant if job.event is not None and job.event.kind == "time" else None

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core.calendar import Instant, iso
+from chalicelib.core.calendar import DAY, Instant, Millis, iso
 from chalicelib.core.model import Schedule, Workflow
-from chalicelib.core.rows import HISTORY, Job, Record, Run, Watch
+from chalicelib.core.rows import Job, Record, Run, Watch
 from chalicelib.core.states import is_terminal
 from chalicelib.core.urgency import deadline_of as deadline_of
 from chalicelib.core.urgency import due_by
 from chalicelib.core.workers import heartbeat_of, is_pulled
+
+REMEMBERED: Millis = 45 * DAY  # how long after its last instant a watch says that it was judged
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,10 @@ def begun(job: Job, schedule: Schedule, workflow: Workflow | None, now: Instant)
     start_by, end_by = due_by(job, schedule, workflow)
     if (start_by is None and end_by is None) or job.kind == "retry":
         return None
-    made = Watch(job.job_id, schedule.workflow, job.schedule, start_by, end_by, expires_at=now + HISTORY)
+    last = max(at for at in (start_by, end_by) if at is not None)
+    if now > last + REMEMBERED:
+        return None  # it was judged long ago, and has waited since
+    made = Watch(job.job_id, schedule.workflow, job.schedule, start_by, end_by, expires_at=last + REMEMBERED + DAY)
     return replace(made, wake_at=_next(made))
 
 

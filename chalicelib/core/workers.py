@@ -109,9 +109,9 @@ def leased(run: Run, worker: str, now: Instant) -> Run:
 
 
 def given_back(run: Run, why: str, now: Instant) -> Run:
-    """The run on offer again: its worker has not begun it."""
-    free = replace(run, target_id=None, lease_until=None, reason=why, metrics=None, leases=0, rev=run.rev + 1)
-    return replace(free, wake_at=now if run.cancel else now + OFFER_LOOK)
+    """The run on offer again: its worker has not begun it. Whoever wants its end has said why before."""
+    free = replace(run, target_id=None, lease_until=None, metrics=None, leases=0, rev=run.rev + 1)
+    return replace(free, wake_at=now) if run.cancel else replace(free, reason=why, wake_at=now + OFFER_LOOK)
 
 
 def lease_until(run: Run, now: Instant) -> Instant | None:

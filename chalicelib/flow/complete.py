@@ -155,7 +155,7 @@ def time_out(ports: Ports, run: Run) -> None:
         return
     late = follow.timed_out(run, now)
     if ports.ledger.commit([Replace(late)]) is None:
-        logger.info("run timed out", extra={"run": run.run_id, "attempt": run.attempt})
+        logger.info("run timed out", extra={"run": run.run_id, "attempt": run.attempt, "why": late.reason})
         cancel(ports, late)
 
 

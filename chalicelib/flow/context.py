@@ -51,7 +51,8 @@ def _begun_at(run: Run, upstream: Mapping[str, Any] | None) -> int:
 
 def _of_dag(run: Run) -> dict[str, Any]:
     """What a run is told of the DAG that it is a part of, if it is."""
-    return {"dag": dag_keys.told(run)} if dag_keys.of_run(run) else {}
+    told = dag_keys.told(run)
+    return {"dag": told} if told is not None else {}
 
 
 def events_of(ports: Ports, run: Run) -> tuple[Event, ...]:

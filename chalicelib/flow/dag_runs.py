@@ -23,6 +23,7 @@ from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import facts
 from chalicelib.flow.apply import apply_event
+from chalicelib.flow.check import take_off
 from chalicelib.ports import MOST_RACES, Page, Ports, Want
 
 View = dict[str, Any]
@@ -106,6 +107,9 @@ def attend(ports: Ports, run_id: str) -> None:
     for node in sorted(nodes):
         upstream = [standing[edge.from_].seen.run for edge in dag.into(node) if edge.from_ not in nodes]
         _tell(ports, run, dag, node, round_, upstream, int(row.reruns[-1]["at"]))
+        waited = standing[node].seen.job
+        if waited is not None:  # in vain, in the round before: nobody is to be told one day that it was aborted
+            take_off(ports, waited, "DROPPED", f"runs again, in round {round_.number}", ports.clock.now(), exact=True)
     # A refusal means that somebody else has begun it.
     ports.ledger.commit([Replace(replace(row, rev=row.rev + 1, leases=0, wake_at=None))])
 

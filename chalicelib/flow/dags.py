@@ -125,9 +125,8 @@ def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> Non
 
 def owned(ports: Ports, name: str) -> list[str]:
     """The schedules that a DAG became, those of its former graphs included."""
-    app = name.rpartition(".")[0]
-    found = definitions.schedules_of(ports, app)
-    return [schedule for schedule in found if ids.is_of_dag(schedule) and ids.dag_of(schedule) == name]
+    app, _, short = name.rpartition(".")
+    return definitions.schedules_of(ports, app, beginning=f"{short}{ids.DAG}")
 
 
 def tidy(ports: Ports, name: str, by: str) -> None:
@@ -136,13 +135,16 @@ def tidy(ports: Ports, name: str, by: str) -> None:
     if row is None:
         return
     made = dag_schedules.compiled(name, Dag.model_validate(row.document))
-    for schedule in owned(ports, name):
-        if schedule == ids.dag_start(name):
-            continue
-        found = facts.definition_of(ports, ports.catalog.gate(schedule))
+    nodes = [schedule for schedule in owned(ports, name) if schedule != ids.dag_start(name)]
+    seen = ports.ahead.read(ports, [("gate", schedule) for schedule in nodes])
+    gates = {schedule: gate for schedule in nodes if (gate := seen.catalog.gate(schedule)) is not None}
+    seen = seen.ahead.read(seen, [("version", schedule, gate.version) for schedule, gate in gates.items()])
+    for schedule in nodes:
+        found = facts.definition_of(seen, gates.get(schedule))
         wanted = made.schedules.get(schedule)
         if wanted is not None:
-            _put(ports, schedule, wanted, True, by)
+            if found is None or found.ttl is not None:
+                _put(ports, schedule, wanted, True, by)
         elif found is not None and found.ttl is None:
             _put(ports, schedule, dag_schedules.retired(found, ports.clock.now()), True, by)
 

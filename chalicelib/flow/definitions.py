@@ -234,8 +234,9 @@ def _children(ports: Ports, kind: Kind, name: str) -> list[str]:
     return sorted([*_names(ports, "workflow", name), *own, *_names(ports, "dag", name), *messages])
 
 
-def schedules_of(ports: Ports, app: str) -> list[str]:
-    return list(_every(partial(ports.catalog.schedules, app)))
+def schedules_of(ports: Ports, app: str, beginning: str = "") -> list[str]:
+    """The schedules of an app, or those whose names begin so."""
+    return list(_every(partial(ports.catalog.schedules, app, beginning=beginning)))
 
 
 def messages_of(ports: Ports, app: str) -> Iterator[Listing]:

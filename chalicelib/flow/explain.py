@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chalicelib.core import check, conditions, foresee, lines, triggers
+from chalicelib.core import check, conditions, dag_keys, foresee, lines, triggers
 from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.conditions import Condition
 from chalicelib.core.facts import Facts
@@ -30,7 +30,7 @@ def why_job(ports: Ports, job: Job) -> View:
         "came": list(verdict.came) if verdict else [],
         "missing": list(verdict.missing) if verdict and not verdict.met else [],
         "since": iso(job.created_at),
-        "correlation": dict(job.correlation) if job.correlation else None,
+        "correlation": dag_keys.without(job.correlation),
         "wakes": _wakes(job, known, verdict, until, now),
         "constraints": _constraints(job, known, now),
     }

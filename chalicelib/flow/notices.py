@@ -1,12 +1,15 @@
 """notices: who wants to hear of a failure, an abort or a missed deadline is told, in groups (W9, H5).
 
 What happened is noted in the write that makes it so. A note is taken into an alert for each target that wants it, in
-one transaction with the message that may follow from it, and is gone. So none is lost, and none counts twice.
+one transaction with the message that may follow from it, and is gone. So none is lost, and none counts twice. What
+comes while all of these have just been told something lies where it is until then: a storm contends for no row.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from chalicelib.core import ids, messages, notify
 from chalicelib.core.calendar import Instant, iso
@@ -58,33 +61,30 @@ def ref_of(note: Note) -> Ref:
 
 
 def take_in(ports: Ports, workflow: str, what: str, note_id: str) -> None:
-    """Take a note into the alerts of all who want to hear of it."""
+    """See to a note: whoever was told something lately hears of it when the window is over; anybody else at once."""
     for _ in range(MOST_RACES):
         note, now = ports.jobs.note(workflow, what, note_id), ports.clock.now()
         if note is None:
             return
-        gate = ports.catalog.gate(note.schedule)
-        rules = rules_of(facts.definition_of(ports, gate), facts.workflow_of(ports, workflow))
-        plan: list[Write] = [TakeIn(note)]
-        looks: list[tuple[Ref, Instant]] = []
-        for road, target in notify.roads(rules, what).items():
-            alert = ports.jobs.alert(workflow, road)
-            told = notify.take_in(note, road, target, alert, now)
-            plan += _follows(ports, alert, told, road, note.id, now)
-            if alert is None and told.alert is not None:
-                looks.append((Ref("alert", (workflow, road)), told.alert.until))
-        if ports.ledger.commit(plan) is None:
-            _emit(ports, plan)
-            for ref, at in looks:
-                ports.hints.send([ref], at, now)
+        alerts = [ports.jobs.alert(workflow, road) for road in _roads(ports, note)]
+        rests = notify.rests_until(alerts, now)
+        if rests is None:
+            if _take(ports, [note], now):
+                return
+        elif ports.ledger.commit([Replace(replace(note, wake_at=rests, leases=0, rev=note.rev + 1))]) is None:
             return
     raise RuntimeError(f"note {what} of {note_id} lost {MOST_RACES} races; the sweep will find it again")
 
 
 def look(ports: Ports, workflow: str, road: str) -> None:
-    """What an alert has gathered is told when its window is over."""
+    """What has come in the window of an alert is taken in when that is over, and told."""
     for _ in range(MOST_RACES):
         alert, now = ports.jobs.alert(workflow, road), ports.clock.now()
+        if alert is None or alert.until > now:
+            return
+        if not _take_all(ports, workflow, now):
+            continue
+        alert = ports.jobs.alert(workflow, road)
         if alert is None or alert.until > now:
             return
         told = notify.close(alert, now)
@@ -95,6 +95,42 @@ def look(ports: Ports, workflow: str, road: str) -> None:
                 ports.hints.send([Ref("alert", (workflow, road))], told.alert.until, now)
             return
     raise RuntimeError(f"alert {road} of {workflow} lost {MOST_RACES} races; the sweep will find it again")
+
+
+def _take_all(ports: Ports, workflow: str, now: Instant) -> bool:
+    """Take in all notes that lie there. False if others did the same: what is left is read again."""
+    while notes := ports.jobs.notes(workflow, notify.MOST_TAKEN):
+        if not _take(ports, notes, now):
+            return False
+    return True
+
+
+def _take(ports: Ports, notes: Sequence[Note], now: Instant) -> bool:
+    """One transaction: these notes out, of one workflow, and into the alerts of all who want to hear of them."""
+    workflow = notes[0].workflow
+    plan: list[Write] = [TakeIn(note) for note in notes]
+    looks: list[tuple[Ref, Instant]] = []
+    wanted: dict[str, tuple[dict[str, Any], list[Note]]] = {}
+    for note in notes:
+        for road, target in _roads(ports, note).items():
+            wanted.setdefault(road, (target, []))[1].append(note)
+    for road, (target, those) in wanted.items():
+        alert = ports.jobs.alert(workflow, road)
+        told = notify.take_in(those, road, target, alert, now)
+        plan += _follows(ports, alert, told, road, those[0].id, now)
+        if alert is None and told.alert is not None:
+            looks.append((Ref("alert", (workflow, road)), told.alert.until))
+    if ports.ledger.commit(plan) is not None:
+        return False
+    _emit(ports, plan)
+    for ref, at in looks:
+        ports.hints.send([ref], at, now)
+    return True
+
+
+def _roads(ports: Ports, note: Note) -> dict[str, dict[str, Any]]:
+    schedule = facts.definition_of(ports, ports.catalog.gate(note.schedule))
+    return notify.roads(rules_of(schedule, facts.workflow_of(ports, note.workflow)), note.what)
 
 
 def noted(rules: tuple[Notify, ...], what: str, note: Note) -> list[Write]:

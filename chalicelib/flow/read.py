@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chalicelib.core import changes, errors, ids, progress, triggers
+from chalicelib.core import changes, dag_keys, errors, ids, progress, triggers
 from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.model import Schedule
 from chalicelib.core.prices import LIST, Prices
@@ -62,7 +62,8 @@ def job_view(job: Job) -> View:
         "wake_at": iso_of(job.wake_at),
         "waits_at": job.waits_at,
         "holds": list(job.held),
-        "correlation": dict(job.correlation) if job.correlation else None,
+        "correlation": dag_keys.without(job.correlation),
+        "dag": dag_keys.told(job),
         "attempt": job.attempt,
         "lent": job.lent or None,
         "approvals": [{"for": key, "by": said["by"], "at": iso(said["at"])} for key, said in job.approvals.items()],
@@ -88,8 +89,9 @@ def run_view(run: Run, prices: Prices = LIST) -> View:
         "outcome": run.outcome,
         "metrics": dict(run.metrics) if run.metrics else None,
         "priority": run.priority,
-        "correlation": dict(run.correlation) if run.correlation else None,
-        "partition": dict(run.partition) if run.partition else None,
+        "correlation": dag_keys.without(run.correlation),
+        "partition": dag_keys.without(run.partition),
+        "dag": dag_keys.told(run),
         "properties": dict(run.request.properties),
         "target": dict(run.request.target),
         "target_id": run.target_id,
@@ -153,7 +155,7 @@ def rehearsal_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job
             {
                 "why": verdict.why,
                 "turns_at": iso_of(verdict.turns_at),
-                "correlation": dict(job.correlation or {}) or None,
+                "correlation": dag_keys.without(job.correlation),
             }
             for job, verdict in zip(left, waiting, strict=True)
         ],

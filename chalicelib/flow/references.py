@@ -26,6 +26,8 @@ def check(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Place] |
 
     ``starts`` are the schedules that run what this one starts, where that is not itself: the nodes of a DAG (W4).
     """
+    if dag_keys.KEY in schedule.by and not ids.is_dag_node(name):
+        raise errors.invalid("by", "names of partition keys, or of fields of a payload", dag_keys.KEY)
     workflow = facts.workflow_of(ports, schedule.workflow)
     if workflow is None:
         raise errors.unknown_reference("workflow", "workflow", schedule.workflow, _workflows(ports, name))

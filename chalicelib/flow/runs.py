@@ -69,7 +69,7 @@ def _job(run: Run, generation: int, request_id: str, now: int) -> Job:
         kind="run_now",
         state="PENDING_CONSTRAINTS",
         created_at=now,
-        accepted_at=run.accepted_at,
+        accepted_at=now,  # it waits, and is in time or not, from when it was asked for
         correlation=dag_keys.alone(run.correlation),
         event=run.event,
         properties=dict(run.request.properties),

@@ -6,7 +6,7 @@ from dataclasses import replace
 from itertools import groupby
 from typing import Literal
 
-from chalicelib.core import follow, sweep
+from chalicelib.core import sweep
 from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.lines import LineState
 from chalicelib.core.rows import Alert, Backfill, DagRun, Gate, Job, Note, Outbox, Run, Watch
@@ -29,20 +29,20 @@ def sweep_all(ports: Ports) -> int:
     """Lease and hint every overdue row of a bounded number, oldest first. Returns how many were hinted."""
     now = ports.clock.now()
     hinted: list[Ref] = []
-    silent: list[Ref] = []
+    questions: list[Ref] = []
 
     def look(ref: Ref) -> None:
         row = _confirm(ports, ref, now)
         if row is not None:
-            (silent if isinstance(row, Run) and follow.is_silent(row, now) else hinted).append(ref)
+            (questions if sweep.is_question(row, now) else hinted).append(ref)
 
     rumours = [ref for table, grace in TABLES for ref in ports.wakes.overdue(table, now - grace, sweep.MOST_ROWS)]
     try:
         each_alone(rumours, look)
     finally:
-        if told := [*([(now, hinted)] if hinted else []), *sweep.in_turns(silent, now)]:
+        if told := [*([(now, hinted)] if hinted else []), *sweep.in_turns(questions, now)]:
             ports.hints.send_all(told, now)
-    return len(hinted) + len(silent)
+    return len(hinted) + len(questions)
 
 
 def hint_soon(ports: Ports) -> int:

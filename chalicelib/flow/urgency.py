@@ -5,6 +5,7 @@ It is told by the index at that moment, so nothing is stored that could grow sta
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import replace
 
 from chalicelib.core import leaves, lines, triggers, urgency
@@ -81,20 +82,25 @@ def lift_waiting(ports: Ports, name: str) -> None:
     schedule = facts.definition_of(ports, gate)
     if gate is None or schedule is None or gate.mode not in GATHERING_MODES:
         return
-    sources = (leaves.source_of(leaf.trigger) for leaf in triggers.leaves(schedule.trigger))
-    upstreams = {each.workflow for each in sources if isinstance(each, ProgramStatusTrigger)}
-    for upstream in sorted(upstreams | set(schedule.fresh_upstreams)):
+    upstreams: dict[str, set[str | None]] = {name: {None} for name in schedule.fresh_upstreams}
+    for source in (leaves.source_of(leaf.trigger) for leaf in triggers.leaves(schedule.trigger)):
+        if isinstance(source, ProgramStatusTrigger):
+            upstreams.setdefault(source.workflow, set()).add(source.schedule)
+    for upstream, by in sorted(upstreams.items()):
         workflow = facts.workflow_of(ports, upstream)
         if workflow is not None:
-            _lift_those_of(ports, upstream, workflow)
+            _lift_those_of(ports, upstream, workflow, by)
 
 
-def _lift_those_of(ports: Ports, name: str, workflow: Workflow) -> None:
-    """Whose schedules these are, and what is lent to them, is read once: hundreds of jobs may wait of each."""
+def _lift_those_of(ports: Ports, name: str, workflow: Workflow, by: Collection[str | None]) -> None:
+    """Jobs of the schedules ``by``, as a node of a DAG waits for the one before it alone; with None in it, of any.
+    Whose schedules these are, and what is lent to them, is read once: hundreds of jobs may wait of each."""
     starters: dict[str, tuple[Schedule, list[Lift]] | None] = {}
     for line in _queues_of(ports, name, workflow):
         for waiter in ports.jobs.head_of(line, MOST_RANKED):
             starter = waiter.job_schedule
+            if None not in by and starter not in by:
+                continue
             if waiter.run is None and starter not in starters:
                 schedule = facts.definition_of(ports, ports.catalog.gate(starter))
                 ours = schedule is not None and schedule.workflow == name

@@ -141,7 +141,10 @@ def heartbeat(
             run = _held(ports, lease, worker, "a heartbeat")
             if not message and not follow.ends(run):
                 return _kept(run)
-        if ports.ledger.commit([Replace(later := _renewed(run, message, metrics, now))]) is None:
+        later = _renewed(run, message, metrics, now)
+        if ports.ledger.commit([Replace(later)]) is None:
+            if later.outcome != run.outcome:
+                logger.info("run timed out", extra={"run": run.run_id, "attempt": run.attempt, "why": later.reason})
             return _kept(later)
     raise _too_busy()
 

@@ -103,6 +103,14 @@ def show(
         _show_events(console, run["events"])
 
 
+def _dag(told: Document | None) -> str | None:
+    """Which part of which run of a DAG it is; None if of none."""
+    if told is None:
+        return None
+    part = f"node {told['node']}" if told.get("node") else "the start"
+    return f"{part} of {told['name']}, run {told['run_id']}, round {told['round']}"
+
+
 def _show_facts(console: Console, run: Document) -> None:
     target = run.get("target") or {}
     now = frame.now()
@@ -112,6 +120,7 @@ def _show_facts(console: Console, run: Document) -> None:
             ("reason", run.get("reason")),
             ("fired by", run.get("fired_by")),
             ("partition", spell.pairs(run.get("partition") or run.get("correlation"))),
+            ("dag", _dag(run.get("dag"))),
             ("number", None if run.get("number") is None else str(run["number"])),
             ("attempt", tables.attempt(run)),
             ("waited for", run.get("waited_for")),

@@ -77,6 +77,19 @@ def test_c11_without_coalescing_each_fire_is_a_job_of_its_own_and_runs(world: Wo
     assert world.records("tick") == []
 
 
+def test_c11_the_events_of_a_batch_are_each_a_job_of_their_own_and_all_run(world: World) -> None:
+    """Several events of one fire (E2) that find the limit reached: none joins the one that waits already."""
+    batch = on(time("1 12 2 3 *"), "clean", concurrency(1), spread={"count": 4})
+    world.deploy(flights({"batch": batch}))
+    world.pass_by("2m")
+    assert len({job.job_id for job in world.jobs("batch")}) == 3
+    for _ in range(4):
+        world.finish()
+        world.settle()
+    assert states(world, "batch") == ["SUCCEEDED"] * 4
+    assert kinds(world, "batch") == []
+
+
 def test_c11_without_coalescing_each_match_is_a_job_of_its_own(world: World) -> None:
     world.deploy(flights({"daily": on(partition(count=2), "clean", concurrency(1), coalesce=False)}))
     for number in range(1, 8):

@@ -6,17 +6,20 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core import history
 from chalicelib.core.calendar import HOUR
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow import dag_runs, runs
+from chalicelib.flow import dag_runs, runs, schedules
 from chalicelib.flow import dags as flow
 from tests.acceptance.test_w_dags import begin
 from tests.acceptance.test_w_notices import notices, tells, whats
+from tests.acceptance.words import doze
 from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
 from tests.support.clock import NOON
 from tests.support.dags import dag, edge, ends, ran, rerun, state, views
 from tests.support.pull_workers import PULLED, PullWorker
+from tests.support.schedules import partitions
 from tests.support.world import EMR, SQS, World, full
 
 
@@ -127,10 +130,11 @@ def test_h5_what_is_run_again_by_hand_has_no_deadline_that_is_over(world: World)
     ends(world, "a", "FAILED")
     world.clock.pass_by("3d")
     world.pass_by("2m")
-    runs.rerun(world.ports, run_of(world, "a").run_id, "r1")
+    again = runs.rerun(world.ports, run_of(world, "a").run_id, "r1")
     world.settle()
     world.pass_by("5m")
     assert notices(world) == []
+    assert history.waited(world.ports.runs.attempts(again)[0]) == 0, "nor has it waited since then"
 
 
 def test_w4_urgency_is_lent_along_the_edges_of_a_dag(world: World) -> None:
@@ -253,3 +257,38 @@ def test_w9_a_node_that_fails_or_is_aborted_is_told_by_its_workflow_s_rules(worl
     [notice] = notices(world)
     assert (whats(notice), notice["workflow"]) == (["aborted"], "demo.flights.w_c")
     assert notice["events"][0]["reason"] == views(world)[0]["nodes"]["c"]["why"].removeprefix("aborted: ")
+
+
+def test_w2_a_dag_that_is_put_looks_at_no_job_of_others_that_waits_for_the_same_workflows() -> None:
+    """Its nodes wait for runs of its own alone, and lend to no others: the queues may be as long as they are."""
+
+    def calls(waiting: int) -> int:
+        world = QuickWorld(wake_shards=1, history_shards=1)
+        one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
+        nodes = {name: {"workflow": "clean"} for name in "abcd"}
+        document = dags.app(dag("a -> b", "b -> c", "c -> d", nodes=nodes), {"s": partitions(constraints=one)})
+        world.deploy({**document, "dags": {}})
+        for number in range(waiting + 1):
+            schedules.run_now(world.ports, full("s"), {}, f"r{number}")
+            world.settle()
+        assert world.line("workflow:demo.flights.clean").waiters == waiting
+        made: list[int] = []
+        world.tables.before_call = lambda: made.append(1)
+        assert dags.put(world, document["dags"]["daily"]) == "created"
+        return len(made)
+
+    assert calls(1) == calls(20)
+
+
+def test_w9_what_waited_for_a_failed_node_is_no_alarm_any_more_when_that_ran_again(world: World) -> None:
+    document = dags.app(dag("a -> c", "b -> c"), w_c={"target": EMR, "notify": [tells("aborted")]})
+    world.deploy(document)
+    begin(world)
+    ends(world, "a")
+    ends(world, "b", "FAILED")
+    rerun(world, "from", "b")
+    world.settle()
+    ends(world, "b")
+    ends(world, "c")
+    doze(world, "25h")
+    assert (views(world)[0]["state"], notices(world)) == ("SUCCEEDED", [])

@@ -81,3 +81,30 @@ def test_w4_a_status_may_be_that_of_the_runs_of_one_schedule(world: World) -> No
     assert len(world.runs("then")) == 1
     with pytest.raises(SluiceError, match="expected an existing schedule, got 'demo.flights.nightl'"):
         world.put("then", on({**after, "schedule": "nightl"}, "join"))
+
+
+def test_l17_what_a_dag_refers_to_anywhere_in_it_is_not_deleted_and_the_refusal_names_it(world: World) -> None:
+    load = {"type": "load", "of": {"pool": "small"}, "below": 0.5}
+    nodes = {"b": {"workflow": "w_b", "constraints": [load]}}
+    world.deploy({**dags.app(dag("a -> b", nodes=nodes)), "pools": {"small": {"size": 4}}})
+    for kind, name in (("dataset", "demo.flights"), ("pool", "demo.small"), ("workflow", full("w_a"))):
+        with pytest.raises(SluiceError) as refused:
+            definitions.delete(world.ports, kind, name)  # type: ignore[arg-type]
+        assert refused.value.code == "in_use"
+        assert refused.value.message.endswith("used by dag demo.flights.daily")
+    with pytest.raises(SluiceError, match=r"used by .*demo\.flights\.daily"):
+        definitions.delete(world.ports, "app", "demo.flights")
+
+    flow.delete(world.ports, full("daily"), "tester")
+    for kind, name in (("dataset", "demo.flights"), ("pool", "demo.small"), ("workflow", full("w_a"))):
+        definitions.delete(world.ports, kind, name)  # type: ignore[arg-type]
+
+
+def test_w4_the_key_of_a_dag_is_none_that_others_may_gather_by(world: World) -> None:
+    """With it, a schedule would pass for a node, and go round in a circle that nobody looks for."""
+    world.deploy(dags.app(dag("a -> b")))
+    again = {"type": "program_status", "workflow": "w_b"}
+    with pytest.raises(SluiceError, match="expected names of partition keys, or of fields of a payload, got '~dag'"):
+        world.put("again", on(again, "w_b", by=["~dag"]))
+    with pytest.raises(SluiceError, match="got '~dag'"):
+        dags.put(world, dag("b -> a", trigger=again, by=["~dag"]))

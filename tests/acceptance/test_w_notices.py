@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core import notify
 from tests.acceptance.words import concurrency, on, partition, window
 from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import at, partitions
@@ -120,6 +121,21 @@ def test_w9_schedule_and_workflow_may_tell_different_ones(world: World) -> None:
     assert len(notices(world)) == 2, "each target once, however many rules name it"
 
 
+BUS = {"type": "event_bus", "bus": "team"}
+FUNCTION = {"type": "lambda", "function": "arn:aws:lambda:eu-west-1:123456789012:function:page"}
+
+
+@pytest.mark.parametrize("to", [TEAM, DUTY, BUS, FUNCTION, SQS], ids=lambda to: to["type"])
+def test_w9_a_notice_goes_to_the_very_target_of_its_rule(world: World, to: dict[str, Any]) -> None:
+    world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [tells("failed", to=to)]}))
+    fail(world, 1)
+    world.pass_by("2s")
+    [(run_id, _)] = world.targets.queue.messages
+    [run] = world.ports.runs.attempts(run_id)
+    assert {name: run.request.target[name] for name in to} == to
+    assert whats(notices(world)[0]) == ["failed"]
+
+
 def test_w9_what_could_not_be_delivered_is_told(world: World) -> None:
     from chalicelib.core.launch import Never
 
@@ -155,3 +171,33 @@ def test_w9_a_lost_hint_delays_a_notice_by_a_minute_at_most(world: World) -> Non
     world.hints.lose = False
     world.pass_by("2m")
     assert len(notices(world)) == 1
+
+
+def test_w9_a_storm_of_failures_hardly_touches_the_row_that_counts_them(world: World) -> None:
+    """When a hundred fail at once, a hundred Lambdas see to it: they must not all contend for one row."""
+    written: list[str] = []
+    ledger = world.ports.ledger
+
+    class Watched:
+        def commit(self, writes: Any) -> Any:
+            refused = ledger.commit(writes)
+            written.extend(type(getattr(write, "row", None)).__name__ for write in writes if refused is None)
+            return refused
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(ledger, name)
+
+    document = on(partition(), "clean", concurrency(1, on_unmet="abort"), notify=[tells("aborted")])
+    world.deploy(flights({"daily": document}))
+    world.upload(day(0))
+    world.settle()
+    world.ports = world.with_ports(ledger=Watched())
+    for number in range(1, 101):
+        world.upload(day(number))
+        world.settle()
+    world.pass_by("6m")
+    assert [notice["count"] for notice in notices(world)] == [1, 99]
+    told = [event["at"] for event in notices(world)[1]["events"]]
+    assert (len(told), told) == (10, sorted(told))
+    assert written.count("Alert") <= 1 + 99 // notify.MOST_TAKEN + 2
+    assert written.count("Note") >= 100, "each is noted for itself"

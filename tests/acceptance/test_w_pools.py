@@ -90,6 +90,14 @@ def test_w13_resources_of_the_workflow_overridden_by_the_schedule_reach_the_targ
     assert world.line("emr:00other").head > 0, "it starts at the pace of its own application"
 
 
+def test_w3_the_row_of_a_pool_is_as_short_with_many_runs_as_with_one() -> None:
+    """Every claim writes it, and each KB of it costs; when its runs began is told by the lines of their workflows."""
+    world = sharing({"size": 9}, {"a": each("one")}, one={})
+    come(world, 1, 2, 3, 4, 5)
+    assert (in_use(world), world.line("pool:demo.p").starts) == (5, {})
+    assert len(world.line("workflow:demo.flights.one").starts) == 5
+
+
 def test_w3_a_large_request_at_the_head_is_not_starved_by_small_ones() -> None:
     world = sharing(
         {"size": 8}, {"small": each("one"), "large": each("two", "weather")}, one={"slots": 2}, two={"slots": 8}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.flow import definitions
+from chalicelib.flow import definitions, explain
 from tests.acceptance.test_w_pools import come, each, in_use, live, sharing
 from tests.faults.memory_tables import QuickWorld
 from tests.support.world import EMR, flights
@@ -109,6 +109,9 @@ def test_w3_a_backlog_at_the_pace_of_its_policy_leaves_the_pool_to_others() -> N
     come(world, 1, 2, 3, 4, 5, 6, 7, 8, 9)
     come(world, 1, 2, 3, dataset="weather")
     assert (live(world, "slow"), live(world, "b")) == (1, 3)
+    last = max(world.jobs("slow"), key=lambda job: str(job.rank))
+    why = "waits for its turn at policy demo.slow: others are next, 7 waiting"
+    assert (last.held, explain.why_job(world.ports, last)["why"]) == (("workflow:demo.flights.one",), why)
     for number in range(2, 10):
         world.pass_by("62s")
         world.finish()

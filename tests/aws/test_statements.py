@@ -86,6 +86,7 @@ BACKS: list[Write] = [
 PASSES: list[Write] = [TakePermit(PACES[0], NOON, read, False, passing=True) for read in READ]
 TOO_LARGE = replace(POOL, units=9)
 JOINS: list[Write] = [JoinLine(ask, NOON, NOON + 1, rev=3) for ask in (POOL, TOO_LARGE, ASKS[2], LOGS[0], PACES[0])]
+JOINS += [JoinLine(replace(POOL, owed=7), NOON, NOON + 1), TakePermit(replace(POOL, owed=2), NOON, READ[0], True)]
 JOINS += [JoinLine(PACES[0], NOON, NOON + 1, behind=True), HoldBack(PACES[0], NOON)]
 JOINS += [Quicken(LINE, replace(read, wake_at=wake), NOON) for read in READ for wake in (None, NOON + 9)]
 OTHERS: list[Write] = [

@@ -53,6 +53,15 @@ def test_w4_a_run_is_shown_node_by_node(api: PlayedApi, sluice: Sluice) -> None:
     assert f"from join, by {recorded.ARN}" in told
 
 
+def test_w4_the_run_of_a_node_says_of_which_dag_it_is(api: PlayedApi, sluice: Sluice) -> None:
+    part = {"name": NAME, "run_id": RUN, "round": 2, "node": "join"}
+    node, start = (recorded.run_page(recorded.run(dag=each)) for each in (part, {**part, "node": None}))
+    api.play("GET", f"/v1/runs/{recorded.JOB}", node, start)
+    told = " ".join(sluice("runs", "show", recorded.JOB).stdout.split())
+    assert f"node join of {NAME}, run {RUN}, round 2" in told
+    assert f"the start of {NAME}" in " ".join(sluice("runs", "show", recorded.JOB).stdout.split())
+
+
 @pytest.mark.parametrize(
     ("asked", "body"),
     [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core import watches
-from chalicelib.core.calendar import HOUR, MINUTE, SECOND, iso
+from chalicelib.core.calendar import DAY, HOUR, MINUTE, SECOND, iso
 from chalicelib.core.rows import Event, Record, Run, Watch
 from tests.core.builders import NAME, NOON, job, run, schedule, workflow
 
@@ -74,7 +74,27 @@ def test_h5_the_past_has_no_deadline_and_what_is_run_again_has_one_from_then_on(
     assert watches.begun(job("fire", nominal_at=NOON), late, workflow(), NOON) is not None
     for kind in ("retry", "redrive", "backfill"):
         assert watches.begun(job(kind, nominal_at=NOON), late, workflow(), NOON) is None
-    once = job("run_now", rerun_of="r", event=Event("e", "time", "time", NOON, NOON), created_at=END, accepted_at=NOON)
+    once = job("run_now", rerun_of="r", event=Event("e", "time", "time", NOON, NOON), created_at=END, accepted_at=END)
     again = watches.begun(once, late, workflow(), END)
     assert again is not None
     assert (again.start_by, again.wake_at) == (END + 10 * MINUTE, END + 10 * MINUTE)
+
+
+def test_h5_a_schedule_s_own_deadline_takes_the_place_of_its_workflow_s() -> None:
+    of_workflow = workflow(deadline={"start_within": "1m", "end_within": "2m"})
+    fire = job("fire", nominal_at=NOON)
+    own = watches.begun(fire, schedule(deadline={"end_within": "1h"}), of_workflow, NOON)
+    theirs = watches.begun(fire, schedule(), of_workflow, NOON)
+    assert own is not None
+    assert theirs is not None
+    assert (own.start_by, own.end_by) == (None, END)
+    assert (theirs.start_by, theirs.end_by) == (NOON + MINUTE, NOON + 2 * MINUTE)
+    assert watches.begun(fire, schedule(), workflow(), NOON) is None
+
+
+def test_h5_a_watch_passes_some_weeks_after_it_was_judged_and_does_not_begin_anew() -> None:
+    late, fire = schedule(deadline={"end_within": "1h"}), job("fire", nominal_at=NOON)
+    watch = watches.begun(fire, late, workflow(), END + watches.REMEMBERED)
+    assert watch is not None
+    assert watch.expires_at == END + watches.REMEMBERED + DAY
+    assert watches.begun(fire, late, workflow(), END + watches.REMEMBERED + 1) is None

@@ -102,10 +102,10 @@ class Interrupted:
     def __init__(self, world: World, meanwhile: Callable[[], Any]) -> None:
         self._inner, self._meanwhile = world.ports.catalog, meanwhile
 
-    def schedules(self, app: str, limit: int, cursor: str | None) -> Any:
+    def schedules(self, app: str, limit: int, cursor: str | None, beginning: str = "") -> Any:
         meanwhile, self._meanwhile = self._meanwhile, lambda: None
         meanwhile()
-        return self._inner.schedules(app, limit, cursor)
+        return self._inner.schedules(app, limit, cursor, beginning)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)

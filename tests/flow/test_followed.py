@@ -6,7 +6,7 @@ from collections import Counter
 
 import pytest
 
-from chalicelib.core.calendar import SECOND
+from chalicelib.core.calendar import HOUR, SECOND
 from chalicelib.flow import runs
 from tests.acceptance.test_w_dags import begin as begin_dag
 from tests.faults.memory_tables import QuickWorld
@@ -83,13 +83,17 @@ def test_w7_a_failure_that_emr_is_too_busy_to_explain_does_not_wait_and_says_so(
     assert (run.state, run.reason) == ("RETRYING", "the target has not said why: see its log")
 
 
-def test_w7_many_silent_runs_are_asked_about_at_the_rate_that_emr_bears() -> None:
+@pytest.mark.parametrize("what", ["what became of them", "what they were billed"])
+def test_w7_many_runs_are_asked_about_at_the_rate_that_emr_bears(what: str) -> None:
     """GetJobRun: 10 a second. The tick hints fifty of them, and the next fifty five seconds later."""
     world = QuickWorld(start_burst=200)
     world.deploy(flights({"clean": CLEAN}, brief={"target": EMR}))
     for number in range(1, 61):
         begin(world, number)
     asked: list[int] = []
+    if what == "what they were billed":
+        world.targets.emr.reckons_after = HOUR
+        world.finish()
     world.clock.pass_by("11m")
     began = world.clock.now()
     ask = world.targets.emr.ask
@@ -119,3 +123,31 @@ def test_w15_a_node_of_a_dag_that_is_run_again_by_itself_is_no_affair_of_its_dag
     gate = world.ports.catalog.gate(f"{node.schedule[:-1]}d")
     assert gate is not None
     assert world.ports.jobs.jobs(gate.schedule, gate.generation, 10, None).items == (), "what follows gathers nothing"
+
+
+def test_w15_a_run_that_was_run_again_can_be_so_again_and_a_key_that_came_before_asks_for_nothing_more() -> None:
+    world = world_with()
+    first = begin(world)
+    world.emr_says("jr00001", "FAILED", "no memory")
+    world.clock.pass_by("1m")
+    again = runs.rerun(world.ports, first, "k")
+    world.settle()
+    world.emr_says("jr00002", "SUCCESS")
+
+    assert runs.rerun(world.ports, first, "k") == again
+    assert world.jobs("clean") == []
+    world.clock.pass_by("1m")
+    third = runs.rerun(world.ports, again, "k")
+    world.settle()
+
+    assert [run.run_id for run in world.runs("clean")] == [first, again, third]
+    assert [run.rerun_of for run in world.runs("clean")] == [None, first, first], "all have the arguments of the first"
+
+
+def test_w7_an_event_of_a_run_whose_id_is_recorded_costs_no_question_for_its_name() -> None:
+    world = world_with()
+    asked: list[str] = []
+    world.targets.emr.run_name = lambda application, job_run: asked.append(job_run)  # type: ignore[method-assign,assignment]
+    begin(world)
+    world.emr_says("jr00001", "SUCCESS")
+    assert (states(world), asked) == (["SUCCEEDED"], [])

@@ -22,8 +22,8 @@ from tests.support.cloud import cloud  # noqa: F401
 
 pytestmark = pytest.mark.cloud
 
-PATIENCE = 90.0  # seconds of real time, for whatever is waited for
-BACKLOG, URGENT = 36, 4
+PATIENCE = 180.0  # seconds of real time for each step, which takes a tenth of that on a machine with nothing else to do
+BACKLOG, URGENT = 34, 4
 SLOTS = 8  # runs at a time, of two vCPUs each: so many has the pool, and so many does EMR work on
 INSTANT = {
     "SLUICE_EMR_DRIVER": "instant",
@@ -39,7 +39,7 @@ def until(look: Callable[[], Any], what: str) -> Any:
     end = time.monotonic() + PATIENCE
     while not (seen := look()):
         assert time.monotonic() < end, f"expected {what} within {PATIENCE:g} s"
-        time.sleep(0.3)
+        time.sleep(0.5)
     return seen
 
 
@@ -101,10 +101,10 @@ class Stage:
         assert told["in_use"] <= told["size"], "never more than there are"
         return dict(told)
 
-    def succeeded(self, **counts: int) -> bool:
-        self.pool()
-        return all(sum(run["state"] == "SUCCEEDED" for run in self.runs(name)) >= count
-                   for name, count in counts.items())  # fmt: skip
+    def left(self) -> int:
+        """How many wait for the pool, or have something of it."""
+        told = self.pool()
+        return int(told["waiting"]) + int(told["in_use"])
 
     def calls(self) -> Counter[str]:
         """What EMR itself knows of our runs, by name."""
@@ -135,13 +135,12 @@ def test_story_6_what_is_urgent_goes_ahead_of_a_backlog_on_the_cloud_and_the_bac
 
     [occupant] = stage.runs("occupant")
     stage.client.post(f"/v1/runs/{occupant['run_id']}/cancel", {})
-    until(lambda: stage.succeeded(alert=URGENT, bulk=BACKLOG // 3), "the urgent ones, and a part of the backlog")
+    until(lambda: stage.left() <= BACKLOG - URGENT, "an end of the urgent ones, and the backlog under way")
     stage.start("alert")  # one more, among those that catch up
-    until(lambda: stage.succeeded(alert=URGENT + 1, bulk=BACKLOG), "an end of the backlog")
+    until(lambda: len(stage.runs("alert")) == URGENT + 1 and stage.left() == 0, "an end of the backlog")
 
     urgent, backlog = stage.runs("alert"), stage.runs("bulk")
     first = sorted(urgent, key=lambda run: str(run["claimed_at"]))[:URGENT]
     assert max(run["claimed_at"] for run in first) <= min(run["claimed_at"] for run in backlog)
-    assert (len(urgent), len(backlog)) == (URGENT + 1, BACKLOG)
+    assert Counter(run["state"] for run in (*urgent, *backlog)) == {"SUCCEEDED": URGENT + 1 + BACKLOG}
     assert stage.calls() == {f"{run['run_id']}-1": 1 for run in (*urgent, *backlog)}, "each once, and nothing else"
-    assert (stage.pool()["in_use"], stage.pool()["waiting"]) == (0, 0)

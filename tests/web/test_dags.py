@@ -53,6 +53,9 @@ def test_w4_a_dag_is_put_run_seen_run_again_and_deleted(api: Api) -> None:
         frozenset(recorded_dags.dag_run()["nodes"]["clean"])
     }
     assert (view["state"], view["nodes"]["b"]["state"]) == ("RUNNING", "PENDING")
+    node = api.get(f"/v1/runs/{view['nodes']['a']['run_id']}")
+    assert node["dag"] == {"name": "demo.flights.daily", "run_id": begun["run_id"], "round": 1, "node": "a"}
+    assert (node["correlation"], node["partition"]) == (None, None), "the key of a DAG is none of its users' business"
     assert api.refused(409, "POST", f"{run}/rerun", {"all": True})["code"] == "conflict"
 
     ends(api, view, "a", "FAILED")

@@ -136,6 +136,21 @@ def test_w5_a_cancel_while_a_worker_holds_it_is_told_by_its_next_heartbeat(world
     assert world.ports.jobs.offers(POOL, 10) == ()
 
 
+@pytest.mark.parametrize("hints", ["heard", "lost"])
+def test_w5_what_is_given_back_under_a_cancel_ends_without_waiting_for_anybody(
+    world: World, ann: PullWorker, hints: str
+) -> None:
+    run_id = run_now(world)
+    ann.claim()
+    cancel.wish(world.ports, run_id, 1, "somebody said so")
+    world.settle()
+    world.hints.lose = hints == "lost"
+    ann.release()
+    world.hints.lose = False
+    world.pass_by("70s" if hints == "lost" else "1s")
+    assert [(run.state, run.reason) for run in world.runs("nightly")] == [("CANCELLED", "somebody said so")]
+
+
 def test_w5_a_worker_that_dies_under_a_cancel_ends_it(world: World, ann: PullWorker) -> None:
     run_id = run_now(world)
     ann.claim()

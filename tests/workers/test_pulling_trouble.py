@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from sluice import commands
-from tests.cli.played_api import PlayedApi
+from sluice import commands, pulling
+from tests.cli.played_api import Played, PlayedApi
 from tests.workers.test_pulling import ALIVE, ENDED, api, lease, path, reports, work
 
 __all__ = ["api"]
@@ -88,3 +88,17 @@ def test_w5_a_long_reason_of_a_cancel_is_cut_where_it_is_told_back(api: PlayedAp
     work(api, "true")
     [told] = reports(api)
     assert len(told["message"]) == 500
+
+
+def test_w5_a_result_that_is_not_heard_is_told_as_often_as_a_heartbeat(
+    api: PlayedApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However long the API was away, the lease may still hold when it is back."""
+    slept: list[float] = []
+    monkeypatch.setattr(pulling, "_sleep", lambda seconds, hurried: slept.append(seconds))
+    api.play("POST", path("heartbeat"), ALIVE)
+    api.play("POST", path("report"), *[Played(503, {}) for _ in range(40)], ENDED)
+    work(api, "true", leases=[lease(beat=15)])
+    assert len(reports(api)) == 41
+    assert len(slept) == 10, "four tries at a time"
+    assert max(slept) == 5

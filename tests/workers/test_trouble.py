@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from chalicelib.core.calendar import MINUTE
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.writes import Delete
+from chalicelib.core.rows import Offer
+from chalicelib.core.writes import Delete, Put
 from chalicelib.flow import workers
 from tests.support.pull_workers import POOL, PULLED, PullWorker, lease_lost, run_now
 from tests.support.world import World, flights
 from tests.workers.conftest import NIGHTLY, TWICE
+
+AT_NOON: dict[str, Any] = {**NIGHTLY, "trigger": {"type": "time", "expression": "1 12 2 3 *"}}
 
 
 def fails_for(world: World, monkeypatch: pytest.MonkeyPatch, run_id: str) -> None:
@@ -25,6 +29,19 @@ def fails_for(world: World, monkeypatch: pytest.MonkeyPatch, run_id: str) -> Non
         return read(which)
 
     monkeypatch.setattr(world.payloads, "context", context)
+
+
+def before_a_write_of(world: World, monkeypatch: pytest.MonkeyPatch, kind: type, act: Callable[[], Any]) -> None:
+    """Something happens right before the first write of this kind that is about an offer."""
+    inner = world.ports.ledger.commit
+
+    def commit(writes: Any) -> Any:
+        if any(isinstance(write, kind) and isinstance(write.row, Offer) for write in writes):
+            monkeypatch.undo()
+            act()
+        return inner(writes)
+
+    monkeypatch.setattr(world.ports.ledger, "commit", commit)
 
 
 def test_w5_one_run_that_cannot_be_handed_over_costs_no_other_its_lease(
@@ -85,17 +102,8 @@ def test_w5_an_offer_that_comes_back_while_somebody_sweeps_it_up_is_not_lost(
     run_id = run_now(world)
     offer = world.ports.jobs.offers(POOL, 1)[0]
     ann.claim()
-    inner = world.ports.ledger.commit
-
-    def commit(writes: Any) -> Any:
-        if any(isinstance(write, Delete) for write in writes) and ann.leases:
-            ann.release()
-            ann.leases = []
-        return inner(writes)
-
-    monkeypatch.setattr(world.ports.ledger, "commit", commit)
+    before_a_write_of(world, monkeypatch, Delete, ann.release)
     assert workers._lease(world.ports, offer, "bob") is None
-    monkeypatch.undo()
     assert [each["run_id"] for each in bob.claim()] == [run_id]
 
 
@@ -145,11 +153,52 @@ def test_w5_a_crowd_that_nobody_comes_for_is_looked_at_ever_less_often(world: Wo
 
 
 def test_w5_an_update_holds_for_a_fire_that_lies_in_the_pool_and_for_its_context(world: World, ann: PullWorker) -> None:
-    world.deploy(flights({"clean": {**NIGHTLY, "trigger": {"type": "time", "expression": "1 12 2 3 *"}}}, pulled=TWICE))
+    world.deploy(flights({"clean": AT_NOON}, pulled=TWICE))
     world.pass_by("2m")
-    world.put("clean", {**NIGHTLY, "trigger": {"type": "time", "expression": "1 12 2 3 *"},
-                        "properties": {"depth": 2}, "on_update": "carry"})  # fmt: skip
+    world.put("clean", {**AT_NOON, "properties": {"depth": 2}, "on_update": "carry"})
     [lease] = ann.claim()
     assert lease["properties"] == {"depth": 2}
     assert lease["context"]["properties"] == {"depth": 2}
     assert world.context(world.runs("clean")[0])["properties"] == {"depth": 2}
+
+
+@pytest.mark.parametrize("close", ["disable", "delete"])
+def test_w5_a_claim_that_is_overtaken_by_whoever_closes_the_schedule_gets_nothing(
+    world: World, ann: PullWorker, monkeypatch: pytest.MonkeyPatch, close: str
+) -> None:
+    """The gate was open when the claim read it; the disable is acknowledged before the claim is written."""
+    world.deploy(flights({"clean": AT_NOON}, pulled=TWICE))
+    world.pass_by("2m")
+    before_a_write_of(world, monkeypatch, Delete, lambda: getattr(world, close)("clean"))
+    assert ann.claim() == []
+    assert [run.state for run in world.runs("clean")] == ["ABORTED"]
+    assert world.ports.jobs.offers(POOL, 10) == ()
+
+
+def test_w5_a_disable_that_overtakes_an_offer_leaves_nothing_in_the_pool(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.deploy(flights({"clean": AT_NOON}, pulled=TWICE))
+    before_a_write_of(world, monkeypatch, Put, lambda: world.disable("clean"))
+    world.pass_by("2m")
+    assert [run.state for run in world.runs("clean")] == ["ABORTED"]
+    assert world.ports.jobs.offers(POOL, 10) == ()
+
+
+def test_w5_a_report_of_a_lease_that_is_anothers_by_the_time_it_is_written_ends_nothing(
+    world: World, ann: PullWorker, bob: PullWorker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ann's lease was held when it was looked at; then she gave the run back, and Bob has it."""
+    run_now(world)
+    ann.claim()
+
+    def put_all(writes: Any) -> None:
+        monkeypatch.undo()
+        ann.release()
+        bob.claim()
+
+    monkeypatch.setattr(world.ports.ledger, "put_all", put_all)
+    assert "is held by bob" in lease_lost(lambda: ann.succeed(output="done"))
+    run = world.runs("nightly")[0]
+    assert (run.state, run.target_id) == ("STARTING", "bob")
+    assert bob.succeed()["state"] == "SUCCEEDED"

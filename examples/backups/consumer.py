@@ -1,0 +1,95 @@
+"""Who stands behind the queue: takes messages at its own pace, and backs up what they name.
+
+Deliveries are at least once, so a message whose event it has handled before is dropped by its id.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+TAKEN_AT_ONCE = 10  # messages, the most that SQS hands out together
+WAIT = 1  # seconds that a question to an empty queue takes
+LOOK_EVERY = 0.25  # seconds between looks at the depth of the queue
+DEPTH = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
+
+
+@dataclass(frozen=True)
+class Arrival:
+    """A message as it came; ``sent_at`` is the queue's own stamp, in ms since 1970."""
+
+    event_id: str
+    schedule: str
+    due: datetime
+    sent_at: int
+
+
+class Consumer:
+    """Backs up from one bucket into another until it is told to stop; ``clients(service)`` gives boto3 clients."""
+
+    def __init__(self, clients: Callable[[str], Any], queue: str, source: str, target: str) -> None:
+        self._clients, self._queue, self._source, self._target = clients, queue, source, target
+        self._stop = threading.Event()
+        self._threads = [threading.Thread(target=each, daemon=True) for each in (self._work, self._look)]
+        self.arrivals: list[Arrival] = []  # first comings only, in the order they were taken
+        self.repeats = 0
+        self.deepest = 0
+        self.failure: Exception | None = None
+
+    def __enter__(self) -> Consumer:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        for thread in self._threads:
+            thread.join(30)
+
+    def _work(self) -> None:
+        sqs, s3 = self._clients("sqs"), self._clients("s3")
+        seen: set[str] = set()
+        try:
+            while not self._stop.is_set():
+                answer = sqs.receive_message(
+                    QueueUrl=self._queue,
+                    MaxNumberOfMessages=TAKEN_AT_ONCE,
+                    WaitTimeSeconds=WAIT,
+                    AttributeNames=["SentTimestamp"],
+                    MessageAttributeNames=["All"],
+                )
+                for message in answer.get("Messages", ()):
+                    arrival = arrival_of(message)
+                    if arrival.event_id in seen:
+                        self.repeats += 1
+                    else:
+                        self._back_up(s3, json.loads(message["Body"])["properties"]["source"])
+                        seen.add(arrival.event_id)
+                        self.arrivals.append(arrival)
+                    # Last: who dies before gets the message again, and backs up once more.
+                    sqs.delete_message(QueueUrl=self._queue, ReceiptHandle=message["ReceiptHandle"])
+        except Exception as error:  # told by whoever waits for the backups
+            self.failure = error
+
+    def _back_up(self, s3: Any, key: str) -> None:
+        """Read, compress, write: overwriting, so twice is once."""
+        content = s3.get_object(Bucket=self._source, Key=key)["Body"].read()
+        s3.put_object(Bucket=self._target, Key=f"{key}.gz", Body=gzip.compress(content, mtime=0))
+
+    def _look(self) -> None:
+        sqs = self._clients("sqs")
+        while not self._stop.wait(LOOK_EVERY):
+            told = sqs.get_queue_attributes(QueueUrl=self._queue, AttributeNames=list(DEPTH))["Attributes"]
+            self.deepest = max(self.deepest, sum(int(told[name]) for name in DEPTH))
+
+
+def arrival_of(message: dict[str, Any]) -> Arrival:
+    told = {name: value["StringValue"] for name, value in message["MessageAttributes"].items()}
+    sent_at = int(message["Attributes"]["SentTimestamp"])
+    due = datetime.fromisoformat(told["sluice-due-time"])
+    return Arrival(told["sluice-event-id"], told["sluice-schedule"], due, sent_at)

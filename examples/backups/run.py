@@ -1,0 +1,272 @@
+"""`make example NAME=backups.run`: a thousand backups are due in one minute; a policy lets them go at a pace.
+
+The target is a queue, and behind it stands a consumer that backs up real objects. The last line is JSON.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+import time
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from examples.backups.consumer import Arrival, Consumer
+from examples.backups.logs import Log, busiest
+from examples.flights import watch
+from examples.progress import counting
+from examples.stage import Document, Failed, Stage, check
+from infra.local import cloud
+
+HERE = Path(__file__).parent
+URGENT = 9  # the priority of the busiest tenth; the others have 5, as everything has
+MARGIN = timedelta(seconds=20)  # from the end of the deployment to the first instant, if each app takes like the first
+WIDEST = 50  # characters of the picture's widest bar
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How many logs, in how many apps, and what the consumer can take: ``most`` in any ``interval`` seconds. They are
+    due within ``window`` seconds."""
+
+    logs: int = 1_000
+    apps: int = 20
+    most: int = 80
+    interval: int = 10
+    window: int = 60
+
+    @property
+    def patience(self) -> float:
+        """Seconds from the first due instant on: four times what the policy makes of it, and a minute."""
+        return 60 + self.window + 4 * self.logs * self.interval / self.most
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of it: the messages as they came, the runs of the API, the deepest queue that was seen."""
+
+    due: datetime
+    arrivals: Sequence[Arrival]
+    runs: Sequence[Document]
+    deepest: int
+    repeats: int
+    why: str  # of one that waited, while it waited
+
+
+class Fleet:
+    """The logs, their buckets, the queue, and the schedules."""
+
+    def __init__(self, stage: Stage, wish: Wish) -> None:
+        self.stage, self.wish = stage, wish
+        self.logs = busiest(wish.logs)
+        self.urgent = {schedule_name(log) for log in self.logs[: len(self.logs) // 10]}
+        self.source, self.target = f"sluice-{stage.name}-logs", f"sluice-{stage.name}-backups"
+        # Buckets of their own: the lake tells Sluice of every object, and nothing waits for these.
+        for bucket in (self.source, self.target):
+            stage.s3.create_bucket(Bucket=bucket)
+        self.sqs = stage.endpoints.client("sqs")
+        self.queue = self.sqs.create_queue(QueueName=f"sluice-target-{stage.name}")["QueueUrl"]
+
+    def upload(self) -> None:
+        with counting(self.stage.console, "logs uploaded", len(self.logs)) as counter:
+            for number, log in enumerate(self.logs, 1):
+                self.stage.s3.put_object(Bucket=self.source, Key=log.key, Body=log.content)
+                counter.at(number, log.tail)
+
+    def deploy(self) -> datetime:
+        """Put the apps; gives the instant from which on their schedules are due: once all are there, as it seems."""
+        began = datetime.now(UTC)
+        self.put(0, began + timedelta(hours=1))
+        lead = MARGIN + self.wish.apps * (datetime.now(UTC) - began)
+        due = (datetime.now(UTC) + lead).replace(microsecond=0)
+        done = 0
+        with counting(self.stage.console, "schedules deployed", len(self.logs)) as counter:
+            for number in range(self.wish.apps):
+                done += self.put(number, due)
+                counter.at(done, f"fleet-{number + 1}")
+        if datetime.now(UTC) > due:
+            raise Failed(f"expected the deployment within {lead.seconds} s; the machine is too busy just now")
+        return due
+
+    def put(self, number: int, due: datetime) -> int:
+        """Deploy one app; gives how many schedules it has."""
+        own = {schedule_name(log): log for log in self.logs[number :: self.wish.apps]}
+        schedules = {name: schedule_of(log, name in self.urgent, due, self.wish.window) for name, log in own.items()}
+        values = {"queue": self.queue, "most": str(self.wish.most), "interval": f"{self.wish.interval}s"}
+        app = f"fleet-{number + 1}"
+        self.stage.deploy(app, HERE / "app.yaml", {**values, "app": app}, schedules=schedules)
+        return len(own)
+
+    def consume(self, due: datetime) -> Outcome:
+        """Back up whatever comes until all is there, and look at who waits meanwhile."""
+        until_due = (due - datetime.now(UTC)).total_seconds()
+        window = f"{self.wish.window} s from {due:%H:%M:%S} UTC on"
+        self.stage.say("due", f"{len(self.logs):,} of them within {window}, which is in {until_due:.0f} s")
+        why = ""
+        with (
+            Consumer(self.stage.endpoints.client, self.queue, self.source, self.target) as consumer,
+            counting(self.stage.console, "logs backed up", len(self.logs)) as counter,
+        ):
+
+            def all_there() -> bool:
+                nonlocal why
+                if consumer.failure is not None:
+                    raise Failed(f"the consumer ended: {consumer.failure!r}")
+                if not why and len(consumer.arrivals) > len(self.logs) // 4:
+                    why = self.why()
+                counter.at(len(consumer.arrivals), f"{consumer.deepest} at most in the queue")
+                return len(consumer.arrivals) >= len(self.logs)
+
+            self.stage.until(all_there, f"{len(self.logs)} backups", until_due + self.wish.patience)
+        return Outcome(due, consumer.arrivals, self.runs(), consumer.deepest, consumer.repeats, why)
+
+    def why(self) -> str:
+        """What one of those says that have not had their turn yet."""
+        jobs = self.stage.client.get(f"{self.stage.base}/jobs", {"limit": 1})["items"]
+        return f"{watch.short(jobs[0]['schedule'])} {jobs[0]['reason']}" if jobs else ""
+
+    def runs(self) -> list[Document]:
+        """The runs, once the history has them all: each is kept after its message was sent."""
+        found: list[Document] = []
+
+        def all_kept() -> bool:
+            found[:] = self.stage.runs()
+            return len(found) >= len(self.logs)
+
+        self.stage.until(all_kept, f"{len(self.logs)} runs", 30)
+        return found
+
+    def stop(self) -> None:
+        """They would go on day by day."""
+        for number in range(self.wish.apps):
+            self.stage.client.delete(f"{self.stage.base}/apps/fleet-{number + 1}")
+        self.sqs.delete_queue(QueueUrl=self.queue)
+
+    def verify(self, outcome: Outcome) -> None:
+        """Hold what came out against what the schedules and the policy promise."""
+        count, most, span = len(self.logs), self.wish.most, self.wish.interval
+        came = Counter(watch.short(arrival.schedule) for arrival in outcome.arrivals)
+        check(came == Counter(map(schedule_name, self.logs)), "each schedule once", came.most_common(3))
+        early = [arrival for arrival in outcome.arrivals if arrival.sent_at / 1000 < arrival.due.timestamp()]
+        check(not early, "no message before its instant", early[:1])
+        window = {(arrival.due - outcome.due).total_seconds() for arrival in outcome.arrivals}
+        check(0 <= min(window) <= max(window) <= self.wish.window, f"all within {self.wish.window} s", max(window))
+        states = Counter(run["state"] for run in outcome.runs)
+        check(states == Counter(SUCCEEDED=count), f"{count} runs that succeeded", states)
+        starts = sorted(watch.instant(run["start_requested_at"]).timestamp() for run in outcome.runs)
+        check(most_within(starts, span) <= most, f"at most {most} starts in any {span} s", most_within(starts, span))
+        check(outcome.deepest <= most, f"at most {most} messages in the queue", outcome.deepest)
+        places = [watch.short(arrival.schedule) in self.urgent for arrival in sorted(outcome.arrivals, key=sent)]
+        own, others = mean_place(places, True), mean_place(places, False)
+        check(own < others, "urgent ones before the others", f"on the {own:.0f}th place on average, not {others:.0f}th")
+        for log in self.logs:
+            body = self.stage.s3.get_object(Bucket=self.target, Key=f"{log.key}.gz")["Body"].read()
+            check(gzip.decompress(body) == log.content, f"the log of {log.tail} in its backup", "another content")
+
+
+def schedule_name(log: Log) -> str:
+    return log.tail.lower()
+
+
+def schedule_of(log: Log, urgent: bool, due: datetime, window: int) -> Document:
+    """Daily, for the first time within ``window`` seconds from ``due`` on: when exactly, its name decides."""
+    trigger = {"type": "time", "expression": "@every 24h", "due_time": due.isoformat(), "jitter": f"{window}s"}
+    document = {"workflow": "backup", "enabled": True, "policy": "vault", "properties": {"source": log.key}}
+    return {**document, "trigger": trigger, **({"priority": URGENT} if urgent else {})}
+
+
+def sent(arrival: Arrival) -> int:
+    return arrival.sent_at
+
+
+def most_within(instants: Sequence[float], span: float) -> int:
+    """The largest number of instants, in order, in any ``[instant, instant + span)``."""
+    most = first = 0
+    for last, instant in enumerate(instants):
+        while instant - instants[first] >= span:
+            first += 1
+        most = max(most, last - first + 1)
+    return most
+
+
+def mean_place(places: Sequence[bool], urgent: bool) -> float:
+    """The mean place, from 1, of those that are (or are not) urgent, in the order of arrival."""
+    own = [place for place, is_urgent in enumerate(places, 1) if is_urgent == urgent]
+    return sum(own) / max(1, len(own))
+
+
+def picture(outcome: Outcome, wish: Wish) -> list[str]:
+    """What was due and what came, by half intervals of the policy from the first due instant on."""
+    width = max(1, wish.interval // 2)
+    began = outcome.due.timestamp()
+    due = Counter(int((arrival.due.timestamp() - began) // width) for arrival in outcome.arrivals)
+    came = Counter(int((arrival.sent_at / 1000 - began) // width) for arrival in outcome.arrivals)
+    scale = WIDEST / max(*due.values(), *came.values())
+    return [
+        f"{number * width:>5} s {due[number]:>5} {came[number]:>5}  {'█' * round(scale * came[number])}"
+        for number in range(max(*due, *came) + 1)
+    ]
+
+
+def summary(outcome: Outcome, fleet: Fleet) -> Table:
+    wish = fleet.wish
+    table = Table(title="By priority", title_justify="left", show_edge=False, pad_edge=False)
+    for name in ("priority", "backups", "first, s", "half of them, s", "last, s"):
+        table.add_column(name, justify="right")
+    began = outcome.due.timestamp()
+    for priority, is_urgent in ((URGENT, True), (5, False)):
+        own = [a for a in outcome.arrivals if (watch.short(a.schedule) in fleet.urgent) == is_urgent]
+        late = sorted(arrival.sent_at / 1000 - began for arrival in own)
+        spans = (late[0], late[len(late) // 2], late[-1])
+        table.add_row(str(priority), f"{len(own):,}", *(f"{span:.1f}" for span in spans))
+    starts = sorted(watch.instant(run["start_requested_at"]).timestamp() for run in outcome.runs)
+    table.caption = f"most in any {wish.interval} s: {most_within(starts, wish.interval)}, allowed: {wish.most}"
+    return table
+
+
+def play(stage: Stage, wish: Wish) -> dict[str, Any]:
+    """The whole example; gives what is told in its last line."""
+    fleet = Fleet(stage, wish)
+    fleet.upload()
+    try:
+        outcome = fleet.consume(fleet.deploy())
+        fleet.verify(outcome)
+    finally:
+        fleet.stop()
+    stage.console.print()
+    stage.console.print("   from   due  came  at the queue", highlight=False)
+    for line in picture(outcome, wish):
+        stage.console.print(line, highlight=False)
+    stage.console.print()
+    stage.console.print(summary(outcome, fleet))
+    stage.console.print()
+    if outcome.why:
+        stage.say("why", outcome.why)
+    stage.say("queue", f"{outcome.deepest} messages at most; without the policy they would come as they are due")
+    stage.say("verified", f"{wish.logs:,} backups, each its log, byte for byte; {outcome.repeats} messages came twice")
+    starts = sorted(watch.instant(run["start_requested_at"]).timestamp() for run in outcome.runs)
+    return {"backups": len(outcome.arrivals), "most": most_within(starts, wish.interval), "deepest": outcome.deepest}
+
+
+def main() -> int:
+    began = time.monotonic()
+    console = Console()
+    console.rule("Sluice: a thousand backups at their own pace")
+    with console.status("starting the local cloud, or using the one that is up"):
+        endpoints = cloud.ensure_up()
+    told = play(Stage(endpoints, "backups", console), Wish())
+    sys.stdout.flush()
+    print(json.dumps({"example": "ok", **told, "seconds": round(time.monotonic() - began, 1)}))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

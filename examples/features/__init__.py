@@ -1,0 +1,1 @@
+"""A nightly feature build, and a backfill of the month before it was deployed."""

@@ -1,0 +1,99 @@
+"""What every example needs: a namespace of its own on the local cloud, its buckets, and patience.
+
+Each time under a fresh name, so that an example works twice and beside others.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+
+from infra.local.endpoints import Endpoints
+from sluice import documents
+from sluice.client import Client
+
+Document = dict[str, Any]
+JOBS = Path(__file__).parents[1] / "jobs"
+LOOK_EVERY = 1.0  # seconds
+ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "ABORTED")
+
+
+class Failed(SystemExit):
+    """The example did not come out as it should: its sentence goes to stderr, and the exit code is 1."""
+
+
+class Stage:
+    """A namespace on the local cloud, and the clients to fill and watch it with."""
+
+    def __init__(self, endpoints: Endpoints, name: str, console: Console) -> None:
+        self.console, self.endpoints = console, endpoints
+        self.name = f"{name}-{datetime.now(UTC):%m%d-%H%M%S}"
+        self.base = f"/v1/namespaces/{self.name}"
+        os.environ.update(endpoints.environment())
+        self.client = Client.from_environment()
+        self.s3 = endpoints.client("s3")
+        self.lake, self.control = endpoints.outputs["LakeBucket"], endpoints.outputs["ControlBucket"]
+        self.prefix = f"{self.name}/"
+        self.client.put(self.base, {"description": f"make example NAME={name}"})
+        self.say("namespace", f"{self.name}  [bold]api[/] {endpoints.api_url}")
+
+    def say(self, what: str, told: str) -> None:
+        self.console.print(f"[bold]{what}[/] {told}", highlight=False, soft_wrap=True)
+
+    def upload_jobs(self, *names: str) -> str:
+        """The named files of ``jobs/`` into the control bucket; gives the URI that they lie below."""
+        folder = f"code/{self.name}/"
+        for name in names:
+            self.s3.put_object(Bucket=self.control, Key=folder + name, Body=(JOBS / name).read_bytes())
+        return f"s3://{self.control}/{folder}"
+
+    def deploy(self, app: str, document: Path, values: Mapping[str, str], **added: Any) -> Document:
+        """Deploy an app's document over the API; ``added`` stands beside what the file says. Gives the report."""
+        filled = documents.load(str(document), {"namespace": self.name, "prefix": self.prefix, **values})
+        for group, members in added.items():
+            filled[group] = {**filled.get(group, {}), **members}
+        return self.client.put(f"{self.base}/apps/{app}", filled)
+
+    def runs(self, path: str = "/runs") -> list[Document]:
+        """All runs below a path of the namespace, oldest first."""
+        found = self.client.listing(f"{self.base}{path}")["items"]
+        return sorted(found, key=lambda run: str(run["claimed_at"]))
+
+    def until(self, look: Callable[[], bool], waited_for: str, patience: float) -> None:
+        """Look again and again until it is so. ``Failed`` when that takes longer than ``patience`` seconds."""
+        deadline = time.monotonic() + patience
+        while not look():
+            if time.monotonic() > deadline:
+                raise Failed(f"expected {waited_for} within {patience:.0f} s; see `sluice runs list -n {self.name}`")
+            time.sleep(LOOK_EVERY)
+
+    def text(self, bucket: str, key: str) -> str:
+        body: bytes = self.s3.get_object(Bucket=bucket, Key=key)["Body"].read()
+        return body.decode()
+
+    def keys(self, prefix: str) -> list[str]:
+        """The objects below a prefix of the lake, in order."""
+        pages = self.s3.get_paginator("list_objects_v2").paginate(Bucket=self.lake, Prefix=prefix)
+        return sorted(row["Key"] for page in pages for row in page.get("Contents", ()))
+
+
+def most_at_once(spans: Sequence[tuple[datetime, datetime]]) -> int:
+    """The largest number of spans that share an instant; one that begins as another ends does not share it."""
+    steps = sorted([(begin, 1) for begin, _ in spans] + [(end, -1) for _, end in spans])
+    most = now = 0
+    for _, step in steps:
+        now += step
+        most = max(most, now)
+    return most
+
+
+def check(holds: bool, expected: str, got: object) -> None:
+    """One thing that the example verifies of its result. ``Failed``, with both, when it does not hold."""
+    if not holds:
+        raise Failed(f"expected {expected}, got {got}")

@@ -1,0 +1,34 @@
+"""The example `examples/backups` on the local cloud, smaller: real schedules, a real queue, real copies."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+
+import pytest
+from rich.console import Console
+
+from examples.backups import run
+from examples.backups.run import Wish
+from examples.stage import Stage
+from infra.local.endpoints import Endpoints
+
+pytestmark = pytest.mark.cloud
+
+# As they are due, 40 would come within a second or two; by the policy it takes them ten.
+SMALL = Wish(logs=40, apps=2, most=20, interval=5, window=1)
+
+
+@pytest.fixture
+def stage(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
+    for name, value in cloud.environment().items():
+        monkeypatch.setenv(name, value)
+    yield Stage(cloud, "e2e-backups", Console(file=io.StringIO()))
+
+
+def test_h4_due_together_backups_come_at_the_pace_of_their_policy_and_each_is_its_log(stage: Stage) -> None:
+    told = run.play(stage, SMALL)  # it verifies itself: each once, in no 5 s more than 20, the urgent first, the bytes
+
+    assert told["backups"] == 40
+    assert 1 < told["most"] <= 20
+    assert stage.client.get(f"{stage.base}/apps")["items"] == []

@@ -1,0 +1,80 @@
+"""The documents of the examples are ones that the API takes, and say what the examples verify."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from chalicelib.core.model import App, TimeTrigger
+from examples.backups.logs import busiest
+from examples.backups.run import URGENT, Wish, schedule_name, schedule_of
+from examples.features import build
+from examples.retraining import retrain
+from sluice import documents
+
+ROOT = Path(__file__).parents[2]
+FOUND = sorted(path.parent.name for path in (ROOT / "examples").glob("*/app.yaml"))
+VALUES = {
+    "namespace": "demo", "prefix": "demo/", "lake": "lake", "code": "s3://control/code/", "nights": "28",
+    "app": "fleet-1", "queue": "https://sqs.us-east-1.amazonaws.com/1/sluice-target-x",
+    "most": "120", "interval": "10s",
+}  # fmt: skip
+
+
+def load(example: str) -> dict[str, Any]:
+    return documents.load(str(ROOT / "examples" / example / "app.yaml"), VALUES)
+
+
+@pytest.mark.parametrize("example", FOUND)
+def test_h4_the_document_of_an_example_is_an_app(example: str) -> None:
+    app = App.model_validate(load(example))
+    names = {name.rpartition(".")[2] for name in app.workflows}
+    scheduled = [schedule.workflow for schedule in app.schedules.values()]
+    nodes = [node.workflow for dag in app.dags.values() for node in dag.nodes.values()]
+    assert {*scheduled, *nodes} <= names
+
+
+@pytest.mark.parametrize("example", FOUND)
+def test_h4_every_job_that_a_document_names_is_there_and_brings_what_it_imports(example: str) -> None:
+    for workflow in load(example)["workflows"].values():
+        target = workflow["target"]
+        if target["type"] != "emr_serverless":
+            continue
+        job, *beside = (uri.removeprefix(VALUES["code"]) for uri in (target["entry_point"], *target["py_files"]))
+        ours = {path.stem for path in (ROOT / "jobs").glob("*.py")}
+        wanted, found = {Path(job).stem}, set[str]()
+        while wanted - found:
+            text = "".join((ROOT / "jobs" / f"{name}.py").read_text() for name in wanted - found)
+            found |= wanted
+            wanted |= {name for name in re.findall(r"^from (\w+) import", text, flags=re.M) if name in ours}
+        assert found == {Path(job).stem, *(Path(name).stem for name in beside)}
+
+
+def test_h4_a_night_of_the_example_is_a_fire_of_its_schedule() -> None:
+    nightly = App.model_validate(load("features")).schedules["nightly"]
+    assert isinstance(nightly.trigger, TimeTrigger)
+    assert str(nightly.trigger.expression) == f"0 {build.NIGHT} * * *"
+    assert nightly.zone == build.ZONE.key
+    assert [constraint.max for constraint in nightly.constraints] == [build.AT_ONCE]
+
+
+def test_h4_the_priorities_that_are_verified_are_those_of_the_document() -> None:
+    app = App.model_validate(load("retraining"))
+    nodes = {name: node.priority for name, node in app.dags["retrain"].nodes.items() if node.priority is not None}
+    experiment = app.workflows[app.schedules["experiment"].workflow].priority
+    assert {**nodes, "experiment": experiment} == retrain.PRIORITIES
+    assert app.pools["training"].size == 1
+    assert {name for name, workflow in app.workflows.items() if workflow.pool == "training"} == {"train", "explore"}
+
+
+def test_h4_the_schedule_of_a_log_is_one_and_every_name_is_its_own() -> None:
+    due = datetime(2026, 11, 22, 2, tzinfo=UTC)
+    first, *_ = logs = busiest(Wish().logs)
+    schedules = {schedule_name(log): schedule_of(log, log is first, due, 60) for log in logs}
+    assert len(schedules) == Wish().logs == 1_000
+    app = App.model_validate({**load("backups"), "schedules": schedules})
+    assert [app.schedules[name].priority for name in ("n725mq", "n722mq")] == [URGENT, None]

@@ -1,0 +1,130 @@
+"""What happens to a DAG at one moment, by two Lambdas, in the orders of their calls with three switches at most (W4).
+
+Whatever the order: its runs come to an end and say so, and what was to run has run, once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.flow import dags as flow
+from tests.faults.dying import SMALL
+from tests.faults.memory_tables import QuickWorld
+from tests.faults.turns import every_order, side_by_side
+from tests.support import dags
+from tests.support.dags import dag
+from tests.support.world import EMR, World, day, full
+
+CHAIN = dag("a -> b")
+Act = Callable[[World], object]
+Holds = Callable[[list[str], list[str]], bool]
+"""Of the nodes that have run, in order, and the states of the runs of the DAG."""
+
+
+def _a_is_failed(world: World) -> None:
+    dags.ends(world, "a", "FAILED")
+
+
+def _a_ends(world: World) -> None:
+    world.emr_says(dags.living(world)["a"], "SUCCESS")
+
+
+def _nothing(world: World) -> None:
+    return None
+
+
+def _again(request: str, what: str = "all") -> Act:
+    def act(world: World) -> None:
+        try:
+            dags.rerun(world, what, "a" if what != "all" else None, request)
+        except SluiceError as error:
+            assert error.code in ("conflict", "not_found")
+
+    return act
+
+
+def _deleted(world: World) -> None:
+    flow.delete(world.ports, full("daily"), "tester")
+
+
+def _replaced(world: World) -> None:
+    dags.put(world, dag("a -> c"))
+
+
+def _deleted_and_put(world: World) -> None:
+    _deleted(world)
+    world.clock.pass_by("1s")
+    dags.put(world, CHAIN)
+
+
+CROSSINGS: dict[str, tuple[Act, Act, Act, Holds]] = {
+    "two wishes to run it again": (
+        _a_is_failed,
+        _again("r1"),
+        _again("r2"),
+        lambda ran, states: ran == ["a", "a", "b"] and states == ["SUCCEEDED"],
+    ),
+    "one wish, told twice": (
+        _a_is_failed,
+        _again("r1", "from"),
+        _again("r1", "from"),
+        lambda ran, states: ran == ["a", "a", "b"] and states == ["SUCCEEDED"],
+    ),
+    "a node ends while its DAG is deleted": (
+        _nothing,
+        _a_ends,
+        _deleted,
+        lambda ran, states: (ran, states) in ((["a"], ["FAILED"]), (["a", "b"], ["SUCCEEDED"])),
+    ),
+    "a node ends while its DAG is deleted and comes again": (
+        _nothing,
+        _a_ends,
+        _deleted_and_put,
+        lambda ran, states: (ran, states) in ((["a"], ["FAILED"]), (["a", "b"], ["SUCCEEDED"])),
+    ),
+    "a node ends while its DAG gets another graph": (
+        _nothing,
+        _a_ends,
+        _replaced,
+        lambda ran, states: ran == ["a", "b"] and states == ["SUCCEEDED"],
+    ),
+    "it is run again while it is deleted": (
+        _a_is_failed,
+        _again("r1"),
+        _deleted,
+        lambda ran, states: ran[:1] == ["a"] and len(ran) <= 3 and states in (["FAILED"], ["SUCCEEDED"]),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", CROSSINGS)
+def test_w4_whatever_the_order_of_two_a_dag_comes_to_its_end(name: str) -> None:
+    orders = [
+        order
+        for swapped in (False, True)
+        for order in every_order(lambda calls, swapped=swapped: _play(name, calls, swapped), stride=13)
+    ]
+    assert len(orders) > 3
+
+
+def _play(name: str, calls: tuple[int, int], swapped: bool) -> tuple[bool, bool]:
+    before, one, other, holds = CROSSINGS[name]
+    world = QuickWorld(**SMALL)
+    world.deploy(dags.app(CHAIN, w_c={"target": EMR}))
+    world.upload(day(1))
+    world.settle()
+    before(world)
+    acts = (other, one) if swapped else (one, other)
+    left = side_by_side(world, lambda: acts[0](world), lambda: acts[1](world), calls)
+    for _ in range(4):
+        world.settle()
+        world.finish()
+        world.clock.pass_by("11m")
+        world.tick()
+    assert [job for each in flow.owned(world.ports, full("daily")) for job in world.jobs(each)] == []
+    found = [view["state"] for view in dags.views(world)]
+    assert holds(dags.ran(world), found), f"{dags.ran(world)}, {found}; {swapped=}, switched after {calls}"
+    return left
