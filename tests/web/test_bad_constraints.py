@@ -97,7 +97,7 @@ def test_a_wrong_constraint_is_named_by_its_number_and_field(
 @pytest.mark.parametrize("constraint", [{}, 7, "concurrency", {"type": "moon"}, {"max": 1}, None])
 def test_what_is_no_constraint_is_told_which_there_are(standing: Api, constraint: Any) -> None:
     error = refused(standing, 400, "PUT", ONE, schedule(workflow="clean", constraints=[constraint]))
-    kinds = "concurrency, delay, time_window, since_last_run, rate, fresh, probe"
+    kinds = "concurrency, delay, time_window, since_last_run, rate, fresh, load, approval, probe"
     assert (error["code"], error["field"]) == ("invalid", "constraints.0")
     assert error["message"] == f"expected an object whose type is one of {kinds}, got {constraint!r}"
 
