@@ -173,6 +173,16 @@ def test_show_a_run_with_its_attempts_instants_and_events(api: PlayedApi, sluice
     assert json.loads(sluice("runs", "show", JOB, "--json").stdout) == view
 
 
+def test_h5_a_run_shows_its_deadline_and_how_long_it_waited(api: PlayedApi, sluice: Sluice) -> None:
+    due = {"start_by": None, "end_by": "2026-11-20T14:00:00.000Z", "waited_ms": 90_000}
+    api.play("GET", f"/v1/runs/{JOB}", run_page(run(**due)))
+    page = sluice("runs", "show", JOB).stdout
+    assert "to end by 2026-11-20 14:00:00.000 UTC" in page
+    assert "1 m 30 s" in page
+    api.play("GET", f"/v1/runs/{JOB}", run_page(run()))
+    assert "deadline" not in sluice("runs", "show", JOB).stdout
+
+
 def test_a_run_of_one_attempt_has_no_table_of_attempts(api: PlayedApi, sluice: Sluice) -> None:
     api.play("GET", f"/v1/runs/{JOB}", run_page(run()))
     assert "Attempts" not in sluice("runs", "show", JOB).stdout
