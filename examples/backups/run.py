@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import math
 import sys
 import time
 from collections import Counter
@@ -29,6 +30,7 @@ from infra.local import cloud
 HERE = Path(__file__).parent
 URGENT = 9  # the priority of the busiest tenth; the others have 5, as everything has
 MARGIN = timedelta(seconds=20)  # from the end of the deployment to the first instant, if each app takes like the first
+LINES = 30  # of the picture
 WIDEST = 50  # characters of the picture's widest bar
 
 
@@ -203,16 +205,17 @@ def mean_place(places: Sequence[bool], urgent: bool) -> float:
     return sum(own) / max(1, len(own))
 
 
-def picture(outcome: Outcome, wish: Wish) -> list[str]:
-    """What was due and what came, by half intervals of the policy from the first due instant on."""
-    width = max(1, wish.interval // 2)
+def picture(outcome: Outcome) -> list[str]:
+    """What was due and what came, span by span from the first due instant on; a line each, 30 at most."""
     began = outcome.due.timestamp()
-    due = Counter(int((arrival.due.timestamp() - began) // width) for arrival in outcome.arrivals)
-    came = Counter(int((arrival.sent_at / 1000 - began) // width) for arrival in outcome.arrivals)
-    scale = WIDEST / max(*due.values(), *came.values())
+    due = [arrival.due.timestamp() - began for arrival in outcome.arrivals]
+    came = [arrival.sent_at / 1000 - began for arrival in outcome.arrivals]
+    width = math.ceil((max(came) + 1) / LINES)
+    of_due, of_came = (Counter(int(at // width) for at in instants) for instants in (due, came))
+    scale = WIDEST / max(*of_due.values(), *of_came.values())
     return [
-        f"{number * width:>5} s {due[number]:>5} {came[number]:>5}  {'█' * round(scale * came[number])}"
-        for number in range(max(*due, *came) + 1)
+        f"{at * width:>5} s {of_due[at]:>5} {of_came[at]:>5}  {'█' * round(scale * of_came[at])}"
+        for at in range(max(of_came) + 1)
     ]
 
 
@@ -243,7 +246,7 @@ def play(stage: Stage, wish: Wish) -> dict[str, Any]:
         fleet.stop()
     stage.console.print()
     stage.console.print("   from   due  came  at the queue", highlight=False)
-    for line in picture(outcome, wish):
+    for line in picture(outcome):
         stage.console.print(line, highlight=False)
     stage.console.print()
     stage.console.print(summary(outcome, fleet))

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from examples.backups.consumer import Arrival
 from examples.backups.logs import busiest
-from examples.backups.run import mean_place, most_within
+from examples.backups.run import Outcome, mean_place, most_within, picture
 from examples.features.expected import expected
 from examples.flights import data
 from examples.retraining.retrain import month_csv, node_of, overtaken
@@ -79,3 +80,15 @@ def test_h4_what_is_expected_of_a_day_is_counted_from_the_week_before() -> None:
     assert [key[1] for key in found] == ["EWR", "JFK", "LGA"]
     assert sum(each.flights for each in found.values()) == 899
     assert all(0 < each.known_aircraft <= each.flights < each.route_flights for each in found.values())
+
+
+def test_h4_the_picture_of_the_backups_has_each_of_them_once_on_at_most_thirty_lines() -> None:
+    arrivals = [
+        Arrival(str(n), f"demo.fleet-1.n{n}", NOON + timedelta(seconds=n / 10), round((NOON.timestamp() + n) * 1000))
+        for n in range(100)
+    ]
+    lines = picture(Outcome(NOON, arrivals, [], 0, 0, ""))
+    rows = [line.replace(" s ", " ").split() for line in lines]
+    assert len(lines) <= 30
+    assert (sum(int(row[1]) for row in rows), sum(int(row[2]) for row in rows)) == (100, 100)
+    assert [int(row[1]) for row in rows[:4]] == [40, 40, 20, 0], "four seconds a line"
