@@ -31,13 +31,6 @@ class Interrupted:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    def number(self, line: str) -> int:
-        return self._inner.number(line)  # type: ignore[no-any-return]
-
-    def number(self, line: str) -> int:
-        number: int = self._inner.number(line)
-        return number
-
 
 def test_a_server_with_an_old_view_leaves_the_place_of_a_job_that_a_drain_has_moved(world: World) -> None:
     world.deploy(flights({"one": partitions(**at_most(1))}))
