@@ -23,7 +23,7 @@ from tests.support.cloud import cloud  # noqa: F401
 pytestmark = pytest.mark.cloud
 
 PATIENCE = 180.0  # seconds of real time for each step, which takes a tenth of that on a machine with nothing else to do
-BACKLOG, URGENT = 34, 4
+BACKLOG, URGENT = 30, 4
 SLOTS = 8  # runs at a time, of two vCPUs each: so many has the pool, and so many does EMR work on
 INSTANT = {
     "SLUICE_EMR_DRIVER": "instant",
