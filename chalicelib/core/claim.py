@@ -121,9 +121,11 @@ def wants_number(job: Job, asks: tuple[Ask, ...]) -> str | None:
 
 def waited_for(job: Job, now: Instant) -> str:
     """What a job waited for last, in the words it was told in; nothing if it hardly waited (H1). A retry waits from
-    when it was due: what was before is its first attempt's."""
+    when it was due: what was before is its first attempt's. A job of a backfill that was launched as it was written
+    has waited for nothing that it could name: its instant is that of the past."""
     since = job.accepted_at if job.accepted_at is not None and job.kind != "retry" else job.due_at
-    return job.reason[:MOST_WAITED] if since is not None and now - since >= WAITED else ""
+    waited = since is not None and now - since >= WAITED and not (job.kind == "backfill" and job.rev == 1)
+    return job.reason[:MOST_WAITED] if waited else ""
 
 
 def parse_holder(holder: str) -> tuple[str, int]:

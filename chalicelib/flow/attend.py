@@ -91,7 +91,9 @@ def _job(ports: Ports, schedule: str, generation: int, place: str) -> None:
     if job is not None and job.closed:
         drain(ports, schedule, generation)
     elif job is not None:
-        check_job(ports, (schedule, generation, place))
+        overdue = check_job(ports, (schedule, generation, place)).overdue
+        if overdue is not None:
+            serve(ports, overdue)
 
 
 def _run(ports: Ports, run_id: str, attempt: int) -> None:

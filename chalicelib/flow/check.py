@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from chalicelib.core import approvals, check, claim, complete, conditions, emit, lines, permits, routes
-from chalicelib.core.calendar import Instant
+from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.check import (
     Abort,
     Coalesce,
@@ -33,15 +33,19 @@ from chalicelib.flow.deliver import deliver, put_back
 from chalicelib.log import logger
 from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
 
+# The hint of a line may lie in the queue behind those of a crowd that joins it: then whoever joins serves it (E3).
+OVERDUE: Millis = 200
 Ended = Literal["gone", "launched", "delivered", "queued", "waiting", "dropped", "aborted", "coalesced", "applied"]
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a check did, and why: the sentence that the log carries."""
+    """What a check did, and why: the sentence that the log carries. ``overdue`` is a line whose queue the job has
+    joined, and which should have been served a while ago."""
 
     ended: Ended
     why: str = ""
+    overdue: str | None = None
 
 
 def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None) -> Outcome:
@@ -165,7 +169,8 @@ def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why
         look = routes.queue_looks_at(route, facts.lines, now)
         ports.hints.send([Ref("line", (route.blocked.line,))], look, now)
     _make_room(ports, job, facts, route.blocked)
-    return outcome
+    late = state.waiters > 0 and state.wake_at is not None and now - state.wake_at >= OVERDUE
+    return replace(outcome, overdue=state.line) if late else outcome
 
 
 def _make_room(ports: Ports, job: Job, facts: Facts, blocked: Ask) -> None:
