@@ -21,7 +21,8 @@ from infra.local.layout import ROOT, Layout
 
 pytestmark = pytest.mark.cloud
 
-COPIED = ("app.py", "chalicelib", ".chalice/config.json", "requirements.txt", "requirements.lock", "infra")
+COPIED = ("app.py", "chalicelib", ".chalice/config.json", "requirements.txt", "requirements.lock")
+COPIED += ("infra", "sluice", "jobs")
 # Ports are chosen by each clone; Spark is not started.
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "AWS_"))} | {
     "SLUICE_EMR_DRIVER": "instant",
@@ -126,7 +127,7 @@ def test_what_it_holds_survives_down_and_up(clone: Clone) -> None:
     assert after.client("s3").get_object(Bucket=bucket, Key="context/kept")["Body"].read() == b"kept"
     assert [m["Body"] for m in _receive(after, dead)] == ["kept"]
     mappings = after.client("lambda").list_event_source_mappings()["EventSourceMappings"]
-    assert [m["State"] for m in mappings] == ["Enabled", "Enabled"]
+    assert [m["State"] for m in mappings] == ["Enabled"] * 3, "two queues and the stream of the runs"
     rules = after.client("events").list_rules()["Rules"]
     assert sorted(r.get("ScheduleExpression", "pattern") for r in rules) == ["pattern", "pattern", "rate(1 minute)"]
     assert {r["State"] for r in rules} == {"ENABLED"}
