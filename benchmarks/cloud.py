@@ -18,10 +18,8 @@ from unittest.mock import patch
 
 from infra.local import cloud, ports
 from infra.local.endpoints import Endpoints
-from infra.local.layout import ROOT, Layout
+from infra.local.layout import ROOT, SOURCES, Layout
 
-# What is deployed, and what deploys it: servers run with the copy as their working directory.
-COPIED = ("app.py", "chalicelib", ".chalice/config.json", "requirements.txt", "requirements.lock", "infra")
 _NOT_COPIED = shutil.ignore_patterns("__pycache__", "*.pyc")
 
 
@@ -54,7 +52,7 @@ def own_cloud(**emr: str) -> Iterator[Running]:
 
 
 def _copy(root: Path) -> Path:
-    for name in COPIED:
+    for name in SOURCES:
         source, target = ROOT / name, root / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():

@@ -10,6 +10,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
+# What a local cloud is made from: all that a copy of a checkout needs to bring one up.
+SOURCES = (
+    *("app.py", "chalicelib", ".chalice/config.json", "requirements.txt", "requirements.lock"),
+    *("infra", "sluice", "jobs"),
+)
 
 
 @dataclass(frozen=True)

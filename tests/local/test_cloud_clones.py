@@ -17,12 +17,10 @@ import pytest
 from infra.local import cloud as local_cloud
 from infra.local import ports, processes
 from infra.local.endpoints import Endpoints
-from infra.local.layout import ROOT, Layout
+from infra.local.layout import ROOT, SOURCES, Layout
 
 pytestmark = pytest.mark.cloud
 
-COPIED = ("app.py", "chalicelib", ".chalice/config.json", "requirements.txt", "requirements.lock")
-COPIED += ("infra", "sluice", "jobs")
 # Ports are chosen by each clone; Spark is not started.
 ENVIRONMENT = {k: v for k, v in os.environ.items() if not k.startswith(("SLUICE_", "AWS_"))} | {
     "SLUICE_EMR_DRIVER": "instant",
@@ -78,7 +76,7 @@ class Clone:
 
 def make_clone(folder: Path) -> Clone:
     """Copy the checkout's sources."""
-    for name in COPIED:
+    for name in SOURCES:
         source, target = ROOT / name, folder / name
         target.parent.mkdir(parents=True, exist_ok=True)
         if source.is_dir():
