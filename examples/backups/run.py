@@ -242,8 +242,10 @@ def play(stage: Stage, wish: Wish) -> dict[str, Any]:
     try:
         outcome = fleet.consume(fleet.deploy())
         fleet.verify(outcome)
-    finally:
-        fleet.stop()
+    except BaseException:
+        stage.say("left", f"the apps fleet-1 to fleet-{wish.apps} of {stage.name}, for a look at them")
+        raise
+    fleet.stop()
     stage.console.print()
     stage.console.print("   from   due  came  at the queue", highlight=False)
     for line in picture(outcome):
