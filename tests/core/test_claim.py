@@ -149,12 +149,6 @@ def test_h1_who_has_a_number_takes_none_with_its_claim() -> None:
     assert claim.wants_number(met(held=(LINE,)), (PACE,)) == LINE
 
 
-def test_h1_a_job_of_a_backfill_that_goes_at_once_has_waited_for_nothing() -> None:
-    at_once = job("backfill", reason="backfill b1", due_at=NOON - DAY, backfill="b1")
-    assert claim.waited_for(at_once, NOON) == ""
-    assert claim.waited_for(replace(at_once, rev=2, reason="waits for a slot"), NOON) == "waits for a slot"
-
-
 def test_l11_run_now_is_claimed_from_a_disabled_schedule_too() -> None:
     [_, _, gate_is] = claim.claim(job("run_now"), run(), facts(), Route((), None), NOON)
     assert gate_is == GateIs(gate(), ("enabled", "hold", "backlog", "drain", "completed", "disabled"))

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import claim, complete, ids, lines, routes
-from chalicelib.core.calendar import HOUR, MINUTE
+from chalicelib.core.calendar import DAY, HOUR, MINUTE
 from chalicelib.core.complete import News
 from chalicelib.core.facts import Facts
 from chalicelib.core.lines import LineState, Log, Pace, Slots
@@ -213,3 +213,9 @@ def test_l19_an_attempt_that_another_follows_is_no_failure_yet() -> None:
 def test_l19_a_run_remembers_how_many_failures_its_schedule_bears() -> None:
     made = claim.build_run(met(), facts(schedule=schedule(pause_after_failures=3)), (), "", NOON)
     assert made.pause_after == 3
+
+
+def test_h1_a_job_of_a_backfill_that_goes_at_once_has_waited_for_nothing() -> None:
+    at_once = job("backfill", reason="backfill b1", due_at=NOON - DAY, backfill="b1")
+    assert claim.waited_for(at_once, NOON) == ""
+    assert claim.waited_for(replace(at_once, rev=2, reason="waits for a slot"), NOON) == "waits for a slot"
