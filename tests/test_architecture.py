@@ -18,7 +18,7 @@ from typing import NamedTuple
 import pytest
 
 ROOT = Path(__file__).parents[1]
-LONGEST = 300
+LONGEST = 500
 SOURCES = {".py", ".yaml", ".yml", ".sh", ".html", ".js", ".css"}
 # Spelled in two parts, so that this file does not break the rule that it states.
 PRIVATE = re.compile(r"(?<![\w.])/" + r"work\b|\.\./" + r"shared\b")
@@ -193,7 +193,7 @@ def test_no_module_is_named_for_being_a_drawer() -> None:
 
 
 def test_no_file_is_longer_than_fits_in_the_head() -> None:
-    """A file over 300 lines says two things; split it where the second begins."""
+    """A file far over 300 lines usually holds two concepts; split it where the second begins."""
     lengths = {path: path.read_text().count("\n") for path in kept() if path.suffix in SOURCES}
     long = [f"{path.relative_to(ROOT)} has {length} lines" for path, length in lengths.items() if length > LONGEST]
     assert long == [], f"expected at most {LONGEST} lines in a file"
