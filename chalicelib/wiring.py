@@ -145,7 +145,8 @@ def ports() -> Ports:
     from chalicelib.aws.table import Dynamo
 
     settings, clock = Settings.from_environment(), SystemClock()
-    dynamo = Dynamo(client("dynamodb"), settings)
+    # `aws/tries.py` repeats table calls: it must know of each answer that was lost. Rows come within milliseconds.
+    dynamo = Dynamo(client("dynamodb", retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=6), settings)
     return Ports(
         clock=clock,
         ledger=dynamo,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.writes import Delete, Put, Refused, Write
 from tests.support.world import World
 
@@ -132,12 +133,23 @@ def wrap(world: World) -> CrashPoints:
 
 
 def lost(act: Callable[[], Any]) -> bool:
-    """An invocation that nobody repeats. True if it died."""
+    """An invocation that nobody repeats. True if it died, or gave up because the tables did not answer."""
     try:
         act()
     except Crash:
         return True
+    except Exception as error:
+        if not is_unavailable(error):
+            raise
+        return True
     return False
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Whether an invocation failed for nothing but tables that did not answer."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(is_unavailable(each) for each in error.exceptions)
+    return isinstance(error, SluiceError) and error.code == "unavailable"
 
 
 def redelivered(act: Callable[[], Any]) -> None:
