@@ -1,4 +1,4 @@
-"""The tables throttle any call: once, nobody sees it; for long, the invocation fails and a tick repairs what it left."""
+"""The tables throttle any call: once, nobody sees it; for long, the invocation fails and a tick repairs the rest."""
 
 from __future__ import annotations
 
