@@ -159,6 +159,9 @@ class JobTable(Protocol):
 class RunTable(Protocol):
     def run(self, run_id: str, attempt: int) -> Run | None: ...
 
+    def several(self, names: Sequence[tuple[str, int]]) -> tuple[Run, ...]:
+        """Those of these attempts that there are, a hundred to a call."""
+
     def attempts(self, run_id: str) -> tuple[Run, ...]: ...
 
     def record(self, job_id: str) -> Record | None: ...
