@@ -61,7 +61,7 @@ class AwsTargets:
 
         settings = self._settings
         # A start call has its own retries, with the token, in the flow: here one attempt is one answer.
-        emr = client("emr-serverless", retries={"total_max_attempts": 1}, read_timeout=30)
+        emr = client("emr-serverless", retries={"total_max_attempts": 1}, read_timeout=20)
         return EmrServerlessTarget(emr, settings.emr_application_id, settings.emr_job_role_arn, settings.control_bucket)
 
     @cached_property
