@@ -55,6 +55,7 @@ class MemoryTables:
         self._lock = threading.RLock()
         self.before_call: Callable[[], None] = _nothing
         self.after_write: Callable[[], None] = _nothing  # the write was carried out, and is not answered yet
+        self.known: dict[int, tuple[Item, Any]] = {}  # items that a test has read, by identity
         self._tokens: set[str] = set()  # of transactions that were carried out
 
     def create_table(self, TableName: str, **arguments: Any) -> None:  # noqa: N803

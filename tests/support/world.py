@@ -65,6 +65,7 @@ class World:
         self.lake = MemoryLake()
         made = settings(names, **tuned)
         dynamo = Dynamo(client, made, patience)
+        self.dynamo = dynamo
         self.ports = Ports(
             clock=self.clock,
             ledger=dynamo,
