@@ -8,6 +8,8 @@ NAME ?= flights.demo
 ONLY ?=
 PARAMETERS ?=
 WORKERS ?= 2
+FIRST ?= 1
+LAST ?= 50
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -25,7 +27,7 @@ export PATH := $(JAVA_HOME)/bin:$(PATH)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock demo test test-long lint up down reset package deploy bench example
+.PHONY: help venv lock demo test test-long worlds lint up down reset package deploy bench example
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +63,9 @@ test: lint ## lint, types and all tests but the long ones: the gate
 
 test-long: $(STAMP) ## the tests that take longer than a minute
 	$(BIN)/python -m pytest -m long
+
+worlds: $(STAMP) ## play and count random worlds, twenty of each seed: FIRST=1 LAST=500; ranges may run side by side
+	$(BIN)/python -m tests.faults.play_worlds $(FIRST) $(LAST)
 
 up: $(STAMP) ## start the local cloud (SLUICE_PORT, SLUICE_EMR_PORT) or bring it to the present code
 	@$(BIN)/python -m infra.local.cloud up

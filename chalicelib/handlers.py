@@ -21,8 +21,9 @@ def tick() -> dict[str, int]:
     from chalicelib.flow.sweep import hint_soon, sweep_all
 
     done: dict[str, int] = {}
+    began = ports().clock.now()
     each_alone(
-        (("emitted", emit_due), ("soon", hint_soon), ("hinted", sweep_all)),
+        (("emitted", emit_due), ("soon", hint_soon), ("hinted", lambda ports: sweep_all(ports, began))),
         lambda step: done.update({step[0]: step[1](ports())}),
     )
     logger.info("tick", extra=done)

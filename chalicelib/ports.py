@@ -159,6 +159,9 @@ class JobTable(Protocol):
 class RunTable(Protocol):
     def run(self, run_id: str, attempt: int) -> Run | None: ...
 
+    def several(self, names: Sequence[tuple[str, int]]) -> tuple[Run, ...]:
+        """Those of these attempts that there are, a hundred to a call."""
+
     def attempts(self, run_id: str) -> tuple[Run, ...]: ...
 
     def record(self, job_id: str) -> Record | None: ...
@@ -211,10 +214,15 @@ class Hints(Protocol):
     def send(self, refs: Sequence[Ref], due: Instant, now: Instant) -> None: ...
 
     def send_all(
-        self, hints: Sequence[tuple[Instant, Sequence[Ref]]], now: Instant, patient: bool = False
-    ) -> None:  # fmt: skip
+        self,
+        hints: Sequence[tuple[Instant, Sequence[Ref]]],
+        now: Instant,
+        patient: bool = False,
+        ahead: bool = False,
+    ) -> None:
         """The same for several instants. ``patient``: it may take a second, if that makes it cheaper to receive them;
-        only for what is due in some seconds."""
+        only for what is due in some seconds. ``ahead``: they are sent ahead of writes to their rows, so they arrive two
+        seconds later."""
 
 
 class Payloads(Protocol):

@@ -61,7 +61,7 @@ class AwsTargets:
 
         settings = self._settings
         # A start call has its own retries, with the token, in the flow: here one attempt is one answer.
-        emr = client("emr-serverless", retries={"total_max_attempts": 1}, read_timeout=30)
+        emr = client("emr-serverless", retries={"total_max_attempts": 1}, read_timeout=20)
         return EmrServerlessTarget(emr, settings.emr_application_id, settings.emr_job_role_arn, settings.control_bucket)
 
     @cached_property
@@ -145,7 +145,8 @@ def ports() -> Ports:
     from chalicelib.aws.table import Dynamo
 
     settings, clock = Settings.from_environment(), SystemClock()
-    dynamo = Dynamo(client("dynamodb"), settings)
+    # `aws/tries.py` repeats table calls: it must know of each answer that was lost. Rows come within milliseconds.
+    dynamo = Dynamo(client("dynamodb", retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=6), settings)
     return Ports(
         clock=clock,
         ledger=dynamo,

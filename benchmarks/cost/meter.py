@@ -77,13 +77,13 @@ class MeteredDynamo:
             self._bill(write, action, old, self._stored(write), transactional=False)
         return answer
 
-    def transact_write_items(self, TransactItems: Sequence[Mapping[str, Any]]) -> Any:  # noqa: N803
+    def transact_write_items(self, TransactItems: Sequence[Mapping[str, Any]], **arguments: Any) -> Any:  # noqa: N803
         self.tally.call("dynamodb", "TransactWriteItems")
         writes = [(arguments, f"Tx {action.lower()}") for item in TransactItems for action, arguments in item.items()]
         before = [self._stored(write) for write, _ in writes]
         refused = ""
         try:
-            return self._client.transact_write_items(TransactItems=TransactItems)
+            return self._client.transact_write_items(TransactItems=TransactItems, **arguments)
         except ClientError as error:
             refused = _refusal(error)
             raise

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import astuple, fields
 from decimal import Decimal
+from functools import cache
 from typing import Any, TypeVar
 
 from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
@@ -63,9 +64,14 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
 
 
 def from_item(kind: type[R], item: Item) -> R:
-    known = {name.name for name in fields(kind)}  # type: ignore[arg-type]
+    known = _names(kind)  # type: ignore[arg-type]  # a class is hashable
     stored = packing.unpack({name: _deserialize(content) for name, content in item.items()})
     return kind(**{name: _decode(name, content) for name, content in stored.items() if name in known})
+
+
+@cache
+def _names(kind: type[Any]) -> frozenset[str]:
+    return frozenset(name.name for name in fields(kind))
 
 
 def _history(row: Run | Record | DeadLetter, shards: int) -> dict[str, str]:

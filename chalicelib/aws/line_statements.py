@@ -241,7 +241,10 @@ def _count_rates(write: CountRates, _: Shards) -> Built:
 def _lease_line(write: LeaseLine, shards: Shards) -> Built:
     key = keys.line(write.line)
     read, until = items.wake(write.read, key.pk, shards.wake), items.wake(write.until, key.pk, shards.wake)
-    return update(key, "SET wake_at = :until", "wake_at = :read", until=until["wake_at"], read=read["wake_at"])
+    values: dict[str, Any] = {"until": until["wake_at"], "read": read["wake_at"]}
+    if write.asked is None:
+        return update(key, "SET wake_at = :until", "wake_at = :read", **values)
+    return update(key, "SET wake_at = :until, asked_at = :asked", "wake_at = :read", **values, asked=write.asked)
 
 
 def _settle_line(write: SettleLine, _: Shards) -> Built:

@@ -26,6 +26,8 @@ GROUP_HEAD_START: Millis = SECOND
 CROWD_HEAD_START: Millis = 10 * SECOND
 # After such a pause the receiver may have to be started, which takes most of a second.
 COLD_AFTER: Millis = 5 * MINUTE
+# Hints that are sent before their rows are written come so much later.
+AHEAD: Millis = 2 * SECOND
 # From so many messages on it costs less that one Lambda waits for the right moment to send than that each receiver
 # waits for its instant: the sender has twice their memory.
 WORTH_A_WAIT = 3
@@ -44,15 +46,23 @@ class SqsHints:
         self.send_all([(due, refs)], now)
 
     def send_all(
-        self, hints: Sequence[tuple[Instant, Sequence[Ref]]], now: Instant, patient: bool = False
-    ) -> None:  # fmt: skip
+        self,
+        hints: Sequence[tuple[Instant, Sequence[Ref]]],
+        now: Instant,
+        patient: bool = False,
+        ahead: bool = False,
+    ) -> None:
         if patient and sum(_is_alone(due, refs) for due, refs in hints) >= WORTH_A_WAIT:
             moment = right_moment(max(now, self._clock.now()))
             if min(map(_due, hints)) > moment + CROWD_HEAD_START:
                 self._clock.wait_until(moment)
         # A delay counts from now, and the caller may have read the clock a while ago.
         now = max(now, self._clock.now())
-        messages = [message for due, refs in sorted(hints, key=_due) for message in self._messages(refs, due, now)]
+        messages = [
+            message
+            for due, refs in sorted(hints, key=_due)
+            for message in self._messages(refs, due, now, AHEAD if ahead else 0)
+        ]
         for batch in _batches(messages):
             entries = [
                 {"Id": str(index), "MessageBody": body, "DelaySeconds": delay}
@@ -60,12 +70,14 @@ class SqsHints:
             ]
             self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
 
-    def _messages(self, refs: Sequence[Ref], due: Instant, now: Instant) -> Iterator[tuple[str, int]]:
+    def _messages(
+        self, refs: Sequence[Ref], due: Instant, now: Instant, least: Millis
+    ) -> Iterator[tuple[str, int]]:  # fmt: skip
         """The bodies for one instant, and the seconds that each is held back."""
         size = CROWD_REFS if len(refs) >= CROWD else MOST_REFS
         early = max(head_start(len(refs)), SECOND if due - self._sent_for > COLD_AFTER else 0)
         self._sent_for = max(self._sent_for, due)
-        delay = max(0, min(due - now - early, LONGEST_DELAY)) // SECOND
+        delay = max(least, min(due - now - early, LONGEST_DELAY)) // SECOND
         for start in range(0, len(refs), size):
             yield encode(refs[start : start + size], due), delay
 

@@ -6,7 +6,7 @@ Implements `ports.RunTable` and `ports.Wakes`.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from chalicelib.aws import items, keys
 from chalicelib.aws.keys import Key, TableName
@@ -31,6 +31,10 @@ class DynamoRuns:
 
     def run(self, run_id: str, attempt: int) -> Run | None:
         return self._dynamo.get(keys.run(run_id, attempt), Run)
+
+    def several(self, names: Sequence[tuple[str, int]]) -> tuple[Run, ...]:
+        found = self._dynamo.get_many([keys.run(*name) for name in names])
+        return tuple(items.from_item(Run, item) for item in found.values())
 
     def attempts(self, run_id: str) -> tuple[Run, ...]:
         values = {"pk": f"RUN#{run_id}", "sk": "A#"}

@@ -1,20 +1,20 @@
-"""A thin, typed hold on DynamoDB: the few calls that the stores need, and how conflicts are retried."""
+"""A thin, typed hold on DynamoDB: the few calls that the stores need. Each is tried again as `tries.py` says."""
 
 from __future__ import annotations
 
 import base64
 import json
-import random
-import time
-from collections.abc import Iterator, Mapping, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
 
-from chalicelib.aws import items, keys
+from chalicelib.aws import items, keys, own_writes
 from chalicelib.aws.items import Item
 from chalicelib.aws.keys import Key, key_of
-from chalicelib.aws.statements import statement
+from chalicelib.aws.statements import Statement, statement
+from chalicelib.aws.tries import FAILURES, Patience, Tries, code_of, reasons_of, tried
 from chalicelib.aws.updates import Shards
 from chalicelib.core.calendar import DAY
 from chalicelib.core.errors import SluiceError
@@ -26,25 +26,16 @@ R = TypeVar("R")
 
 # DynamoDB: at most 100 actions in a transaction, 25 puts and 100 gets in a batch.
 MOST_ACTIONS, MOST_PUTS, MOST_GETS = 100, 25, 100
-# Conflicts on a hot row are over within milliseconds; ten tries span about ten seconds.
-MOST_TRIES = 10
-_AGAIN = {
-    "TransactionConflict",
-    "TransactionConflictException",
-    "TransactionInProgressException",
-    "ThrottlingError",
-    "ThrottlingException",
-    "ProvisionedThroughputExceeded",
-    "ProvisionedThroughputExceededException",
-    "RequestLimitExceeded",
-}
+# What only expects something cannot be a write by itself.
+CHECKS = GateIs | NotClosed | NoneGathering | NotWaiting
 
 
 class Dynamo:
     """Reads by key and query, writes by plan. Implements `ports.Ledger`."""
 
-    def __init__(self, client: Any, settings: Settings) -> None:
+    def __init__(self, client: Any, settings: Settings, patience: Patience | None = None) -> None:
         self._client = client
+        self._patience = patience or Patience()
         self._names = {
             "catalog": settings.catalog_table,
             "jobs": settings.jobs_table,
@@ -59,25 +50,15 @@ class Dynamo:
             raise ValueError(f"expected each key once in a plan, got {[tuple(made.key) for made in statements]}")
         if len(statements) > MOST_ACTIONS:
             raise ValueError(f"expected at most {MOST_ACTIONS} writes in a plan, got {len(statements)}")
-        single = len(writes) == 1 and not isinstance(writes[0], GateIs | NotClosed | NoneGathering | NotWaiting)
-        for attempt in range(MOST_TRIES):
-            try:
-                if single:
-                    self._single(statements[0].action, statements[0].arguments)
-                else:
-                    actions = [{made.action: made.arguments} for made in statements]
-                    self._client.transact_write_items(TransactItems=actions)
-                return None
-            except ClientError as error:
-                refused = _refused(error, writes)
-                if refused is not None:
-                    return refused
-                _pause(attempt)
-        raise SluiceError("unavailable", "the tables are too busy for this change", None, "try again in a few seconds")
+        only = statements[0] if len(writes) == 1 and not isinstance(writes[0], CHECKS) else None
+        if only is not None and not own_writes.is_relative(only.action, only.arguments):
+            return self._single(only, writes)
+        return self._transaction(statements, writes)
 
     def number(self, line: str) -> int:
         key = keys.line(line)
-        answer = self._client.update_item(
+        answer = self._ask(
+            self._client.update_item,
             TableName=self._names[key.table],
             Key=_key(key),
             UpdateExpression="SET numbered = if_not_exists(numbered, :zero) + :one",
@@ -96,7 +77,8 @@ class Dynamo:
 
     def get(self, key: Key, kind: type[R]) -> R | None:
         """One row, read strongly."""
-        found = self._client.get_item(TableName=self._names[key.table], Key=_key(key), ConsistentRead=True).get("Item")
+        place = {"TableName": self._names[key.table], "Key": _key(key)}
+        found = self._ask(self._client.get_item, **place, ConsistentRead=True).get("Item")
         return items.from_item(kind, found) if found else None
 
     def get_many(self, wanted: Sequence[Key]) -> dict[Key, Item]:
@@ -108,18 +90,14 @@ class Dynamo:
             for key in part:
                 asked.setdefault(self._names[key.table], {"Keys": [], "ConsistentRead": True})["Keys"].append(_key(key))
             tables = {self._names[key.table]: key.table for key in part}
-            for attempt in range(MOST_TRIES):
-                answer = self._client.batch_get_item(RequestItems=asked)
+            tries = Tries(self._patience)
+            while asked:
+                answer = self._ask(self._client.batch_get_item, RequestItems=asked)
                 for name, rows in answer["Responses"].items():
                     found |= {Key(tables[name], row["pk"]["S"], row["sk"]["S"]): row for row in rows}
                 asked = answer.get("UnprocessedKeys") or {}
-                if not asked:
-                    break
-                _pause(attempt)
-            if asked:
-                raise SluiceError(
-                    "unavailable", "the tables are too busy to be read", None, "try again in a few seconds"
-                )
+                if asked:
+                    tries.pause()
         return found
 
     def query(
@@ -149,7 +127,7 @@ class Dynamo:
             arguments["ExpressionAttributeNames"] = dict(names)
         if start:
             arguments["ExclusiveStartKey"] = dict(start)
-        answer = self._client.query(**arguments)
+        answer = self._ask(self._client.query, **arguments)
         return answer["Items"], answer.get("LastEvaluatedKey")
 
     def query_all(
@@ -162,9 +140,43 @@ class Dynamo:
             if not start:
                 return
 
-    def _single(self, action: str, arguments: dict[str, Any]) -> None:
-        call = {"Put": self._client.put_item, "Update": self._client.update_item, "Delete": self._client.delete_item}
-        call[action](**arguments)
+    def _single(self, made: Statement, writes: Sequence[Write]) -> Refused | None:
+        """One conditional write. What an earlier try has written without an answer refuses a repeat, which then is no
+        refusal; only a repeat asks for the stored item."""
+        calls = {"Put": self._client.put_item, "Update": self._client.update_item, "Delete": self._client.delete_item}
+        tries, shown = Tries(self._patience), {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+        while True:
+            try:
+                calls[made.action](**made.arguments, **(shown if tries.unanswered else {}))
+                return None
+            except FAILURES as error:
+                refused = _refused(error, writes)
+                if refused is None:
+                    tries.again(error)
+                elif tries.unanswered and own_writes.is_done(made.action, made.arguments, _stored(error)):
+                    return None
+                else:
+                    return refused
+
+    def _transaction(self, statements: Sequence[Statement], writes: Sequence[Write]) -> Refused | None:
+        """DynamoDB carries out one transaction per token (it remembers them for 10 minutes), so a repeat of one whose
+        answer was lost changes nothing. One that was cancelled for a conflict is another transaction."""
+        actions = [{made.action: made.arguments} for made in statements]
+        tries, token = Tries(self._patience), str(uuid.uuid4())
+        while True:
+            try:
+                self._client.transact_write_items(TransactItems=actions, ClientRequestToken=token)
+                return None
+            except FAILURES as error:
+                refused = _refused(error, writes)
+                if refused is not None:
+                    return refused
+                tries.again(error)
+                if not tries.unanswered:
+                    token = str(uuid.uuid4())
+
+    def _ask(self, call: Callable[..., Any], **arguments: Any) -> Any:
+        return tried(self._patience, call, **arguments)
 
     def _in_batches(self, requests: Sequence[tuple[Key, dict[str, Any]]]) -> None:
         for start in range(0, len(requests), MOST_PUTS):
@@ -174,12 +186,11 @@ class Dynamo:
         pending: dict[str, Any] = {}
         for table, request in requests:
             pending.setdefault(self._names[table], []).append(request)
-        for attempt in range(MOST_TRIES):
-            pending = self._client.batch_write_item(RequestItems=pending).get("UnprocessedItems") or {}
-            if not pending:
-                return
-            _pause(attempt)
-        raise SluiceError("unavailable", "the tables are too busy for this change", None, "try again in a few seconds")
+        tries = Tries(self._patience)
+        while pending:
+            pending = self._ask(self._client.batch_write_item, RequestItems=pending).get("UnprocessedItems") or {}
+            if pending:
+                tries.pause()
 
 
 def encode_cursor(place: Mapping[str, Any] | str | None) -> str | None:
@@ -201,25 +212,20 @@ def _key(key: Key) -> dict[str, dict[str, str]]:
     return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
 
 
-def _refused(error: ClientError, writes: Sequence[Write]) -> Refused | None:
-    """The refusal in an error, None if it is worth another try; whatever else it is goes on its way."""
-    code = error.response["Error"]["Code"]
-    if code == "ConditionalCheckFailedException":
-        return Refused(tuple(writes))
-    if code == "TransactionCanceledException":
-        reasons = [reason.get("Code") for reason in error.response.get("CancellationReasons", [])]
-        failed = tuple(
-            write for write, reason in zip(writes, reasons, strict=False) if reason == "ConditionalCheckFailed"
-        )
-        if failed:
-            return Refused(failed)
-        if any(reason in _AGAIN for reason in reasons):
-            return None
-    elif code in _AGAIN:
+def _refused(error: Exception, writes: Sequence[Write]) -> Refused | None:
+    """The refusal in an error, if it is one: an expectation of a write did not hold."""
+    if not isinstance(error, ClientError):
         return None
-    raise error
+    if code_of(error) == "ConditionalCheckFailedException":
+        return Refused(tuple(writes))
+    failed = tuple(
+        write
+        for write, reason in zip(writes, reasons_of(error), strict=False)
+        if reason.get("Code") == "ConditionalCheckFailed"
+    )
+    return Refused(failed) if failed else None
 
 
-def _pause(attempt: int) -> None:
-    """Full jitter, 10 ms doubling to 2 s: contenders for one row come back at different moments."""
-    time.sleep(random.uniform(0, min(0.01 * 2**attempt, 2)))
+def _stored(error: Exception) -> Item | None:
+    """The item that refused a write, if its refusal shows it."""
+    return error.response.get("Item") if isinstance(error, ClientError) else None

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chalicelib.core.calendar import MINUTE, Instant, Millis, duration, spell_duration
+from chalicelib.core.calendar import MINUTE, SECOND, Instant, Millis, duration, spell_duration
 from chalicelib.core.rows import Run
 from chalicelib.core.states import RunState
 
 # A run whose state event never came is asked about after this long, then ever less often.
 SILENT_FIRST: Millis = 2 * MINUTE
 SILENT_LATER: Millis = 10 * MINUTE
+JUST_HEARD: Millis = 30 * SECOND  # what was heard of a run so lately is believed
 LISTED = "emr_serverless"  # the target that is asked about many at once
 
 
@@ -57,6 +58,12 @@ def is_silent(run: Run, now: Instant) -> bool:
     """Whether all that a look at a run is for is a question to EMR: nothing is owed of it, and nobody wants its end."""
     going = run.state in ("STARTING", "RUNNING") and run.target_id is not None and not run.announce
     return going and run.request.target["type"] == LISTED and not ends(run) and not has_run_out(run, now)
+
+
+def may_have_ended(run: Run, now: Instant) -> bool:
+    """Whether a run that keeps a slot is worth a question: it is silent, and what it told last is not quite new."""
+    heard = run.moved_at if run.moved_at is not None else run.claimed_at
+    return is_silent(run, now) and now - heard >= JUST_HEARD
 
 
 def counts_as(run: Run, state: RunState) -> RunState:

@@ -114,6 +114,12 @@ def holder_of(job_id: str, attempt: int) -> str:
     return f"{job_id}#{attempt:03d}"
 
 
+def attempt_of(holder: str) -> tuple[str, int]:
+    """The run and attempt that a line remembers by this name."""
+    run_id, _, attempt = holder.rpartition("#")
+    return run_id, int(attempt)
+
+
 def shard(key: str, shards: int) -> str:
     """Which of ``shards`` parts of an index a key belongs to."""
     return str(int(digest(key, length=8), 16) % shards)

@@ -12,8 +12,9 @@ from chalicelib.core.routes import Route
 from chalicelib.core.rows import Run
 from chalicelib.core.writes import Create, JoinLine, LeaveLine, Remove, Replace, TakePermit, Write
 
-# Longer than the start call's own timeout (botocore: 60 s to connect and read), so that a call under way is over.
-CALL_LEASE: Millis = 2 * MINUTE
+# Longer than a start call can be under way: two reads and writes of rows before it, and the clients' timeouts
+# (`wiring.py`: 3 s to connect, 20 s to read, one attempt). A tick that comes a minute after the record finds it over.
+CALL_LEASE: Millis = 50 * SECOND
 
 
 @dataclass(frozen=True, slots=True)

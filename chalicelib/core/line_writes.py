@@ -88,11 +88,13 @@ class CountRates:
 
 @dataclass(frozen=True, slots=True)
 class LeaseLine:
-    """Move a line's ``wake_at`` from what was read: whoever succeeds serves the queue."""
+    """Move a line's ``wake_at`` from what was read: whoever succeeds serves the queue. ``asked``: the runs that hold
+    its slots are asked about at this instant."""
 
     line: str
     read: Instant
     until: Instant
+    asked: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)

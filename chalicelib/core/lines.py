@@ -30,6 +30,7 @@ from chalicelib.core.line_names import numbers as numbers
 from chalicelib.core.line_names import place_of_slots as place_of_slots
 from chalicelib.core.line_names import policy_line as policy_line
 from chalicelib.core.line_names import pool_line as pool_line
+from chalicelib.core.line_names import pool_of as pool_of
 from chalicelib.core.line_names import rate_line as rate_line
 from chalicelib.core.line_names import rate_rule as rate_rule
 from chalicelib.core.line_names import share_line as share_line
@@ -41,6 +42,10 @@ from chalicelib.core.line_names import workflow_line as workflow_line
 MOST_STARTS = 100
 # How long a server of a slots line may hold it before another tries; also when a missed wake-up is noticed at worst.
 SLOTS_LEASE: Millis = 60 * SECOND
+# A queue for slots is due again so soon after a look that the very next tick finds it.
+SLOTS_LOOK: Millis = 5 * SECOND
+# How often the runs that hold the slots of a queue are asked about: at each tick.
+ASK_HOLDERS: Millis = 50 * SECOND
 
 
 # How often a job is looked at that asks for more than its pool has.
@@ -125,7 +130,8 @@ class LineState:
     ``starts`` holds, per run and attempt, when it started: on a slots line the living runs, on a log line the last
     ones. ``crowd`` is the latest start of living runs beyond `MOST_STARTS`. ``rev`` counts the changes of all these.
     ``rates`` are the log lines that every start of this workflow is to be counted in. ``numbered`` is the number of the
-    workflow's last start (H1).
+    workflow's last start (H1). ``asked_at`` is when the runs that hold its slots were last asked about, because jobs
+    wait.
     """
 
     line: str
@@ -141,6 +147,7 @@ class LineState:
     last_success_at: Instant | None = None
     rates: tuple[str, ...] = ()
     numbered: int = 0
+    asked_at: Instant = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,11 +226,19 @@ def next_look(ask: Ask, state: LineState, now: Instant) -> Instant:
     """When the queue of this line wants serving if nothing happens before."""
     match ask:
         case Slots():
-            return now + SLOTS_LEASE
+            return now + SLOTS_LOOK
         case Log():
             return max(now, frees_at(ask, state))
         case Pace():
             return max(now, state.head - ask.slack)
+
+
+def asks_holders(state: LineState, now: Instant) -> bool:
+    """Whether the runs that hold the slots of a line are to be asked about: jobs wait for one, and the event of an end
+    may have been lost (W7)."""
+    if not gives_back(state.line) or is_turn(state.line) or state.waiters == 0:
+        return False
+    return state.active > 0 and now - state.asked_at >= ASK_HOLDERS
 
 
 def is_timed(ask: Ask | None) -> bool:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chalicelib.core import bills, follow, ids
-from chalicelib.core.calendar import HOUR, SECOND, Instant, Millis
+from chalicelib.core.calendar import HOUR, MINUTE, SECOND, Instant, Millis
 from chalicelib.core.rows import Alert, Backfill, DagRun, Job, Note, Outbox, Run, Watch
 
 RefKind = Literal[
@@ -30,7 +30,13 @@ RefKind = Literal[
 GRACE: Millis = 5 * SECOND
 # How many overdue rows of a table one tick looks at; the rest is older work for the next tick.
 MOST_ROWS = 500
+# Rows that are hinted and then leased in one go. A tick that dies in between leaves so many to be hinted once more.
+SLICE = 25
+# The sweep begins no further slice so long after its tick began: the Lambda has 60 s, and prepares fires first.
+LONGEST_TICK: Millis = 45 * SECOND
 PARKED_AFTER = 12
+# A lease ends so long before a tick that the tick finds its row overdue, grace included.
+BEFORE_TICK: Millis = 10 * SECOND
 # EMR answers 10 GetJobRun a second, and 50 in a burst: so many questions are hinted at once, the next ones later.
 ASKED_AT_ONCE = 50
 ASK_EVERY: Millis = 5 * SECOND
@@ -49,10 +55,13 @@ def is_question(row: object, now: Instant) -> bool:
     return isinstance(row, Run) and (follow.is_silent(row, now) or bills.is_due(row, now))
 
 
-def in_turns(refs: Sequence[Ref], now: Instant) -> list[tuple[Instant, Sequence[Ref]]]:
-    """When which of those runs are asked about, so that all of a tick together keep EMR's rate (W7)."""
-    starts = range(0, len(refs), ASKED_AT_ONCE)
-    return [(now + turn * ASK_EVERY, refs[start : start + ASKED_AT_ONCE]) for turn, start in enumerate(starts)]
+def in_turns(refs: Sequence[Ref], now: Instant, before: int = 0) -> list[tuple[Instant, Sequence[Ref]]]:
+    """When which of those runs are asked about, so that all of a tick together keep EMR's rate (W7). ``before``: how
+    many this tick has asked about already."""
+    turns: dict[int, list[Ref]] = {}
+    for number, ref in enumerate(refs, start=before):
+        turns.setdefault(number // ASKED_AT_ONCE, []).append(ref)
+    return [(now + turn * ASK_EVERY, together) for turn, together in turns.items()]
 
 
 def ref_of(job: Job) -> Ref:
@@ -77,6 +86,7 @@ def grace_of(row: object) -> Millis:
 
 
 def lease(row: Alert | Backfill | DagRun | Job | Note | Run | Watch | Outbox, now: Instant) -> Lease:
-    """Doubling from half a minute to an hour. A row that keeps failing is parked, and told, and blocks nobody."""
-    span = min(30 * SECOND * 2 ** min(row.leases, 8), HOUR)
-    return Lease(now + max(span, 30 * SECOND), parked=row.leases >= PARKED_AFTER)
+    """Half a minute, then up to just before the next tick, the second, the fourth, and so on up to an hour. ``leases``
+    counts the hints that led to nothing. A row that keeps failing is parked, and told, and blocks nobody."""
+    span = MINUTE * 2 ** min(row.leases - 1, 6) - BEFORE_TICK if row.leases > 0 else 30 * SECOND
+    return Lease(now + min(span, HOUR), parked=row.leases >= PARKED_AFTER)

@@ -65,7 +65,10 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
         offered = replace(workers.offered(updated, now), partition=partition_of(updated, events_of(ports, updated)))
         plan = [*launch.turn(run, offered, paces, states, now), Put(workers.offer_of(offered))]
         return None if ports.ledger.commit([*plan, *workers.still_open(gate, run)]) is not None else False
-    called = replace(launch.calling(updated, now), partition=partition_of(updated, events_of(ports, updated)))
+    # The lease counts from now: what was read and written above may have taken its time.
+    called = replace(
+        launch.calling(updated, ports.clock.now()), partition=partition_of(updated, events_of(ports, updated))
+    )
     if ports.ledger.commit(launch.turn(run, called, paces, states, now)) is not None:
         return None
     # Read once more, now that the call is on record: so whoever closes the gate finds every call that may still pass.

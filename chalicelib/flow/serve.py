@@ -9,7 +9,7 @@ from chalicelib.core.calendar import Instant
 from chalicelib.core.lines import Ask, LineState, Waiter
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import LeaseLine, LeaveLine, NotWaiting, Remove, SettleLine
-from chalicelib.flow import facts, launch
+from chalicelib.flow import facts, holders, launch
 from chalicelib.flow.check import check_job
 from chalicelib.flow.drain import drain
 from chalicelib.ports import Ports
@@ -99,8 +99,13 @@ def _next_look(ports: Ports, line: str, lease: Instant) -> None:
     asks, states = _asks_of_head(ports, state)
     look = routes.looks_again(asks, line, states, now) or lease
     paced = lines.is_timed(next((ask for ask in asks if ask.line == line), None))
-    if ports.ledger.commit([LeaseLine(line, lease, look)]) is None and paced:
+    asked = now if lines.asks_holders(state, now) else None
+    if ports.ledger.commit([LeaseLine(line, lease, look, asked)]) is not None:
+        return
+    if paced:
         ports.hints.send([Ref("line", (line,))], look, now)
+    if asked is not None:
+        holders.ask_about(ports, state, now)
 
 
 def _asks_of_head(ports: Ports, state: LineState) -> tuple[tuple[Ask, ...], Mapping[str, LineState]]:

@@ -1,10 +1,12 @@
-"""sweep: find whatever is overdue because a hint was lost or a Lambda died, and hint it again (O3)."""
+"""sweep: find what is overdue because a hint was lost or a Lambda died, and hint it again (O3)."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import groupby
-from typing import Literal
+from typing import Literal, TypeVar
 
 from chalicelib.core import sweep
 from chalicelib.core.calendar import SECOND, Instant, Millis
@@ -16,7 +18,9 @@ from chalicelib.flow.alone import each_alone
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
+T = TypeVar("T")
 Row = Alert | Backfill | DagRun | Job | Note | Run | Watch | Outbox
+Found = Row | LineState | Gate
 NEXT_TICK = 75 * SECOND  # and a margin for one that comes late
 TABLES: tuple[tuple[Literal["jobs", "runs", "catalog"], Millis], ...] = (
     ("jobs", sweep.GRACE),
@@ -25,24 +29,31 @@ TABLES: tuple[tuple[Literal["jobs", "runs", "catalog"], Millis], ...] = (
 )
 
 
-def sweep_all(ports: Ports) -> int:
-    """Lease and hint every overdue row of a bounded number, oldest first. Returns how many were hinted."""
+def sweep_all(ports: Ports, tick_began: Instant | None = None) -> int:
+    """Hint and lease every overdue row of a bounded number, oldest first, a slice at a time. Returns how many were
+    hinted. What a dying or a slow tick does not reach is hinted by the next one; one slice is done in any case."""
     now = ports.clock.now()
-    hinted: list[Ref] = []
-    questions: list[Ref] = []
-
-    def look(ref: Ref) -> None:
-        row = _confirm(ports, ref, now)
-        if row is not None:
-            (questions if sweep.is_question(row, now) else hinted).append(ref)
-
+    ends_at = (now if tick_began is None else tick_began) + sweep.LONGEST_TICK
     rumours = [ref for table, grace in TABLES for ref in ports.wakes.overdue(table, now - grace, sweep.MOST_ROWS)]
-    try:
-        each_alone(rumours, look)
-    finally:
-        if told := [*([(now, hinted)] if hinted else []), *sweep.in_turns(questions, now)]:
-            ports.hints.send_all(told, now)
-    return len(hinted) + len(questions)
+    failed: list[Exception] = []
+    hinted = asked = 0
+    for start in range(0, len(rumours), sweep.SLICE):
+        if start and ports.clock.now() >= ends_at:
+            logger.warning("sweep broken off", extra={"left": len(rumours) - start})
+            break
+        found: list[tuple[Ref, Found]] = []
+        failed += _failures(rumours[start : start + sweep.SLICE], partial(_look, ports, now, found))
+        questions = [ref for ref, row in found if sweep.is_question(row, now)]
+        plain = [ref for ref, _ in found if ref not in questions]
+        told = [*([(now, plain)] if plain else []), *sweep.in_turns(questions, now, asked)]
+        if told:
+            # The hints come before the leases, so that no row is leased without a hint. Their receivers come later.
+            ports.hints.send_all(told, now, False, True)
+        failed += _failures(found, partial(_lease, ports, now))
+        hinted, asked = hinted + len(found), asked + len(questions)
+    if failed:
+        raise ExceptionGroup(f"{len(failed)} of {hinted} overdue rows failed", failed)
+    return hinted
 
 
 def hint_soon(ports: Ports) -> int:
@@ -56,25 +67,44 @@ def hint_soon(ports: Ports) -> int:
     return len(upcoming)
 
 
-def _confirm(ports: Ports, ref: Ref, now: Instant) -> Row | LineState | Gate | None:
-    """Read the row strongly; if it is overdue indeed, lease it. A lost race means that somebody attends to it."""
-    if ref.kind == "line":
-        line = ports.jobs.line(ref.parts[0])
-        return line if sweep.overdue(line.wake_at, now) else None
-    if ref.kind == "gate":
-        gate = ports.catalog.gate(ref.parts[0])
-        return gate if gate is not None and sweep.overdue(gate.wake_at, now) else None
-    row = _row(ports, ref)
-    if row is None or not sweep.overdue(row.wake_at, now, sweep.grace_of(row)):
-        return None
+def _look(ports: Ports, now: Instant, found: list[tuple[Ref, Found]], ref: Ref) -> None:
+    """Read the row strongly, and keep it if it is overdue indeed."""
+    row = _read(ports, ref)
+    if row is not None and sweep.overdue(row.wake_at, now, sweep.grace_of(row)):
+        found.append((ref, row))
+
+
+def _lease(ports: Ports, now: Instant, found: tuple[Ref, Found]) -> None:
+    """Leave the row alone for a while: it has been hinted. A lost race means that somebody attends to it already. A
+    line and a gate are leased by their receivers."""
+    ref, row = found
+    if isinstance(row, LineState | Gate):
+        return
     lease = sweep.lease(row, now)
     if lease.parked:
-        logger.error("parked", extra={"ref": ref, "leases": row.leases, "hint": "it keeps failing; see its reason"})
+        hint = "it keeps failing; see its reason"
+        logger.error("parked", extra={"ref": ref, "leases": row.leases, "hint": hint})
     if isinstance(row, Outbox):
         ports.ledger.put_all([Put(replace(row, wake_at=lease.until, leases=row.leases + 1))])
-        return row
-    leased = replace(row, wake_at=lease.until, leases=row.leases + 1, rev=row.rev + 1)
-    return leased if ports.ledger.commit([Replace(leased)]) is None else None
+    else:
+        ports.ledger.commit([Replace(replace(row, wake_at=lease.until, leases=row.leases + 1, rev=row.rev + 1))])
+
+
+def _failures(things: Sequence[T], act: Callable[[T], None]) -> Sequence[Exception]:
+    """Act on each; what some raised, after all had their turn."""
+    try:
+        each_alone(things, act)
+    except ExceptionGroup as group:
+        return group.exceptions
+    return ()
+
+
+def _read(ports: Ports, ref: Ref) -> Found | None:
+    if ref.kind == "line":
+        return ports.jobs.line(ref.parts[0])
+    if ref.kind == "gate":
+        return ports.catalog.gate(ref.parts[0])
+    return _row(ports, ref)
 
 
 def _row(ports: Ports, ref: Ref) -> Row | None:

@@ -220,7 +220,7 @@ def test_c11_a_fire_that_must_wait_becomes_the_gathering_job() -> None:
     assert (create.row.place, create.row.rev, create.row.job_id) == (GATHERING, 1, fire.job_id)
     assert (create.row.kind, create.row.state, create.row.waits_at) == ("fire", "PENDING_LAUNCH", LINE)
     assert gate_is == GateIs(gate(), OPEN)
-    assert join == JoinLine(SLOT, NOON, NOON + lines.SLOTS_LEASE)
+    assert join == JoinLine(SLOT, NOON, NOON + lines.SLOTS_LOOK)
     assert waiter == Create(waiter_of(create.row))
 
 

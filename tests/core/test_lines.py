@@ -60,7 +60,7 @@ def test_c8_a_pace_is_looked_at_when_its_next_permit_comes(head: Instant, look: 
 
 
 def test_c8_slots_are_looked_at_when_one_is_given_back_or_after_a_lease() -> None:
-    assert lines.next_look(Slots(LINE, 1), busy(1), NOON) == NOON + lines.SLOTS_LEASE
+    assert lines.next_look(Slots(LINE, 1), busy(1), NOON) == NOON + lines.SLOTS_LOOK
 
 
 @given(

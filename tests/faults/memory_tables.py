@@ -13,6 +13,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
+from chalicelib.aws.tries import Patience
 from tests.faults.expressions import Bound, Invalid, check_bindings, condition, update
 from tests.support import tables
 from tests.support.world import World
@@ -33,7 +34,17 @@ class QuickWorld(World):
         for logical_id, arguments in _definitions().items():
             names[logical_id.removesuffix("Table").lower() + "_table"] = logical_id
             self.tables.create_table(logical_id, **arguments)
-        super().__init__(self.tables, names, **tuned)
+        super().__init__(self.tables, names, patience=Patience(**_stopwatch()), **tuned)
+
+
+def _stopwatch() -> dict[str, Any]:
+    """Waiting for the tables takes no time here, and comes to its end all the same."""
+    passed = [0.0]
+
+    def sleep(seconds: float) -> None:
+        passed[0] += seconds
+
+    return {"now": lambda: passed[0], "sleep": sleep, "draw": lambda least, most: most}
 
 
 class MemoryTables:
@@ -43,6 +54,9 @@ class MemoryTables:
         self._tables: dict[str, _Table] = {}
         self._lock = threading.RLock()
         self.before_call: Callable[[], None] = _nothing
+        self.after_write: Callable[[], None] = _nothing  # the write was carried out, and is not answered yet
+        self.known: dict[int, tuple[Item, Any]] = {}  # items that a test has read, by identity
+        self._tokens: set[str] = set()  # of transactions that were carried out
 
     def create_table(self, TableName: str, **arguments: Any) -> None:  # noqa: N803
         self._tables[TableName] = _Table(arguments)
@@ -70,6 +84,7 @@ class MemoryTables:
                         self._tables[name].put(request["PutRequest"]["Item"])
                     else:
                         self._tables[name].replace(_key(request["DeleteRequest"]["Key"]), None)
+        self.after_write()
         return {"UnprocessedItems": {}}
 
     def put_item(self, **arguments: Any) -> None:
@@ -81,8 +96,14 @@ class MemoryTables:
     def delete_item(self, **arguments: Any) -> None:
         self._alone("Delete", arguments)
 
-    def transact_write_items(self, TransactItems: Sequence[Mapping[str, Any]]) -> None:  # noqa: N803
+    def transact_write_items(
+        self,
+        TransactItems: Sequence[Mapping[str, Any]],  # noqa: N803
+        ClientRequestToken: str = "",  # noqa: N803
+    ) -> None:
         self.before_call()
+        if ClientRequestToken in self._tokens:
+            return
         actions = [next(iter(action.items())) for action in TransactItems]
         targets = [(arguments["TableName"], _target(arguments)) for _, arguments in actions]
         if len(set(targets)) < len(targets) or len(targets) > 100:
@@ -95,6 +116,9 @@ class MemoryTables:
             changes = [self._change(action, arguments) for action, arguments in actions]
             for table, key, item in changes:
                 table.replace(key, item)
+            if ClientRequestToken:
+                self._tokens.add(ClientRequestToken)
+        self.after_write()
 
     def query(self, **arguments: Any) -> dict[str, Any]:
         self.before_call()
@@ -126,10 +150,14 @@ class MemoryTables:
         self.before_call()
         with self._lock:
             if not self._holds(arguments):
-                raise _error("ConditionalCheckFailedException", "the condition does not hold")
+                stored = self._tables[arguments["TableName"]].items.get(_target(arguments))
+                shown = "ReturnValuesOnConditionCheckFailure" in arguments and stored is not None
+                more = {"Item": stored} if shown else {}
+                raise _error("ConditionalCheckFailedException", "the condition does not hold", **more)
             table, key, item = self._change(action, arguments)
             table.replace(key, item)
-            return item
+        self.after_write()
+        return item
 
     def _holds(self, arguments: Mapping[str, Any]) -> bool:
         expected, bound = arguments.get("ConditionExpression"), Bound(arguments)

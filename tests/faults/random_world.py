@@ -19,9 +19,10 @@ from chalicelib.core.pools import Pool
 from chalicelib.core.rows import WAKE, Event, Run, Subscription
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put
-from chalicelib.flow import apply, attend, definitions, pauses
+from chalicelib.flow import apply, attend, dead_letters, definitions, pauses, runs, withdraw
 from tests.faults import dying, invariants
 from tests.faults.memory_tables import QuickWorld
+from tests.faults.weather import MOST_SKEW, Weather
 from tests.support import backfills
 from tests.support.crash import lost, redelivered, wrap
 from tests.support.world import EMR, day, flights, full
@@ -63,7 +64,8 @@ class RandomWorld(QuickWorld):
         self.pool_size = self.in_pool = 4
         self.documents = dict(schedules)
         self.wakes = RumourWakes(self.ports.wakes, self.chance)
-        self.ports = replace(self.ports, wakes=self.wakes)
+        self.weather = Weather(self.tables, self.clock)
+        self.ports = replace(self.ports, wakes=self.wakes, clock=self.weather.lambda_clock)
         self.points = wrap(self)
         self.points.armed = True
         self.keep_refs()
@@ -72,6 +74,7 @@ class RandomWorld(QuickWorld):
         self.slow: list[tuple[Event, list[Subscription]]] = []
         self.stalled: list[Any] = []
         self.numbers = 0
+        self.has_stepped = False  # one clock told all instants, each at its moment
 
     # -- what the fakes keep to ----------------------------------------------------------------------------------
 
@@ -194,8 +197,58 @@ class RandomWorld(QuickWorld):
             redelivered(act)
         self.settle(lost)
 
-    def update(self, name: str, how: str) -> None:
+    # -- weather -------------------------------------------------------------------------------------------------
+
+    def busy_tables(self, after: int, calls: int) -> None:
+        self.weather.busy(after, calls)
+
+    def lost_answers(self, after: int, writes: int) -> None:
+        self.weather.deaf(after, writes)
+
+    def slow_tables(self, calls: int, millis: int) -> None:
+        if not any("policy" in document for document in self.documents.values()):
+            self.has_stepped = True  # what is decided is decided by an instant that has passed
+            self.weather.slow(calls, millis)
+
+    def clock_steps(self, skew: int) -> None:
+        """The next Lambda has another clock."""
+        self.has_stepped = True
+        self.weather.lambda_clock.skew = max(-MOST_SKEW, min(skew, MOST_SKEW))
+
+    def redeployed(self, burst: int, horizon: int, more_shards: bool) -> None:
+        """The stack's settings change between two invocations. Shards are only ever made more."""
+        made = self.ports.settings
+        shards = 2 if more_shards else made.wake_shards
+        changed = replace(made, start_burst=burst, horizon_seconds=horizon, wake_shards=max(shards, made.wake_shards))
+        self.dynamo.shards = replace(self.dynamo.shards, wake=changed.wake_shards)
+        self.ports = replace(self.ports, settings=changed)
+
+    def cancel_job(self, number: int) -> None:
+        jobs = [job for job in invariants.Stock(self).jobs if not job.closed and job.job_id]
+        if jobs:
+            self.people(lambda: withdraw.withdraw(self.ports, jobs[number % len(jobs)].job_id, "tester"))
+
+    def cancel_run(self, number: int) -> None:
+        living = [run for run in invariants.Stock(self).runs if not states.is_terminal(run.state)]
+        if living:
+            self.people(lambda: runs.cancel(self.ports, living[number % len(living)].run_id, "tester"))
+
+    def redrive(self) -> None:
+        for letter in dead_letters.listed(self.ports, "demo", None, 1, None).items:
+            self.people(lambda letter=letter: dead_letters.redrive(self.ports, "demo", letter.run_id))
+
+    def queue_refuses(self) -> None:
+        self.targets.queue.answers = [Never("no such queue")]
+
+    def update(self, name: str, how: str, change: str = "") -> None:
         self.numbers += 1
+        changes: dict[str, dict[str, Any]] = {
+            "": {},
+            "priority": {"priority": 1 + self.numbers % 9},
+            "timeout": {"timeout": {"after": f"{5 + self.numbers % 20}m"}},
+            "ttl": {"ttl": f"{30 + self.numbers % 60}m"},
+        }
+        self.documents[name] = {**self.documents[name], **changes[change]}
         document = {**self.documents[name], "properties": {"n": self.numbers}, "on_update": how}
         del document["enabled"]
         self.people(lambda: self.put(name, document))
@@ -231,7 +284,8 @@ class RandomWorld(QuickWorld):
         if all("policy" in document for document in self.documents.values()):
             starts = sorted([*self.targets.emr.called_at, *self.targets.queue.sent_at])
             most = dying.POLICIES["calm"]["max_events"]
-            early = [late for first, late in zip(starts, starts[most:], strict=False) if late - first < MINUTE]
+            least = MINUTE - 2 * MOST_SKEW * self.has_stepped
+            early = [late for first, late in zip(starts, starts[most:], strict=False) if late - first < least]
             assert early == [], f"more than {most} starts in a minute: {starts}"
 
     def resize(self, size: int, reserved: int = 1) -> None:
@@ -260,6 +314,7 @@ class RandomWorld(QuickWorld):
     def rest(self) -> None:
         """No more deaths, no more rumours: all is let go on, time passes, and what repeats for ever is closed."""
         self.points.die_after, self.wakes.honest = None, True
+        self.weather.clears_up()
         self.targets.emr.answers, self.targets.emr.lose_answers = [], 0
         for name in NAMES:
             with suppress(SluiceError):
@@ -272,12 +327,13 @@ class RandomWorld(QuickWorld):
                 self.resume(name)  # it may have been held for its failures
         self._ends_of_runs(4)
         for name in NAMES:
-            self.disable(name)
+            with suppress(SluiceError):
+                self.disable(name)  # it may be gone since its ttl has ended
         self._ends_of_runs(8)
         for _ in range(MOST_LEFT):  # backfills of many days, one at a time
             if any(state.active for state in invariants.Stock(self).lines.values()):
                 self._ends_of_runs(1)
-        invariants.check_rest(self)
+        invariants.check_rest(self, one_clock=not self.has_stepped)
         self._contexts_tell_all()
 
     def _ends_of_runs(self, rounds: int) -> None:

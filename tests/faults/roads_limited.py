@@ -93,7 +93,22 @@ def _leave_a_slow_pace(world: World) -> None:
 SLOW = {"start_burst": 1, "start_rate_per_second": 0.1}
 PACED = limited({"type": "concurrency", "max": 3, "on_unmet": "wait"}, {"type": "rate", "max": 5, "per": "hour"})
 
+
+def _ends_unheard(world: World) -> None:
+    """A run holds the only slot, and the event of its end is lost; the queue has it asked about."""
+    upload(world, 1)
+    for run in list(world.targets.emr.runs.values()):
+        lost(lambda run=run: world.emr_says(run.id, "RUNNING"))
+        run.state = "SUCCESS"
+    upload(world, 2)
+    passes(world, "1m10s", "1m")
+    finish(world)
+
+
 LIMITED = {
+    "a slot whose run has ended unheard": Scenario(
+        {"clean": CLEAN}, _ends_unheard, [({"clean": ["SUCCEEDED", "SUCCEEDED"]}, 2)]
+    ),
     "a rate, and two schedules that share it": Scenario(
         {"a": limited(RATE), "b": limited(RATE)},
         _one_each,

@@ -56,8 +56,12 @@ class PlainHints:
         self.total += len(refs)
 
     def send_all(
-        self, hints: Sequence[tuple[Instant, Sequence[Ref]]], now: Instant, patient: bool = False
-    ) -> None:  # fmt: skip
+        self,
+        hints: Sequence[tuple[Instant, Sequence[Ref]]],
+        now: Instant,
+        patient: bool = False,
+        ahead: bool = False,
+    ) -> None:
         for due, refs in hints:
             self.send(refs, due, now)
 

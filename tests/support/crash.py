@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.writes import Delete, Put, Refused, Write
 from tests.support.world import World
 
@@ -132,12 +133,23 @@ def wrap(world: World) -> CrashPoints:
 
 
 def lost(act: Callable[[], Any]) -> bool:
-    """An invocation that nobody repeats. True if it died."""
+    """An invocation that nobody repeats. True if it died, or gave up because the tables did not answer."""
     try:
         act()
     except Crash:
         return True
+    except Exception as error:
+        if not is_unavailable(error):
+            raise
+        return True
     return False
+
+
+def is_unavailable(error: BaseException) -> bool:
+    """Whether an invocation failed for nothing but tables that did not answer."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(is_unavailable(each) for each in error.exceptions)
+    return isinstance(error, SluiceError) and error.code == "unavailable"
 
 
 def redelivered(act: Callable[[], Any]) -> None:
@@ -149,7 +161,7 @@ def redelivered(act: Callable[[], Any]) -> None:
 def _forms(write: Any) -> list[str]:
     """A kind of write, and each of its options that is used."""
     kind = type(write).__name__
-    options = ("over", "exact", "begins", "from_queue", "passing", "behind", "ended", "wake_at")
+    options = ("over", "exact", "begins", "from_queue", "passing", "behind", "ended", "wake_at", "asked")
     return [kind, *(f"{kind} {option}" for option in options if getattr(write, option, None) not in (None, False))]
 
 

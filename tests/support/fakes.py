@@ -31,8 +31,12 @@ class MemoryHints:
             self.sent += [(due, ref) for ref in refs]
 
     def send_all(
-        self, hints: Sequence[tuple[Instant, Sequence[Ref]]], now: Instant, patient: bool = False
-    ) -> None:  # fmt: skip
+        self,
+        hints: Sequence[tuple[Instant, Sequence[Ref]]],
+        now: Instant,
+        patient: bool = False,
+        ahead: bool = False,
+    ) -> None:
         for due, refs in hints:
             self.send(refs, due, now)
 

@@ -14,6 +14,7 @@ from chalicelib.aws.catalog import DynamoCatalog
 from chalicelib.aws.jobs import DynamoJobs
 from chalicelib.aws.runs import DynamoRuns, DynamoWakes
 from chalicelib.aws.table import Dynamo
+from chalicelib.aws.tries import Patience
 from chalicelib.core.messages import Message
 from chalicelib.core.model import App, NewSchedule
 from chalicelib.core.rows import Job, Record, Run
@@ -55,7 +56,7 @@ def settings(names: dict[str, str], **tuned: Any) -> Settings:
 
 
 class World:
-    def __init__(self, client: Any, names: dict[str, str], **tuned: Any) -> None:
+    def __init__(self, client: Any, names: dict[str, str], patience: Patience | None = None, **tuned: Any) -> None:
         self.clock = HandClock()
         self.posted = 0
         self.hints = MemoryHints()
@@ -63,7 +64,8 @@ class World:
         self.payloads = MemoryPayloads()
         self.lake = MemoryLake()
         made = settings(names, **tuned)
-        dynamo = Dynamo(client, made)
+        dynamo = Dynamo(client, made, patience)
+        self.dynamo = dynamo
         self.ports = Ports(
             clock=self.clock,
             ledger=dynamo,

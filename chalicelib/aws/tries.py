@@ -1,0 +1,123 @@
+"""How a table call is tried again: when it is throttled, meets a conflict, or its answer is lost. For a few seconds.
+
+botocore's own retries are off for the tables (`wiring.py`). It would repeat a write whose answer was lost without
+telling us, and what the first one wrote would refuse the repeat. Here `Tries.unanswered` remembers it.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from botocore.exceptions import ClientError, ConnectionError, HTTPClientError
+from botocore.parsers import ResponseParserError
+
+from chalicelib.core.errors import SluiceError
+
+T = TypeVar("T")
+
+# What is caught around a table call; `Tries.again` raises what no repeat can mend.
+FAILURES = (ClientError, ConnectionError, HTTPClientError, ResponseParserError)
+# The call was refused and changed nothing.
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
+REFUSED_FOR_NOW = {
+    "TransactionConflict",
+    "TransactionConflictException",
+    "ThrottlingError",
+    "ThrottlingException",
+    "Throttling",
+    "ProvisionedThroughputExceeded",
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+}
+# The call may have been carried out, or still be under way.
+UNKNOWN = {
+    "InternalServerError",
+    "InternalFailure",
+    "ServiceUnavailable",
+    "RequestTimeout",
+    "RequestTimeoutException",
+    "TransactionInProgressException",
+}
+FIRST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds: conflicts on a hot row are over within milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """For how many seconds a call is tried again, and how the time passes until then."""
+
+    seconds: float = 8.0
+    now: Callable[[], float] = time.monotonic
+    sleep: Callable[[float], None] = time.sleep
+    draw: Callable[[float, float], float] = random.uniform
+
+
+class Tries:
+    """The tries of one call. ``unanswered``: one of them may have been carried out without an answer."""
+
+    def __init__(self, patience: Patience) -> None:
+        self._patience = patience
+        self._ends_at = patience.now() + patience.seconds
+        self._failed = 0
+        self.unanswered = False
+
+    def again(self, error: Exception) -> None:
+        """Take in the failure of one try, and wait before the next. Raises the error if a repeat cannot mend it, and
+        `unavailable` when the time is used up."""
+        if is_unanswered(error):
+            self.unanswered = True
+        elif not (isinstance(error, ClientError) and is_refused_for_now(error)):
+            raise error
+        self.pause(error)
+
+    def pause(self, cause: Exception | None = None) -> None:
+        """Wait before the next try: full jitter, 10 ms doubling to 1 s, so that contenders come back apart."""
+        patience = self._patience
+        wait = patience.draw(0, min(FIRST_PAUSE * 2.0 ** min(self._failed, 10), LONGEST_PAUSE))
+        if patience.now() + wait >= self._ends_at:
+            seconds = f"{patience.seconds:g} seconds"
+            told = (
+                f"the tables gave no answer for {seconds}" if self.unanswered else f"the tables were busy for {seconds}"
+            )
+            raise SluiceError("unavailable", told, None, "retry the request in a few seconds") from cause
+        self._failed += 1
+        patience.sleep(wait)
+
+
+def tried(patience: Patience, call: Callable[..., T], **arguments: Any) -> T:
+    """The answer of a call that may be repeated as it is: a read, a batch, or a write without a condition."""
+    tries = Tries(patience)
+    while True:
+        try:
+            return call(**arguments)
+        except FAILURES as error:
+            tries.again(error)
+
+
+def is_unanswered(error: Exception) -> bool:
+    """Whether a call that failed like this may have been carried out all the same."""
+    if not isinstance(error, ClientError):
+        return True
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return (code_of(error) in UNKNOWN or status >= 500) and code_of(error) not in REFUSED_FOR_NOW
+
+
+def is_refused_for_now(error: ClientError) -> bool:
+    """Whether a call was refused, changed nothing, and may succeed in a moment."""
+    if code_of(error) in REFUSED_FOR_NOW:
+        return True
+    return any(reason.get("Code") in REFUSED_FOR_NOW for reason in reasons_of(error))
+
+
+def code_of(error: ClientError) -> str:
+    return str(error.response["Error"]["Code"])
+
+
+def reasons_of(error: ClientError) -> list[Mapping[str, Any]]:
+    """Why a transaction was cancelled, write by write; empty for any other error."""
+    if code_of(error) != "TransactionCanceledException":
+        return []
+    return list(error.response.get("CancellationReasons", []))

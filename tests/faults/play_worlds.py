@@ -1,0 +1,68 @@
+"""Play many random worlds, counted, by ranges of seeds: `python -m tests.faults.play_worlds FIRST LAST`.
+
+Each seed is twenty worlds that follow from it alone, so ranges can be played side by side and in any order. What
+breaks a rule is printed with its seed, and the next seed is played all the same; the exit code says whether any did.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+import hypothesis
+from hypothesis import HealthCheck, Phase
+
+from tests.faults import test_random_worlds
+
+WORLDS = 20  # of a seed
+
+
+def play_seed(number: int, count: Callable[[], None]) -> None:
+    """Play the worlds of one seed, and count each. Raises what the first that breaks a rule raises."""
+    played = 0
+
+    def world(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
+        nonlocal played
+        played += 1
+        count()
+        try:
+            test_random_worlds.play(documents, steps, seed)
+        except BaseException:
+            print(f"seed {number}, world {played}: play({documents!r}, {steps!r}, {seed})", flush=True)
+            raise
+
+    quick = hypothesis.settings(
+        max_examples=WORLDS,
+        phases=[Phase.generate],
+        database=None,
+        deadline=None,
+        suppress_health_check=list(HealthCheck),
+        report_multiple_bugs=False,
+    )
+    hypothesis.seed(number)(quick(test_random_worlds.everything(world)))()
+
+
+def main(first: int, last: int) -> int:
+    """Play these seeds, the last one included. Returns how many of them broke a rule."""
+    began, worlds, broken = time.monotonic(), 0, 0
+
+    def count() -> None:
+        nonlocal worlds
+        worlds += 1
+
+    for number in range(first, last + 1):
+        try:
+            play_seed(number, count)
+        except Exception:
+            broken += 1
+            traceback.print_exc()
+        spent = time.monotonic() - began
+        print(f"seeds {first} to {number}: {worlds} worlds, {broken} seeds broke a rule, {spent:.0f} s", flush=True)
+    return broken
+
+
+if __name__ == "__main__":
+    sys.exit(1 if main(int(sys.argv[1]), int(sys.argv[2])) else 0)

@@ -1,0 +1,80 @@
+"""The tables throttle any call: once, nobody sees it; for long, the invocation fails and a tick repairs the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from tests.faults.dying import Scenario, play, world_for
+from tests.faults.memory_tables import MemoryTables
+from tests.faults.test_crash_points import SCENARIOS
+from tests.faults.unreliable_tables import Unreliable
+from tests.support.world import World
+
+# More repeats of one call than there are in the time that the tables are given.
+LONG = 20
+EVERY_OTHER = range(1, 1_000_000, 2)  # so that each repeat succeeds
+SHORT = (
+    "a run that fails and is attempted again",
+    "one fire each to a queue, to EMR, and to a trigger of two leaves",
+    "a disable while jobs wait in a queue",
+)
+
+
+def _during_act(scenario: Scenario, faults: Callable[[MemoryTables], Unreliable], seen: list[Unreliable]) -> Scenario:
+    """The scenario, its act on tables that fail."""
+
+    def act(world: World) -> None:
+        tables = world.tables  # type: ignore[attr-defined]
+        seen.append(faults(tables))
+        scenario.act(world)
+        seen[-1].in_act = seen[-1].calls
+
+    return replace(scenario, act=act)
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_call_that_is_throttled_once_is_tried_again_and_nobody_sees_it(name: str) -> None:
+    scenario, seen = SCENARIOS[name], list[Unreliable]()
+
+    play(_during_act(scenario, lambda tables: Unreliable(tables, throttled=EVERY_OTHER), seen), world_for(scenario))
+
+    assert seen[0].calls > 20
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_a_write_whose_answer_is_lost_is_recognised_and_nobody_sees_it(name: str) -> None:
+    scenario, seen = SCENARIOS[name], list[Unreliable]()
+
+    play(_during_act(scenario, lambda tables: Unreliable(tables, unanswered=EVERY_OTHER), seen), world_for(scenario))
+
+    assert seen[0].writes >= 3
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_tables_that_are_busy_for_long_at_any_call_lose_and_double_nothing(name: str) -> None:
+    _busy_at_each_call(SCENARIOS[name])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if name not in SHORT])
+def test_tables_that_are_busy_for_long_at_any_call_lose_and_double_nothing_in_any_scenario(name: str) -> None:
+    _busy_at_each_call(SCENARIOS[name])
+
+
+def _busy_at_each_call(scenario: Scenario) -> None:
+    seen: list[Unreliable] = []
+    play(_during_act(scenario, Unreliable, seen), world_for(scenario))
+    for number in range(1, (seen[0].in_act or 0) + 1):
+        try:
+            busy = _during_act(scenario, partial(_busy_from, number=number), seen)
+            play(busy, world_for(scenario), 0)
+        except AssertionError as error:
+            raise AssertionError(f"busy from call {number} on: {error}") from error
+
+
+def _busy_from(tables: MemoryTables, number: int) -> Unreliable:
+    return Unreliable(tables, throttled=range(number, number + LONG))

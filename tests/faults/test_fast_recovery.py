@@ -1,0 +1,118 @@
+"""After a death at any effect, what is due is attended to within one tick and ten seconds (O3)."""
+
+from __future__ import annotations
+
+import pytest
+from botocore.config import Config
+
+from chalicelib.core import launch
+from chalicelib.core.calendar import MINUTE, SECOND, Instant
+from chalicelib.wiring import AwsTargets
+from tests.faults import invariants
+from tests.faults.dying import POLICIES, POOLS, SMALL, Scenario, tick, world_for
+from tests.faults.memory_tables import QuickWorld
+from tests.faults.test_crash_points import SCENARIOS
+from tests.support.crash import CrashPoints, lost, wrap
+from tests.support.pull_workers import PULLED
+from tests.support.schedules import partitions
+from tests.support.world import EMR, day, flights, settings
+
+LONGEST = 70 * SECOND
+# How long the recovery is watched: a lease of a start call, a tick, and what follows from it.
+WATCHED = 3 * MINUTE
+SHORT = (
+    "partitions, a queue for one slot, and a join by day",
+    "a run that fails and is attempted again",
+    "one fire each to a queue, to EMR, and to a trigger of two leaves",
+)
+
+
+def _begun(scenario: Scenario, *deaths: int) -> tuple[QuickWorld, CrashPoints]:
+    world = world_for(scenario)
+    retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
+    pulled = {"target": PULLED, "retries": {"attempts": 2, "delay": "30s"}}
+    world.deploy({**flights(scenario.schedules, twice=retried, pulled=pulled), "policies": POLICIES, "pools": POOLS})
+    points = wrap(world)
+    points.die_after, points.armed = deaths, True
+    scenario.act(world)
+    points.armed = False
+    return world, points
+
+
+def _passes(world: QuickWorld, until: Instant) -> None:
+    """Time goes by second-true: hints at their instants, a tick each minute. No row is overdue for long."""
+    while world.clock.now() < until:
+        now = world.clock.now()
+        next_tick = (now // MINUTE + 1) * MINUTE
+        world.clock.wait_until(min([until, next_tick, *(due for due, _ in world.hints.sent if due > now)]))
+        world.settle(lost)
+        if world.clock.now() == next_tick:
+            tick(world)
+        late = [(name, now - at) for at, name in invariants.Stock(world).awake if at < world.clock.now() - LONGEST]
+        assert late == [], f"overdue: {late}"
+
+
+def _attended_in_time(scenario: Scenario) -> None:
+    _, points = _begun(scenario)
+    for number, effect in enumerate(points.names, start=1):
+        world, _ = _begun(scenario, number)
+        try:
+            _passes(world, world.clock.now() + WATCHED)
+        except AssertionError as error:
+            raise AssertionError(f"death after effect {number}, {effect}: {error}") from error
+
+
+@pytest.mark.parametrize("name", SHORT)
+def test_what_is_due_after_a_death_is_attended_to_within_a_tick_and_ten_seconds(name: str) -> None:
+    _attended_in_time(SCENARIOS[name])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", [name for name in SCENARIOS if name not in SHORT])
+def test_what_is_due_after_a_death_is_attended_to_in_time_in_any_scenario(name: str) -> None:
+    _attended_in_time(SCENARIOS[name])
+
+
+@pytest.mark.parametrize(
+    ("deadly", "longest"),
+    [
+        ("put_context", LONGEST),
+        ("commit(Replace Run)", 115 * SECOND),
+        ("start", 115 * SECOND),
+    ],
+)
+def test_a_start_whose_caller_died_goes_on_after_its_lease_and_a_tick(deadly: str, longest: int) -> None:
+    """A call that is on record may be under way, so it is left alone for its lease: the one exception."""
+    names = _uploaded().names
+    world = QuickWorld(**SMALL)
+    _uploaded(world, names.index(deadly) + 1)
+    died = world.clock.now()
+
+    while not (world.runs("daily") and world.runs("daily")[0].target_id):
+        _passes(world, world.clock.now() + SECOND)
+
+    assert world.clock.now() - died <= longest
+    assert len(world.targets.emr.runs) == 1
+
+
+def _uploaded(world: QuickWorld | None = None, *deaths: int) -> CrashPoints:
+    world = world or QuickWorld(**SMALL)
+    world.deploy(flights({"daily": partitions()}))
+    points = wrap(world)
+    points.die_after, points.armed = deaths, True
+    world.clock.pass_by("7s")
+    world.upload(day(1))
+    lost(world.settle)
+    points.armed = False
+    return points
+
+
+def test_the_lease_of_a_call_is_longer_than_the_call_can_take(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its timeouts, and fifteen seconds for the rows that are read and written between its record and the call."""
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    names = {"catalog_table": "c", "jobs_table": "j", "runs_table": "r"}
+    for target in ("emr_serverless", "lambda"):
+        config: Config = AwsTargets(settings(names)).of(target)._client.meta.config  # type: ignore[attr-defined]
+        attempts = config.retries["total_max_attempts"]
+        longest = (config.connect_timeout + config.read_timeout) * attempts
+        assert (longest + 15) * SECOND <= launch.CALL_LEASE, target

@@ -1,0 +1,182 @@
+"""The answer of a table write is lost: the repeat recognises what the first try has written, and goes on at once."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chalicelib.aws import keys
+from chalicelib.aws.table import Dynamo
+from chalicelib.aws.tries import Patience
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.lines import Pace
+from chalicelib.core.rows import Failures, Gate, Job
+from chalicelib.core.writes import (
+    CountFailure,
+    CountRates,
+    Create,
+    GateIs,
+    GiveBack,
+    HoldBack,
+    JoinLine,
+    LeaseLine,
+    Put,
+    PutGate,
+    Replace,
+    SettleGate,
+    SettleLine,
+    TakeIn,
+    TakeOut,
+    Write,
+)
+from tests.faults.memory_tables import QuickWorld
+from tests.faults.unreliable_tables import Unreliable, no_answer
+from tests.support import rows
+from tests.support.clock import NOON
+from tests.support.schedules import at_most, partitions
+from tests.support.world import day, flights
+
+LINE = "workflow:demo.flights.w"
+PACE = Pace("emr:app", 1000, 3)
+QUEUE = JoinLine(PACE, NOON, NOON, 0, behind=True)
+JOB = rows.job()
+# A single write of each kind, after the writes that it expects.
+SINGLE: list[tuple[list[Write], Write]] = [
+    ([], Create(JOB)),
+    ([Create(JOB)], Replace(replace(JOB, rev=2, reason="second"))),
+    ([], Put(JOB)),
+    ([], PutGate(rows.gate(), None)),
+    ([PutGate(rows.gate(), None)], PutGate(replace(rows.gate(), rev=2, mode="disabled"), rows.gate())),
+    ([PutGate(replace(rows.gate(), wake_at=NOON), None)], SettleGate(rows.gate())),
+    ([Create(JOB)], TakeOut(JOB)),
+    ([Put(rows.note())], TakeIn(rows.note())),
+    ([QUEUE], LeaseLine("emr:app", NOON, NOON + 60_000)),
+    ([], SettleLine(LINE)),
+    ([], HoldBack(PACE, NOON + 5000)),
+    ([], CountRates(LINE, ("9/1",))),
+]
+
+
+@pytest.fixture
+def dynamo(world: QuickWorld) -> Dynamo:
+    assert isinstance(world.ports.ledger, Dynamo)
+    return world.ports.ledger
+
+
+@pytest.mark.parametrize(("before", "write"), SINGLE, ids=lambda part: type(part).__name__)
+def test_a_single_write_whose_answer_was_lost_has_succeeded(
+    world: QuickWorld, dynamo: Dynamo, before: list[Write], write: Write
+) -> None:
+    for each in before:
+        assert dynamo.commit([each]) is None
+    stored = Unreliable(world.tables, unanswered=[1])
+
+    assert dynamo.commit([write]) is None
+
+    assert stored.calls == 2
+
+
+def test_a_write_that_counts_is_counted_once_when_its_answer_was_lost(world: QuickWorld, dynamo: Dynamo) -> None:
+    Unreliable(world.tables, unanswered=[1])
+
+    assert dynamo.commit([CountFailure(rows.SCHEDULE)]) is None
+
+    assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
+
+
+def test_a_slot_comes_back_once_when_the_answer_was_lost(world: QuickWorld, dynamo: Dynamo) -> None:
+    world.tables.update_item(
+        TableName="JobsTable",
+        Key={"pk": {"S": f"LINE#{LINE}"}, "sk": {"S": "STATE"}},
+        UpdateExpression="SET active = :active",
+        ExpressionAttributeValues={":active": {"N": "2"}},
+    )
+    Unreliable(world.tables, unanswered=[1])
+
+    assert dynamo.commit([GiveBack(LINE, None)]) is None
+
+    assert world.line(LINE).active == 1
+
+
+def test_a_transaction_whose_answer_was_lost_is_carried_out_once(world: QuickWorld, dynamo: Dynamo) -> None:
+    assert dynamo.commit([PutGate(rows.gate(), None)]) is None
+    Unreliable(world.tables, unanswered=[1])
+
+    assert dynamo.commit([Create(JOB), CountFailure(rows.SCHEDULE), GateIs(rows.gate(), ("enabled",))]) is None
+
+    assert dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, "PENDING"), Job) == JOB
+    assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
+
+
+def test_a_race_that_another_won_stays_lost_also_after_a_lost_answer(world: QuickWorld, dynamo: Dynamo) -> None:
+    """The first try is carried out, another replaces it, and only then the second try comes."""
+    assert dynamo.commit([PutGate(rows.gate(), None)]) is None
+    mine, theirs = (replace(rows.gate(), rev=rev, mode=mode) for rev, mode in ((2, "disabled"), (3, "enabled")))
+
+    def another() -> None:
+        world.tables.after_write = lambda: None
+        assert dynamo.commit([PutGate(theirs, mine)]) is None
+        raise no_answer()
+
+    world.tables.after_write = another
+
+    assert dynamo.commit([PutGate(mine, rows.gate())]) is not None
+
+    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == theirs
+
+
+def test_a_refusal_with_an_answer_costs_no_second_call(world: QuickWorld, dynamo: Dynamo) -> None:
+    assert dynamo.commit([Create(JOB)]) is None
+    counted = Unreliable(world.tables)
+
+    assert dynamo.commit([Create(JOB)]) is not None
+
+    assert counted.calls == 1
+
+
+def test_tables_that_never_answer_are_unavailable_after_a_few_seconds(world: QuickWorld) -> None:
+    passed = [0.0]
+    patience = Patience(now=lambda: passed[0], sleep=lambda seconds: passed.__setitem__(0, passed[0] + seconds))
+    dynamo = Dynamo(world.tables, world.ports.settings, patience)
+    Unreliable(world.tables, throttled=range(1, 10_000))
+
+    for call in (
+        lambda: dynamo.commit([Create(JOB)]),
+        lambda: dynamo.commit([Create(JOB), PutGate(rows.gate(), None)]),
+        lambda: dynamo.put_all([Put(JOB)]),
+        lambda: dynamo.number(LINE),
+        lambda: dynamo.get(keys.gate(rows.SCHEDULE), Gate),
+        lambda: dynamo.get_many([keys.gate(rows.SCHEDULE)]),
+        lambda: dynamo.query("jobs", "pk = :pk", {"pk": "x"}, limit=1),
+    ):
+        began = passed[0]
+        with pytest.raises(SluiceError) as told:
+            call()
+        assert told.value.code == "unavailable"
+        assert 4 < passed[0] - began <= 8
+
+
+def test_a_fire_is_delivered_at_its_instant_although_no_write_of_its_road_was_answered(world: QuickWorld) -> None:
+    world.deploy(flights({"tick": {"workflow": "notify", "trigger": {"type": "time", "expression": "@every 1m"},
+                                   "enabled": True}}))  # fmt: skip
+    Unreliable(world.tables, unanswered=range(1, 100_000, 2))  # each repeat is answered
+
+    world.pass_by("5m30s")
+
+    assert [run.started_at for run in world.runs("tick")] == [NOON + minute * 60_000 for minute in range(1, 6)]
+
+
+def test_a_start_and_a_queue_go_on_at_once_although_no_write_was_answered(world: QuickWorld) -> None:
+    world.deploy(flights({"daily": partitions(**at_most(1))}))
+    Unreliable(world.tables, unanswered=range(1, 100_000, 2))
+    world.upload(day(1))
+    world.settle()
+    world.upload(day(2))
+    world.settle()
+    world.finish()
+    world.settle()
+
+    assert [run.state for run in world.runs("daily")] == ["SUCCEEDED", "STARTING"]
+    assert len(world.targets.emr.runs) == 2
+    assert world.clock.now() == NOON
