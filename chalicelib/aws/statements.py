@@ -20,6 +20,7 @@ from chalicelib.core.writes import (
     GateIs,
     NoneGathering,
     NotClosed,
+    NotQueued,
     NotWaiting,
     Put,
     PutDefinition,
@@ -162,9 +163,24 @@ def _remove(write: Remove, _: Shards) -> Built:
 
 def _not_waiting(write: NotWaiting, _: Shards) -> Built:
     waiter = write.waiter
-    key = keys.job(waiter.job_schedule, waiter.job_generation, waiter.job_place)
-    expected = "attribute_not_exists(waits_at) OR waits_at <> :line OR job_id <> :job"
-    return "ConditionCheck", key, condition(expected, {"line": waiter.line, "job": waiter.job_id})
+    if waiter.run is not None:
+        key = keys.run(*waiter.run)
+    else:
+        key = keys.job(waiter.job_schedule, waiter.job_generation, waiter.job_place)
+    if write.read is None:
+        return "ConditionCheck", key, condition(ABSENT, {})
+    if isinstance(write.read, Run):
+        return "ConditionCheck", key, condition("rev = :rev", {"rev": write.read.rev})
+    # In the place of one job there may be another by now, with the same revision.
+    return (
+        "ConditionCheck",
+        key,
+        condition("rev = :rev AND job_id = :job", {"rev": write.read.rev, "job": write.read.job_id}),
+    )
+
+
+def _not_queued(write: NotQueued, _: Shards) -> Built:
+    return "ConditionCheck", keys.key_of(write.waiter), condition(ABSENT, {})
 
 
 def _take_out(write: TakeOut, _: Shards) -> Built:
@@ -237,6 +253,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     TakeIn: _take_in,
     Remove: _remove,
     NotWaiting: _not_waiting,
+    NotQueued: _not_queued,
     TakeOut: _take_out,
     GateIs: _gate_is,
     NotClosed: _not_closed,

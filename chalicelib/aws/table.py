@@ -19,7 +19,7 @@ from chalicelib.aws.updates import Shards
 from chalicelib.core.calendar import DAY
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import HISTORY
-from chalicelib.core.writes import Delete, GateIs, NoneGathering, NotClosed, NotWaiting, Put, Refused, Write
+from chalicelib.core.writes import Delete, Put, Refused, Write
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
@@ -59,7 +59,7 @@ class Dynamo:
             raise ValueError(f"expected each key once in a plan, got {[tuple(made.key) for made in statements]}")
         if len(statements) > MOST_ACTIONS:
             raise ValueError(f"expected at most {MOST_ACTIONS} writes in a plan, got {len(statements)}")
-        single = len(writes) == 1 and not isinstance(writes[0], GateIs | NotClosed | NoneGathering | NotWaiting)
+        single = len(writes) == 1 and statements[0].action != "ConditionCheck"
         for attempt in range(MOST_TRIES):
             try:
                 if single:

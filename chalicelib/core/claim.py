@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import check, data, gather, ids, launch, lines, permits, routes, triggers
+from chalicelib.core import check, data, gather, ids, launch, lines, permits, routes, triggers, waiting
 from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.facts import Facts
 from chalicelib.core.ids import holder_of as holder_of
@@ -24,11 +24,9 @@ from chalicelib.core.writes import (
     Create,
     GateIs,
     JoinLine,
-    LeaveLine,
     NoneGathering,
     NotClosed,
     Put,
-    Remove,
     Replace,
     TakeOut,
     TakePermit,
@@ -152,7 +150,12 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
     take = tuple(ask for ask in route.take if not lines.is_turn(ask.line))
     plan += _permits(take, job, facts, now, begins=holder)
     turns = replace(job, held=turns_of(job))
-    return [*plan, *_begun(job, facts, now, holder), *_leave(job, take), *permits.return_held(turns, facts.lines, now)]
+    return [
+        *plan,
+        *_begun(job, facts, now, holder),
+        *waiting.leave(job, _lines_of(take)),
+        *permits.return_held(turns, facts.lines, now),
+    ]
 
 
 def turns_of(job: Job) -> tuple[str, ...]:
@@ -169,7 +172,7 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
     taken = tuple(ask for ask in route.take if not _is_told_only(ask))
     state = facts.line(blocked.line)
     place = rank_of(job, schedule, workflow)
-    waiting = replace(
+    queued = replace(
         job,
         place=settled_place(job, schedule, gate),
         state="PENDING_LAUNCH",
@@ -182,12 +185,12 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         rev=job.rev + 1,
         wake_at=check.deadline_of(job, schedule, gate),
     )
-    waiter = Waiter(blocked.line, place, waiting.schedule, waiting.generation, waiting.place, waiting.job_id)
+    waiter = Waiter(blocked.line, place, queued.schedule, queued.generation, queued.place, queued.job_id)
     return [
-        *moved(job, waiting),
+        *moved(job, queued),
         GateIs(gate, claimable(job.kind, job.backfill)),
         *_permits(taken, job, facts, now),
-        *_leave(job, taken),
+        *waiting.leave(job, _lines_of(taken)),
         JoinLine(blocked, now, routes.queue_looks_at(route, facts.lines, now), state.rev, route.behind is not None),
         Create(waiter),
     ]
@@ -197,6 +200,10 @@ def why_blocked(route: Route, facts: Facts) -> str:
     """Why a job waits where its route is blocked."""
     ask = route.behind or route.blocked
     return lines.why(ask, facts.line(ask.line)) if ask is not None else ""
+
+
+def _lines_of(asks: tuple[Ask, ...]) -> tuple[str, ...]:
+    return tuple(ask.line for ask in asks)
 
 
 def told_lent(job: Job) -> str:
@@ -233,7 +240,7 @@ def moved(job: Job, later: Job) -> list[Write]:
 def stand_aside(job: Job, later: Job, states: Mapping[str, LineState], now: Instant) -> list[Write]:
     """Out of the queue, for a wait that is at no line: what it holds goes back, its place in the queue is given up."""
     out = replace(later, held=(), units=0, waits_at=None, rank=None)
-    return [*moved(job, out), *_leave(job, taken=()), *permits.return_held(job, states, now)]
+    return [*moved(job, out), *waiting.leave(job), *permits.return_held(job, states, now)]
 
 
 def drop(job: Job, record: Record, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:
@@ -244,7 +251,7 @@ def drop(job: Job, record: Record, held: Mapping[str, LineState], now: Instant, 
 
 def forget(job: Job, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:
     """The same without a record, for a job that has one already, or has run."""
-    return [TakeOut(job, exact), *_leave(job, taken=()), *permits.return_held(job, held, now)]
+    return [TakeOut(job, exact), *waiting.leave(job), *permits.return_held(job, held, now)]
 
 
 def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins: str | None = None) -> list[Write]:
@@ -275,15 +282,6 @@ def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
         for ask in held
         if not isinstance(ask, Pace)
     ]
-
-
-def _leave(job: Job, taken: tuple[Ask, ...]) -> list[Write]:
-    """Give up the place in the queue. Taking the permit there counts the waiter down in the same write."""
-    if job.waits_at is None or job.rank is None:
-        return []
-    gone = Remove(Waiter(job.waits_at, job.rank, job.schedule, job.generation, job.place, job.job_id))
-    served = any(ask.line == job.waits_at for ask in taken)
-    return [gone] if served else [gone, LeaveLine(job.waits_at)]
 
 
 def _complete(facts: Facts) -> tuple[Gate, Schedule, Workflow]:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-from chalicelib.core import bills, dead_letters, follow, launch, match, permits, states, workers
+from chalicelib.core import bills, dead_letters, follow, match, permits, states, waiting, workers
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.lines import LineState
 from chalicelib.core.rows import Failures, Job, Run
@@ -142,7 +142,7 @@ def _is_outdated(run: Run, news: News, now: Instant) -> bool:
 
 def plan(before: Run, step: Advance, lines: Mapping[str, LineState], now: Instant) -> list[Write]:
     """One transaction: the run moves on, its permits come back when it ended, its next attempt is queued."""
-    writes: list[Write] = [Replace(step.run), *launch.leave(before), *workers.withdrawn(before)]
+    writes: list[Write] = [Replace(step.run), *waiting.leave(before), *workers.withdrawn(before)]
     if step.ended and not states.is_terminal(before.state):
         writes += permits.give_back(before.permits, lines, now, step.run)
     if step.retry is not None:

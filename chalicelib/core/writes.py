@@ -183,7 +183,16 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class NotWaiting:
-    """Expect that no job in this place waits in this queue: whoever left it took its row along, or should have."""
+    """Expect that the job or run of a row in a queue is as it was ``read`` (None: not there), which was not waiting
+    there: its row may be cleared away. What has queued again since then has another revision."""
+
+    waiter: Waiter
+    read: Job | Run | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotQueued:
+    """Expect that a row does not stand in its queue."""
 
     waiter: Waiter
 
@@ -246,6 +255,7 @@ Write = (
     | TakeIn
     | Remove
     | NotWaiting
+    | NotQueued
     | TakeOut
     | GateIs
     | NotClosed

@@ -8,7 +8,7 @@ from chalicelib.core import check, claim, states
 from chalicelib.core.rows import Gate, Job
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Replace, TakeOut, Write
-from chalicelib.flow import facts
+from chalicelib.flow import facts, waiting
 from chalicelib.flow.check import record_of, take_off
 from chalicelib.ports import Ports
 
@@ -66,7 +66,7 @@ def _settle(ports: Ports, job: Job, why: str) -> int:
     """The tombstone stays, so that nothing joins it; the job under it goes on record and gives back what it held."""
     if job.wake_at is None:
         return 0
-    now = ports.clock.now()
+    job, now = waiting.regained(ports, job), ports.clock.now()
     plan: list[Write] = [
         Replace(
             replace(job, job_id="", waits_at=None, rank=None, held=(), wake_at=None, reason=why, rev=job.rev + 1),

@@ -14,7 +14,7 @@ from chalicelib.core.model import Schedule
 from chalicelib.core.rows import GATHERING, Gate, Job
 from chalicelib.core.states import PAUSED_MODES
 from chalicelib.core.writes import Create, Put, Replace, TakeOut, Write
-from chalicelib.flow import wake
+from chalicelib.flow import waiting, wake
 from chalicelib.flow.drain import drain
 from chalicelib.flow.emit import emit_soon
 from chalicelib.flow.facts import existing
@@ -89,6 +89,7 @@ def close(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> list[Wr
         return [Create(replace(blank, closed=True, wake_at=now, expires_at=end))]
     if job.closed:
         return []
+    job = waiting.regained(ports, job)
     under = replace(job, closed=True, wake_at=now, expires_at=end, rev=job.rev + 1)
     verdict = check.verdict_of(job, schedule, now)
     if verdict is not None and not verdict.met:

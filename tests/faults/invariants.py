@@ -11,7 +11,8 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from chalicelib.aws import items
-from chalicelib.core import claim, launch, lifecycle, lines, permits, states, triggers
+from chalicelib.core import claim, lifecycle, lines, permits, states, triggers
+from chalicelib.core import waiting as waiting_of
 from chalicelib.core.calendar import MINUTE, SECOND, Instant, iso, parse_instant
 from chalicelib.core.check import Wait, decide
 from chalicelib.core.facts import Facts
@@ -181,7 +182,7 @@ def _queues_are_what_jobs_say(stock: Stock) -> None:
     places = Counter((w.line, w.rank, w.job_schedule, w.job_generation, w.job_place, w.job_id) for w in stock.waiters)
     waiting = Counter((job.waits_at, job.rank, job.schedule, job.generation, job.place, job.job_id)
                       for job in stock.jobs if job.waits_at is not None)  # fmt: skip
-    runs = [launch.place_of(run) for run in stock.runs if run.waits_at is not None]
+    runs = [w for run in stock.runs if (w := waiting_of.waiter_of(run)) is not None]
     waiting.update((w.line, w.rank, w.job_schedule, w.job_generation, w.job_place, w.job_id) for w in runs)
     assert places == waiting, "each place in a queue has its job or run, and each that waits its place"
     assert all(run.state == "STARTING" for run in stock.runs if run.waits_at is not None), "only who is to start queues"
