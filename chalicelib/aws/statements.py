@@ -10,7 +10,7 @@ from chalicelib.aws import backfill_statements, items, keys, line_statements
 from chalicelib.aws.keys import Key
 from chalicelib.aws.updates import Built, Shards, condition, update
 from chalicelib.core.dead_letters import DeadLetter
-from chalicelib.core.rows import GATHERING, DagRun, Gate, Job, Offer, Output, Pointer, Record, Run, Timer
+from chalicelib.core.rows import GATHERING, DagRun, Gate, Job, Output, Pointer, Record, Run, Timer
 from chalicelib.core.writes import (
     CloseGeneration,
     CountFailure,
@@ -38,7 +38,7 @@ from chalicelib.core.writes import (
 
 ABSENT = "attribute_not_exists(pk)"
 # What passes away with the history that it belongs to (H1).
-_HISTORY = Run | Record | DeadLetter | Pointer | Output | Offer | DagRun
+_HISTORY = Run | Record | DeadLetter | Pointer | Output | DagRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,20 +225,14 @@ def _close(write: CloseGeneration, shards: Shards) -> Built:
         "state": "PENDING_TRIGGER",
         "created_at": write.at,
         "rev": 1,
-        "expires_at": write.expires_at,
     }
     names = {f"#{name}": name for name in blank}
     kept = ", ".join(f"#{name} = if_not_exists(#{name}, :{name})" for name in blank)
     wake = items.wake(write.at, key.pk, shards.wake)
-    expression = f"SET {kept}, closed = :true, wake_shard = :shard, wake_at = :at, #ttl = :ttl"
-    values = blank | {
-        "true": True,
-        "shard": wake["wake_shard"],
-        "at": wake["wake_at"],
-        "ttl": write.expires_at // 1000,
-    }
+    expression = f"SET {kept}, closed = :true, wake_shard = :shard, wake_at = :at"
+    values = blank | {"true": True, "shard": wake["wake_shard"], "at": wake["wake_at"]}
     action, key, arguments = update(key, expression, None, **values)
-    return action, key, arguments | {"ExpressionAttributeNames": names | {"#ttl": "ttl"}}
+    return action, key, arguments | {"ExpressionAttributeNames": names}
 
 
 _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {

@@ -14,7 +14,7 @@ from chalicelib.core.lines import Ask, LineState, Log, Pace, Waiter
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.pool_asks import resources_of
 from chalicelib.core.routes import Route
-from chalicelib.core.rows import GATHERING, HISTORY, Gate, Job, Record, Run, StartRequest
+from chalicelib.core.rows import GATHERING, Gate, Job, Record, Run, StartRequest
 from chalicelib.core.states import claimable
 from chalicelib.core.urgency import due_by, effective, latest_start, rank_of, retries_of
 from chalicelib.core.urgency import priority_of as priority_of
@@ -97,7 +97,6 @@ def build_run(
         end_by=end_by,
         number=_number(job, facts, lines.workflow_line(schedule.workflow), permits),
         wake_at=now,
-        expires_at=now + HISTORY,
     )
 
 

@@ -67,6 +67,7 @@ def calling(run: Run, now: Instant) -> Run:
         rank=None,
         rev=run.rev + 1,
         wake_at=lease,
+        expires_at=None,  # a run that an earlier version of Sluice claimed has one
     )
 
 

@@ -241,7 +241,7 @@ def _reopen(gate: Gate, old: Schedule, new: Schedule, timer: Timer | None) -> li
 def _close(gate: Gate, schedule: Schedule, now: Instant, keep_timer: bool = False) -> list[Write]:
     """Out of the index and the timers, and a tombstone over what gathers. ``keep_timer``: another is put over it."""
     # No event gathers for a message, and each of its jobs wakes by itself: nothing lies in the tombstone's place.
-    closed = CloseGeneration(gate.schedule, gate.generation, now, now + TOMBSTONE_LIFE)
+    closed = CloseGeneration(gate.schedule, gate.generation, now)
     plan: list[Write] = [] if ids.is_of_message(gate.schedule) else [closed]
     gathers = gate.mode in GATHERING_MODES
     plan += [Delete(row) for row in subscriptions(gate, schedule, now) if gathers or row.leaf == WAKE]

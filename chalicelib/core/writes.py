@@ -237,7 +237,6 @@ class CloseGeneration:
     schedule: str
     generation: int
     at: Instant
-    expires_at: Instant
 
 
 Write = (

@@ -150,7 +150,9 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
     units = permits.units_of(route.take, job.units)
     made = claim.build_run(ready, facts, taken, ports.payloads.context_uri(job.job_id), now, paces, units)
     run = replace(made, waited_for=claim.waited_for(job, now))
-    if ports.ledger.commit(claim.claim(job, run, facts, route, now)) is not None:
+    before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
+    last: list[Write] = [Replace(complete.superseded(before, now))] if before is not None else []
+    if ports.ledger.commit([*claim.claim(job, run, facts, route, now), *last]) is not None:
         return None
     if woken := _to_wake({line: facts.line(line) for line in claim.turns_of(job)}):
         ports.hints.send(woken, now, now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chalicelib.core import check, claim, states
+from chalicelib.core.lifecycle import TOMBSTONE_LIFE
 from chalicelib.core.rows import Gate, Job
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Replace, TakeOut, Write
@@ -67,12 +68,10 @@ def _settle(ports: Ports, job: Job, why: str) -> int:
     if job.wake_at is None:
         return 0
     job, now = waiting.regained(ports, job), ports.clock.now()
-    plan: list[Write] = [
-        Replace(
-            replace(job, job_id="", waits_at=None, rank=None, held=(), wake_at=None, reason=why, rev=job.rev + 1),
-            over=job,
-        )
-    ]
+    # From now on it only bars what comes late. Before, it said what was to be given back, and so had no end.
+    bare = replace(job, job_id="", waits_at=None, rank=None, held=(), reason=why, rev=job.rev + 1)
+    settled = replace(bare, wake_at=None, expires_at=now + TOMBSTONE_LIFE)
+    plan: list[Write] = [Replace(settled, over=job)]
     held = {line: ports.jobs.line(line) for line in job.held}
     if job.job_id:
         left = claim.drop(job, record_of(job, "DROPPED", why, now), held, now)

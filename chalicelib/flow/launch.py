@@ -148,7 +148,7 @@ def _keep(ports: Ports, run: Run, answer: launch.Answer, now: Instant) -> None:
         _hold_back(ports, run, now)
     if isinstance(answer, Started):
         # By itself and first: it is true whatever becomes of the run row, and a transaction of both costs double.
-        ports.ledger.commit([Put(_pointer(run, answer.target_id))])
+        ports.ledger.commit([Put(_pointer(run, answer.target_id, now))])
     for _ in range(MOST_RACES):
         after = launch.answered(run, answer, now)
         if ports.ledger.commit([Replace(after)]) is None:
@@ -221,7 +221,7 @@ def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
     why = run.reason if run.cancel else closed
     found = replace(run, target_id=target_id, cancel=True, reason=why, lease_until=None, waits_at=None, rank=None)
     found = replace(found, leases=0, rev=run.rev + 1, wake_at=now)
-    if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id)), *places.leave(run)]) is None:
+    if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id, now)), *places.leave(run)]) is None:
         completing.cancel(ports, found)
 
 
@@ -229,8 +229,9 @@ def target_of(ports: Ports, run: Run) -> Target:
     return ports.targets.of(str(run.request.target["type"]))
 
 
-def _pointer(run: Run, target_id: str) -> Pointer:
-    return Pointer(target_id, run.run_id, run.attempt, run.expires_at or run.claimed_at + HISTORY)
+def _pointer(run: Run, target_id: str, now: Instant) -> Pointer:
+    """It may pass away before its run: then the run is told by the name that the target knows it by."""
+    return Pointer(target_id, run.run_id, run.attempt, now + HISTORY)
 
 
 def _is_open(ports: Ports, gate: Gate | None, run: Run) -> bool:

@@ -82,15 +82,14 @@ def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> 
 def close(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> list[Write]:
     """A tombstone where events gather. What is there already and met goes on from a place of its own, with its place
     in a queue; what is unmet stays under the tombstone until it is put on record."""
-    end = now + lifecycle.TOMBSTONE_LIFE
     job = ports.jobs.job(gate.schedule, gate.generation, GATHERING)
     if job is None:
         blank = Job(gate.schedule, gate.generation, GATHERING, "", "gathering", "PENDING_TRIGGER", now)
-        return [Create(replace(blank, closed=True, wake_at=now, expires_at=end))]
+        return [Create(replace(blank, closed=True, wake_at=now))]
     if job.closed:
         return []
     job = waiting.regained(ports, job)
-    under = replace(job, closed=True, wake_at=now, expires_at=end, rev=job.rev + 1)
+    under = replace(job, closed=True, wake_at=now, rev=job.rev + 1)
     verdict = check.verdict_of(job, schedule, now)
     if verdict is not None and not verdict.met:
         return [Replace(under, over=job)]

@@ -38,7 +38,7 @@ LINE = "workflow:demo.flights.w"
 ONE = Slots(LINE, 1)
 WAITER = Waiter(LINE, "5#~#x", rows.SCHEDULE, rows.GENERATION, "PENDING", "j1")
 QUEUED = rows.job(waits_at=LINE, rank="5#~#x", state="PENDING_LAUNCH")
-CLOSE = CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON + 1, NOON + 2)
+CLOSE = CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON + 1)
 CLEAN = "workflow:demo.flights.clean"
 
 

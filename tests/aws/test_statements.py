@@ -126,7 +126,7 @@ OTHERS: list[Write] = [
     GateIs(rows.gate(), ("enabled", "hold")),
     NotClosed(rows.SCHEDULE, rows.GENERATION),
     NoneGathering(rows.SCHEDULE, rows.GENERATION),
-    CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON, NOON + 1),
+    CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON),
     CountRates(LINE, ("2/1000",)),
     LeaveLine(LINE),
     LeaseLine(LINE, NOON, NOON + 1),
