@@ -16,6 +16,7 @@ from chalicelib.core.writes import (
     CountFailure,
     CountStarts,
     Create,
+    DefinitionIs,
     Delete,
     GateIs,
     NoneGathering,
@@ -131,7 +132,22 @@ def _put_definition(write: PutDefinition, shards: Shards) -> Built:
         return _put(write.definition, shards, ABSENT)
     # Whoever asked meanwhile that starts be counted did not change the version, and is not to be undone.
     expected = "version = :over AND (attribute_not_exists(counted) OR counted = :counted)"
-    return _put(write.definition, shards, expected, over=write.over, counted=write.definition.counted)
+    values: dict[str, Any] = {"over": write.over, "counted": write.definition.counted}
+    if write.edition is not None:
+        expected, values["edition"] = f"{expected} AND {_of_edition(write.edition)}", write.edition
+    return _put(write.definition, shards, expected, **values)
+
+
+def _of_edition(edition: int) -> str:
+    """What was written before there were editions has none, which is the first."""
+    return "edition = :edition" if edition else "(attribute_not_exists(edition) OR edition = :edition)"
+
+
+def _definition_is(write: DefinitionIs, _: Shards) -> Built:
+    found = write.definition
+    values = {"version": found.version, "edition": found.edition}
+    expected = f"version = :version AND {_of_edition(found.edition)}"
+    return "ConditionCheck", keys.key_of(found), condition(expected, values)
 
 
 def _count_starts(write: CountStarts, _: Shards) -> Built:
@@ -241,6 +257,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     Put: _put_row,
     PutGate: _put_gate,
     PutDefinition: _put_definition,
+    DefinitionIs: _definition_is,
     CountStarts: _count_starts,
     RemoveDefinition: _remove_definition,
     Delete: _delete,

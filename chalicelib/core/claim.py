@@ -22,6 +22,7 @@ from chalicelib.core.writes import (
     BackfillGoesOn,
     Begin,
     Create,
+    DefinitionIs,
     GateIs,
     JoinLine,
     NoneGathering,
@@ -143,6 +144,7 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
     plan: list[Write] = [TakeOut(job, exact), Create(run), GateIs(gate, claimable(job.kind, job.backfill))]
     if job.backfill is not None:
         plan.append(BackfillGoesOn(job.schedule, job.backfill))
+    plan += _as_defined(facts)
     if check.is_prepared(job) and check.coalesces(schedule, gate):
         plan.append(NoneGathering(job.schedule, job.generation))
     holder = holder_of(job.job_id, job.attempt)
@@ -155,6 +157,16 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
         *waiting.leave(job, _lines_of(take)),
         *permits.return_held(turns, facts.lines, now),
     ]
+
+
+def _as_defined(facts: Facts) -> list[Write]:
+    """Expects the definitions that a claim relies on beside the gate, which names the version of the schedule.
+
+    Of its pool: how much is there, and how much of it is withheld. The workflow's edition is expected by what is
+    written to its line anyway."""
+    if facts.pool_row is None or facts.workflow is None or not facts.workflow.target.has_lifecycle:
+        return []
+    return [DefinitionIs(facts.pool_row)]
 
 
 def turns_of(job: Job) -> tuple[str, ...]:
@@ -188,6 +200,7 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
     return [
         *moved(job, queued),
         GateIs(gate, claimable(job.kind, job.backfill)),
+        *_as_defined(facts),
         *_permits(taken, job, facts, now),
         *waiting.leave(job, _lines_of(taken)),
         JoinLine(blocked, now, routes.queue_looks_at(route, facts.lines, now), state.rev, route.behind is not None),

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from chalicelib.core import emit, endings, facts, ids, leaves, lines, triggers
+from chalicelib.core import counting, emit, endings, facts, ids, leaves, lines, triggers
 from chalicelib.core.calendar import DAY, Instant
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import HISTORY, WAKE, Definition, Failures, Gate, Listing, Subscription, Timer, Version
@@ -59,6 +59,7 @@ def put(
     carried = carries(alive, old, new, mode) and carry
     generation = alive.generation if alive and (same or carried) else next_generation(gate, now)
     after = _gate(gate, name, generation, mode, now, by)
+    after = replace(after, uncounted=counting.is_uncounted(gate, new, old))
     version = Version(name, after.version, _document(new), now, by)
     plan: list[Write] = [Create(version), Put(Listing(name)), *_counted(new)]
     if same:

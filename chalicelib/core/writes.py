@@ -21,6 +21,7 @@ from chalicelib.core.line_writes import HoldBack as HoldBack
 from chalicelib.core.line_writes import JoinLine as JoinLine
 from chalicelib.core.line_writes import LeaseLine as LeaseLine
 from chalicelib.core.line_writes import LeaveLine as LeaveLine
+from chalicelib.core.line_writes import NewEdition as NewEdition
 from chalicelib.core.line_writes import Quicken as Quicken
 from chalicelib.core.line_writes import SettleLine as SettleLine
 from chalicelib.core.line_writes import TakePermit as TakePermit
@@ -140,10 +141,18 @@ class CountFailure:
 
 @dataclass(frozen=True, slots=True)
 class PutDefinition:
-    """Put a document over the version that was read (None: there must be none)."""
+    """Put a document over the version that was read (None: there must be none), and of a pool over its ``edition``."""
 
     definition: Definition
     over: int | None
+    edition: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionIs:
+    """Expect that a document is the version, and the edition, that was read."""
+
+    definition: Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,6 +257,7 @@ Write = (
     | PutSeen
     | CountFailure
     | PutDefinition
+    | DefinitionIs
     | CountStarts
     | RemoveDefinition
     | Delete
@@ -263,6 +273,7 @@ Write = (
     | TakePermit
     | Begin
     | CountRates
+    | NewEdition
     | JoinLine
     | LeaveLine
     | GiveBack
