@@ -106,3 +106,36 @@ def test_w3_a_workflow_that_takes_more_of_its_pool_starts_with_that(slots: int) 
     """What starts after the answer takes as many units as the workflow says by then: here more than are free."""
     lives = meets(lambda: a_pool(pooled(2), "two"), lambda world: put_workflow(world, pool="p", slots=slots))
     assert set(lives) == {1}
+
+
+def a_run_outside() -> QuickWorld:
+    """A run of the workflow is going, in no group and no pool; a job of its schedule waits to be checked."""
+    world = QuickWorld(**SMALL)
+    world.deploy({**flights({"one": partitions(1, "one", by=["day"])}, one={"target": EMR}), "pools": {"p": pooled(1)}})
+    world.upload(day(1))
+    world.settle()
+    world.upload(day(20))
+    world.hints.sent = []
+    return world
+
+
+GROUPED = partitions(1, "one", by=["day"], constraints=[{"type": "concurrency", "group": "g", "max": 1}])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda world: put_workflow(world, pool="p"), id="the workflow names a pool"),
+        pytest.param(
+            lambda world: world.put("one", {**GROUPED, "on_update": "carry"}), id="the schedule names a group"
+        ),
+        pytest.param(
+            lambda world: world.put("one", partitions(1, "one", by=["day"], pool="p", on_update="carry")),
+            id="the schedule names a pool",
+        ),
+    ],
+)
+def test_c9_a_limit_that_is_named_during_a_check_counts_what_is_going_and_lets_nothing_more_start(
+    change: Callable[[QuickWorld], None],
+) -> None:
+    assert set(meets(a_run_outside, change)) == {1}
