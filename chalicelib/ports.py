@@ -152,6 +152,9 @@ class JobTable(Protocol):
 
     def head_of(self, line: str, count: int) -> tuple[Waiter, ...]: ...
 
+    def is_queued(self, waiter: Waiter) -> bool:
+        """Whether this very row stands in its queue."""
+
     def offers(self, pool: str, count: int) -> tuple[Offer, ...]:
         """The runs that lie in a pool for workers to take, in their order."""
 

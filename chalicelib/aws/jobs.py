@@ -97,6 +97,9 @@ class DynamoJobs:
         item = self._dynamo.get_many([keys.line(line)]).get(keys.line(line))
         return items.from_item(LineState, {**item, "line": {"S": line}}) if item else LineState(line)
 
+    def is_queued(self, waiter: Waiter) -> bool:
+        return self._dynamo.get(keys.key_of(waiter), Waiter) == waiter
+
     def head_of(self, line: str, count: int) -> tuple[Waiter, ...]:
         values = {"pk": f"LINE#{line}", "sk": "WAIT#"}
         found, _ = self._dynamo.query("jobs", "pk = :pk AND begins_with(sk, :sk)", values, limit=count)

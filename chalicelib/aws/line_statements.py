@@ -23,6 +23,7 @@ from chalicelib.core.writes import (
     JoinLine,
     LeaseLine,
     LeaveLine,
+    NewEdition,
     Quicken,
     SettleLine,
     TakePermit,
@@ -66,6 +67,14 @@ class _Update:
         else:
             self.expects.append("numbered = :numbered")
             self.values["numbered"] = read.numbered
+
+    def of_edition(self, read: LineState) -> None:
+        """The workflow is the one that was read."""
+        if read.edition == 0:
+            self.expects.append("attribute_not_exists(edition)")
+        else:
+            self.expects.append("edition = :edition")
+            self.values["edition"] = read.edition
 
     def as_read(self, read: LineState) -> None:
         """Nothing that was started or ended since has gone unnoticed."""
@@ -131,6 +140,8 @@ def _begin_slot(made: _Update, holder: str, write: TakePermit | Begin, ask: Slot
     made.values["now"] = now
     if write.numbers:
         made.numbers(read)
+    if lines.is_of_workflow(ask.line):
+        made.of_edition(read)
     if ask.gap is not None:
         made.as_read(read)
     if read.rates:
@@ -238,6 +249,10 @@ def _count_rates(write: CountRates, _: Shards) -> Built:
     )
 
 
+def _new_edition(write: NewEdition, _: Shards) -> Built:
+    return update(keys.line(write.line), "SET edition = :edition", None, edition=write.edition)
+
+
 def _lease_line(write: LeaseLine, shards: Shards) -> Built:
     key = keys.line(write.line)
     read, until = items.wake(write.read, key.pk, shards.wake), items.wake(write.until, key.pk, shards.wake)
@@ -255,6 +270,7 @@ BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     TakePermit: _take_permit,
     Begin: _begin,
     CountRates: _count_rates,
+    NewEdition: _new_edition,
     JoinLine: _join,
     LeaveLine: _leave,
     GiveBack: _give_back,

@@ -10,16 +10,18 @@ from chalicelib.aws import backfill_statements, items, keys, line_statements
 from chalicelib.aws.keys import Key
 from chalicelib.aws.updates import Built, Shards, condition, update
 from chalicelib.core.dead_letters import DeadLetter
-from chalicelib.core.rows import GATHERING, DagRun, Gate, Job, Offer, Output, Pointer, Record, Run, Timer
+from chalicelib.core.rows import GATHERING, DagRun, Gate, Job, Output, Pointer, Record, Run, Timer
 from chalicelib.core.writes import (
     CloseGeneration,
     CountFailure,
     CountStarts,
     Create,
+    DefinitionIs,
     Delete,
     GateIs,
     NoneGathering,
     NotClosed,
+    NotQueued,
     NotWaiting,
     Put,
     PutDefinition,
@@ -37,7 +39,7 @@ from chalicelib.core.writes import (
 
 ABSENT = "attribute_not_exists(pk)"
 # What passes away with the history that it belongs to (H1).
-_HISTORY = Run | Record | DeadLetter | Pointer | Output | Offer | DagRun
+_HISTORY = Run | Record | DeadLetter | Pointer | Output | DagRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +132,22 @@ def _put_definition(write: PutDefinition, shards: Shards) -> Built:
         return _put(write.definition, shards, ABSENT)
     # Whoever asked meanwhile that starts be counted did not change the version, and is not to be undone.
     expected = "version = :over AND (attribute_not_exists(counted) OR counted = :counted)"
-    return _put(write.definition, shards, expected, over=write.over, counted=write.definition.counted)
+    values: dict[str, Any] = {"over": write.over, "counted": write.definition.counted}
+    if write.edition is not None:
+        expected, values["edition"] = f"{expected} AND {_of_edition(write.edition)}", write.edition
+    return _put(write.definition, shards, expected, **values)
+
+
+def _of_edition(edition: int) -> str:
+    """What was written before there were editions has none, which is the first."""
+    return "edition = :edition" if edition else "(attribute_not_exists(edition) OR edition = :edition)"
+
+
+def _definition_is(write: DefinitionIs, _: Shards) -> Built:
+    found = write.definition
+    values = {"version": found.version, "edition": found.edition}
+    expected = f"version = :version AND {_of_edition(found.edition)}"
+    return "ConditionCheck", keys.key_of(found), condition(expected, values)
 
 
 def _count_starts(write: CountStarts, _: Shards) -> Built:
@@ -162,9 +179,24 @@ def _remove(write: Remove, _: Shards) -> Built:
 
 def _not_waiting(write: NotWaiting, _: Shards) -> Built:
     waiter = write.waiter
-    key = keys.job(waiter.job_schedule, waiter.job_generation, waiter.job_place)
-    expected = "attribute_not_exists(waits_at) OR waits_at <> :line OR job_id <> :job"
-    return "ConditionCheck", key, condition(expected, {"line": waiter.line, "job": waiter.job_id})
+    if waiter.run is not None:
+        key = keys.run(*waiter.run)
+    else:
+        key = keys.job(waiter.job_schedule, waiter.job_generation, waiter.job_place)
+    if write.read is None:
+        return "ConditionCheck", key, condition(ABSENT, {})
+    if isinstance(write.read, Run):
+        return "ConditionCheck", key, condition("rev = :rev", {"rev": write.read.rev})
+    # In the place of one job there may be another by now, with the same revision.
+    return (
+        "ConditionCheck",
+        key,
+        condition("rev = :rev AND job_id = :job", {"rev": write.read.rev, "job": write.read.job_id}),
+    )
+
+
+def _not_queued(write: NotQueued, _: Shards) -> Built:
+    return "ConditionCheck", keys.key_of(write.waiter), condition(ABSENT, {})
 
 
 def _take_out(write: TakeOut, _: Shards) -> Built:
@@ -209,20 +241,14 @@ def _close(write: CloseGeneration, shards: Shards) -> Built:
         "state": "PENDING_TRIGGER",
         "created_at": write.at,
         "rev": 1,
-        "expires_at": write.expires_at,
     }
     names = {f"#{name}": name for name in blank}
     kept = ", ".join(f"#{name} = if_not_exists(#{name}, :{name})" for name in blank)
     wake = items.wake(write.at, key.pk, shards.wake)
-    expression = f"SET {kept}, closed = :true, wake_shard = :shard, wake_at = :at, #ttl = :ttl"
-    values = blank | {
-        "true": True,
-        "shard": wake["wake_shard"],
-        "at": wake["wake_at"],
-        "ttl": write.expires_at // 1000,
-    }
+    expression = f"SET {kept}, closed = :true, wake_shard = :shard, wake_at = :at"
+    values = blank | {"true": True, "shard": wake["wake_shard"], "at": wake["wake_at"]}
     action, key, arguments = update(key, expression, None, **values)
-    return action, key, arguments | {"ExpressionAttributeNames": names | {"#ttl": "ttl"}}
+    return action, key, arguments | {"ExpressionAttributeNames": names}
 
 
 _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
@@ -231,12 +257,14 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     Put: _put_row,
     PutGate: _put_gate,
     PutDefinition: _put_definition,
+    DefinitionIs: _definition_is,
     CountStarts: _count_starts,
     RemoveDefinition: _remove_definition,
     Delete: _delete,
     TakeIn: _take_in,
     Remove: _remove,
     NotWaiting: _not_waiting,
+    NotQueued: _not_queued,
     TakeOut: _take_out,
     GateIs: _gate_is,
     NotClosed: _not_closed,

@@ -19,15 +19,13 @@ from chalicelib.aws.updates import Shards
 from chalicelib.core.calendar import DAY
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import HISTORY
-from chalicelib.core.writes import Delete, GateIs, NoneGathering, NotClosed, NotWaiting, Put, Refused, Write
+from chalicelib.core.writes import Delete, Put, Refused, Write
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
 
 # DynamoDB: at most 100 actions in a transaction, 25 puts and 100 gets in a batch.
 MOST_ACTIONS, MOST_PUTS, MOST_GETS = 100, 25, 100
-# What only expects something cannot be a write by itself.
-CHECKS = GateIs | NotClosed | NoneGathering | NotWaiting
 
 
 class Dynamo:
@@ -50,7 +48,7 @@ class Dynamo:
             raise ValueError(f"expected each key once in a plan, got {[tuple(made.key) for made in statements]}")
         if len(statements) > MOST_ACTIONS:
             raise ValueError(f"expected at most {MOST_ACTIONS} writes in a plan, got {len(statements)}")
-        only = statements[0] if len(writes) == 1 and not isinstance(writes[0], CHECKS) else None
+        only = statements[0] if len(writes) == 1 and statements[0].action != "ConditionCheck" else None
         if only is not None and not own_writes.is_relative(only.action, only.arguments):
             return self._single(only, writes)
         return self._transaction(statements, writes)

@@ -14,7 +14,7 @@ from typing import Literal
 
 from chalicelib.core import exclusions, expressions, ids, leaves, match, occurrences, states, triggers
 from chalicelib.core.backfill_rows import Backfill, BackfillState, PlanPart
-from chalicelib.core.calendar import DAY, Instant, iso, parse_instant, parse_when
+from chalicelib.core.calendar import Instant, iso, parse_instant, parse_when
 from chalicelib.core.errors import invalid
 from chalicelib.core.leaves import PartitionTrigger, SizeTrigger, source_of
 from chalicelib.core.model import Schedule
@@ -27,7 +27,6 @@ MOST_ENTRIES = 10_000
 PART = 100
 # Jobs handed out in one transaction, which holds the backfill and the gate besides.
 AT_ONCE = 50
-PLAN_LIFE = HISTORY + 180 * DAY  # a plan is read as long as its backfill goes on; that is seen for HISTORY after it
 
 Standing = Literal["waiting", "running", "succeeded", "failed", "cancelled", "dropped", "again"]
 
@@ -123,11 +122,16 @@ def entries_of(keys: Sequence[str], partitions: Iterable[tuple[str, ...]], by: t
     return tuple("/".join(values) for values in last.values())
 
 
-def plan_parts(schedule: str, entries: Sequence[str], now: Instant) -> tuple[str, tuple[PlanPart, ...]]:
-    """The name of a plan and its rows."""
-    plan = ids.digest(schedule, *entries, length=32)
+def plan_parts(backfill: str, entries: Sequence[str]) -> tuple[str, tuple[PlanPart, ...]]:
+    """The name of a plan and its rows. Each backfill has its own: they get an end when it is over."""
+    plan = ids.digest(backfill, *entries, length=32)
     chunks = [tuple(entries[start : start + PART]) for start in range(0, len(entries), PART)]
-    return plan, tuple(PlanPart(plan, number, chunk, now + PLAN_LIFE) for number, chunk in enumerate(chunks))
+    return plan, tuple(PlanPart(plan, number, chunk) for number, chunk in enumerate(chunks))
+
+
+def parts_of(row: Backfill) -> range:
+    """The numbers of the parts of a backfill's plan."""
+    return range((row.total + PART - 1) // PART)
 
 
 def standing(attempts: Sequence[Run], waits: bool, recorded: bool, current: bool) -> Standing:

@@ -66,12 +66,12 @@ class Backfill:
 @dataclass(frozen=True, slots=True)
 class PlanPart:
     """A part of a backfill's plan: instants (RFC 3339), or the values of partitions joined by ``/``. The plan's name is
-    a digest of all of it, so writing it again changes nothing."""
+    a digest of its backfill and all of it, so writing it again changes nothing. It ends with its backfill."""
 
     plan: str
     number: int
     entries: tuple[str, ...]
-    expires_at: Instant
+    expires_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import check, data, gather, ids, launch, lines, permits, routes, triggers
+from chalicelib.core import check, data, gather, ids, launch, lines, permits, routes, triggers, waiting
 from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.facts import Facts
 from chalicelib.core.ids import holder_of as holder_of
@@ -14,7 +14,7 @@ from chalicelib.core.lines import Ask, LineState, Log, Pace, Waiter
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.pool_asks import resources_of
 from chalicelib.core.routes import Route
-from chalicelib.core.rows import GATHERING, HISTORY, Gate, Job, Record, Run, StartRequest
+from chalicelib.core.rows import GATHERING, Gate, Job, Record, Run, StartRequest
 from chalicelib.core.states import claimable
 from chalicelib.core.urgency import due_by, effective, latest_start, rank_of, retries_of
 from chalicelib.core.urgency import priority_of as priority_of
@@ -22,13 +22,12 @@ from chalicelib.core.writes import (
     BackfillGoesOn,
     Begin,
     Create,
+    DefinitionIs,
     GateIs,
     JoinLine,
-    LeaveLine,
     NoneGathering,
     NotClosed,
     Put,
-    Remove,
     Replace,
     TakeOut,
     TakePermit,
@@ -99,7 +98,6 @@ def build_run(
         end_by=end_by,
         number=_number(job, facts, lines.workflow_line(schedule.workflow), permits),
         wake_at=now,
-        expires_at=now + HISTORY,
     )
 
 
@@ -146,13 +144,29 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
     plan: list[Write] = [TakeOut(job, exact), Create(run), GateIs(gate, claimable(job.kind, job.backfill))]
     if job.backfill is not None:
         plan.append(BackfillGoesOn(job.schedule, job.backfill))
+    plan += _as_defined(facts)
     if check.is_prepared(job) and check.coalesces(schedule, gate):
         plan.append(NoneGathering(job.schedule, job.generation))
     holder = holder_of(job.job_id, job.attempt)
     take = tuple(ask for ask in route.take if not lines.is_turn(ask.line))
     plan += _permits(take, job, facts, now, begins=holder)
     turns = replace(job, held=turns_of(job))
-    return [*plan, *_begun(job, facts, now, holder), *_leave(job, take), *permits.return_held(turns, facts.lines, now)]
+    return [
+        *plan,
+        *_begun(job, facts, now, holder),
+        *waiting.leave(job, _lines_of(take)),
+        *permits.return_held(turns, facts.lines, now),
+    ]
+
+
+def _as_defined(facts: Facts) -> list[Write]:
+    """Expects the definitions that a claim relies on beside the gate, which names the version of the schedule.
+
+    Of its pool: how much is there, and how much of it is withheld. The workflow's edition is expected by what is
+    written to its line anyway."""
+    if facts.pool_row is None or facts.workflow is None or not facts.workflow.target.has_lifecycle:
+        return []
+    return [DefinitionIs(facts.pool_row)]
 
 
 def turns_of(job: Job) -> tuple[str, ...]:
@@ -169,7 +183,7 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
     taken = tuple(ask for ask in route.take if not _is_told_only(ask))
     state = facts.line(blocked.line)
     place = rank_of(job, schedule, workflow)
-    waiting = replace(
+    queued = replace(
         job,
         place=settled_place(job, schedule, gate),
         state="PENDING_LAUNCH",
@@ -182,12 +196,13 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         rev=job.rev + 1,
         wake_at=check.deadline_of(job, schedule, gate),
     )
-    waiter = Waiter(blocked.line, place, waiting.schedule, waiting.generation, waiting.place, waiting.job_id)
+    waiter = Waiter(blocked.line, place, queued.schedule, queued.generation, queued.place, queued.job_id)
     return [
-        *moved(job, waiting),
+        *moved(job, queued),
         GateIs(gate, claimable(job.kind, job.backfill)),
+        *_as_defined(facts),
         *_permits(taken, job, facts, now),
-        *_leave(job, taken),
+        *waiting.leave(job, _lines_of(taken)),
         JoinLine(blocked, now, routes.queue_looks_at(route, facts.lines, now), state.rev, route.behind is not None),
         Create(waiter),
     ]
@@ -197,6 +212,10 @@ def why_blocked(route: Route, facts: Facts) -> str:
     """Why a job waits where its route is blocked."""
     ask = route.behind or route.blocked
     return lines.why(ask, facts.line(ask.line)) if ask is not None else ""
+
+
+def _lines_of(asks: tuple[Ask, ...]) -> tuple[str, ...]:
+    return tuple(ask.line for ask in asks)
 
 
 def told_lent(job: Job) -> str:
@@ -233,7 +252,7 @@ def moved(job: Job, later: Job) -> list[Write]:
 def stand_aside(job: Job, later: Job, states: Mapping[str, LineState], now: Instant) -> list[Write]:
     """Out of the queue, for a wait that is at no line: what it holds goes back, its place in the queue is given up."""
     out = replace(later, held=(), units=0, waits_at=None, rank=None)
-    return [*moved(job, out), *_leave(job, taken=()), *permits.return_held(job, states, now)]
+    return [*moved(job, out), *waiting.leave(job), *permits.return_held(job, states, now)]
 
 
 def drop(job: Job, record: Record, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:
@@ -244,7 +263,7 @@ def drop(job: Job, record: Record, held: Mapping[str, LineState], now: Instant, 
 
 def forget(job: Job, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:
     """The same without a record, for a job that has one already, or has run."""
-    return [TakeOut(job, exact), *_leave(job, taken=()), *permits.return_held(job, held, now)]
+    return [TakeOut(job, exact), *waiting.leave(job), *permits.return_held(job, held, now)]
 
 
 def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins: str | None = None) -> list[Write]:
@@ -275,15 +294,6 @@ def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
         for ask in held
         if not isinstance(ask, Pace)
     ]
-
-
-def _leave(job: Job, taken: tuple[Ask, ...]) -> list[Write]:
-    """Give up the place in the queue. Taking the permit there counts the waiter down in the same write."""
-    if job.waits_at is None or job.rank is None:
-        return []
-    gone = Remove(Waiter(job.waits_at, job.rank, job.schedule, job.generation, job.place, job.job_id))
-    served = any(ask.line == job.waits_at for ask in taken)
-    return [gone] if served else [gone, LeaveLine(job.waits_at)]
 
 
 def _complete(facts: Facts) -> tuple[Gate, Schedule, Workflow]:

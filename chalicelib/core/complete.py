@@ -6,10 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any
 
-from chalicelib.core import bills, dead_letters, follow, launch, match, permits, states, workers
+from chalicelib.core import bills, dead_letters, follow, match, permits, states, waiting, workers
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.lines import LineState
-from chalicelib.core.rows import Failures, Job, Run
+from chalicelib.core.rows import HISTORY, Failures, Job, Run
 from chalicelib.core.states import Outcome, RunState
 from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackfill, Write
 
@@ -92,8 +92,16 @@ def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> A
             # Its start was never told; whoever waits for STARTED still gets it, before COMPLETED.
             begun = news.started_at if news.started_at is not None else news.at
             moved = replace(moved, started_at=begun, running_at=now, announce=(*run.announce, "STARTED"))
-    moved = replace(moved, announce=match.announced(moved))
+    # Only what is over passes away: a run that lives on, however long, keeps its row and with it its permits. A failed
+    # attempt lives on in the next one, whose claim makes it final (`superseded`).
+    over = states.is_terminal(state) and retry is None
+    moved = replace(moved, announce=match.announced(moved), expires_at=now + HISTORY if over else None)
     return Advance(replace(moved, wake_at=wake_of(moved, now)), retry)
+
+
+def superseded(run: Run, now: Instant) -> Run:
+    """A failed attempt whose next one has become a run: nothing changes it any more."""
+    return replace(run, expires_at=now + HISTORY, rev=run.rev + 1)
 
 
 def meant(run: Run, news: News) -> News:
@@ -142,7 +150,7 @@ def _is_outdated(run: Run, news: News, now: Instant) -> bool:
 
 def plan(before: Run, step: Advance, lines: Mapping[str, LineState], now: Instant) -> list[Write]:
     """One transaction: the run moves on, its permits come back when it ended, its next attempt is queued."""
-    writes: list[Write] = [Replace(step.run), *launch.leave(before), *workers.withdrawn(before)]
+    writes: list[Write] = [Replace(step.run), *waiting.leave(before), *workers.withdrawn(before)]
     if step.ended and not states.is_terminal(before.state):
         writes += permits.give_back(before.permits, lines, now, step.run)
     if step.retry is not None:

@@ -16,7 +16,10 @@ class Definition:
 
     ``counted``: every start of this workflow is counted in its line, also at a target without a lifecycle, because a
     schedule asks how often it starts or when it last did (C5, T13). ``cut``: the lines of a pool that had more units
-    before, and may still have more in use than they have now (W3).
+    before, and may still have more in use than they have now (W3). ``edition`` counts the changes of a workflow, also
+    past a deletion: the workflow's line knows the same number, and a claim expects it there. Of a pool it counts the
+    runs that were counted there after they had begun. ``uncounted``: living runs of a workflow may lack the pool
+    that it names since (`core/counting.py`).
     """
 
     kind: Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "dag"]
@@ -27,6 +30,8 @@ class Definition:
     by: str = ""
     counted: bool = False
     cut: tuple[str, ...] = ()
+    edition: int = 0
+    uncounted: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ All of these are rows, told by `core/rows.py` with the others.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeVar
 
-from chalicelib.core.calendar import Instant
+from chalicelib.core.calendar import DAY, Instant, Millis
+
+POSTED_LIFE: Millis = 45 * DAY  # after it was told; as long as a marker: so long the same id is the same event
 
 EventKind = Literal["time", "partition", "size", "program_status", "event", "elapsed", "absent", "run_now"]
 
@@ -62,7 +64,7 @@ class SizedObject:
 
 @dataclass(frozen=True, slots=True)
 class Posted:
-    """A custom event, and its outbox."""
+    """A custom event, and its outbox. It has an end once it has been told, and none before."""
 
     event: Event
     cursor: str | None = None
@@ -72,6 +74,13 @@ class Posted:
 
 
 Outbox = Partition | SizedObject | Posted
+Stored = TypeVar("Stored", bound=Outbox)
+
+
+def told(outbox: Stored, cursor: str | None, now: Instant) -> Stored:
+    """The outbox after a page of those who wait for its event; without a ``cursor`` that was the last one."""
+    after = replace(outbox, cursor=cursor, leases=0, wake_at=now if cursor else None)
+    return replace(after, expires_at=now + POSTED_LIFE) if isinstance(after, Posted) and not cursor else after
 
 
 @dataclass(frozen=True, slots=True)

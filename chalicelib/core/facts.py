@@ -16,7 +16,7 @@ from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.policies import Policy
 from chalicelib.core.pool_asks import resources_of
 from chalicelib.core.probes import Said
-from chalicelib.core.rows import Backfill, Gate, Job, Run
+from chalicelib.core.rows import Backfill, Definition, Gate, Job, Run
 from chalicelib.core.targets import EmrServerlessTarget
 
 # Between a start and that of the job behind it lie a message and a look: a second or two.
@@ -37,7 +37,8 @@ class Facts:
     """Everything that the decision about a job depends on, read strongly. ``successes``: when each workflow that a
     freshness constraint names last succeeded. ``policy`` is that which the schedule names, ``probe`` what its probe
     has said just now, if it was asked, ``backfill`` the one that the job is a part of, ``origin`` the run that it
-    repeats (W15); ``pool`` is what it asks of its pool, ``loads`` what was measured just now."""
+    repeats (W15); ``pool`` is what it asks of its pool, by the definition ``pool_row``, ``loads`` what was measured
+    just now."""
 
     gate: Gate | None
     schedule: Schedule | None
@@ -51,6 +52,7 @@ class Facts:
     backfill: Backfill | None = None
     policy: Policy | None = None
     pool: Slots | None = None
+    pool_row: Definition | None = None
     probe: Said | None = None
     origin: Run | None = None
     loads: Mapping[str, Reading] = field(default_factory=dict)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import follow, ids, lines, routes
+from chalicelib.core import follow, ids, lines, routes, waiting
 from chalicelib.core.calendar import MINUTE, SECOND, Instant, Millis
-from chalicelib.core.lines import LineState, Pace, Waiter
+from chalicelib.core.lines import LineState, Pace
 from chalicelib.core.routes import Route
 from chalicelib.core.rows import Run
-from chalicelib.core.writes import Create, JoinLine, LeaveLine, Remove, Replace, TakePermit, Write
+from chalicelib.core.writes import Create, JoinLine, Replace, TakePermit, Write
 
 # Longer than a start call can be under way: two reads and writes of rows before it, and the clients' timeouts
 # (`wiring.py`: 3 s to connect, 20 s to read, one attempt). A tick that comes a minute after the record finds it over.
@@ -68,6 +68,7 @@ def calling(run: Run, now: Instant) -> Run:
         rank=None,
         rev=run.rev + 1,
         wake_at=lease,
+        expires_at=None,  # a run that an earlier version of Sluice claimed has one
     )
 
 
@@ -92,20 +93,12 @@ def queue(run: Run, route: Route, states: Mapping[str, LineState], now: Instant)
     turn = lines.why(ask, states.get(ask.line) or LineState(ask.line))
     why = f"{run.reason}; {turn}" if run.calls and run.reason else turn  # what the target said, and what it means
     # Its line wakes it; should its place be lost, it is looked at all the same.
-    waiting = replace(
+    queued = replace(
         run, waits_at=blocked.line, rank=place, reason=why, rev=run.rev + 1, wake_at=now + follow.SILENT_LATER
     )
     look = routes.queue_looks_at(route, states, now)
     join = JoinLine(blocked, now, look, state.rev, route.behind is not None)
-    return [Replace(waiting), join, Create(place_of(waiting))]
-
-
-def leave(run: Run, served: bool = False) -> list[Write]:
-    """Give up the place in a queue. Taking the permit there (``served``) counts the waiter down in the same write."""
-    if run.waits_at is None:
-        return []
-    gone = Remove(place_of(run))
-    return [gone] if served else [gone, LeaveLine(run.waits_at)]
+    return [Replace(queued), join, *(Create(waiter) for waiter in [waiting.waiter_of(queued)] if waiter is not None)]
 
 
 def turn(run: Run, called: Run, paces: tuple[Pace, ...], states: Mapping[str, LineState], now: Instant) -> list[Write]:
@@ -120,13 +113,7 @@ def turn(run: Run, called: Run, paces: tuple[Pace, ...], states: Mapping[str, Li
         )
         for pace in paces
     ]
-    return [Replace(called), *permits, *leave(run, served=any(pace.line == run.waits_at for pace in paces))]
-
-
-def place_of(run: Run) -> Waiter:
-    """The row of a run that queues."""
-    place = f"A#{run.attempt:03d}"
-    return Waiter(str(run.waits_at), str(run.rank), run.schedule, run.generation, place, run.run_id)
+    return [Replace(called), *permits, *waiting.leave(run, [pace.line for pace in paces])]
 
 
 def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run:

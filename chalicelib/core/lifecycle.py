@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from chalicelib.core import emit, endings, facts, ids, leaves, lines, triggers
+from chalicelib.core import counting, emit, endings, facts, ids, leaves, lines, triggers
 from chalicelib.core.calendar import DAY, Instant
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import HISTORY, WAKE, Definition, Failures, Gate, Listing, Subscription, Timer, Version
@@ -59,6 +59,7 @@ def put(
     carried = carries(alive, old, new, mode) and carry
     generation = alive.generation if alive and (same or carried) else next_generation(gate, now)
     after = _gate(gate, name, generation, mode, now, by)
+    after = replace(after, uncounted=counting.is_uncounted(gate, new, old))
     version = Version(name, after.version, _document(new), now, by)
     plan: list[Write] = [Create(version), Put(Listing(name)), *_counted(new)]
     if same:
@@ -241,7 +242,7 @@ def _reopen(gate: Gate, old: Schedule, new: Schedule, timer: Timer | None) -> li
 def _close(gate: Gate, schedule: Schedule, now: Instant, keep_timer: bool = False) -> list[Write]:
     """Out of the index and the timers, and a tombstone over what gathers. ``keep_timer``: another is put over it."""
     # No event gathers for a message, and each of its jobs wakes by itself: nothing lies in the tombstone's place.
-    closed = CloseGeneration(gate.schedule, gate.generation, now, now + TOMBSTONE_LIFE)
+    closed = CloseGeneration(gate.schedule, gate.generation, now)
     plan: list[Write] = [] if ids.is_of_message(gate.schedule) else [closed]
     gathers = gate.mode in GATHERING_MODES
     plan += [Delete(row) for row in subscriptions(gate, schedule, now) if gathers or row.leaf == WAKE]

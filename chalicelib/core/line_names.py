@@ -40,9 +40,13 @@ def workflow_line(workflow: str) -> str:
     return f"workflow:{workflow}"
 
 
+def is_of_workflow(line: str) -> bool:
+    return line.startswith("workflow:")
+
+
 def numbers(line: str) -> bool:
     """Whether this line numbers its starts: that of a workflow does (H1)."""
-    return line.startswith("workflow:")
+    return is_of_workflow(line)
 
 
 def group_line(namespace: str, group: str) -> str:

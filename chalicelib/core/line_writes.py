@@ -87,6 +87,14 @@ class CountRates:
 
 
 @dataclass(frozen=True, slots=True)
+class NewEdition:
+    """The workflow of this line is another one from now on: what was read of it before starts nothing any more."""
+
+    line: str
+    edition: int
+
+
+@dataclass(frozen=True, slots=True)
 class LeaseLine:
     """Move a line's ``wake_at`` from what was read: whoever succeeds serves the queue. ``asked``: the runs that hold
     its slots are asked about at this instant."""

@@ -21,6 +21,7 @@ from chalicelib.core.line_names import emr_line as emr_line
 from chalicelib.core.line_names import gives_back as gives_back
 from chalicelib.core.line_names import group_line as group_line
 from chalicelib.core.line_names import is_log as is_log
+from chalicelib.core.line_names import is_of_workflow as is_of_workflow
 from chalicelib.core.line_names import is_pace as is_pace
 from chalicelib.core.line_names import is_pool as is_pool
 from chalicelib.core.line_names import is_shared as is_shared
@@ -131,7 +132,7 @@ class LineState:
     ones. ``crowd`` is the latest start of living runs beyond `MOST_STARTS`. ``rev`` counts the changes of all these.
     ``rates`` are the log lines that every start of this workflow is to be counted in. ``numbered`` is the number of the
     workflow's last start (H1). ``asked_at`` is when the runs that hold its slots were last asked about, because jobs
-    wait.
+    wait. ``edition`` is that of the workflow's definition: each start expects it as it was read.
     """
 
     line: str
@@ -148,6 +149,7 @@ class LineState:
     rates: tuple[str, ...] = ()
     numbered: int = 0
     asked_at: Instant = 0
+    edition: int = 0
 
 
 @dataclass(frozen=True, slots=True)

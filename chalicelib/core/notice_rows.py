@@ -48,7 +48,7 @@ class Alert:
 class Watch:
     """When a job is to be started (``start_by``) and its run to end (``end_by``); what has been judged is None (H5).
 
-    ``wake_at`` is the next of the two. Judged, the row stays for some weeks: nothing is told twice.
+    ``wake_at`` is the next of the two. Judged, it has an end, some weeks ahead: nothing is told twice.
     """
 
     id: str

@@ -48,6 +48,7 @@ class Gate:
     ``pauses`` are the spans in which timeouts stood still, the last one open-ended while it lasts; ``skips`` the
     nominal instants that are left out. ``wake_at`` makes it an outbox: the jobs of the generation are to be looked at.
     ``expires_at``: a message's that is gone passes with its history. ``former``: earlier generations of a DAG's node.
+    ``uncounted``: living runs may lack a permit of a group or pool that this version names (`core/counting.py`).
     """
 
     schedule: str
@@ -63,6 +64,7 @@ class Gate:
     reason: str = ""
     mode_at: Instant = 0
     former: tuple[int, ...] = ()
+    uncounted: bool = False
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

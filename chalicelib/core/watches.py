@@ -32,7 +32,7 @@ def begun(job: Job, schedule: Schedule, workflow: Workflow | None, now: Instant)
     last = max(at for at in (start_by, end_by) if at is not None)
     if now > last + REMEMBERED:
         return None  # it was judged long ago, and has waited since
-    made = Watch(job.job_id, schedule.workflow, job.schedule, start_by, end_by, expires_at=last + REMEMBERED + DAY)
+    made = Watch(job.job_id, schedule.workflow, job.schedule, start_by, end_by)
     return replace(made, wake_at=_next(made))
 
 
@@ -42,7 +42,7 @@ def judge(watch: Watch, job: Job | None, attempts: Sequence[Run], record: Record
     run = attempts[-1] if attempts else None
     over = run is not None and is_terminal(run.state) and run.state not in ("SUCCEEDED", "RETRYING")
     if record is not None or (over and (run is None or run.start_requested_at is None)):
-        return Judged(_settled(replace(watch, start_by=None, end_by=None)))
+        return Judged(_settled(watch, None, None, now))
     missed: list[tuple[str, str]] = []
     start_by, end_by = watch.start_by, watch.end_by
     if start_by is not None and now >= start_by:
@@ -55,7 +55,7 @@ def judge(watch: Watch, job: Job | None, attempts: Sequence[Run], record: Record
         if not over and (at is None or at > end_by):
             missed.append(("missed_end", f"not ended by {iso(end_by)}{_why(job, run)}"))
         end_by = None
-    return Judged(_settled(replace(watch, start_by=start_by, end_by=end_by)), tuple(missed))
+    return Judged(_settled(watch, start_by, end_by, now), tuple(missed))
 
 
 def began(run: Run) -> Instant | None:
@@ -72,8 +72,13 @@ def _next(watch: Watch) -> Instant | None:
     return min((at for at in (watch.start_by, watch.end_by) if at is not None), default=None)
 
 
-def _settled(watch: Watch) -> Watch:
-    return replace(watch, rev=watch.rev + 1, leases=0, wake_at=_next(watch))
+def _settled(watch: Watch, start_by: Instant | None, end_by: Instant | None, now: Instant) -> Watch:
+    """The watch with what is still to be judged. Once that is nothing, it is kept for so long after its last instant
+    that nothing is watched, and told, a second time."""
+    last = max(now, *(at for at in (watch.start_by, watch.end_by) if at is not None), 0)
+    after = replace(watch, start_by=start_by, end_by=end_by, rev=watch.rev + 1, leases=0)
+    judged = start_by is None and end_by is None
+    return replace(after, wake_at=_next(after), expires_at=last + REMEMBERED + DAY if judged else None)
 
 
 def _why(job: Job | None, run: Run | None) -> str:

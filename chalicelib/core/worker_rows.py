@@ -11,13 +11,12 @@ from chalicelib.core.calendar import Instant
 class Offer:
     """A run that a worker of this pool may take. ``rank`` sorts by inverse priority, latest start, age, and ends with
     the attempt. The run's own row decides: an offer whose run is not on offer is a ghost, and is swept up by whoever
-    meets it."""
+    meets it. It has no end of its own: work may lie in its pool for as long as no worker comes."""
 
     pool: str
     rank: str
     run_id: str
     attempt: int
-    expires_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from typing import Literal, get_args
 
 from chalicelib.core import ids, lines, states
 from chalicelib.core.calendar import MINUTE, Instant, Millis, duration, iso
-from chalicelib.core.rows import HISTORY, Gate, Offer, Run
+from chalicelib.core.rows import Gate, Offer, Run
 from chalicelib.core.writes import BackfillGoesOn, Delete, GateIs, Write
 
 KIND = "worker"
@@ -75,7 +75,7 @@ def offer_of(run: Run) -> Offer:
     """Its place in the pool: urgent first, then the earliest latest start, then the oldest. It follows from the run's
     row alone, so that it can be put again, and taken away by whoever ends the run."""
     rank = f"{lines.rank(run.priority, run.latest_start, run.created_at, run.run_id)}#{run.attempt:03d}"
-    return Offer(pool_of(run), rank, run.run_id, run.attempt, run.expires_at or run.claimed_at + HISTORY)
+    return Offer(pool_of(run), rank, run.run_id, run.attempt)
 
 
 def offered(run: Run, now: Instant) -> Run:
@@ -92,6 +92,7 @@ def offered(run: Run, now: Instant) -> Run:
         leases=0,
         rev=run.rev + 1,
         wake_at=now + OFFER_LOOK,
+        expires_at=None,
     )
 
 

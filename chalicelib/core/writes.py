@@ -21,6 +21,7 @@ from chalicelib.core.line_writes import HoldBack as HoldBack
 from chalicelib.core.line_writes import JoinLine as JoinLine
 from chalicelib.core.line_writes import LeaseLine as LeaseLine
 from chalicelib.core.line_writes import LeaveLine as LeaveLine
+from chalicelib.core.line_writes import NewEdition as NewEdition
 from chalicelib.core.line_writes import Quicken as Quicken
 from chalicelib.core.line_writes import SettleLine as SettleLine
 from chalicelib.core.line_writes import TakePermit as TakePermit
@@ -140,10 +141,18 @@ class CountFailure:
 
 @dataclass(frozen=True, slots=True)
 class PutDefinition:
-    """Put a document over the version that was read (None: there must be none)."""
+    """Put a document over the version that was read (None: there must be none), and of a pool over its ``edition``."""
 
     definition: Definition
     over: int | None
+    edition: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DefinitionIs:
+    """Expect that a document is the version, and the edition, that was read."""
+
+    definition: Definition
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,7 +192,16 @@ class Remove:
 
 @dataclass(frozen=True, slots=True)
 class NotWaiting:
-    """Expect that no job in this place waits in this queue: whoever left it took its row along, or should have."""
+    """Expect that the job or run of a row in a queue is as it was ``read`` (None: not there), which was not waiting
+    there: its row may be cleared away. What has queued again since then has another revision."""
+
+    waiter: Waiter
+    read: Job | Run | None
+
+
+@dataclass(frozen=True, slots=True)
+class NotQueued:
+    """Expect that a row does not stand in its queue."""
 
     waiter: Waiter
 
@@ -228,7 +246,6 @@ class CloseGeneration:
     schedule: str
     generation: int
     at: Instant
-    expires_at: Instant
 
 
 Write = (
@@ -240,12 +257,14 @@ Write = (
     | PutSeen
     | CountFailure
     | PutDefinition
+    | DefinitionIs
     | CountStarts
     | RemoveDefinition
     | Delete
     | TakeIn
     | Remove
     | NotWaiting
+    | NotQueued
     | TakeOut
     | GateIs
     | NotClosed
@@ -254,6 +273,7 @@ Write = (
     | TakePermit
     | Begin
     | CountRates
+    | NewEdition
     | JoinLine
     | LeaveLine
     | GiveBack

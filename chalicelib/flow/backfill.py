@@ -13,7 +13,7 @@ from chalicelib.core import backfill, errors, ids, lifecycle, states
 from chalicelib.core.backfill import Standing, Step
 from chalicelib.core.backfill_wish import Backfill as Wish
 from chalicelib.core.calendar import Instant
-from chalicelib.core.rows import Backfill, Gate, Job
+from chalicelib.core.rows import Backfill, Gate, Job, PlanPart
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.sweep import ref_of
 from chalicelib.core.writes import Create, GateIs, Put, Replace, WakeBackfill, Write
@@ -38,7 +38,7 @@ def begin(ports: Ports, name: str, wish: Wish, by: str, request_id: str) -> Back
             break
         now = ports.clock.now()
         plan = backfill_plan.make(ports, gate, schedule, wish, now)
-        digest, parts = backfill.plan_parts(name, plan.entries, now)
+        digest, parts = backfill.plan_parts(backfill_id, plan.entries)
         ports.ledger.put_all([Put(part) for part in parts])
         create = Create(_row(gate, backfill_id, digest, plan, wish, now, by))
         refused = ports.ledger.commit([create, GateIs(gate, CLAIMABLE["backfill"])])
@@ -127,7 +127,15 @@ def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
         return False
     if jobs:
         ports.hints.send([ref_of(job) for job in jobs], now, now)
+    if step.row.expires_at is not None:
+        _end_plan(ports, step.row, step.row.expires_at)
     return step.row.wake_at is None
+
+
+def _end_plan(ports: Ports, row: Backfill, at: Instant) -> None:
+    """Nothing is handed out any more: the plan passes away with its backfill. A death before this leaves it there."""
+    parts = [(number, ports.jobs.plan_part(row.plan, number)) for number in backfill.parts_of(row)]
+    ports.ledger.put_all([Put(PlanPart(row.plan, number, entries, at)) for number, entries in parts if entries])
 
 
 def _jobs(ports: Ports, step: Step, gate: Gate | None, now: Instant) -> list[Job]:

@@ -26,7 +26,7 @@ from chalicelib.core.routes import Route
 from chalicelib.core.rows import HISTORY, Job, Record, RecordKind
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Put, Replace, TakeOut, WakeBackfill, Write
-from chalicelib.flow import cancel, fires, load, notices, probe, urgency, watches
+from chalicelib.flow import cancel, fires, load, notices, probe, urgency, waiting, watches
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import launch as launching
 from chalicelib.flow.deliver import deliver, put_back
@@ -57,6 +57,8 @@ def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None
         job = ports.jobs.job(*place)
         if job is None or job.closed:
             return Outcome("gone")  # what lies under a tombstone is the drain's to take off
+        if race or job.waits_at != turn:  # its queue has just read the row of whoever it serves
+            job = waiting.regained(ports, job)
         facts = facts_of.gather(ports, job)
         if fires.is_event(job, facts, now):
             return Outcome("applied", fires.apply(ports, job, facts, now))
@@ -102,6 +104,7 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
     a redrive its dead letter where it was.
 
     ``exact``: only as it was read, for an event that came meanwhile may have changed what was decided."""
+    job = waiting.regained(ports, job)
     held = _held(ports, job)
     plan: list[Write] = claim.drop(job, record_of(job, kind, why, now), held, now, exact)
     if job.kind == "retry":
@@ -147,7 +150,9 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
     units = permits.units_of(route.take, job.units)
     made = claim.build_run(ready, facts, taken, ports.payloads.context_uri(job.job_id), now, paces, units)
     run = replace(made, waited_for=claim.waited_for(job, now))
-    if ports.ledger.commit(claim.claim(job, run, facts, route, now)) is not None:
+    before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
+    last: list[Write] = [Replace(complete.superseded(before, now))] if before is not None else []
+    if ports.ledger.commit([*claim.claim(job, run, facts, route, now), *last]) is not None:
         return None
     if woken := _to_wake({line: facts.line(line) for line in claim.turns_of(job)}):
         ports.hints.send(woken, now, now)

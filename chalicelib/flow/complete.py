@@ -14,7 +14,7 @@ from chalicelib.core.states import EMR_STATE, Outcome
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.targets import has_lifecycle
 from chalicelib.core.writes import Replace
-from chalicelib.flow import facts, notices, pools
+from chalicelib.flow import facts, notices, pools, waiting
 from chalicelib.flow.apply import apply_to_all
 from chalicelib.flow.hold import hold_failing
 from chalicelib.log import logger
@@ -52,11 +52,12 @@ def on_state_change(ports: Ports, change: StateChange) -> str:
 
 def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: bool = True) -> Advance | None:
     """Move a run forward, then announce it and wake who waited for its permits. None for old news."""
-    for _ in range(MOST_RACES):
+    for race in range(MOST_RACES):
         now = ports.clock.now()
         run = ports.runs.run(run_id, attempt)
         if run is None:
             return None
+        run = waiting.regained(ports, run) if race else run
         meant = complete.meant(run, news)
         delay = _retry_delay(ports, run, meant.outcome) if may_retry and meant.state == "FAILED" else None
         step = complete.advance(run, news, now, delay)

@@ -87,8 +87,8 @@ def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, b
         _check(ports, run, row, what, node)
         now = ports.clock.now()
         wish = {"request": request, "what": what, "by": by, "at": now, **({"node": node} if node is not None else {})}
-        base = row or DagRun(run_id, rev=0, expires_at=now + HISTORY)
-        later = replace(base, reruns=(*base.reruns, wish), rev=base.rev + 1, leases=0, wake_at=now)
+        base = row or DagRun(run_id, rev=0)
+        later = replace(base, reruns=(*base.reruns, wish), rev=base.rev + 1, leases=0, wake_at=now, expires_at=None)
         if ports.ledger.commit([Replace(later) if row is not None else Create(later)]) is None:
             attend(ports, run_id)
             return view(ports, run, in_full=True)
@@ -111,7 +111,8 @@ def attend(ports: Ports, run_id: str) -> None:
         if waited is not None:  # in vain, in the round before: nobody is to be told one day that it was aborted
             take_off(ports, waited, "DROPPED", f"runs again, in round {round_.number}", ports.clock.now(), exact=True)
     # A refusal means that somebody else has begun it.
-    ports.ledger.commit([Replace(replace(row, rev=row.rev + 1, leases=0, wake_at=None))])
+    begun = replace(row, rev=row.rev + 1, leases=0, wake_at=None, expires_at=ports.clock.now() + HISTORY)
+    ports.ledger.commit([Replace(begun)])
 
 
 def look(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, Standing]:

@@ -11,13 +11,22 @@ from typing import Any, TypeVar, get_args
 
 from chalicelib.core import errors, ids, leaves
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.lines import policy_line
+from chalicelib.core.lines import policy_line, workflow_line
 from chalicelib.core.model import Dataset
 from chalicelib.core.policies import Policy
 from chalicelib.core.rows import Definition, Listing, PrefixRow
 from chalicelib.core.sweep import Ref
-from chalicelib.core.writes import Create, Delete, LeaseLine, PutDefinition, Quicken, RemoveDefinition, Write
-from chalicelib.flow import addresses, pools
+from chalicelib.core.writes import (
+    Create,
+    Delete,
+    LeaseLine,
+    NewEdition,
+    PutDefinition,
+    Quicken,
+    RemoveDefinition,
+    Write,
+)
+from chalicelib.flow import addresses, counting, pools
 from chalicelib.ports import MOST_RACES, Kind, Page, Ports
 
 T = TypeVar("T")
@@ -53,23 +62,43 @@ def put(
         if if_match is not None and if_match != (old.version if old else None):
             raise errors.changed_meanwhile(f"{kind} {name}")
         if old is not None and dict(old.document) == dict(document):
+            if old.uncounted:
+                counting.of_workflow(ports, old)
             return Change("unchanged", old.version)
         new = Definition(kind, name, document, old.version + 1 if old else 1, ports.clock.now(), by)
-        new = replace(new, counted=old is not None and old.counted)
+        new = replace(new, counted=old is not None and old.counted, edition=old.edition if old is not None else 0)
         served: list[LeaseLine] = []
         if kind == "pool" and old is not None:
             new, served = pools.serve_anew(ports, new, old)
-        plan: list[Write] = [PutDefinition(new, old.version if old else None)]
+        plan: list[Write] = [PutDefinition(new, old.version if old else None, old.edition if old else None)]
         if kind == "dataset":
             plan += _prefix_plan(ports, new, old)
+        if kind == "workflow":
+            new, plan = _next_edition(ports, new, old)
         quicker = _quicken(ports, new) if kind == "policy" and old is not None else []
         if ports.ledger.commit([*plan, *quicker, *served]) is None:
             for write in quicker:
                 ports.hints.send([Ref("line", (write.line,))], write.head, ports.clock.now())
             if served:
                 ports.hints.send([Ref("line", (lease.line,)) for lease in served], new.updated_at, new.updated_at)
+            if new.uncounted:
+                counting.of_workflow(ports, new)
             return Change("replaced" if old else "created", new.version)
     raise errors.changed_meanwhile(f"{kind} {name}")
+
+
+def _next_edition(ports: Ports, new: Definition, old: Definition | None) -> tuple[Definition, list[Write]]:
+    """A workflow under its next edition, and the writes that put it: its line learns of it in the same transaction, so
+    that no claim relies on what was read of it before. The line remembers the last one of a workflow that was deleted.
+    """
+    line = ports.jobs.line(workflow_line(new.name))
+    last = max(line.edition, old.edition if old is not None else 0)
+    if old is None and last == 0 and line.active == 0:
+        return new, [PutDefinition(new, None)]
+    pool = new.document.get("pool")
+    moved = pool is not None and (line.active > 0 if old is None else pool != old.document.get("pool"))
+    new = replace(new, edition=last + 1, uncounted=moved or (old is not None and old.uncounted))
+    return new, [PutDefinition(new, old.version if old is not None else None), NewEdition(line.line, new.edition)]
 
 
 def _quicken(ports: Ports, row: Definition) -> list[Quicken]:

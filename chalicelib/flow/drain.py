@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chalicelib.core import check, claim, states
+from chalicelib.core.lifecycle import TOMBSTONE_LIFE
 from chalicelib.core.rows import Gate, Job
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Replace, TakeOut, Write
-from chalicelib.flow import facts
+from chalicelib.flow import facts, waiting
 from chalicelib.flow.check import record_of, take_off
 from chalicelib.ports import Ports
 
@@ -66,13 +67,11 @@ def _settle(ports: Ports, job: Job, why: str) -> int:
     """The tombstone stays, so that nothing joins it; the job under it goes on record and gives back what it held."""
     if job.wake_at is None:
         return 0
-    now = ports.clock.now()
-    plan: list[Write] = [
-        Replace(
-            replace(job, job_id="", waits_at=None, rank=None, held=(), wake_at=None, reason=why, rev=job.rev + 1),
-            over=job,
-        )
-    ]
+    job, now = waiting.regained(ports, job), ports.clock.now()
+    # From now on it only bars what comes late. Before, it said what was to be given back, and so had no end.
+    bare = replace(job, job_id="", waits_at=None, rank=None, held=(), reason=why, rev=job.rev + 1)
+    settled = replace(bare, wake_at=None, expires_at=now + TOMBSTONE_LIFE)
+    plan: list[Write] = [Replace(settled, over=job)]
     held = {line: ports.jobs.line(line) for line in job.held}
     if job.job_id:
         left = claim.drop(job, record_of(job, "DROPPED", why, now), held, now)

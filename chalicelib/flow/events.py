@@ -7,15 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core import match
-from chalicelib.core.calendar import DAY, Instant
+from chalicelib.core.calendar import Instant
 from chalicelib.core.rows import Event, Posted
 from chalicelib.core.writes import Create
 from chalicelib.flow.alone import each_alone
 from chalicelib.flow.match import tell
 from chalicelib.log import logger
 from chalicelib.ports import Ports
-
-POSTED_LIFE = 45 * DAY  # as long as a marker: so long the same id is the same event
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,4 +50,4 @@ def _store(ports: Ports, row: Posted) -> Posted:
 def _posted(namespace: str, envelope: Envelope, now: Instant) -> Posted:
     at = envelope.at if envelope.at is not None else now
     event = match.custom_event(namespace, envelope.kind, envelope.source, envelope.payload, at, now)
-    return Posted(event, wake_at=now, expires_at=now + POSTED_LIFE)
+    return Posted(event, wake_at=now)

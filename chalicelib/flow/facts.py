@@ -11,8 +11,9 @@ from chalicelib.core.facts import Facts, StartRate, is_tracked
 from chalicelib.core.lines import LineState
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.policies import Policy
-from chalicelib.core.rows import Gate, Job, Run
-from chalicelib.flow import pools
+from chalicelib.core.rows import Definition, Gate, Job, Run
+from chalicelib.core.writes import DefinitionIs, NewEdition
+from chalicelib.flow import counting, pools
 from chalicelib.ports import Ports
 
 
@@ -21,7 +22,7 @@ class Parsed:
 
     def __init__(self) -> None:
         self._schedules: dict[tuple[str, int], Schedule | None] = {}
-        self._workflows: dict[str, tuple[Workflow | None, bool]] = {}
+        self._workflows: dict[str, tuple[Workflow | None, Definition | None]] = {}
 
     def schedule(self, ports: Ports, gate: Gate | None) -> Schedule | None:
         if gate is None:
@@ -31,14 +32,13 @@ class Parsed:
             self._schedules[place] = definition_of(ports, gate)
         return self._schedules[place]
 
-    def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, bool]:
-        """A workflow, and whether all its starts are counted."""
+    def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, Definition | None]:
+        """A workflow, and its definition as it is stored. That of a DAG's graph is not stored."""
         if ids.is_dag_graph(name):
-            return dag_keys.begins(), False
+            return dag_keys.begins(), None
         if name not in self._workflows:
             found = ports.catalog.definition("workflow", name)
-            parsed = Workflow.model_validate(found.document) if found else None
-            self._workflows[name] = (parsed, found is not None and found.counted)
+            self._workflows[name] = (Workflow.model_validate(found.document) if found else None, found)
         return self._workflows[name]
 
 
@@ -47,12 +47,16 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     parsed = parsed or Parsed()
     gate = ports.catalog.gate(job.schedule)
     schedule = parsed.schedule(ports, gate)
-    workflow, counted = parsed.workflow(ports, schedule.workflow) if schedule else (None, False)
+    workflow, row = parsed.workflow(ports, schedule.workflow) if schedule else (None, None)
+    if schedule is not None and workflow is not None and workflow.target.has_lifecycle and gate is not None:
+        gate = counting.of_schedule(ports, gate, schedule, workflow) if gate.uncounted else gate
+        if row is not None and row.uncounted:
+            counting.of_workflow(ports, row)
     known = Facts(
         gate=gate,
         schedule=schedule,
         workflow=workflow,
-        counted=counted,
+        counted=row is not None and row.counted,
         start_rate=start_rate(ports),
         gathering=_waiting(ports, job, gate, schedule),
         already=_already(ports, job),
@@ -63,8 +67,26 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         return known
     if schedule.policy is not None:
         known = replace(known, policy=policy_of(ports, schedule.policy))
-    known = replace(known, pool=pools.ask_of(ports, workflow, schedule))
-    return replace(known, lines=_lines(ports, job, known, schedule, workflow), successes=_successes(ports, schedule))
+    pooled = pools.ask_of(ports, workflow, schedule)
+    known = replace(known, pool=pooled[0], pool_row=pooled[1]) if pooled is not None else known
+    states = _of_edition(ports, _lines(ports, job, known, schedule, workflow), schedule.workflow, row)
+    return replace(known, lines=states, successes=_successes(ports, schedule))
+
+
+def _of_edition(
+    ports: Ports, states: dict[str, LineState], workflow: str, row: Definition | None
+) -> dict[str, LineState]:
+    """The lines as they were read, but the workflow's as one of the definition that was read before: so a claim that
+    relies on a workflow which was replaced since is refused.
+
+    The two change together. Where a restore from backups has parted them, the definition is right."""
+    own = lines.workflow_line(workflow)
+    if own not in states or row is None or states[own].edition == row.edition:
+        return states
+    current = ports.catalog.definition("workflow", workflow)
+    if current is not None and current.edition != states[own].edition:
+        ports.ledger.commit([NewEdition(own, current.edition), DefinitionIs(current)])
+    return states | {own: replace(states[own], edition=row.edition)}
 
 
 def _origin(ports: Ports, job: Job) -> Run | None:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import claim, data, launch, lines, routes, states, workers
+from chalicelib.core import waiting as places
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Never, NotNow, Started
@@ -17,7 +18,7 @@ from chalicelib.core.sweep import Ref
 from chalicelib.core.targets import has_lifecycle
 from chalicelib.core.writes import HoldBack, Put, Replace
 from chalicelib.flow import complete as completing
-from chalicelib.flow import facts
+from chalicelib.flow import facts, waiting
 from chalicelib.flow.context import build, events_of, partition_of
 from chalicelib.flow.deliver import judged
 from chalicelib.log import logger
@@ -29,10 +30,12 @@ def start(ports: Ports, run_id: str, attempt: int, turn: str | None = None) -> b
 
     ``turn`` names the pace line whose queue serves it. Returns whether it goes on waiting in a queue.
     """
-    for _ in range(MOST_RACES):
+    for race in range(MOST_RACES):
         run = ports.runs.run(run_id, attempt)
         if run is None or run.state != "STARTING" or run.target_id is not None:
             return False
+        if race or run.waits_at != turn:  # its queue has just read the row of whoever it serves
+            run = waiting.regained(ports, run)
         waits = _start(ports, run, turn)
         if waits is not None:
             return waits
@@ -148,7 +151,7 @@ def _keep(ports: Ports, run: Run, answer: launch.Answer, now: Instant) -> None:
         _hold_back(ports, run, now)
     if isinstance(answer, Started):
         # By itself and first: it is true whatever becomes of the run row, and a transaction of both costs double.
-        ports.ledger.commit([Put(_pointer(run, answer.target_id))])
+        ports.ledger.commit([Put(_pointer(run, answer.target_id, now))])
     for _ in range(MOST_RACES):
         after = launch.answered(run, answer, now)
         if ports.ledger.commit([Replace(after)]) is None:
@@ -221,7 +224,7 @@ def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
     why = run.reason if run.cancel else closed
     found = replace(run, target_id=target_id, cancel=True, reason=why, lease_until=None, waits_at=None, rank=None)
     found = replace(found, leases=0, rev=run.rev + 1, wake_at=now)
-    if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id)), *launch.leave(run)]) is None:
+    if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id, now)), *places.leave(run)]) is None:
         completing.cancel(ports, found)
 
 
@@ -229,8 +232,9 @@ def target_of(ports: Ports, run: Run) -> Target:
     return ports.targets.of(str(run.request.target["type"]))
 
 
-def _pointer(run: Run, target_id: str) -> Pointer:
-    return Pointer(target_id, run.run_id, run.attempt, run.expires_at or run.claimed_at + HISTORY)
+def _pointer(run: Run, target_id: str, now: Instant) -> Pointer:
+    """It may pass away before its run: then the run is told by the name that the target knows it by."""
+    return Pointer(target_id, run.run_id, run.attempt, now + HISTORY)
 
 
 def _is_open(ports: Ports, gate: Gate | None, run: Run) -> bool:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TypeVar
+from dataclasses import dataclass
 
 from chalicelib.core import leaves, match
 from chalicelib.core.calendar import Instant
+from chalicelib.core.events import Stored, told
 from chalicelib.core.match import Located
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import Outbox, Partition, SizedObject
@@ -16,8 +16,6 @@ from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 PAGE = 200  # index rows; progress is kept after each page, so a crash repeats one page at most
-
-Stored = TypeVar("Stored", bound=Outbox)
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +119,7 @@ def tell(ports: Ports, outbox: Stored) -> Stored:
         except ExceptionGroup as group:
             failed.append(group)
         if not failed:
-            outbox = replace(outbox, cursor=cursor, leases=0, wake_at=now if cursor else None)
+            outbox = told(outbox, cursor, now)
             ports.ledger.put_all([Put(outbox)])
         if cursor is None and failed:
             raise ExceptionGroup(f"event {outbox.event.id} of {outbox.event.key} is not told to all", failed)

@@ -14,7 +14,7 @@ from chalicelib.core.model import Schedule
 from chalicelib.core.rows import GATHERING, Gate, Job
 from chalicelib.core.states import PAUSED_MODES
 from chalicelib.core.writes import Create, Put, Replace, TakeOut, Write
-from chalicelib.flow import wake
+from chalicelib.flow import waiting, wake
 from chalicelib.flow.drain import drain
 from chalicelib.flow.emit import emit_soon
 from chalicelib.flow.facts import existing
@@ -82,14 +82,14 @@ def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> 
 def close(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> list[Write]:
     """A tombstone where events gather. What is there already and met goes on from a place of its own, with its place
     in a queue; what is unmet stays under the tombstone until it is put on record."""
-    end = now + lifecycle.TOMBSTONE_LIFE
     job = ports.jobs.job(gate.schedule, gate.generation, GATHERING)
     if job is None:
         blank = Job(gate.schedule, gate.generation, GATHERING, "", "gathering", "PENDING_TRIGGER", now)
-        return [Create(replace(blank, closed=True, wake_at=now, expires_at=end))]
+        return [Create(replace(blank, closed=True, wake_at=now))]
     if job.closed:
         return []
-    under = replace(job, closed=True, wake_at=now, expires_at=end, rev=job.rev + 1)
+    job = waiting.regained(ports, job)
+    under = replace(job, closed=True, wake_at=now, rev=job.rev + 1)
     verdict = check.verdict_of(job, schedule, now)
     if verdict is not None and not verdict.met:
         return [Replace(under, over=job)]

@@ -24,8 +24,9 @@ def pool_of(ports: Ports, name: str) -> Pool | None:
     return Pool.model_validate(definition.document) if definition else None
 
 
-def ask_of(ports: Ports, workflow: Workflow, schedule: Schedule) -> Slots | None:
-    """What a job of this schedule asks of its pool; None if it takes from none, or the pool is gone."""
+def ask_of(ports: Ports, workflow: Workflow, schedule: Schedule) -> tuple[Slots, Definition] | None:
+    """What a job of this schedule asks of its pool, and the definition by which it does; None if it takes from none, or
+    the pool is gone."""
     name = pool_asks.pool_of(workflow, schedule)
     row = ports.catalog.definition("pool", name) if name is not None else None
     if name is None or row is None:
@@ -33,8 +34,8 @@ def ask_of(ports: Ports, workflow: Workflow, schedule: Schedule) -> Slots | None
     pool = Pool.model_validate(row.document)
     ask = pool_asks.ask_of(name, pool, workflow, schedule)
     if not set(row.cut) - {ask.line}:
-        return ask
-    return _withheld(ask, name, pool, {line: ports.jobs.line(line) for line in row.cut})
+        return ask, row
+    return _withheld(ask, name, pool, {line: ports.jobs.line(line) for line in row.cut}), row
 
 
 def _withheld(ask: Slots, name: str, pool: Pool, states: Mapping[str, LineState]) -> Slots:

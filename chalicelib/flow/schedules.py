@@ -7,12 +7,12 @@ from typing import Any
 
 from chalicelib.core import errors, ids, lifecycle
 from chalicelib.core.calendar import Instant, iso
-from chalicelib.core.model import NewSchedule
+from chalicelib.core.model import NewSchedule, Schedule
 from chalicelib.core.rows import Event, Gate, Job
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
 from chalicelib.core.sweep import ref_of
 from chalicelib.core.writes import Create, GateIs
-from chalicelib.flow import backfill, data, emit, facts, pauses, references, urgency, wake
+from chalicelib.flow import backfill, counting, data, emit, facts, pauses, references, urgency, wake
 from chalicelib.flow.definitions import check_size
 from chalicelib.flow.drain import drain
 from chalicelib.flow.facts import existing as existing
@@ -48,16 +48,23 @@ def put(
         stored = facts.stored(ports, alive)
         old, wants = stored.definition if stored else None, document.enabled
         if alive and facts.is_same(stored, name, sent) and (wants is None or wants == (alive.mode != "disabled")):
-            return alive, False
+            return _counted(ports, alive, new), False
         carry = document.on_update == "carry"
         timer = ports.catalog.timer(name) if carry else None
         now = ports.clock.now()
         new = sent.resolved(namespace, app, now)
         after, plan = lifecycle.put(name, new, old, gate, wants, now, by, carry, timer)
         if ports.ledger.commit(plan) is None:
+            after = _counted(ports, after, new)
             settle(ports, alive, after)
             return after, alive is None
     raise errors.changed_meanwhile(f"schedule {name}")
+
+
+def _counted(ports: Ports, gate: Gate, schedule: Schedule) -> Gate:
+    """What goes on is counted in the groups and pools that it was put into, before the put is answered (C9, W3)."""
+    workflow = facts.workflow_of(ports, schedule.workflow) if gate.uncounted else None
+    return counting.of_schedule(ports, gate, schedule, workflow) if workflow is not None else gate
 
 
 def enable(ports: Ports, name: str, by: str) -> Gate:

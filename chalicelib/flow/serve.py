@@ -75,7 +75,7 @@ def _serve_one(ports: Ports, waiter: Waiter) -> bool:
         job = ports.jobs.job(*place)
     if job is None or job.job_id != waiter.job_id or job.waits_at != waiter.line:
         # Its job is gone or went elsewhere, which takes the row along in the same transaction: a late reader's view.
-        ports.ledger.commit([NotWaiting(waiter), Remove(waiter), LeaveLine(waiter.line)])
+        ports.ledger.commit([NotWaiting(waiter, job), Remove(waiter), LeaveLine(waiter.line)])
         return True
     return check_job(ports, place, turn=waiter.line).ended != "waiting"
 
@@ -84,7 +84,8 @@ def _serve_run(ports: Ports, waiter: Waiter, run_id: str, attempt: int) -> bool:
     """The same for a run whose next start call wants a permit."""
     run = ports.runs.run(run_id, attempt)
     if run is None or run.waits_at != waiter.line or run.rank != waiter.rank:
-        ports.ledger.commit([Remove(waiter), LeaveLine(waiter.line)])  # a late reader's view: it is gone already
+        # It may have left and queued again since it was read here: then it is another revision, and keeps its row.
+        ports.ledger.commit([NotWaiting(waiter, run), Remove(waiter), LeaveLine(waiter.line)])
         return True
     return not launch.start(ports, run_id, attempt, turn=waiter.line)
 

@@ -160,8 +160,7 @@ def report(ports: Ports, lease: LeaseId, worker: str, told: Report) -> dict[str,
         if standing.state == "over":
             return _end(run)
         if told.output or told.exit_code is not None:
-            kept = run.expires_at or now + HISTORY
-            output = Output(run.run_id, run.attempt, told.output, now, told.exit_code, kept)
+            output = Output(run.run_id, run.attempt, told.output, now, told.exit_code, now + HISTORY)
             ports.ledger.put_all([Put(output)])
         state: states.RunState = "SUCCEEDED" if told.succeeded else "FAILED"
         reason = "" if told.succeeded else _why_failed(told, worker)

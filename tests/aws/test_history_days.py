@@ -10,7 +10,7 @@ from chalicelib.aws import items
 from chalicelib.aws.statements import statement
 from chalicelib.aws.updates import Shards
 from chalicelib.core.calendar import DAY
-from chalicelib.core.rows import HISTORY, DagRun, Offer, Output, Pointer, Record
+from chalicelib.core.rows import HISTORY, DagRun, Output, Pointer, Record
 from chalicelib.core.writes import Create, Put, Replace
 from chalicelib.settings import Settings
 from tests.support import rows
@@ -22,7 +22,6 @@ RECORD = Record("j1", "SKIPPED", "demo.flights.clean", 1, "why", NOON, expires_a
 OF_RUNS = [
     Pointer("app/jr1", "j1", 1, NOON + HISTORY),
     Output("j1", 1, "the last line", NOON, expires_at=NOON + HISTORY),
-    Offer("demo.etl", "5#j1", "j1", 1, expires_at=NOON + HISTORY),
     DagRun("j1", rev=1, expires_at=NOON + HISTORY),
 ]
 REQUIRED = ("CATALOG_TABLE", "JOBS_TABLE", "RUNS_TABLE", "HINTS_QUEUE_URL", "LAKE_BUCKET", "CONTROL_BUCKET")

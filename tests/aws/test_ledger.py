@@ -99,7 +99,7 @@ def test_l4_a_gate_is_checked_by_its_revision_for_a_pause_and_a_resume_leave_gen
     dynamo: Dynamo,
 ) -> None:
     gate = rows.gate()
-    paused = replace(gate, rev=2, mode="hold", pauses=((NOON, NOON + 5), (NOON + 9, None)), skips=(NOON + 1, NOON + 2))
+    paused = replace(gate, rev=2, mode="hold", pauses=((NOON, NOON + 5), (NOON + 9, None)), skips=(NOON + 1))
     resumed = replace(paused, rev=3, mode="enabled", reason="", wake_at=NOON)
     assert ok(dynamo, PutGate(gate, None))
     assert ok(dynamo, PutGate(paused, gate))
@@ -160,7 +160,7 @@ def test_a_job_that_began_to_queue_is_not_taken_out_by_who_has_not_seen_it(dynam
 
 def test_a_tombstone_keeps_the_job_under_it_and_lets_nothing_join(dynamo: Dynamo) -> None:
     job = rows.job(held=(LINE,))
-    close = CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON + 1, NOON + 2)
+    close = CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON + 1)
     assert ok(dynamo, Create(job))
     assert ok(dynamo, close)
     found = stored(dynamo)
@@ -209,7 +209,7 @@ def test_t12_a_job_is_taken_out_exactly_as_it_was_read_where_that_is_asked_for(d
 
 
 def test_a_tombstone_over_nothing_bars_the_first_event(dynamo: Dynamo) -> None:
-    assert ok(dynamo, CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON, NOON))
+    assert ok(dynamo, CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON))
     assert not ok(dynamo, Create(rows.marker()), Create(rows.job()))
 
 

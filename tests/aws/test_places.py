@@ -13,11 +13,13 @@ from chalicelib.aws.table import Dynamo
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.lines import LineState, Slots, Waiter
 from chalicelib.core.rows import Gate, Job, Timer
+from chalicelib.core.waiting import waiter_of
 from chalicelib.core.writes import (
     CloseGeneration,
     Create,
     JoinLine,
     LeaveLine,
+    NotQueued,
     NotWaiting,
     Put,
     PutGate,
@@ -36,7 +38,7 @@ LINE = "workflow:demo.flights.w"
 ONE = Slots(LINE, 1)
 WAITER = Waiter(LINE, "5#~#x", rows.SCHEDULE, rows.GENERATION, "PENDING", "j1")
 QUEUED = rows.job(waits_at=LINE, rank="5#~#x", state="PENDING_LAUNCH")
-CLOSE = CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON + 1, NOON + 2)
+CLOSE = CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON + 1)
 CLEAN = "workflow:demo.flights.clean"
 
 
@@ -70,20 +72,21 @@ def queue_up(dynamo: Dynamo) -> None:
     assert ok(dynamo, JoinLine(ONE, NOON, NOON + 60_000), Create(WAITER))
 
 
-def clear(dynamo: Dynamo) -> bool:
-    """What the server of a queue does with a row whose job it finds nowhere."""
-    return ok(dynamo, NotWaiting(WAITER), Remove(WAITER), LeaveLine(LINE))
+def clear(dynamo: Dynamo, read: Job | None = None) -> bool:
+    """What the server of a queue does with a row whose job it finds nowhere, or not waiting there."""
+    return ok(dynamo, NotWaiting(WAITER, read), Remove(WAITER), LeaveLine(LINE))
 
 
 @pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("read", [None, rows.job("j0"), replace(QUEUED, waits_at=None, rank=None, rev=0)])
 def test_w2_a_place_is_not_cleared_while_its_job_waits_there_whatever_a_late_reader_saw(
-    dynamo: Dynamo, closed: bool
+    dynamo: Dynamo, closed: bool, read: Job | None
 ) -> None:
     queue_up(dynamo)
     assert ok(dynamo, Create(QUEUED))
     if closed:
         assert ok(dynamo, CLOSE), "the drain takes the job under a tombstone off, and its place along"
-    refused = dynamo.commit([NotWaiting(WAITER), Remove(WAITER), LeaveLine(LINE)])
+    refused = dynamo.commit([NotWaiting(WAITER, read), Remove(WAITER), LeaveLine(LINE)])
     assert refused is not None
     assert [type(write) for write in refused.writes] == [NotWaiting]
     assert dynamo.get(keys.key_of(WAITER), Waiter) == WAITER
@@ -104,17 +107,35 @@ def test_w2_a_place_that_its_job_has_left_is_cleared_once(dynamo: Dynamo, there:
     queue_up(dynamo)
     if there is not None:
         assert ok(dynamo, Create(there))
-    assert clear(dynamo)
+    assert clear(dynamo, there)
     assert DynamoJobs(dynamo).line(LINE).waiters == 0
-    assert not clear(dynamo)
+    assert not clear(dynamo, there)
     assert stored(dynamo) == there
 
 
 def test_w2_to_expect_that_nobody_waits_changes_nothing_by_itself(dynamo: Dynamo) -> None:
-    assert ok(dynamo, NotWaiting(WAITER))
+    assert ok(dynamo, NotWaiting(WAITER, None))
     assert stored(dynamo) is None
     assert ok(dynamo, Create(QUEUED))
-    assert not ok(dynamo, NotWaiting(WAITER))
+    assert not ok(dynamo, NotWaiting(WAITER, None))
+
+
+def test_e8_a_place_is_not_cleared_of_a_run_that_has_queued_again_since_it_was_read(dynamo: Dynamo) -> None:
+    read = rows.run(waits_at=None)
+    again = replace(read, waits_at="emr:app", rank="5#~#x", rev=read.rev + 1)
+    waiter = waiter_of(again)
+    assert waiter is not None
+    assert ok(dynamo, Create(again))
+    assert ok(dynamo, Create(waiter))
+
+    assert not ok(dynamo, NotWaiting(waiter, read), Remove(waiter))
+    assert ok(dynamo, NotWaiting(waiter, again), Remove(waiter))
+
+
+def test_w2_a_queue_is_forgotten_only_by_what_has_no_row_there(dynamo: Dynamo) -> None:
+    assert ok(dynamo, NotQueued(WAITER))
+    assert ok(dynamo, Create(WAITER))
+    assert not ok(dynamo, NotQueued(WAITER))
 
 
 # -- tombstones ----------------------------------------------------------------------------------------------------

@@ -123,11 +123,12 @@ def test_l12_bounds_that_are_the_wrong_way_round_are_refused() -> None:
 
 def test_l12_a_plan_is_cut_into_parts_and_named_by_what_it_holds() -> None:
     entries = [str(number) for number in range(250)]
-    name, parts = backfill.plan_parts("demo.flights.clean", entries, NOON)
+    name, parts = backfill.plan_parts("b1", entries)
     assert [len(part.entries) for part in parts] == [100, 100, 50]
     assert [entry for part in parts for entry in part.entries] == entries
-    assert backfill.plan_parts("demo.flights.clean", entries, NOON + 1)[0] == name
-    assert backfill.plan_parts("demo.flights.clean", entries[::-1], NOON)[0] != name
+    assert backfill.plan_parts("b1", entries)[0] == name
+    assert backfill.plan_parts("b2", entries)[0] != name
+    assert backfill.plan_parts("b1", entries[::-1])[0] != name
 
 
 def test_l12_which_datasets_a_trigger_waits_for() -> None:

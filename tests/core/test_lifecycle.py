@@ -24,7 +24,7 @@ from chalicelib.core.writes import (
 from tests.core.builders import ABSENT, CLEANED, NAME, NOON, PARTITION, TICK, WEATHER, all_of, any_of, gate, schedule
 
 ME = "alice"
-CLOSED = CloseGeneration(NAME, 7, NOON, NOON + 45 * DAY)
+CLOSED = CloseGeneration(NAME, 7, NOON)
 MIXED = schedule(all_of(PARTITION, TICK, CLEANED | {"statuses": ["FAILED", "KILLED"]}))
 FULL: list[Schedule] = [
     schedule(all_of(*[PARTITION] * 45)),

@@ -96,5 +96,7 @@ def test_h5_a_watch_passes_some_weeks_after_it_was_judged_and_does_not_begin_ane
     late, fire = schedule(deadline={"end_within": "1h"}), job("fire", nominal_at=NOON)
     watch = watches.begun(fire, late, workflow(), END + watches.REMEMBERED)
     assert watch is not None
-    assert watch.expires_at == END + watches.REMEMBERED + DAY
+    assert watch.expires_at is None
+    judged = watches.judge(watch, None, (), None, END + HOUR).watch
+    assert (judged.wake_at, judged.expires_at) == (None, END + HOUR + watches.REMEMBERED + DAY)
     assert watches.begun(fire, late, workflow(), END + watches.REMEMBERED + 1) is None

@@ -11,14 +11,15 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from chalicelib.aws import items
-from chalicelib.core import claim, launch, lifecycle, lines, permits, states, triggers
+from chalicelib.core import claim, counting, lifecycle, lines, permits, states, triggers
+from chalicelib.core import waiting as waiting_of
 from chalicelib.core.calendar import MINUTE, SECOND, Instant, iso, parse_instant
 from chalicelib.core.check import Wait, decide
 from chalicelib.core.facts import Facts
 from chalicelib.core.lines import LineState, Waiter
-from chalicelib.core.model import Schedule
+from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.rows import WAKE, Backfill, Gate, Job, Marker, Record, Run, Subscription, Timer, Version
-from chalicelib.flow import facts
+from chalicelib.flow import facts, pools
 from chalicelib.flow.apply import NO_JOB
 from tests.faults.limits import check_limits
 from tests.faults.memory_tables import QuickWorld
@@ -112,6 +113,8 @@ def check(world: QuickWorld) -> Stock:
     _index_is_what_gates_say(stock)
     _events_are_accounted_for(stock)
     _each_run_started_once(world, stock)
+    _what_lives_stays(stock)
+    _what_lives_is_counted(world, stock)
     for backfill in stock.backfills:
         backfills.check(backfill, [run for run in stock.runs if run.schedule == backfill.schedule])
     return stock
@@ -191,10 +194,37 @@ def _queues_are_what_jobs_say(stock: Stock) -> None:
     places = Counter((w.line, w.rank, w.job_schedule, w.job_generation, w.job_place, w.job_id) for w in stock.waiters)
     waiting = Counter((job.waits_at, job.rank, job.schedule, job.generation, job.place, job.job_id)
                       for job in stock.jobs if job.waits_at is not None)  # fmt: skip
-    runs = [launch.place_of(run) for run in stock.runs if run.waits_at is not None]
+    runs = [w for run in stock.runs if (w := waiting_of.waiter_of(run)) is not None]
     waiting.update((w.line, w.rank, w.job_schedule, w.job_generation, w.job_place, w.job_id) for w in runs)
     assert places == waiting, "each place in a queue has its job or run, and each that waits its place"
     assert all(run.state == "STARTING" for run in stock.runs if run.waits_at is not None), "only who is to start queues"
+
+
+def _what_lives_stays(stock: Stock) -> None:
+    """A living run, and a tombstone that has something to give back, has no TTL: its permits would never come back."""
+    ends = [run for run in stock.runs if run.expires_at is not None and not states.is_terminal(run.state)]
+    assert ends == [], "living runs that pass away"
+    holding = [job for job in stock.jobs if job.expires_at is not None and (job.held or job.waits_at or job.wake_at)]
+    assert holding == [], "jobs that pass away with what they hold"
+
+
+def _what_lives_is_counted(world: QuickWorld, stock: Stock) -> None:
+    """A living run has a permit of each group, and of the pool, that its schedule names by now; of those whose put is
+    still under way, the gate or the workflow says so."""
+    gates = {gate.schedule: gate for gate in stock.gates if not gate.uncounted and gate.mode != "deleted"}
+    for run in stock.runs:
+        gate = gates.get(run.schedule)
+        schedule = stock.versions.get((gate.schedule, gate.version)) if gate is not None else None
+        row = world.ports.catalog.definition("workflow", run.workflow)
+        over = states.is_terminal(run.state) or row is None or row.uncounted
+        if over or schedule is None or row is None or schedule.workflow != run.workflow:
+            continue
+        workflow = Workflow.model_validate(row.document)
+        if not workflow.target.has_lifecycle:
+            continue
+        assert counting.missing_groups(run, schedule) == [], f"{run} is in a group that does not count it"
+        pooled = pools.ask_of(world.ports, workflow, schedule)
+        assert pooled is None or not counting.lacks_pool(run, pooled[0]), f"{run} is in a pool that does not count it"
 
 
 def _index_is_what_gates_say(stock: Stock) -> None:

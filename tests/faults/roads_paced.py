@@ -7,8 +7,10 @@ from typing import Any
 
 from chalicelib.core.calendar import MINUTE, SECOND, Instant
 from chalicelib.core.launch import NotNow
+from chalicelib.core.waiting import waiter_of
+from chalicelib.core.writes import LeaveLine, Remove
 from chalicelib.flow import definitions
-from tests.faults.dying import POLICIES, Scenario, finish, people, upload
+from tests.faults.dying import POLICIES, Scenario, finish, passes, people, upload
 from tests.support.crash import lost
 from tests.support.schedules import partitions
 from tests.support.world import World
@@ -60,6 +62,18 @@ def _be_refused_and_closed(world: World) -> None:
     people(world, lambda: world.disable("daily"))
 
 
+def _be_refused_and_lose_a_row(world: World) -> None:
+    """A run queues for its next call; its row in the queue is lost, as after a restore of one table."""
+    world.targets.emr.answers = [NotNow("throttled")]
+    upload(world, 1)
+    for run in world.runs("daily"):
+        waiter = waiter_of(run)
+        if waiter is not None:
+            lost(lambda waiter=waiter: world.ports.ledger.commit([Remove(waiter), LeaveLine(waiter.line)]))
+    passes(world, "11m")
+    finish(world)
+
+
 def _in_time(world: World) -> bool:
     return crowded(world.targets.emr.called_at, MOST, MINUTE) == []
 
@@ -88,6 +102,9 @@ PACED = {
     ),
     "start calls that are throttled": Scenario(
         {"daily": partitions(by=["day"])}, _be_refused, [({"daily": ["SUCCEEDED"] * 2}, 2)]
+    ),
+    "a run that has lost its row in the queue": Scenario(
+        {"daily": partitions(by=["day"])}, _be_refused_and_lose_a_row, [({"daily": ["SUCCEEDED"]}, 1)]
     ),
     "a run that queues for its next call, and is closed": Scenario(
         {"daily": partitions(by=["day"])},

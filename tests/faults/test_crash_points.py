@@ -22,6 +22,7 @@ from tests.faults.roads_ending import ENDING
 from tests.faults.roads_gathered import GATHERED
 from tests.faults.roads_limited import LIMITED
 from tests.faults.roads_messages import MESSAGES
+from tests.faults.roads_named_later import NAMED_LATER
 from tests.faults.roads_notices import NOTICES
 from tests.faults.roads_paced import PACED
 from tests.faults.roads_paused import PAUSED
@@ -30,11 +31,11 @@ from tests.faults.roads_workers import WORKERS
 from tests.support.crash import EFFECTS
 
 SCENARIOS = {**ROADS, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
-             **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS}  # fmt: skip
+             **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER}  # fmt: skip
 # Ways of using a write that are conditions of their own in the tables.
 FORMS = {"GiveBack ended", "GiveBack wake_at", "Replace over", "TakeOut exact", "TakePermit begins", "PutSeen over",
          "TakePermit from_queue", "TakePermit passing", "JoinLine behind", "PutGate over",
-         "PutDefinition over", "LeaseLine asked"}  # fmt: skip
+         "PutDefinition over", "PutDefinition edition", "LeaseLine asked"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

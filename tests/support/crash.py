@@ -161,7 +161,7 @@ def redelivered(act: Callable[[], Any]) -> None:
 def _forms(write: Any) -> list[str]:
     """A kind of write, and each of its options that is used."""
     kind = type(write).__name__
-    options = ("over", "exact", "begins", "from_queue", "passing", "behind", "ended", "wake_at", "asked")
+    options = ("over", "exact", "begins", "from_queue", "passing", "behind", "ended", "wake_at", "asked", "edition")
     return [kind, *(f"{kind} {option}" for option in options if getattr(write, option, None) not in (None, False))]
 
 

@@ -1,0 +1,28 @@
+"""Find out whether what names a queue has its row there, and let it go on if not (`core/waiting.py`)."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from chalicelib.core import waiting
+from chalicelib.core.rows import Job, Run
+from chalicelib.core.writes import NotQueued, Replace
+from chalicelib.log import logger
+from chalicelib.ports import Ports
+
+W = TypeVar("W", Job, Run)
+
+
+def regained(ports: Ports, row: W) -> W:
+    """The job or run as it stands: in no queue, if it has no row in the one that it names. Costs one read if it names
+    one. The line counts rows, so it is not touched. After a lost race the row is returned as it was read, and whatever
+    is decided from it is refused.
+    """
+    waiter = waiting.waiter_of(row)
+    if waiter is None or ports.jobs.is_queued(waiter):
+        return row
+    after = waiting.without_place(row, ports.clock.now())
+    if ports.ledger.commit([Replace(after), NotQueued(waiter)]) is not None:
+        return row
+    logger.warning("row in a queue was missing", extra={"job": waiter.job_id, "line": waiter.line})
+    return after

@@ -1,0 +1,141 @@
+"""A definition is replaced while a job is being checked: what starts after the answer obeys the new one (W3, C9)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chalicelib.flow import definitions
+from chalicelib.flow.check import check_job
+from tests.faults import invariants
+from tests.faults.dying import SMALL
+from tests.faults.memory_tables import QuickWorld
+from tests.faults.turns import ENDLESS, side_by_side
+from tests.support.schedules import partitions
+from tests.support.world import EMR, day, flights
+
+POOL = "pool:demo.p"
+OWN = "workflow:demo.flights.one"
+
+
+def pooled(size: int, shares: dict[str, int] | None = None) -> dict[str, Any]:
+    return {"size": size, "shares": {name: {"reserved": units} for name, units in (shares or {}).items()}}
+
+
+def put_pool(world: QuickWorld, pool: dict[str, Any]) -> None:
+    definitions.put(world.ports, "pool", "demo.p", pool, "tester")
+
+
+def put_workflow(world: QuickWorld, **fields: Any) -> None:
+    definitions.put(world.ports, "workflow", "demo.flights.one", {"target": EMR, **fields}, "tester")
+
+
+def a_pool(pool: dict[str, Any], *living: str) -> QuickWorld:
+    """Runs of these workflows are living; a job of each waits to be checked."""
+    world = QuickWorld(**SMALL)
+    both = {name: partitions(1, name, by=["day"]) for name in ("one", "two")}
+    in_pool = {"target": EMR, "pool": "p"}
+    world.deploy({**flights({}, one=in_pool, two=in_pool), "pools": {"p": pool}})
+    for number, name in enumerate(living):
+        world.put(name, both[name])
+        world.upload(day(number + 1))
+        world.settle()
+        world.disable(name)
+    for name in both:
+        world.put(name, both[name])
+    world.upload(day(20))
+    world.hints.sent = []
+    return world
+
+
+def check(world: QuickWorld, name: str) -> None:
+    for job in world.jobs(name):
+        check_job(world.ports, (job.schedule, job.generation, job.place))
+
+
+def living(world: QuickWorld) -> int:
+    return sum(run.state in ("STARTING", "RUNNING") for name in ("one", "two") for run in world.runs(name))
+
+
+def meets(make: Callable[[], QuickWorld], change: Callable[[QuickWorld], None], *others: str) -> list[int]:
+    """How many runs live once the change is answered, the check is over, and the ``others`` are checked.
+
+    The change is made before each call of the check, the last time after all of them. Only those plays count in which
+    it came before the start."""
+    found: list[int] = []
+    calls, left = 0, True
+    while left:
+        world = make()
+        before, answered = living(world), -1
+
+        def changing(world: QuickWorld = world) -> None:
+            nonlocal answered
+            change(world)
+            answered = living(world)
+
+        left, _ = side_by_side(world, lambda world=world: check(world, "one"), changing, (calls, ENDLESS))
+        for name in others:
+            check(world, name)
+        invariants.check(world)
+        if answered == before:
+            found.append(living(world))
+        calls += 1
+    assert len(found) > 5
+    return found
+
+
+def test_w3_a_pool_that_was_made_smaller_lets_nothing_start_beyond_its_new_size() -> None:
+    lives = meets(lambda: a_pool(pooled(2), "two"), lambda world: put_pool(world, pooled(1)))
+    assert set(lives) == {1}
+
+
+def test_w3_a_pool_that_was_cut_otherwise_never_runs_more_than_it_has() -> None:
+    """Three of the four are in use. One is reserved for the other workflow, whose job comes right after."""
+    lives = meets(
+        lambda: a_pool(pooled(4), "two", "two", "two"),
+        lambda world: put_pool(world, pooled(4, {"flights.two": 1})),
+        "two",
+    )
+    assert set(lives) == {4}
+
+
+@pytest.mark.parametrize("slots", [2, 3])
+def test_w3_a_workflow_that_takes_more_of_its_pool_starts_with_that(slots: int) -> None:
+    """What starts after the answer takes as many units as the workflow says by then: here more than are free."""
+    lives = meets(lambda: a_pool(pooled(2), "two"), lambda world: put_workflow(world, pool="p", slots=slots))
+    assert set(lives) == {1}
+
+
+def a_run_outside() -> QuickWorld:
+    """A run of the workflow is going, in no group and no pool; a job of its schedule waits to be checked."""
+    world = QuickWorld(**SMALL)
+    world.deploy({**flights({"one": partitions(1, "one", by=["day"])}, one={"target": EMR}), "pools": {"p": pooled(1)}})
+    world.upload(day(1))
+    world.settle()
+    world.upload(day(20))
+    world.hints.sent = []
+    return world
+
+
+GROUPED = partitions(1, "one", by=["day"], constraints=[{"type": "concurrency", "group": "g", "max": 1}])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        pytest.param(lambda world: put_workflow(world, pool="p"), id="the workflow names a pool"),
+        pytest.param(
+            lambda world: world.put("one", {**GROUPED, "on_update": "carry"}), id="the schedule names a group"
+        ),
+        pytest.param(
+            lambda world: world.put("one", partitions(1, "one", by=["day"], pool="p", on_update="carry")),
+            id="the schedule names a pool",
+        ),
+    ],
+)
+def test_c9_a_limit_that_is_named_during_a_check_counts_what_is_going_and_lets_nothing_more_start(
+    change: Callable[[QuickWorld], None],
+) -> None:
+    assert set(meets(a_run_outside, change)) == {1}

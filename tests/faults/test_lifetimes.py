@@ -1,0 +1,141 @@
+"""Nothing that lives passes away (H1, C9): a row has a TTL only from the write on that makes it final."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any, get_args
+
+import pytest
+
+from chalicelib.core.calendar import DAY
+from chalicelib.core.rows import HISTORY, Pointer
+from chalicelib.core.writes import Delete, Row
+from tests.faults.dying import SMALL, play, tick
+from tests.faults.memory_tables import QuickWorld
+from tests.faults.test_crash_points import SCENARIOS
+from tests.support import lifetimes
+from tests.support.fakes import APPLICATION
+from tests.support.pull_workers import PULLED
+from tests.support.schedules import at_most, partitions
+from tests.support.world import EMR, day, flights
+
+LINE = "workflow:demo.flights.clean"
+EVERY = 8  # calls between two looks, another remainder for each scenario
+
+
+def test_every_kind_of_row_is_known_to_expire_when_it_is_final_or_never() -> None:
+    kinds = set(get_args(Row))
+    with_end = {kind for kind in kinds if "expires_at" in {field.name for field in fields(kind)}}
+    assert set(lifetimes.FINAL) == with_end
+    assert kinds - with_end == lifetimes.NEVER
+
+
+def test_c9_no_living_row_has_a_ttl_between_any_two_calls_whatever_is_played() -> None:
+    """The crash scenarios once without a death, every row looked at between the calls of the tables."""
+    seen: set[type] = set()
+    for number, (name, scenario) in enumerate(SCENARIOS.items()):
+        world = QuickWorld(**{**SMALL, **scenario.tuned})
+        calls = 0
+
+        def look(world: QuickWorld = world, number: int = number) -> None:
+            nonlocal calls
+            calls += 1
+            if (calls + number) % EVERY == 0:
+                seen.update(lifetimes.check(world))
+
+        world.tables.before_call = look
+        try:
+            play(scenario, world)
+        except AssertionError as error:
+            raise AssertionError(f"{name}: {error}") from error
+    assert set(lifetimes.FINAL) - seen == set(), "each kind that ends was seen with its end"
+
+
+def lives_on(world: QuickWorld, span: int) -> None:
+    """The tables forget what has expired, as DynamoDB does; a tick comes."""
+    world.clock.wait_until(world.clock.now() + span)
+    for name, row in list(world.tables.rows()):
+        if "ttl" in row and int(row["ttl"]["N"]) * 1000 < world.clock.now():
+            world.tables.delete_item(TableName=name, Key={"pk": row["pk"], "sk": row["sk"]})
+    tick(world)
+
+
+def test_h1_a_run_without_a_timeout_keeps_its_row_and_its_slot_however_long_it_runs() -> None:
+    world = QuickWorld(**SMALL)
+    endless = {"target": EMR, "timeout": "never"}
+    world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}, clean=endless))
+    world.upload(day(1))
+    world.settle()
+    world.emr_says("jr00001", "RUNNING")
+
+    for _ in range(5):
+        lives_on(world, HISTORY // 4 + DAY)
+
+    [run] = world.runs("daily")
+    assert (run.state, world.line(LINE).active) == ("RUNNING", 1)
+    world.emr_says("jr00001", "SUCCESS")
+    assert world.line(LINE).active == 0
+    [run] = world.runs("daily")
+    assert run.expires_at == world.clock.now() + HISTORY, "it is kept for as long as any other, from its end on"
+    lives_on(world, HISTORY + 2 * DAY)
+    assert world.runs("daily") == []
+
+
+def test_w5_work_that_lies_in_a_pool_is_still_offered_after_the_time_that_history_is_kept() -> None:
+    world = QuickWorld(**SMALL)
+    world.deploy(flights({"daily": partitions(workflow="pulled")}, pulled={"target": PULLED}))
+    world.upload(day(1))
+    world.settle()
+    [run] = world.runs("daily")
+    assert len(world.ports.jobs.offers("demo.etl", 5)) == 1
+
+    lives_on(world, HISTORY + DAY)
+    lives_on(world, DAY)
+
+    assert world.runs("daily")[0].run_id == run.run_id
+    assert len(world.ports.jobs.offers("demo.etl", 5)) == 1
+
+
+def test_w7_a_run_that_has_outlived_its_pointer_hears_of_its_end_by_its_name() -> None:
+    world = QuickWorld(**SMALL)
+    world.deploy(flights({"daily": partitions(**at_most(1))}))
+    world.upload(day(1))
+    world.settle()
+    target_id = f"{APPLICATION}/jr00001"
+    [run] = world.runs("daily")
+    world.ports.ledger.commit([Delete(Pointer(target_id, run.run_id, 1, 0))])
+    assert world.ports.runs.by_target_id(target_id) is None
+
+    world.emr_says("jr00001", "SUCCESS")
+
+    assert (world.runs("daily")[0].state, world.line(LINE).active) == ("SUCCEEDED", 0)
+
+
+def test_w1_a_failed_attempt_is_kept_while_its_retry_waits_and_expires_once_that_is_a_run() -> None:
+    world = QuickWorld(**SMALL)
+    retried: dict[str, Any] = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
+    world.deploy(flights({"daily": partitions(timeout="never")}, clean=retried))
+    world.upload(day(1))
+    world.settle()
+    world.pause("daily")
+    world.finish("FAILED")
+
+    assert [(run.state, run.expires_at) for run in world.runs("daily")] == [("RETRYING", None)]
+    world.resume("daily")
+    world.pass_by("1m")
+    first, second = world.runs("daily")
+    assert first.expires_at == second.claimed_at + HISTORY
+    assert second.expires_at is None
+
+
+@pytest.mark.parametrize("days", [1, 30, 180])
+def test_h1_how_long_history_is_kept_stays_to_be_set(days: int) -> None:
+    world = QuickWorld(**SMALL, history_days=days)
+    world.deploy(flights({"daily": partitions()}))
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+    ended = world.clock.now()
+
+    [item] = [row for name, row in world.tables.rows() if name == "RunsTable" and row["sk"]["S"] == "A#001"]
+    assert int(item["ttl"]["N"]) * 1000 == ended + days * DAY

@@ -1,0 +1,185 @@
+"""A group or a pool is named while runs are going (C9, W3): they count there, and no more start than it has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.flow import definitions
+from tests.faults import invariants
+from tests.faults.dying import SMALL
+from tests.faults.memory_tables import QuickWorld
+from tests.support.schedules import partitions
+from tests.support.world import EMR, day, flights
+
+GROUP = "group:demo.heavy"
+POOL = "pool:demo.p"
+
+
+def in_group(name: str = "heavy", most: int = 1) -> dict[str, Any]:
+    return {"constraints": [{"type": "concurrency", "group": name, "max": most, "on_unmet": "wait"}]}
+
+
+def running(count: int, **fields: Any) -> QuickWorld:
+    """So many runs of a schedule are going; beside it there is another workflow, in no group and no pool."""
+    world = QuickWorld(**SMALL)
+    app = flights({"daily": partitions(by=["day"], **fields)}, one={"target": EMR}, two={"target": EMR})
+    world.deploy({**app, "pools": {"p": {"size": 1}, "q": {"size": 1}}})
+    for number in range(count):
+        world.upload(day(number + 1))
+    world.settle()
+    assert len(going(world)) == count
+    return world
+
+
+def going(world: QuickWorld, *names: str) -> list[str]:
+    runs = [run for name in names or ("daily",) for run in world.runs(name)]
+    return [run.run_id for run in runs if run.state in ("STARTING", "RUNNING")]
+
+
+def put_workflow(world: QuickWorld, **fields: Any) -> None:
+    definitions.put(world.ports, "workflow", "demo.flights.clean", {"target": EMR, **fields}, "tester")
+
+
+def come_and_go(world: QuickWorld, *names: str) -> None:
+    """Runs end one by one; with each end others may start, never more than one at a time in all."""
+    while left := going(world, *names):
+        invariants.check(world)
+        name = next(run.name for run in world.targets.emr.runs.values() if run.name.rpartition("-")[0] == left[0])
+        [emr_run] = [run for run in world.targets.emr.runs.values() if run.name == name]
+        world.emr_says(emr_run.id, "SUCCESS")
+        world.settle()
+        assert len(going(world, *names)) <= max(1, len(left) - 1)
+
+
+@pytest.mark.parametrize("how", ["replaced", "carried"])
+def test_interleaving_27_a_group_of_one_is_named_while_three_runs_are_going(how: str) -> None:
+    world = running(3)
+    carry = {"on_update": "carry"} if how == "carried" else {}
+
+    world.put("daily", partitions(by=["day"], **in_group(), **carry))
+    assert world.line(GROUP).active == 3
+    world.upload(day(10))
+    world.settle()
+
+    assert len(going(world)) == 3, "no fourth starts"
+    come_and_go(world)
+    assert len(world.runs("daily")) == 4
+    invariants.check_rest(world)
+
+
+def test_c9_a_schedule_that_moves_to_another_group_takes_its_runs_along() -> None:
+    world = running(1, **in_group("light"))
+    world.put("other", partitions(by=["day"], workflow="join", **in_group()))
+
+    world.put("daily", partitions(by=["day"], **in_group()))
+    world.upload(day(10))
+    world.settle()
+
+    assert len(going(world, "daily", "other")) == 1
+    assert world.line("group:demo.light").active == 1, "its run counts in both as long as it goes"
+    come_and_go(world, "daily", "other")
+    invariants.check_rest(world)
+
+
+def test_c9_runs_that_other_schedules_of_the_workflow_started_are_not_of_the_group() -> None:
+    world = running(2)
+    world.put("grouped", partitions(by=["day"], **in_group()))
+
+    world.upload(day(10))
+    world.settle()
+
+    assert (len(going(world)), len(going(world, "grouped"))) == (3, 1)
+    invariants.check(world)
+
+
+def test_c9_a_group_that_was_left_and_is_named_again_counts_what_started_meanwhile() -> None:
+    world = running(1, **in_group())
+    world.put("daily", partitions(by=["day"]))
+    world.upload(day(10))
+    world.settle()
+    assert len(going(world)) == 2
+
+    world.put("daily", partitions(by=["day"], **in_group()))
+
+    assert world.line(GROUP).active == 2
+    world.upload(day(11))
+    world.settle()
+    assert len(going(world)) == 2
+    come_and_go(world)
+    invariants.check_rest(world)
+
+
+def test_c9_a_schedule_that_was_deleted_and_comes_back_in_a_group_brings_its_runs() -> None:
+    world = running(2)
+    world.delete("daily")
+
+    world.put("daily", partitions(by=["day"], **in_group()))
+    world.upload(day(10))
+    world.settle()
+
+    assert len(going(world)) == 2
+    come_and_go(world)
+    invariants.check_rest(world)
+
+
+def test_w3_a_pool_that_a_schedule_names_counts_the_runs_that_are_going() -> None:
+    world = running(3)
+    world.put("other", partitions(by=["day"], workflow="join", pool="p"))
+
+    world.put("daily", partitions(by=["day"], pool="p"))
+    assert world.line(POOL).active == 3
+    world.upload(day(10))
+    world.settle()
+
+    assert len(going(world, "daily", "other")) == 3
+    come_and_go(world, "daily", "other")
+    invariants.check_rest(world)
+
+
+def test_w3_a_pool_that_a_workflow_names_counts_the_runs_that_are_going() -> None:
+    world = running(3)
+
+    put_workflow(world, pool="p")
+    assert world.line(POOL).active == 3
+    world.upload(day(10))
+    world.settle()
+
+    assert len(going(world)) == 3
+    come_and_go(world)
+    invariants.check_rest(world)
+
+
+def test_w3_a_workflow_that_moves_to_another_pool_counts_in_both_until_its_runs_have_ended() -> None:
+    world = QuickWorld(**SMALL)
+    app = flights({"daily": partitions(by=["day"])}, clean={"target": EMR, "pool": "p"})
+    world.deploy({**app, "pools": {"p": {"size": 2}, "q": {"size": 1}}})
+    world.upload(day(1))
+    world.upload(day(2))
+    world.settle()
+
+    put_workflow(world, pool="q")
+    assert (world.line(POOL).active, world.line("pool:demo.q").active) == (2, 2)
+    world.upload(day(10))
+    world.settle()
+
+    assert len(going(world)) == 2
+    come_and_go(world)
+    invariants.check_rest(world)
+
+
+def test_w3_a_share_of_a_pool_that_is_named_later_takes_what_fits_and_the_rest_is_withheld() -> None:
+    """Four units, two of them reserved for the workflow whose three runs are going: one unit is left, for anybody."""
+    world = running(3)
+    definitions.put(world.ports, "pool", "demo.p", {"size": 4, "shares": {"flights.clean": {"reserved": 2}}}, "tester")
+    world.put("other", partitions(by=["day"], workflow="join", pool="p"))
+
+    world.put("daily", partitions(by=["day"], pool="p"))
+    assert (world.line(f"{POOL}:demo.flights.clean").active, world.line(POOL).active) == (2, 1)
+    world.upload(day(10))
+    world.upload(day(11))
+    world.settle()
+
+    assert len(going(world, "daily", "other")) == 4
+    invariants.check(world)

@@ -1,0 +1,199 @@
+"""Two servers of one queue, call by call, with several switches: whatever waits keeps its row in the queue."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from typing import Any
+
+import pytest
+
+from chalicelib.core.launch import NotNow
+from chalicelib.core.lines import emr_line
+from chalicelib.core.rows import Job, Run
+from chalicelib.core.waiting import waiter_of
+from chalicelib.core.writes import LeaveLine, Remove
+from chalicelib.flow.check import check_job
+from chalicelib.flow.serve import serve
+from chalicelib.flow.withdraw import withdraw
+from tests.faults import invariants
+from tests.faults.dying import SMALL
+from tests.faults.memory_tables import QuickWorld
+from tests.faults.turns import ENDLESS, Actor
+from tests.support.fakes import APPLICATION
+from tests.support.schedules import at_most, partitions
+from tests.support.world import day, flights
+
+EMR_QUEUE = emr_line(APPLICATION)
+WORKFLOW_QUEUE = "workflow:demo.flights.clean"
+WORKFLOW_QUEUE = "workflow:demo.flights.clean"
+Act = Callable[[], Any]
+
+
+def take_turns(world: QuickWorld, acts: Sequence[Act], turns: Sequence[tuple[int, int]]) -> None:
+    """Each turn lets one of the acts make so many calls; in the end all come to their end, the last one first."""
+    actors = [Actor(act) for act in acts]
+    by_thread = {actor.thread.ident: actor for actor in actors}
+
+    def before_call() -> None:
+        by_thread[threading.get_ident()].before_call()
+
+    start = world.targets.emr.start
+    world.targets.emr.start = lambda *args: (before_call(), start(*args))[1]  # type: ignore[method-assign]
+    world.tables.before_call = before_call
+    try:
+        for number, calls in turns:
+            if calls:
+                actors[number].let(calls)
+        for actor in reversed(actors):
+            actor.let(ENDLESS)
+    finally:
+        world.tables.before_call = lambda: None
+        del world.targets.emr.start
+    for actor in actors:
+        if actor.error is not None:
+            raise actor.error
+
+
+def orders() -> Iterator[tuple[int, int, int]]:
+    """How many calls the first server makes, then the second, then the first again: around the moment in which the
+    first has read the queue and the second has put its call on record."""
+    yield from product((2, 3, 4), range(8, 14), (1, 2))
+
+
+def a_run_and_a_job_that_queue_for_a_start() -> QuickWorld:
+    world = QuickWorld(**SMALL)
+    world.deploy(flights({"daily": partitions(by=["day"])}))
+    world.targets.emr.answers = [NotNow("throttled")]
+    world.upload(day(1))
+    world.upload(day(2))
+    world.settle()
+    assert [row.waits_at for row in (*world.runs("daily"), *world.jobs("daily"))] == [EMR_QUEUE, EMR_QUEUE]
+    world.clock.pass_by("10s")
+    world.hints.sent = []
+    world.targets.emr.answers = [NotNow("throttled")]
+    return world
+
+
+def test_e8_two_servers_of_the_queue_for_starts_leave_no_run_without_its_place() -> None:
+    """One of them sleeps longer than its lease over what it has read, and a call is throttled meanwhile."""
+    played = 0
+    for turns in orders():
+        world = a_run_and_a_job_that_queue_for_a_start()
+        first, second, third = turns
+
+        def again(world: QuickWorld = world) -> None:
+            world.clock.pass_by("61s")
+            serve(world.ports, EMR_QUEUE)
+
+        script = [(0, first), (1, second), (0, third)]
+        take_turns(world, [lambda world=world: serve(world.ports, EMR_QUEUE), again], script)
+        try:
+            invariants.check(world)
+            for _ in range(3):
+                world.pass_by("11m")
+            world.finish()
+            world.settle()
+            invariants.check_rest(world)
+        except AssertionError as error:
+            raise AssertionError(f"in turns of {turns} calls: {error}") from error
+        assert [run.state for run in world.runs("daily")] == ["SUCCEEDED"] * 2
+        played += 1
+    assert played == 36
+
+
+# -- a row that is missing in its queue ------------------------------------------------------------------------------
+
+
+def lose_row(world: QuickWorld, row: Job | Run) -> None:
+    """The row in the queue is gone, as after a restore of the tables from backups of different instants."""
+    waiter = waiter_of(row)
+    assert waiter is not None
+    assert world.ports.ledger.commit([Remove(waiter), LeaveLine(waiter.line)]) is None
+
+
+def a_run_without_its_row() -> QuickWorld:
+    world = a_run_and_a_job_that_queue_for_a_start()
+    world.targets.emr.answers = []
+    lose_row(world, world.runs("daily")[0])
+    return world
+
+
+def a_job_without_its_row() -> QuickWorld:
+    world = QuickWorld(**SMALL)
+    world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}))
+    world.upload(day(1))
+    world.upload(day(2))
+    world.settle()
+    lose_row(world, world.jobs("daily")[0])
+    return world
+
+
+def test_e8_a_run_that_has_lost_its_row_in_the_queue_queues_again_and_starts() -> None:
+    world = a_run_without_its_row()
+
+    world.pass_by("12m")
+
+    assert [run.waits_at for run in world.runs("daily")] == [None, None]
+    assert len(world.targets.emr.runs) == 2
+    world.finish()
+    world.settle()
+    invariants.check_rest(world)
+
+
+def test_c9_a_job_that_has_lost_its_row_in_the_queue_queues_again_when_it_is_looked_at() -> None:
+    world = a_job_without_its_row()
+    [job] = world.jobs("daily")
+
+    check_job(world.ports, (job.schedule, job.generation, job.place))
+
+    invariants.check(world)
+    assert world.line(WORKFLOW_QUEUE).waiters == 1
+    world.finish()
+    world.settle()
+    assert len(world.runs("daily")) == 2
+
+
+@pytest.mark.parametrize("make", [a_run_without_its_row, a_job_without_its_row])
+def test_c13_what_has_lost_its_row_in_the_queue_is_taken_off_by_a_disable(make: Callable[[], QuickWorld]) -> None:
+    world = make()
+
+    world.disable("daily")
+    world.pass_by("12m")
+    world.finish()
+    world.settle()
+
+    assert world.jobs("daily") == []
+    invariants.check_rest(world)
+
+
+def test_w8_a_job_that_has_lost_its_row_in_the_queue_can_be_withdrawn() -> None:
+    world = a_job_without_its_row()
+    [job] = world.jobs("daily")
+
+    withdraw(world.ports, job.job_id, "tester")
+
+    assert world.jobs("daily") == []
+    invariants.check(world)
+
+
+def test_l4_a_pause_to_drain_sets_a_job_apart_that_has_lost_its_row_in_the_queue() -> None:
+    world = QuickWorld(**SMALL)
+    world.deploy(flights({"daily": partitions(**at_most(1))}))
+    world.upload(day(1))
+    world.settle()
+    world.upload(day(2))
+    world.settle()
+    lose_row(world, world.jobs("daily")[0])
+
+    world.pause("daily", "drain")
+    invariants.check(world)
+    world.settle()
+    world.finish()
+    world.pass_by("2m")
+    world.finish()
+    world.settle()
+
+    assert len(world.runs("daily")) == 2
+    invariants.check_rest(world)

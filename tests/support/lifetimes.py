@@ -1,0 +1,126 @@
+"""Which rows pass away by themselves, and when one of each kind is final: only then it has a TTL (H1, C9).
+
+A kind of row that is not told of here fails `tests/faults/test_lifetimes.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from chalicelib.aws import items
+from chalicelib.core import states
+from chalicelib.core.dead_letters import DeadLetter
+from chalicelib.core.rows import (
+    Alert,
+    Backfill,
+    DagRun,
+    Definition,
+    Failures,
+    Gate,
+    Job,
+    Listing,
+    Marker,
+    Note,
+    Offer,
+    Output,
+    Partition,
+    PlanPart,
+    Pointer,
+    Posted,
+    PrefixRow,
+    Record,
+    Run,
+    Seen,
+    SizedObject,
+    Subscription,
+    Timer,
+    Version,
+    Watch,
+)
+from chalicelib.core.writes import Waiter
+from tests.faults.memory_tables import QuickWorld
+
+# They go when somebody removes them: no TTL, ever.
+NEVER: frozenset[type] = frozenset({
+    Alert, Definition, Failures, Listing, Note, Offer, Partition, PrefixRow, Seen, SizedObject, Subscription, Timer,
+    Waiter,
+})  # fmt: skip
+
+
+class Place(NamedTuple):
+    """Where rows of a kind are, and when one of them is final."""
+
+    table: str
+    pk: str
+    sk: str
+    is_final: Callable[[Any, Mapping[tuple[str, int], Run]], bool]
+
+
+def _always(row: Any, runs: Mapping[tuple[str, int], Run]) -> bool:
+    return True
+
+
+def _run_is_final(run: Run, runs: Mapping[tuple[str, int], Run]) -> bool:
+    """A failed attempt is final when the next one is a run: until then its retry may still be dropped."""
+    return states.is_terminal(run.state) and (run.state != "RETRYING" or (run.run_id, run.attempt + 1) in runs)
+
+
+def _backfill_is_final(row: Backfill, runs: Mapping[tuple[str, int], Run]) -> bool:
+    return row.state != "RUNNING" and not row.live
+
+
+FINAL: dict[type, Place] = {
+    # A message that is gone; one that is put again has a gate without an end.
+    Gate: Place("Catalog", "SCHEDULE#", "GATE", lambda gate, _: gate.mode == "deleted"),
+    # Of a message whose last instant is known: HISTORY after that, when it has been deleted for as long.
+    Version: Place("Catalog", "SCHEDULE#", "VERSION#", _always),
+    # A tombstone that has given back what it held, and bars what comes late.
+    Job: Place("Jobs", "", "PENDING", lambda job, _: job.closed and job.wake_at is None and not job.held),
+    Posted: Place("Jobs", "EVENT#", "EVENT", lambda row, _: row.wake_at is None),
+    Watch: Place("Jobs", "WATCH#", "WATCH", lambda row, _: row.wake_at is None),
+    # Says that an event was applied, which does not change; it outlives its job by the job's own timeout.
+    Marker: Place("Jobs", "", "EVT#", _always),
+    Backfill: Place("Jobs", "BACKFILL#", "", _backfill_is_final),
+    PlanPart: Place("Jobs", "PLAN#", "", _always),  # `check` holds it against its backfill
+    Run: Place("Runs", "RUN#", "A#", _run_is_final),
+    DagRun: Place("Runs", "RUN#", "DAG", lambda row, _: row.wake_at is None),
+    Record: Place("Runs", "RUN#", "RECORD", _always),
+    DeadLetter: Place("Runs", "RUN#", "DEAD#", _always),
+    Output: Place("Runs", "RUN#", "OUTPUT#", _always),
+    # Without it a run is told by its name at the target: see `test_w7_a_run_that_has_outlived_its_pointer_...`.
+    Pointer: Place("Runs", "TARGET#", "POINTER", _always),
+}
+
+
+def check(world: QuickWorld) -> set[type]:
+    """No row that may still change, or that somebody still relies on, has a TTL. Returns the kinds that have one."""
+    rows = list(world.tables.rows())
+    runs = {(run.run_id, run.attempt): run for run in _of(Run, rows)}
+    living = {row.plan for row in _of(Backfill, rows) if not _backfill_is_final(row, runs)}
+    seen: set[type] = set()
+    for table, item in rows:
+        if "ttl" not in item:
+            continue
+        kind = _kind_of(table, item)
+        row: Any = items.from_item(kind, item)
+        assert FINAL[kind].is_final(row, runs), f"a living row has a TTL: {row}"
+        assert kind is not PlanPart or row.plan not in living, f"the plan of a living backfill has a TTL: {row}"
+        seen.add(kind)
+    return seen
+
+
+def _kind_of(table: str, item: Mapping[str, Any]) -> type:
+    pk, sk = item["pk"]["S"], item["sk"]["S"]
+    for kind, place in FINAL.items():
+        if table == f"{place.table}Table" and pk.startswith(place.pk) and sk.startswith(place.sk):
+            return kind
+    raise AssertionError(f"a row of an unknown kind has a TTL: {table} {pk} {sk}")
+
+
+def _of(kind: type[Any], rows: list[tuple[str, Mapping[str, Any]]]) -> Iterator[Any]:
+    place = FINAL[kind]
+    for table, item in rows:
+        there = item["pk"]["S"].startswith(place.pk) and item["sk"]["S"].startswith(place.sk)
+        if table == f"{place.table}Table" and there:
+            yield items.from_item(kind, item)
