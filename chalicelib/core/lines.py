@@ -39,13 +39,20 @@ from chalicelib.core.line_names import workflow_line as workflow_line
 
 # Living runs whose starts are remembered one by one; a row with more would cost every start of the workflow.
 MOST_STARTS = 100
-# How long a server of a slots line may hold it before another tries; also when a missed wake-up is noticed at worst.
+# When a missed wake-up of a slots line is noticed at worst.
 SLOTS_LEASE: Millis = 60 * SECOND
-
+# How long a line is its server's alone. The server renews it while it goes on; if it dies, another one takes over.
+SERVER_LEASE: Millis = 5 * SECOND
+# How far ahead of its instant a permit of a pace may be taken: the start is prepared before it may begin.
+LEAD: Millis = SECOND
+# What comes between a permit and its start call: the claim, the context, the record of the call, the gate once more.
+PREPARATION: Millis = 250
+# How long before its next permit the queue of a pace is served: a hint takes its time, and so do reading and deciding.
+SERVED_EARLY: Millis = 600
 
 # How often a job is looked at that asks for more than its pool has.
 TOO_LARGE: Millis = 600 * SECOND
-# How long after its permit a start may begin. At EMR the part of the burst that is left unused covers these.
+# How long after its appointment a start may begin. At EMR the part of the burst that is left unused covers these.
 LATE_START: Millis = 2 * SECOND
 
 
@@ -96,7 +103,8 @@ class Log:
 class Pace:
     """What a job asks of a pace line: the next start, ``spacing`` ms apart, ``burst`` of them at once at most.
 
-    A start begins at most ``tolerance`` ms after its permit, or takes another. ``rule`` is the pace in words.
+    A permit is an appointment. Its start begins at that instant or at most ``tolerance`` ms after it, or takes another
+    permit. ``rule`` is the pace in words.
     """
 
     line: str
@@ -113,6 +121,11 @@ class Pace:
     def slack(self) -> Millis:
         """How far ahead of ``now`` the head may run while there is still a permit."""
         return (self.burst - 1) * self.spacing
+
+    @property
+    def room(self) -> Millis:
+        """How far ahead an appointment must lie at least, so that the start can be prepared within its tolerance."""
+        return max(0, PREPARATION - self.tolerance)
 
 
 Ask = Slots | Log | Pace
@@ -224,6 +237,11 @@ def next_look(ask: Ask, state: LineState, now: Instant) -> Instant:
             return max(now, frees_at(ask, state))
         case Pace():
             return max(now, state.head - ask.slack)
+
+
+def horizon(ask: Ask, now: Instant) -> Instant:
+    """Up to which instant a permit of this line may be taken now."""
+    return now + LEAD if isinstance(ask, Pace) else now
 
 
 def is_timed(ask: Ask | None) -> bool:
