@@ -86,7 +86,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a job asks of a log line: fewer than ``limit`` starts in the last ``span`` ms (C5). ``binding`` False: its
+    """What a job asks of a log line: fewer than ``limit`` claims in the last ``span`` ms (C5). ``binding`` False: its
     start is counted there, for the sake of others, but not limited."""
 
     line: str
@@ -266,7 +266,7 @@ def why(ask: Ask, state: LineState) -> str:
             short += f"; {ask.owed} more are to come back from parts that were made smaller" if ask.owed else ""
             return f"waits for {_wanted(ask)} of {spell(ask.line)}: {state.active} of {ask.limit} in use{ahead}{short}"
         case Log():
-            rule = f"at most {ask.limit} starts per {spell_duration(ask.span)}"
+            rule = f"at most {ask.limit} runs claimed per {spell_duration(ask.span)}"
             return f"waits for the rate of {spell(ask.line)}: {rule}, the next at {iso(frees_at(ask, state))}{ahead}"
         case Pace():
             rule = ask.rule or f"one start every {spell_duration(ask.spacing)}, burst {ask.burst}"
