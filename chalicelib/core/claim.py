@@ -47,6 +47,7 @@ def build_run(
     now: Instant,
     paces: tuple[Pace, ...] = (),
     units: int = 0,
+    appointment: Instant | None = None,
 ) -> Run:
     """The run that a job becomes: its outbox, with exactly the start request that every call will carry."""
     gate, schedule, workflow = _complete(facts)
@@ -93,7 +94,8 @@ def build_run(
         backfill=job.backfill,
         rerun_of=job.rerun_of,
         run_timeout=(workflow.timeout_millis or 0) if workflow.target.has_lifecycle else None,
-        paced_until=launch.paced_until(paces, now),
+        paced_from=appointment if paces else None,
+        paced_until=launch.paced_until(paces, now if appointment is None else appointment),
         start_by=start_by,
         end_by=end_by,
         number=_number(job, facts, lines.workflow_line(schedule.workflow), permits),
@@ -149,7 +151,7 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
         plan.append(NoneGathering(job.schedule, job.generation))
     holder = holder_of(job.job_id, job.attempt)
     take = tuple(ask for ask in route.take if not lines.is_turn(ask.line))
-    plan += _permits(take, job, facts, now, begins=holder)
+    plan += _permits(take, job, facts, now, begins=holder, appointment=route.appointment)
     turns = replace(job, held=turns_of(job))
     return [
         *plan,
@@ -203,9 +205,14 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         *_as_defined(facts),
         *_permits(taken, job, facts, now),
         *waiting.leave(job, _lines_of(taken)),
-        JoinLine(blocked, now, routes.queue_looks_at(route, facts.lines, now), state.rev, route.behind is not None),
+        _join(blocked, route, facts, now, state.rev),
         Create(waiter),
     ]
+
+
+def _join(blocked: Ask, route: Route, facts: Facts, now: Instant, rev: int) -> JoinLine:
+    look = routes.queue_looks_at(route, facts.lines, now)
+    return JoinLine(blocked, lines.horizon(blocked, now), look, rev, route.behind is not None)
 
 
 def why_blocked(route: Route, facts: Facts) -> str:
@@ -266,14 +273,22 @@ def forget(job: Job, held: Mapping[str, LineState], now: Instant, exact: bool = 
     return [TakeOut(job, exact), *waiting.leave(job), *permits.return_held(job, held, now)]
 
 
-def _permits(take: tuple[Ask, ...], job: Job, facts: Facts, now: Instant, begins: str | None = None) -> list[Write]:
-    """A log's entry is made when its permit is taken; a slot learns of a start only when it is one. A pool is never
-    asked when something started there: its row is as short with a thousand runs as with one."""
+def _permits(
+    take: tuple[Ask, ...],
+    job: Job,
+    facts: Facts,
+    now: Instant,
+    begins: str | None = None,
+    appointment: Instant | None = None,
+) -> list[Write]:
+    """A log's entry is made when its permit is taken; a slot learns of a start only when it is one; a pace's permit is
+    that of the appointment. A pool is never asked when something started there: its row is as short with a thousand
+    runs as with one."""
     own = holder_of(job.job_id, job.attempt)
     return [
         TakePermit(
             ask,
-            now,
+            appointment if appointment is not None and isinstance(ask, Pace) else now,
             facts.line(ask.line),
             from_queue=ask.line == job.waits_at,
             begins=own if isinstance(ask, Log) else None if lines.is_pool(ask.line) else begins,

@@ -85,7 +85,7 @@ class SinceLastRun(Document):
 
 
 class Rate(Document):
-    """At most ``max`` runs of the workflow start in any ``per``: hour, day, or a duration (C5)."""
+    """At most ``max`` runs of the workflow are claimed in any ``per``: hour, day, or a duration (C5)."""
 
     type: Literal["rate"]
     max: int = Field(ge=1, le=MOST_RATE)

@@ -18,6 +18,14 @@ CALL_LEASE: Millis = 50 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
+class Span:
+    """From when until when a start call may begin with its permits."""
+
+    since: Instant
+    until: Instant
+
+
+@dataclass(frozen=True, slots=True)
 class Started:
     """The target took it. ``target_id`` is its own id of the run; ``done`` says that there is nothing to follow."""
 
@@ -63,6 +71,7 @@ def calling(run: Run, now: Instant) -> Run:
         # A lease that was never answered is a call whose caller died: it may have started the run.
         unknown_answer=run.unknown_answer or run.lease_until is not None,
         start_requested_at=first,
+        paced_from=None,
         paced_until=None,
         waits_at=None,
         rank=None,
@@ -72,9 +81,24 @@ def calling(run: Run, now: Instant) -> Run:
     )
 
 
-def paced_until(paces: Sequence[Pace], now: Instant) -> Instant | None:
-    """Up to when a start call may be made with permits that are taken now; None if there are none to take."""
-    return min((now + pace.tolerance for pace in paces), default=None)
+def paced_until(paces: Sequence[Pace], appointment: Instant) -> Instant | None:
+    """Up to when a start call may begin with permits of this instant; None if there are none to take."""
+    return min((appointment + pace.tolerance for pace in paces), default=None)
+
+
+def granted(run: Run) -> Span | None:
+    """When the start call may begin with the permits that a run has; None if it needs none."""
+    if run.paced_until is None:
+        return None
+    return Span(run.claimed_at if run.paced_from is None else run.paced_from, run.paced_until)
+
+
+def next_span(paces: tuple[Pace, ...], states: Mapping[str, LineState], now: Instant) -> Span | None:
+    """When the start call may begin with permits of these paces that are taken now; None if there are none to take."""
+    if not paces:
+        return None
+    appointment = routes.appointment(paces, states, now)
+    return Span(appointment, appointment + min(pace.tolerance for pace in paces))
 
 
 def needs_turn(run: Run, now: Instant) -> bool:
@@ -97,16 +121,18 @@ def queue(run: Run, route: Route, states: Mapping[str, LineState], now: Instant)
         run, waits_at=blocked.line, rank=place, reason=why, rev=run.rev + 1, wake_at=now + follow.SILENT_LATER
     )
     look = routes.queue_looks_at(route, states, now)
-    join = JoinLine(blocked, now, look, state.rev, route.behind is not None)
+    join = JoinLine(blocked, lines.horizon(blocked, now), look, state.rev, route.behind is not None)
     return [Replace(queued), join, *(Create(waiter) for waiter in [waiting.waiter_of(queued)] if waiter is not None)]
 
 
-def turn(run: Run, called: Run, paces: tuple[Pace, ...], states: Mapping[str, LineState], now: Instant) -> list[Write]:
-    """One transaction: the call on record, with a permit of each pace."""
+def turn(
+    run: Run, called: Run, paces: tuple[Pace, ...], states: Mapping[str, LineState], appointment: Instant
+) -> list[Write]:
+    """One transaction: the call on record, with a permit of each pace for this instant."""
     permits = [
         TakePermit(
             pace,
-            now,
+            appointment,
             states.get(pace.line) or LineState(pace.line),
             from_queue=pace.line == run.waits_at,
             passing=routes.passes(pace, paces),
@@ -114,6 +140,25 @@ def turn(run: Run, called: Run, paces: tuple[Pace, ...], states: Mapping[str, Li
         for pace in paces
     ]
     return [Replace(called), *permits, *waiting.leave(run, [pace.line for pace in paces])]
+
+
+def uncalled(before: Run, called: Run, span: Span | None, now: Instant) -> Run:
+    """The run without the call that was recorded and is not made. ``called`` is the run as it stands, which others may
+    have changed since. ``span`` is when it may call with the permits that it has; None: they are gone, or it needs
+    none."""
+    waited = before.waits_at is not None and called.reason == before.reason
+    return replace(
+        called,
+        calls=before.calls,
+        lease_until=before.lease_until,
+        unknown_answer=before.unknown_answer,
+        start_requested_at=before.start_requested_at,
+        reason="" if waited else called.reason,
+        paced_from=span.since if span is not None else None,
+        paced_until=span.until if span is not None else None,
+        rev=called.rev + 1,
+        wake_at=now,
+    )
 
 
 def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run:

@@ -10,7 +10,8 @@ from chalicelib.core.lines import Ask, LineState, Log, Pace, Slots
 
 @dataclass(frozen=True, slots=True)
 class TakePermit:
-    """Take a permit of a line as its state was read: as a newcomer (nobody may wait), or from its queue.
+    """Take a permit of a line as its state was read: as a newcomer (nobody may wait), or from its queue. ``now`` is, at
+    a pace, the appointment: the instant at which the start may begin, which may lie ahead.
 
     ``begins`` names the run that starts with it: its start is remembered, and a gap or rate holds as it was read.
     ``numbers``: it takes the line's next number along, if nobody took it since (H1).
@@ -40,8 +41,9 @@ class Begin:
 @dataclass(frozen=True, slots=True)
 class JoinLine:
     """Count one more waiter, under the exact negation of what lets a newcomer take a permit. ``rev`` is that of the
-    line as it was read; a log, whose entries only age, is expected to be unchanged. ``behind``: there is a permit, and
-    another pace holds the job up, which time alone will change."""
+    line as it was read; a log, whose entries only age, is expected to be unchanged. ``now`` is the instant up to which
+    a newcomer might have taken a permit. ``behind``: there is a permit, and another pace holds the job up, which time
+    alone will change."""
 
     ask: Ask
     now: Instant

@@ -41,17 +41,25 @@ from chalicelib.core.line_names import workflow_line as workflow_line
 
 # Living runs whose starts are remembered one by one; a row with more would cost every start of the workflow.
 MOST_STARTS = 100
-# How long a server of a slots line may hold it before another tries; also when a missed wake-up is noticed at worst.
+# When a missed wake-up of a slots line is noticed at worst.
 SLOTS_LEASE: Millis = 60 * SECOND
 # A queue for slots is due again so soon after a look that the very next tick finds it.
 SLOTS_LOOK: Millis = 5 * SECOND
 # How often the runs that hold the slots of a queue are asked about: at each tick.
 ASK_HOLDERS: Millis = 50 * SECOND
 
+# How long a line is its server's alone. The server renews it while it goes on; if it dies, another one takes over.
+SERVER_LEASE: Millis = 5 * SECOND
+# How far ahead of its instant a permit of a pace may be taken: the start is prepared before it may begin.
+LEAD: Millis = SECOND
+# What comes between a permit and its start call: the claim, the context, the record of the call, the gate once more.
+PREPARATION: Millis = 250
+# How long before its next permit the queue of a pace is served: a hint takes its time, and so do reading and deciding.
+SERVED_EARLY: Millis = 600
 
 # How often a job is looked at that asks for more than its pool has.
 TOO_LARGE: Millis = 600 * SECOND
-# How long after its permit a start may begin. At EMR the part of the burst that is left unused covers these.
+# How long after its appointment a start may begin. At EMR the part of the burst that is left unused covers these.
 LATE_START: Millis = 2 * SECOND
 
 
@@ -85,7 +93,7 @@ class Slots:
 
 @dataclass(frozen=True, slots=True)
 class Log:
-    """What a job asks of a log line: fewer than ``limit`` starts in the last ``span`` ms (C5). ``binding`` False: its
+    """What a job asks of a log line: fewer than ``limit`` claims in the last ``span`` ms (C5). ``binding`` False: its
     start is counted there, for the sake of others, but not limited."""
 
     line: str
@@ -102,7 +110,8 @@ class Log:
 class Pace:
     """What a job asks of a pace line: the next start, ``spacing`` ms apart, ``burst`` of them at once at most.
 
-    A start begins at most ``tolerance`` ms after its permit, or takes another. ``rule`` is the pace in words.
+    A permit is an appointment. Its start begins at that instant or at most ``tolerance`` ms after it, or takes another
+    permit. ``rule`` is the pace in words.
     """
 
     line: str
@@ -119,6 +128,11 @@ class Pace:
     def slack(self) -> Millis:
         """How far ahead of ``now`` the head may run while there is still a permit."""
         return (self.burst - 1) * self.spacing
+
+    @property
+    def room(self) -> Millis:
+        """How far ahead an appointment must lie at least, so that the start can be prepared within its tolerance."""
+        return max(0, PREPARATION - self.tolerance)
 
 
 Ask = Slots | Log | Pace
@@ -243,6 +257,11 @@ def asks_holders(state: LineState, now: Instant) -> bool:
     return state.active > 0 and now - state.asked_at >= ASK_HOLDERS
 
 
+def horizon(ask: Ask, now: Instant) -> Instant:
+    """Up to which instant a permit of this line may be taken now."""
+    return now + LEAD if isinstance(ask, Pace) else now
+
+
 def is_timed(ask: Ask | None) -> bool:
     """Whether a permit comes with time alone, so that the instant is worth a hint."""
     return isinstance(ask, Log | Pace)
@@ -265,7 +284,7 @@ def why(ask: Ask, state: LineState) -> str:
             short += f"; {ask.owed} more are to come back from parts that were made smaller" if ask.owed else ""
             return f"waits for {_wanted(ask)} of {spell(ask.line)}: {state.active} of {ask.limit} in use{ahead}{short}"
         case Log():
-            rule = f"at most {ask.limit} starts per {spell_duration(ask.span)}"
+            rule = f"at most {ask.limit} runs claimed per {spell_duration(ask.span)}"
             return f"waits for the rate of {spell(ask.line)}: {rule}, the next at {iso(frees_at(ask, state))}{ahead}"
         case Pace():
             rule = ask.rule or f"one start every {spell_duration(ask.spacing)}, burst {ask.burst}"

@@ -3,22 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from chalicelib.core.calendar import Instant
-from chalicelib.core.lines import Ask, LineState, Pace, Slots, admits, has_permit, is_held, next_look
+from chalicelib.core.lines import (
+    SERVED_EARLY,
+    Ask,
+    LineState,
+    Pace,
+    Slots,
+    admits,
+    has_permit,
+    horizon,
+    is_held,
+    next_look,
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
     """How far a job gets through its lines now: permits to take, and the line to queue at (None: through).
 
-    ``behind`` is another pace that holds it up while the line where it queues would let it go.
+    ``behind`` is another pace that holds it up while the line where it queues would let it go. ``appointment`` is the
+    instant before which the start may not begin, None if no pace is among the lines.
     """
 
     take: tuple[Ask, ...]
     blocked: Ask | None
     behind: Pace | None = None
+    appointment: Instant | None = None
 
 
 def route(
@@ -43,10 +56,25 @@ def route(
     *others, last = paces
     if not _lets_go(last, states, now, turn):
         return Route(tuple(take), last)
-    busy = [pace for pace in others if not has_permit(pace, _state(pace, states), now)]
+    busy = [pace for pace in others if not has_permit(pace, _state(pace, states), horizon(pace, now))]
     if busy:
         return Route(tuple(take), last, behind=max(busy, key=lambda pace: next_look(pace, _state(pace, states), now)))
-    return Route((*take, *paces), None)
+    return Route((*take, *paces), None, appointment=appointment(paces, states, now))
+
+
+def appointment(paces: tuple[Pace, ...], states: Mapping[str, LineState], now: Instant) -> Instant:
+    """The first instant at which each of these paces has a permit, and a start that is prepared from now on is ready.
+    The head of a pace goes on from there: a permit that is taken before its instant loses no time."""
+    ready = now + max(pace.room for pace in paces)
+    return max(ready, *(next_look(pace, _state(pace, states), now) for pace in paces))
+
+
+def prepared(route: Route, now: Instant) -> Route:
+    """The same with an appointment that can be kept: reading the facts took its time."""
+    paces = paces_of(route.take)
+    if route.appointment is None or not paces:
+        return route
+    return replace(route, appointment=max(route.appointment, now + max(pace.room for pace in paces)))
 
 
 def queue_looks_at(route: Route, states: Mapping[str, LineState], now: Instant) -> Instant:
@@ -54,7 +82,7 @@ def queue_looks_at(route: Route, states: Mapping[str, LineState], now: Instant) 
     if route.blocked is None:
         raise ValueError("expected a route that is blocked, got one that is free")
     ask = route.behind or route.blocked
-    return next_look(ask, _state(ask, states), now)
+    return _early(ask, next_look(ask, _state(ask, states), now), now)
 
 
 def paces_of(asks: tuple[Ask, ...]) -> tuple[Pace, ...]:
@@ -64,12 +92,17 @@ def paces_of(asks: tuple[Ask, ...]) -> tuple[Pace, ...]:
 
 def looks_again(asks: tuple[Ask, ...], line: str, states: Mapping[str, LineState], now: Instant) -> Instant | None:
     """When the queue of a line wants serving if nothing happens before, by what its head asks; None if that asks
-    nothing of it. At a pace, as soon as all of its paces have a permit."""
+    nothing of it. At a pace, a while before all of its paces have a permit."""
     asked = next((ask for ask in asks if ask.line == line), None)
     if asked is None:
         return None
     wanted = paces_of(asks) if isinstance(asked, Pace) else (asked,)
-    return max(next_look(ask, _state(ask, states), now) for ask in wanted)
+    return _early(asked, max(next_look(ask, _state(ask, states), now) for ask in wanted), now)
+
+
+def _early(ask: Ask, look: Instant, now: Instant) -> Instant:
+    """A start at a pace is prepared before its permit comes."""
+    return max(now, look - SERVED_EARLY) if isinstance(ask, Pace) else look
 
 
 def passes(ask: Ask, asks: tuple[Ask, ...]) -> bool:
@@ -88,8 +121,8 @@ def _taken(ask: Ask, states: Mapping[str, LineState], now: Instant, turn: str | 
 
 
 def _lets_go(ask: Ask, states: Mapping[str, LineState], now: Instant, turn: str | None) -> bool:
-    state = _state(ask, states)
-    return has_permit(ask, state, now) if ask.line == turn else admits(ask, state, now)
+    state, latest = _state(ask, states), horizon(ask, now)
+    return has_permit(ask, state, latest) if ask.line == turn else admits(ask, state, latest)
 
 
 def _state(ask: Ask, states: Mapping[str, LineState]) -> LineState:

@@ -205,9 +205,10 @@ class Run:
     when its status was accepted as an event; ``running_at`` is the same for STARTED, which may be told later.
     ``version`` is that of the schedule whose properties it carries. ``cancel`` says that its end is wanted: whoever
     attends to it asks the target for that, until it has ended. ``pause_after``: how many failures in a row its schedule
-    bears. ``paced_until``: a start call may be made up to then with the permits of its paces; None once they are used
-    up. While it queues for new ones, ``waits_at`` and ``rank`` are its place. ``due_at`` is when a fire was due,
-    ``late`` that it was claimed only after the window that its events are spread over (E2).
+    bears. ``paced_from`` and ``paced_until``: a start call may begin between these instants with the permits of its
+    paces; None once they are used up. While it queues for new ones, ``waits_at`` and ``rank`` are its place.
+    ``due_at`` is when a fire was due, ``late`` that it was claimed only after the window that its events are spread
+    over (E2).
     ``run_timeout`` is how long it may run (W12; 0: for ever); ``outcome`` says what a plain failure does not.
     ``lease`` counts the leases of a worker's run, ``metrics`` are what it told last (W5). ``number`` counts the runs of
     its workflow (H1), 0 where none is taken; ``waited_for`` is what it waited for last. ``billed`` is what its target
@@ -257,6 +258,7 @@ class Run:
     metrics: Mapping[str, Any] | None = None
     units: int = 0
     latest_start: Instant | None = None
+    paced_from: Instant | None = None
     paced_until: Instant | None = None
     waits_at: str | None = None
     rank: str | None = None

@@ -86,6 +86,7 @@ def offered(run: Run, now: Instant) -> Run:
         calls=run.calls + 1,
         start_requested_at=first,
         reason=f"waits for a worker of pool {pool_of(run)}",
+        paced_from=None,
         paced_until=None,
         waits_at=None,
         rank=None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from chalicelib.core import follow, states
-from chalicelib.core.calendar import Instant
+from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
 from chalicelib.flow import backfill, complete, dag_runs, emit, ending, launch, match, notices, silent, wake, watches
@@ -18,6 +18,8 @@ from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 HANDED_ON = 250  # to a call, few enough to be looked at singly again
+# How long who joins a queue that should have been served serves it: the rest of its batch waits meanwhile.
+IN_PASSING: Millis = 2 * SECOND
 ONE_BY_ONE = 500  # rows that one invocation looks at singly; more are handed on
 
 
@@ -93,7 +95,7 @@ def _job(ports: Ports, schedule: str, generation: int, place: str) -> None:
     elif job is not None:
         overdue = check_job(ports, (schedule, generation, place)).overdue
         if overdue is not None:
-            serve(ports, overdue)
+            serve(ports, overdue, IN_PASSING)
 
 
 def _run(ports: Ports, run_id: str, attempt: int) -> None:

@@ -146,9 +146,10 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
     taken = tuple(line for line in (*job.held, *(ask.line for ask in route.take)) if not lines.is_turn(line))
     why = f"{decision.why}{approvals.words_of(job.approvals)}"
     ready = replace(job, reason=why, event=emit.fire_event(job) if job.kind == "fire" else job.event)
-    paces = routes.paces_of(route.take)
+    paces, route = routes.paces_of(route.take), routes.prepared(route, ports.clock.now())
     units = permits.units_of(route.take, job.units)
-    made = claim.build_run(ready, facts, taken, ports.payloads.context_uri(job.job_id), now, paces, units)
+    uri = ports.payloads.context_uri(job.job_id)
+    made = claim.build_run(ready, facts, taken, uri, now, paces, units, route.appointment)
     run = replace(made, waited_for=claim.waited_for(job, now))
     before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
     last: list[Write] = [Replace(complete.superseded(before, now))] if before is not None else []

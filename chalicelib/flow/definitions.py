@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 
 from chalicelib.core import errors, ids, leaves
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.lines import policy_line, workflow_line
+from chalicelib.core.lines import LEAD, policy_line, workflow_line
 from chalicelib.core.model import Dataset
 from chalicelib.core.policies import Policy
 from chalicelib.core.rows import Definition, Listing, PrefixRow
@@ -102,10 +102,11 @@ def _next_edition(ports: Ports, new: Definition, old: Definition | None) -> tupl
 
 
 def _quicken(ports: Ports, row: Definition) -> list[Quicken]:
-    """A policy that allows more than before does so at once: nobody waits out the pace that was."""
+    """A policy that allows more than before does so at once: nobody waits out the pace that was. Its last permit may be
+    one for an instant to come."""
     policy, now = Policy.model_validate(row.document), ports.clock.now()
     line = ports.jobs.line(policy_line(row.name))
-    head = now + policy.spacing
+    head = now + LEAD + policy.spacing
     return [Quicken(line.line, line, head)] if line.head > head else []
 
 

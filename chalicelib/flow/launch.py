@@ -57,32 +57,64 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
         return True
     if workers.is_offered(run):
         return _offer_again(ports, run, now)
-    paces, states = of_run(ports, run) if launch.needs_turn(run, now) else ((), {})
+    needs_turn = launch.needs_turn(run, now)
+    paces, states = of_run(ports, run) if needs_turn else ((), {})
     route = routes.route(paces, (), states, now, turn)
     if route.blocked is not None:
         return _queue(ports, run, route, states, now)
     updated = _as_updated(ports, run, gate)
     context = build(ports, updated)
     ports.payloads.put_context(run.run_id, context)
+    partition = partition_of(updated, events_of(ports, updated))
+    now = ports.clock.now()  # what was prepared took its time, and a permit is one for an instant
+    span = launch.next_span(paces, states, now) if needs_turn else launch.granted(run)
+    if span is not None and now > span.until:
+        return None  # its permit has grown old: look again, and take another
     if workers.is_pulled(run) and gate is not None:
-        offered = replace(workers.offered(updated, now), partition=partition_of(updated, events_of(ports, updated)))
-        plan = [*launch.turn(run, offered, paces, states, now), Put(workers.offer_of(offered))]
-        return None if ports.ledger.commit([*plan, *workers.still_open(gate, run)]) is not None else False
-    # The lease counts from now: what was read and written above may have taken its time.
-    called = replace(
-        launch.calling(updated, ports.clock.now()), partition=partition_of(updated, events_of(ports, updated))
-    )
-    if ports.ledger.commit(launch.turn(run, called, paces, states, now)) is not None:
+        if span is not None and not _is_time(ports, span):
+            return None
+        offered = replace(workers.offered(updated, now), partition=partition)
+        permits = launch.turn(run, offered, paces, states, span.since if span is not None else now)
+        plan = [*permits, Put(workers.offer_of(offered)), *workers.still_open(gate, run)]
+        return None if ports.ledger.commit(plan) is not None else False
+    called = replace(launch.calling(updated, now), partition=partition)
+    if (
+        ports.ledger.commit(launch.turn(run, called, paces, states, span.since if span is not None else now))
+        is not None
+    ):
         return None
+    if span is not None:
+        ports.clock.wait_until(span.since)
     # Read once more, now that the call is on record: so whoever closes the gate finds every call that may still pass.
     again = ports.catalog.gate(run.schedule)
     if not _is_open(ports, again, updated):
         _take_back(ports, updated, called, now)
-    elif _as_updated(ports, updated, again) == updated:
-        _call(ports, called, context, now)
-    elif ports.ledger.commit([Replace(_uncalled(updated, called, paces, now))]) is None:
-        return start(ports, run.run_id, run.attempt)  # an update came in between, and has been acknowledged
+        return False
+    if _as_updated(ports, updated, again) != updated:
+        return _restart(ports, updated, called, span)  # an update came in between, and has been acknowledged
+    if span is not None and not _is_time(ports, span):
+        logger.info("start not made", extra={"run": run.run_id, "why": "its permit has grown old", "until": span.until})
+        return _restart(ports, updated, called, None)
+    _call(ports, called, context, ports.clock.now())  # nothing comes between that look at the clock and the call
     return False
+
+
+def _is_time(ports: Ports, span: launch.Span) -> bool:
+    """Wait for the instant from which a start may begin; False if it is too late for it."""
+    ports.clock.wait_until(span.since)
+    return ports.clock.now() <= span.until
+
+
+def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -> bool:
+    """Take a recorded call back that is not made, and start anew with the permits that still hold."""
+    for _ in range(MOST_RACES):
+        if ports.ledger.commit([Replace(launch.uncalled(before, called, span, ports.clock.now()))]) is None:
+            return start(ports, before.run_id, before.attempt)
+        current = ports.runs.run(before.run_id, before.attempt)
+        if current is None or current.state != "STARTING" or current.lease_until != called.lease_until:
+            return False  # it has ended, or its call is another's by now
+        called = current  # a wish to cancel, for instance, came meanwhile
+    raise RuntimeError(f"taking back a call of run {before.run_id} lost {MOST_RACES} races; its lease runs out")
 
 
 def _offer_again(ports: Ports, run: Run, now: Instant) -> bool | None:
@@ -189,16 +221,9 @@ def _as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
     return replace(run, version=gate.version, request=request)
 
 
-def _uncalled(before: Run, called: Run, paces: tuple[Pace, ...] = (), now: Instant = 0) -> Run:
-    """The run without the call that was recorded and is not made. Permits that were taken for it still hold."""
-    until = launch.paced_until(paces, now) if paces else before.paced_until
-    free = replace(before, waits_at=None, rank=None, reason="" if before.waits_at else before.reason)
-    return replace(free, partition=called.partition, rev=called.rev + 1, paced_until=until)
-
-
 def _take_back(ports: Ports, before: Run, called: Run, now: Instant) -> None:
     """The gate closed between the record of a call and the call: it is not made, and surely so."""
-    uncalled = _uncalled(before, called)
+    uncalled = launch.uncalled(before, called, None, now)
     if ports.ledger.commit([Replace(uncalled)]) is None:
         _withdraw(ports, uncalled, now)
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from chalicelib.core import lines, routes
-from chalicelib.core.calendar import Instant
+from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.lines import Ask, LineState, Waiter
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import LeaseLine, LeaveLine, NotWaiting, Remove, SettleLine
@@ -15,10 +17,27 @@ from chalicelib.flow.drain import drain
 from chalicelib.ports import Ports
 
 BESIDE = 3  # waiters read beside those that failed, should one that was served still be among them
+# A job that is claimed may come back as a run, whose permit has grown old; more often than this it has its turn later.
+MOST_TURNS = 3
+# How long one invocation serves a queue that does not end: others wait in its batch. Then it hands the line on.
+LONGEST: Millis = 10 * SECOND
+# A lease that ends sooner is renewed before the next start, which may wait for its appointment and takes its time.
+RENEWED_BEFORE: Millis = 3 * SECOND
 
 
-def serve(ports: Ports, line: str) -> int:
-    """Launch from the head of a queue until no permit is left. Returns how many left the queue."""
+@dataclass
+class _Service:
+    """A line that is this invocation's to serve until ``lease``, and no longer than ``until``."""
+
+    line: str
+    lease: Instant
+    until: Instant
+
+
+def serve(ports: Ports, line: str, longest: Millis = LONGEST) -> int:
+    """Launch from the head of a queue until no permit is left. Returns how many left the queue.
+
+    If this invocation dies, another one takes the line over when its lease has ended: a few seconds later."""
     now = ports.clock.now()
     state = ports.jobs.line(line)
     if state.wake_at is None:
@@ -28,34 +47,71 @@ def serve(ports: Ports, line: str) -> int:
         return 0
     if state.wake_at > now:
         return 0  # too early: whoever set that instant has hinted it, and the sweep stands behind
-    lease = now + lines.SLOTS_LEASE
-    if ports.ledger.commit([LeaseLine(line, state.wake_at, lease)]) is not None:
+    service = _Service(line, now + lines.SERVER_LEASE, now + longest)
+    if ports.ledger.commit([LeaseLine(line, state.wake_at, service.lease)]) is not None:
         return 0  # somebody else serves it
     try:
-        return _serve_head(ports, line)
-    finally:
-        _next_look(ports, line, lease)
+        served = _serve_head(ports, service)
+    except Exception:
+        _next_look(ports, service)
+        raise
+    _next_look(ports, service)
+    return served
 
 
-def _serve_head(ports: Ports, line: str) -> int:
+def _goes_on(ports: Ports, service: _Service) -> bool:
+    """Whether this invocation is to serve the next waiter: there is time, and the line is still its own, or woken."""
+    now = ports.clock.now()
+    if now >= service.until:
+        return False
+    if service.lease - now >= RENEWED_BEFORE:
+        return True
+    renewed = now + lines.SERVER_LEASE
+    if ports.ledger.commit([LeaseLine(service.line, service.lease, renewed)]) is not None:
+        # Somebody freed a permit and woke the line, which this invocation can attend to; or another one serves it.
+        woken = ports.jobs.line(service.line).wake_at
+        if woken is None or woken > now or ports.ledger.commit([LeaseLine(service.line, woken, renewed)]) is not None:
+            return False
+    service.lease = renewed
+    return True
+
+
+def _serve_head(ports: Ports, service: _Service) -> int:
     """Serve from the head on, which is read anew after each: a start takes its time, and who has come meanwhile may be
     more urgent than those behind (W2). A waiter whose check raises is stepped over, holds up nobody, and is told last.
     """
-    handled: set[str] = set()
+    turns: Counter[tuple[str, str]] = Counter()
     failed: list[Exception] = []
     served = 0
-    while True:
-        fresh = [waiter for waiter in ports.jobs.head_of(line, len(failed) + BESIDE) if waiter.rank not in handled]
+    while _goes_on(ports, service):
+        if served and _is_spent(ports, service.line):
+            break
+        head = ports.jobs.head_of(service.line, len(failed) + BESIDE)
+        fresh = [waiter for waiter in head if turns[_name(waiter)] < (MOST_TURNS if waiter.run else 1)]
         if not fresh:
-            return _told(served, failed)
-        handled.add(fresh[0].rank)
+            break
+        turns[_name(fresh[0])] += 1
         try:
             if not _serve_one(ports, fresh[0]):
                 return _told(served, failed)
         except Exception as error:  # told when the others have had their turn
+            turns[_name(fresh[0])] = MOST_TURNS
             failed.append(error)
         else:
             served += 1
+    return _told(served, failed)
+
+
+def _is_spent(ports: Ports, line: str) -> bool:
+    """Whether a policy surely has no permit for a while. One read, where looking at the next waiter takes a dozen."""
+    if not lines.is_pace(line) or lines.is_target_pace(line):
+        return False
+    now = ports.clock.now()
+    return ports.jobs.line(line).head > now + lines.LEAD
+
+
+def _name(waiter: Waiter) -> tuple[str, str]:
+    return waiter.rank, waiter.job_place
 
 
 def _told(served: int, failed: list[Exception]) -> int:
@@ -90,20 +146,22 @@ def _serve_run(ports: Ports, waiter: Waiter, run_id: str, attempt: int) -> bool:
     return not launch.start(ports, run_id, attempt, turn=waiter.line)
 
 
-def _next_look(ports: Ports, line: str, lease: Instant) -> None:
+def _next_look(ports: Ports, service: _Service) -> None:
     """Say when the queue wants serving again, unless the write that freed a permit has said so already."""
-    now = ports.clock.now()
+    now, line = ports.clock.now(), service.line
     state = ports.jobs.line(line)
     if state.waiters == 0:
         ports.ledger.commit([SettleLine(line)])
         return
     asks, states = _asks_of_head(ports, state)
-    look = routes.looks_again(asks, line, states, now) or lease
-    paced = lines.is_timed(next((ask for ask in asks if ask.line == line), None))
+    look = routes.looks_again(asks, line, states, now) or service.lease
+    timed = lines.is_timed(next((ask for ask in asks if ask.line == line), None))
+    if now >= service.until and not timed:
+        look, timed = now, True  # more may be free: it is handed on
     asked = now if lines.asks_holders(state, now) else None
-    if ports.ledger.commit([LeaseLine(line, lease, look, asked)]) is not None:
+    if ports.ledger.commit([LeaseLine(line, service.lease, look, asked)]) is not None:
         return
-    if paced:
+    if timed:
         ports.hints.send([Ref("line", (line,))], look, now)
     if asked is not None:
         holders.ask_about(ports, state, now)

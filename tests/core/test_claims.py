@@ -144,7 +144,7 @@ def test_c5_a_log_that_only_counts_a_job_is_told_of_its_start_and_of_no_mere_wis
     assert queued.held == (LINE,)
     # In its turn it passes that log again, and takes it along.
     route = routes.route((TOLD, SLOT, PACE), queued.held, {}, NOON, EMR_LINE)
-    assert route == Route((TOLD, PACE), None)
+    assert route == Route((TOLD, PACE), None, appointment=NOON)
 
 
 def test_c5_a_full_log_is_joined_as_it_was_read_and_served_when_it_frees() -> None:

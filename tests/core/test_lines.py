@@ -153,7 +153,7 @@ def test_e3_who_needs_two_paces_queues_at_the_slowest_and_says_which_one_holds_i
     """A permit of a pace is one to start now: it cannot be kept in a queue for another."""
     held_up = routes.route(ASKS, (), {ASKS[2].line: full()}, NOON, None)
     assert held_up == routes.Route(ASKS[:2], ASKS[3], behind=ASKS[2])
-    assert routes.queue_looks_at(held_up, {ASKS[2].line: full()}, NOON) == NOON + 100 * SECOND - 19 * SECOND
+    assert routes.queue_looks_at(held_up, {ASKS[2].line: full()}, NOON) == NOON + 81 * SECOND - lines.SERVED_EARLY
 
     in_turn = routes.route(ASKS, (), {ASKS[3].line: LineState("any", waiters=9)}, NOON, ASKS[3].line)
     assert in_turn.blocked is None

@@ -1,0 +1,127 @@
+"""Policies keep their promise and their pace when calls take time, one call takes a minute, or a server dies (E3)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from chalicelib.core.calendar import MINUTE, SECOND, Instant, Millis, duration
+from tests.faults.roads_paced import crowded
+from tests.faults.slow_world import SlowWorld
+from tests.support.crash import Crash
+from tests.support.schedules import at
+from tests.support.world import flights
+
+POLICIES = [(1, "1s"), (2, "2s"), (1, "5s"), (20, "1m")]
+A_LOT: Millis = 60 * SECOND
+
+
+def backlog(jobs: int, most: int, interval: str, workflow: str = "notify", **tuned: Any) -> SlowWorld:
+    """A world in which so many jobs queue at one policy, and calls begin to take their time."""
+    world = SlowWorld(wake_shards=1, history_shards=1, **tuned)
+    each = {f"s{number}": at("1 12 * * *", workflow, policy="calm") for number in range(jobs)}
+    world.deploy({**flights(each), "policies": {"calm": {"max_events": most, "interval": interval}}})
+    world.settle()
+    world.tick_once()
+    world.clock.wait_until(world.clock.now() + MINUTE)
+    world.settle()
+    world.slow_down()
+    return world
+
+
+def quiet(jobs: int, most: int, interval: str, workflow: str = "notify") -> SlowWorld:
+    """The same when nothing happens besides, until all have started."""
+    world = backlog(jobs, most, interval, workflow)
+    while len(world.started_at) < jobs - 1:
+        world.work(world.clock.now() + SECOND // 2)
+    return world
+
+
+def allowed(starts: list[Instant], most: int, interval: Millis) -> float:
+    """Of the starts that are allowed between the first and the last of these, the share that there was."""
+    return (len(starts) - 1) * interval / most / (starts[-1] - starts[0])
+
+
+@pytest.mark.parametrize("workflow", ["notify", "clean"])
+@pytest.mark.parametrize(("most", "interval"), POLICIES)
+def test_e3_a_queue_runs_at_the_pace_of_its_policy(most: int, interval: str, workflow: str) -> None:
+    jobs = 61
+    world = backlog(jobs, most, interval, workflow)
+    world.work(world.clock.now() + 2 * jobs * duration(interval) // most + MINUTE)
+    starts = world.started_at
+    assert len(starts) == jobs - 1, "one started before they began to queue"
+    assert crowded(starts, most, duration(interval)) == []
+    assert allowed(starts, most, duration(interval)) >= 0.95
+
+
+@pytest.mark.parametrize("meanwhile", [False, True], ids=["alone", "others go on"])
+@pytest.mark.parametrize(("most", "interval"), [(1, "1s"), (1, "10s")])
+def test_e3_a_policy_keeps_its_promise_though_any_call_takes_a_minute(
+    most: int, interval: str, meanwhile: bool
+) -> None:
+    """Each call on the way of the first starts in turn: a table's, the bucket's, a start's."""
+    jobs = 5
+    calls = quiet(jobs, most, interval).calls
+    assert calls > 60
+    stale = 0
+    for number in range(1, calls + 1, 1 if most == 1 and interval == "1s" else 3):
+        world = backlog(jobs, most, interval)
+        world.at = number
+        world.surprise = lambda world=world: world.work(world.clock.now() + A_LOT, ticks=True) if meanwhile else None
+        world.slow = 0 if meanwhile else A_LOT
+        world.work(world.clock.now() + 8 * MINUTE, ticks=True)
+        starts = sorted(world.started_at)
+        assert crowded(starts, most, duration(interval)) == [], f"call {number}"
+        assert sorted({run_id for run_id, _ in world.targets.queue.messages}) == sorted(
+            run.run_id for name in range(jobs) for run in world.runs(f"s{name}")
+        )
+        assert len(starts) == jobs - 1, f"call {number}: each once, but for the one that started before"
+        stale += max(b - a for a, b in pairwise(starts)) > 2 * duration(interval)
+    assert stale, "some of these calls came between a permit and its start"
+
+
+@pytest.mark.parametrize("workflow", ["notify", "clean"])
+def test_e3_a_server_that_dies_at_any_call_keeps_its_queue_for_a_tick_at_most(workflow: str) -> None:
+    """What its own call had been recorded for waits for the lease of that call; all others go on."""
+    jobs, interval = 6, "2s"
+    calls = quiet(4, 1, interval, workflow).calls
+    for number in range(1, calls + 1):
+        world = backlog(jobs, 1, interval, workflow)
+        died: list[Instant] = []
+
+        def die(world: SlowWorld = world, died: list[Instant] = died) -> None:
+            died.append(world.clock.now())
+            raise Crash
+
+        world.at, world.surprise = number, die
+        world.work(world.clock.now() + 3 * MINUTE, ticks=True)
+        assert died, f"call {number}"
+        later = [start for start in world.started_at if start > died[0]]
+        assert min(later) - died[0] <= MINUTE + 10 * SECOND, f"call {number}: the queue stood still"
+        others = jobs - 2 - (len(world.started_at) - len(later))
+        assert len(later) >= others, f"call {number}"
+        assert later[others - 1] - died[0] <= MINUTE + (10 + 3 * others) * SECOND, f"call {number}"
+        world.work(world.clock.now() + 5 * MINUTE, ticks=True)
+        assert all(len(world.runs(f"s{name}")) == 1 for name in range(jobs)), f"call {number}: lost or doubled"
+        assert crowded(world.started_at, 1, duration(interval)) == [], f"call {number}"
+        started = {run_id for run_id, _ in world.targets.queue.messages} or set(world.targets.emr.runs)
+        assert len(started) == jobs, f"call {number}"
+
+
+def test_e3_who_joins_the_queue_of_a_dead_server_takes_it_over() -> None:
+    world = backlog(6, 1, "2s")
+    world.work(world.clock.now() + 3 * SECOND)
+    before = len(world.started_at)
+    world.surprise, world.at = dies, world.calls + 1
+    world.work(world.clock.now() + 6 * SECOND)
+    assert len(world.started_at) == before
+    assert world.line("policy:demo.calm").waiters
+    world.run_now("s0")
+    world.work(world.clock.now() + 20 * SECOND)
+    assert len(world.started_at) == 6, "no tick was needed"
+
+
+def dies() -> None:
+    raise Crash
