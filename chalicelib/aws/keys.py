@@ -22,7 +22,7 @@
 | jobs    | <schedule>@<generation> | REDRIVE#<run id>#<n>     | Job             | the same                       |
 | jobs    | <schedule>@<generation> | ABSENT#<leaf>            | Seen            | get, when its leaf is due      |
 | jobs    | EVENT#<event id>        | EVENT                    | Posted          | get                            |
-| jobs    | DELIVERY#<due instant>  | <digest of the jobs>     | DeliveryLease   | query: which jobs are sent now |
+| jobs    | DELIVERY#<due instant>  | LEASE#<digest of jobs>   | DeliveryLease   | query: which jobs are sent now |
 | jobs    | <schedule>@<generation> | EVT#<event id>           | Marker          | local index `events` by job id |
 | jobs    | BACKFILL#<schedule>     | <id>                     | Backfill        | get, list                      |
 | jobs    | NOTE#<workflow>         | <what>#<job id>          | Note            | get, query: what is to be told |
@@ -119,7 +119,7 @@ def key_of(row: Row) -> Key:
         case Posted():
             return posted(row.event.id)
         case DeliveryLease():
-            return Key("jobs", deliveries(row.due_at), row.id)
+            return Key("jobs", deliveries(row.due_at), f"LEASE#{row.id}")
         case Seen():
             return seen(row.schedule, row.generation, row.leaf)
         case Failures():
