@@ -34,7 +34,7 @@ from chalicelib.core.rows import (
     Watch,
 )
 from chalicelib.core.sweep import Ref
-from chalicelib.core.writes import Delete, Put, Refused, Write
+from chalicelib.core.writes import Put, Refused, Write
 from chalicelib.settings import Settings
 from chalicelib.target_ports import Target as Target
 from chalicelib.target_ports import Targets as Targets
@@ -70,9 +70,6 @@ class Ledger(Protocol):
 
     def put_all(self, writes: Sequence[Put]) -> None:
         """Put rows that are harmless to repeat, in batches, in no order."""
-
-    def delete_all(self, writes: Sequence[Delete]) -> None:
-        """Delete rows whatever they hold by now, in batches, in no order."""
 
 
 class Catalog(Protocol):

@@ -224,6 +224,7 @@ def test_a_cancel_that_is_refused_says_that_the_message_was_sent() -> None:
     deploy(world, {"daily": spread(1)})
     job_id = world.jobs("daily")[0].job_id
     world.pass_by("61s")
-    with pytest.raises(SluiceError, match=r"run|ended|become"):
+    with pytest.raises(SluiceError) as refused:
         withdraw(world.ports, job_id, "tester")
+    assert "run" in str(refused.value.hint)
     assert ids(world) == [job_id]
