@@ -66,7 +66,7 @@ def objects(event: SQSEvent) -> dict[str, Any]:
 @app.on_sqs_message(queue="hints", batch_size=10)
 def check(event: SQSEvent) -> dict[str, Any]:
     """Hints: something wants a look now."""
-    return handlers.hints(event.to_dict())
+    return handlers.hints(event.to_dict(), event.context)
 
 
 @app.on_cw_event({"source": ["aws.emr-serverless"], "detail-type": ["EMR Serverless Job Run State Change"]})

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from chalicelib.core.calendar import SECOND, parse_instant
 from chalicelib.core.sweep import Ref
 from chalicelib.log import logger
+from chalicelib.ports import Ports
 from chalicelib.wiring import ports
 
 # A hint that comes this much earlier than it was to come is waited for; any other is sent on its way again.
@@ -42,12 +44,15 @@ def objects(event: dict[str, Any]) -> dict[str, Any]:
     return _one_by_one(event, each)
 
 
-def hints(event: dict[str, Any]) -> dict[str, Any]:
+def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
     """Hints out of SQS. Nothing is acted on before it is due: the last fraction is waited out here. What is due at one
-    instant is attended to together, whichever messages name it; a message fails if something that it names does."""
+    instant is attended to together, whichever messages name it; a message fails if something that it names does.
+
+    ``context`` is the runtime's: it says how much time this invocation has left."""
     from chalicelib.aws.queues import decode, head_start
     from chalicelib.flow.attend import attend_together
 
+    timed = _with_its_end(ports(), context)
     named: dict[int, dict[Ref, list[str]]] = {}
 
     def sort(body: str, message_id: str) -> None:
@@ -61,9 +66,15 @@ def hints(event: dict[str, Any]) -> dict[str, Any]:
 
     failed = _failures(event, sort)
     for due, messages in sorted(named.items(), key=lambda group: group[0]):
-        for ref in attend_together(ports(), tuple(messages), due):
+        for ref in attend_together(timed, tuple(messages), due):
             failed += [message for message in messages[ref] if message not in failed]
     return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}
+
+
+def _with_its_end(ports: Ports, context: Any) -> Ports:
+    """The ports, knowing when the runtime will stop this invocation."""
+    left = getattr(context, "get_remaining_time_in_millis", None)
+    return ports if left is None else replace(ports, ends_at=ports.clock.now() + int(left()))
 
 
 def run_state(event: dict[str, Any]) -> str:

@@ -8,6 +8,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.dead_letters import DeadLetter
+from chalicelib.core.delivery_leases import DeliveryLease
 from chalicelib.core.lines import LineState, Waiter
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import (
@@ -33,7 +34,7 @@ from chalicelib.core.rows import (
     Watch,
 )
 from chalicelib.core.sweep import Ref
-from chalicelib.core.writes import Delete, Put, Refused, Write
+from chalicelib.core.writes import Put, Refused, Write
 from chalicelib.settings import Settings
 from chalicelib.target_ports import Target as Target
 from chalicelib.target_ports import Targets as Targets
@@ -69,9 +70,6 @@ class Ledger(Protocol):
 
     def put_all(self, writes: Sequence[Put]) -> None:
         """Put rows that are harmless to repeat, in batches, in no order."""
-
-    def delete_all(self, writes: Sequence[Delete]) -> None:
-        """Delete rows whatever they hold by now, in batches, in no order."""
 
 
 class Catalog(Protocol):
@@ -144,6 +142,9 @@ class JobTable(Protocol):
 
     def watch(self, job_id: str) -> Watch | None:
         """By when a job is to be started, and its run to end."""
+
+    def delivery_leases(self, due: Instant) -> tuple[DeliveryLease, ...]:
+        """The leases, expired ones too, under which jobs that are due at an instant are delivered."""
 
     def plan_part(self, plan: str, number: int) -> tuple[str, ...]:
         """A part of the entries of a backfill's plan, none if it is not there."""
@@ -259,7 +260,7 @@ class Ahead(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Everything that a flow may reach for."""
+    """Everything that a flow may reach for. ``ends_at`` is when the runtime stops this invocation, None if never."""
 
     clock: Clock
     ledger: Ledger
@@ -273,6 +274,11 @@ class Ports:
     lake: Lake
     settings: Settings
     ahead: Ahead
+    ends_at: Instant | None = None
+
+    def has_time(self, span: Millis) -> bool:
+        """Whether something that takes so long ends before the runtime stops this invocation."""
+        return self.ends_at is None or self.clock.now() + span <= self.ends_at
 
 
 # Losing this many races in a row for one row means that something else is wrong.

@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 KINDS = ("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus", "worker", "dag")
 
 
+# What a delivery waits for at the most follows from these (`core/sub_batches.py`). More tries are the policy's to make.
+DELIVERY: dict[str, Any] = {"read_timeout": 10, "retries": {"mode": "standard", "total_max_attempts": 2}}
+
+
 class SystemClock:
     def now(self) -> Instant:
         return time.time_ns() // 1_000_000
@@ -87,19 +91,19 @@ class AwsTargets:
     def _sqs(self) -> Target:
         from chalicelib.aws.targets.sqs import SqsTarget
 
-        return SqsTarget(client("sqs"))
+        return SqsTarget(client("sqs", **DELIVERY))
 
     @cached_property
     def _sns(self) -> Target:
         from chalicelib.aws.targets.sns import SnsTarget
 
-        return SnsTarget(client("sns"))
+        return SnsTarget(client("sns", **DELIVERY))
 
     @cached_property
     def _event_bus(self) -> Target:
         from chalicelib.aws.targets.event_bus import EventBusTarget
 
-        return EventBusTarget(client("events"))
+        return EventBusTarget(client("events", **DELIVERY))
 
     @cached_property
     def _lambda(self) -> LambdaTarget:

@@ -20,14 +20,21 @@ from chalicelib.aws.table import Dynamo
 from chalicelib.ports import Ports, Want
 
 R = TypeVar("R")
+# Rows that were parsed lately, with the items that they were parsed from: a delivery reads each of its rows twice, and
+# mostly nothing has changed. A kilobyte or two each.
+MOST_PARSED = 10_000
+Parsed = dict[Key, tuple[Item, Any]]
 
 
 class DynamoAhead:
     """``rows`` are those that were read before; reading on keeps them."""
 
-    def __init__(self, dynamo: Dynamo, rows: Mapping[Key, Item | None] | None = None) -> None:
+    def __init__(
+        self, dynamo: Dynamo, rows: Mapping[Key, Item | None] | None = None, parsed: Parsed | None = None
+    ) -> None:  # fmt: skip
         self._dynamo = dynamo
         self._rows = rows or {}
+        self._parsed: Parsed = {} if parsed is None else parsed
 
     def read(self, ports: Ports, wanted: Sequence[Want]) -> Ports:
         if not isinstance(ports.catalog, DynamoCatalog):
@@ -35,26 +42,31 @@ class DynamoAhead:
         places = {key for want in wanted if not ports.catalog.knows(key := _key(want))} - self._rows.keys()
         found = self._dynamo.get_many(sorted(places))
         rows = {**self._rows, **{place: found.get(place) for place in places}}
-        read: Any = _Read(self._dynamo, rows)
-        ahead, catalog = DynamoAhead(self._dynamo, rows), ports.catalog.over(read)
+        read: Any = _Read(self._dynamo, rows, self._parsed)
+        ahead, catalog = DynamoAhead(self._dynamo, rows, self._parsed), ports.catalog.over(read)
         return replace(ports, catalog=catalog, jobs=DynamoJobs(read), runs=DynamoRuns(read), ahead=ahead)
 
 
 class _Read:
     """A hold on DynamoDB that knows some rows, or that they do not exist; all else it asks for."""
 
-    def __init__(self, dynamo: Dynamo, rows: Mapping[Key, Item | None]) -> None:
+    def __init__(self, dynamo: Dynamo, rows: Mapping[Key, Item | None], parsed: Parsed) -> None:
         self._dynamo = dynamo
         self._rows = rows
-        self._parsed: dict[Key, Any] = {}
+        self._parsed = parsed
 
     def get(self, key: Key, kind: type[R]) -> R | None:
         if key not in self._rows:
             return self._dynamo.get(key, kind)
-        if key not in self._parsed:
-            item = self._rows[key]
-            self._parsed[key] = items.from_item(kind, item) if item else None
-        found: R | None = self._parsed[key]
+        item = self._rows[key]
+        if not item:
+            return None
+        known = self._parsed.get(key)
+        if known is None or known[0] != item:
+            if len(self._parsed) >= MOST_PARSED:
+                self._parsed.clear()
+            known = self._parsed[key] = (item, items.from_item(kind, item))
+        found: R = known[1]
         return found
 
     def __getattr__(self, name: str) -> Any:

@@ -6,6 +6,7 @@ from chalicelib.aws import items, keys
 from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
 from chalicelib.core import ids
 from chalicelib.core.calendar import Instant
+from chalicelib.core.delivery_leases import DeliveryLease
 from chalicelib.core.lines import LineState, Waiter
 from chalicelib.core.rows import (
     GATHERING,
@@ -92,6 +93,10 @@ class DynamoJobs:
     def plan_part(self, plan: str, number: int) -> tuple[str, ...]:
         found = self._dynamo.get(keys.plan_part(plan, number), PlanPart)
         return found.entries if found else ()
+
+    def delivery_leases(self, due: Instant) -> tuple[DeliveryLease, ...]:
+        found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": keys.deliveries(due)})
+        return tuple(items.from_item(DeliveryLease, item) for item in found)
 
     def line(self, line: str) -> LineState:
         item = self._dynamo.get_many([keys.line(line)]).get(keys.line(line))

@@ -22,6 +22,7 @@
 | jobs    | <schedule>@<generation> | REDRIVE#<run id>#<n>     | Job             | the same                       |
 | jobs    | <schedule>@<generation> | ABSENT#<leaf>            | Seen            | get, when its leaf is due      |
 | jobs    | EVENT#<event id>        | EVENT                    | Posted          | get                            |
+| jobs    | DELIVERY#<due instant>  | LEASE#<digest of jobs>   | DeliveryLease   | query: which jobs are sent now |
 | jobs    | <schedule>@<generation> | EVT#<event id>           | Marker          | local index `events` by job id |
 | jobs    | BACKFILL#<schedule>     | <id>                     | Backfill        | get, list                      |
 | jobs    | NOTE#<workflow>         | <what>#<job id>          | Note            | get, query: what is to be told |
@@ -46,7 +47,9 @@ from __future__ import annotations
 from typing import Literal, NamedTuple
 
 from chalicelib.core import ids
+from chalicelib.core.calendar import Instant
 from chalicelib.core.dead_letters import DeadLetter
+from chalicelib.core.delivery_leases import DeliveryLease
 from chalicelib.core.lines import Waiter
 from chalicelib.core.rows import (
     GATHERING,
@@ -115,6 +118,8 @@ def key_of(row: Row) -> Key:
             return sized_object(row.dataset, row.object_key, row.etag)
         case Posted():
             return posted(row.event.id)
+        case DeliveryLease():
+            return Key("jobs", deliveries(row.due_at), f"LEASE#{row.id}")
         case Seen():
             return seen(row.schedule, row.generation, row.leaf)
         case Failures():
@@ -197,6 +202,11 @@ def sized_object(dataset: str, object_key: str, etag: str) -> Key:
 
 def stored_object(dataset: str, digest: str) -> Key:
     return Key("catalog", f"OBJECTS#{dataset}#{digest[:2]}", f"OBJECT#{digest}")
+
+
+def deliveries(due: Instant) -> str:
+    """The partition of the leases under which what is due at an instant is delivered."""
+    return f"DELIVERY#{due}"
 
 
 def posted(event_id: str) -> Key:

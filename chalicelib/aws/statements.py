@@ -18,6 +18,7 @@ from chalicelib.core.writes import (
     Create,
     DefinitionIs,
     Delete,
+    EndLease,
     GateIs,
     NoneGathering,
     NotClosed,
@@ -33,6 +34,7 @@ from chalicelib.core.writes import (
     Row,
     SettleGate,
     TakeIn,
+    TakeLease,
     TakeOut,
     Write,
 )
@@ -214,6 +216,17 @@ def _take_out(write: TakeOut, _: Shards) -> Built:
     return "Delete", keys.key_of(write.job), condition(expected, values)
 
 
+def _take_lease(write: TakeLease, shards: Shards) -> Built:
+    if write.over is not None:
+        return _put(write.lease, shards, "leased_until = :over", over=write.over)
+    return _put(write.lease, shards, f"{ABSENT} OR leased_until <= :now", now=write.now)
+
+
+def _end_lease(write: EndLease, _: Shards) -> Built:
+    expected = condition("leased_until = :until", {"until": write.lease.leased_until})
+    return "Delete", keys.key_of(write.lease), expected
+
+
 def _gate_is(write: GateIs, _: Shards) -> Built:
     gate = write.gate
     return "ConditionCheck", keys.gate(gate.schedule), _gate_condition(gate, write.modes)
@@ -266,6 +279,8 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     NotWaiting: _not_waiting,
     NotQueued: _not_queued,
     TakeOut: _take_out,
+    TakeLease: _take_lease,
+    EndLease: _end_lease,
     GateIs: _gate_is,
     NotClosed: _not_closed,
     NoneGathering: _none_gathering,

@@ -12,14 +12,14 @@ from botocore.exceptions import ClientError
 
 from chalicelib.aws import items, keys, own_writes
 from chalicelib.aws.items import Item
-from chalicelib.aws.keys import Key, key_of
+from chalicelib.aws.keys import Key
 from chalicelib.aws.statements import Statement, statement
 from chalicelib.aws.tries import FAILURES, Patience, Tries, code_of, reasons_of, tried
 from chalicelib.aws.updates import Shards
 from chalicelib.core.calendar import DAY
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import HISTORY
-from chalicelib.core.writes import Delete, Put, Refused, Write
+from chalicelib.core.writes import Put, Refused, Write
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
@@ -68,10 +68,6 @@ class Dynamo:
     def put_all(self, writes: Sequence[Put]) -> None:
         by_key = {(made := statement(write, self._names, self.shards)).key: made for write in writes}
         self._in_batches([(made.key, {"PutRequest": {"Item": made.arguments["Item"]}}) for made in by_key.values()])
-
-    def delete_all(self, writes: Sequence[Delete]) -> None:
-        places = dict.fromkeys(key_of(write.row) for write in writes)
-        self._in_batches([(key, {"DeleteRequest": {"Key": _key(key)}}) for key in places])
 
     def get(self, key: Key, kind: type[R]) -> R | None:
         """One row, read strongly."""

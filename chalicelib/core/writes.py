@@ -13,6 +13,9 @@ from chalicelib.core.backfill_rows import BackfillGoesOn as BackfillGoesOn
 from chalicelib.core.backfill_rows import WakeBackfill as WakeBackfill
 from chalicelib.core.calendar import Instant
 from chalicelib.core.dead_letters import DeadLetter
+from chalicelib.core.delivery_leases import DeliveryLease
+from chalicelib.core.delivery_leases import EndLease as EndLease
+from chalicelib.core.delivery_leases import TakeLease as TakeLease
 from chalicelib.core.line_writes import Begin as Begin
 from chalicelib.core.line_writes import CountRates as CountRates
 from chalicelib.core.line_writes import Ended as Ended
@@ -59,6 +62,7 @@ Row = (
     | DagRun
     | DeadLetter
     | Definition
+    | DeliveryLease
     | Failures
     | Gate
     | Job
@@ -283,6 +287,8 @@ Write = (
     | SettleLine
     | WakeBackfill
     | BackfillGoesOn
+    | TakeLease
+    | EndLease
 )
 
 

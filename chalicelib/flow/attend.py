@@ -11,7 +11,8 @@ from chalicelib.core.sweep import Ref
 from chalicelib.flow import backfill, complete, dag_runs, emit, ending, launch, match, notices, silent, wake, watches
 from chalicelib.flow.alone import each_alone
 from chalicelib.flow.check import check_job
-from chalicelib.flow.crowd import prepare, send
+from chalicelib.flow.crowd import prepare
+from chalicelib.flow.deliver import lease, send
 from chalicelib.flow.drain import drain
 from chalicelib.flow.serve import serve
 from chalicelib.log import logger
@@ -20,6 +21,7 @@ from chalicelib.ports import Ports
 HANDED_ON = 250  # to a call, few enough to be looked at singly again
 # How long who joins a queue that should have been served serves it: the rest of its batch waits meanwhile.
 IN_PASSING: Millis = 2 * SECOND
+TIME_FOR_ONE = 10 * SECOND  # of an invocation, for one row that is no delivery
 ONE_BY_ONE = 500  # rows that one invocation looks at singly; more are handed on
 
 
@@ -28,22 +30,46 @@ def attend_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[Ref
 
     Returns those that failed, after all had their turn, so that none blocks the others.
     """
+    left, failed = _delivered(ports, refs, due)
+    _hand_on(ports, left[ONE_BY_ONE:])
+    asked = silent.among(ports, left[:ONE_BY_ONE])
+    rest = [ref for ref in left[:ONE_BY_ONE] if ref not in asked]
+    failed += _one_by_one(ports, rest)
+    answered = silent.ask_together(ports, asked)  # after the others, for it takes its time
+    return failed + _one_by_one(ports, [ref for ref in asked if ref not in answered])
+
+
+def _delivered(ports: Ports, refs: Sequence[Ref], due: Instant) -> tuple[tuple[Ref, ...], list[Ref]]:
+    """Deliver what is ready, at its instant and not before. Returns what is to be looked at one by one, and what failed
+    (that may have been sent, and is not sent again here)."""
     try:
         crowd = prepare(ports, refs, due)
+        leased = lease(ports, crowd.ready, due)
+    except Exception:  # nothing was sent: each by itself then, and what caused it fails alone
+        logger.exception("batch not prepared", extra={"size": len(refs)})
         ports.clock.wait_until(due)
-        left = send(ports, crowd)
-    except Exception:  # each by itself then, and whoever caused it fails alone
-        logger.exception("crowd failed", extra={"size": len(refs)})
-        ports.clock.wait_until(due)
-        left = tuple(refs)
-    if len(left) > ONE_BY_ONE:
-        now = ports.clock.now()
-        for start in range(ONE_BY_ONE, len(left), HANDED_ON):
-            ports.hints.send(left[start : start + HANDED_ON], now, now)
-    asked = silent.among(ports, left[:ONE_BY_ONE])
-    failed = [ref for ref in left[:ONE_BY_ONE] if ref not in asked and not _attended(ports, ref)]
-    answered = silent.ask_together(ports, asked)  # after the others, for it takes its time
-    return failed + [ref for ref in asked if ref not in answered and not _attended(ports, ref)]
+        return tuple(refs), []
+    ports.clock.wait_until(due)
+    sent = send(ports, leased)
+    return (*crowd.others, *sent.changed), list(sent.failed)
+
+
+def _one_by_one(ports: Ports, refs: Sequence[Ref]) -> list[Ref]:
+    """Returns those that failed. What the invocation has no time for is handed on."""
+    failed: list[Ref] = []
+    for number, ref in enumerate(refs):
+        if not ports.has_time(TIME_FOR_ONE):
+            _hand_on(ports, refs[number:])
+            break
+        if not _attended(ports, ref):
+            failed.append(ref)
+    return failed
+
+
+def _hand_on(ports: Ports, refs: Sequence[Ref]) -> None:
+    now = ports.clock.now()
+    for start in range(0, len(refs), HANDED_ON):
+        ports.hints.send(refs[start : start + HANDED_ON], now, now)
 
 
 def _attended(ports: Ports, ref: Ref) -> bool:

@@ -134,8 +134,11 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
 
 def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant, turn: str | None) -> Outcome | None:
     if job.kind == "fire" and not decision.asks and facts.workflow and not facts.workflow.target.has_lifecycle:
-        refused = deliver(ports, job, facts, decision.why, now)
-        return Outcome("delivered", decision.why) if refused is None else Outcome("waiting", refused)
+        sent = deliver(ports, job, facts, decision.why, now, turn)
+        if sent is None:
+            return None
+        ended, why = sent
+        return Outcome("delivered" if ended else "waiting", why)
     route = routes.route(decision.asks, job.held, facts.lines, now, turn)
     if route.blocked is not None:
         why = claim.why_blocked(route, facts)

@@ -9,12 +9,14 @@ import pytest
 from chalicelib.aws import keys
 from chalicelib.aws.jobs import DynamoJobs
 from chalicelib.aws.table import Dynamo
+from chalicelib.core.delivery_leases import lease_of, renewed
 from chalicelib.core.lines import LineState, Pace, Slots, Waiter
 from chalicelib.core.rows import Failures, Gate, Job, Run, Seen
 from chalicelib.core.writes import (
     CloseGeneration,
     CountFailure,
     Create,
+    EndLease,
     GateIs,
     GiveBack,
     JoinLine,
@@ -30,6 +32,7 @@ from chalicelib.core.writes import (
     SettleGate,
     SettleLine,
     TakeIn,
+    TakeLease,
     TakeOut,
     TakePermit,
     Write,
@@ -297,3 +300,22 @@ def test_a_batch_larger_than_dynamodb_takes_is_written_whole_and_repeatably(dyna
 def test_a_plan_with_a_key_twice_is_a_mistake_that_is_told(dynamo: Dynamo) -> None:
     with pytest.raises(ValueError, match="each key once"):
         dynamo.commit([GiveBack(LINE, None), LeaveLine(LINE)])
+
+
+def test_a_delivery_lease_is_taken_once_until_it_expires(dynamo: Dynamo) -> None:
+    job = rows.job("j1", due_at=NOON)
+    lease = lease_of([job], NOON + 10)
+    assert ok(dynamo, TakeLease(lease, NOON))
+    assert not ok(dynamo, TakeLease(renewed(lease, NOON + 30), NOON + 9))
+    assert DynamoJobs(dynamo).delivery_leases(NOON) == (lease,)
+    assert ok(dynamo, TakeLease(renewed(lease, NOON + 30), NOON + 10)), "it has expired"
+    assert not ok(dynamo, TakeLease(renewed(lease, NOON + 40), NOON + 5, over=NOON + 10)), "another has it"
+    assert ok(dynamo, TakeLease(renewed(lease, NOON + 40), NOON + 5, over=NOON + 30))
+
+
+def test_a_delivery_lease_is_ended_by_its_holder_alone(dynamo: Dynamo) -> None:
+    lease = lease_of([rows.job("j1", due_at=NOON)], NOON + 10)
+    assert ok(dynamo, TakeLease(lease, NOON))
+    assert not ok(dynamo, EndLease(renewed(lease, NOON + 30)))
+    assert ok(dynamo, EndLease(lease))
+    assert DynamoJobs(dynamo).delivery_leases(NOON) == ()

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+from chalicelib.core.calendar import SECOND
 from chalicelib.core.launch import Never, NoAnswer
 from chalicelib.flow import dead_letters
+from chalicelib.flow.attend import attend_together
 from tests.faults.dying import Scenario, passes, people, tick
 from tests.support.crash import lost, redelivered
 from tests.support.world import World
@@ -50,6 +53,19 @@ def _redriven_in_vain_and_replaced(world: World) -> None:
     world.settle(lost)
 
 
+def _outlasts_its_invocation(world: World) -> None:
+    """Each send takes so long that the lease is renewed, and that the last ones are handed on."""
+    world.targets.queue.takes = 12 * SECOND
+    world.clock.pass_by("20s")
+    tick(world)
+    world.clock.pass_by("40s")
+    plain, now = world.ports, world.clock.now()
+    world.ports = replace(plain, ends_at=now + 62 * SECOND)
+    lost(lambda: attend_together(world.ports, world.hints.due(now), now))
+    world.ports = plain
+    world.settle(lost)
+
+
 def _redrive(world: World) -> None:
     """Whatever lies among the dead letters is delivered again, for the queue is there now."""
     world.targets.queue.down = None
@@ -66,6 +82,12 @@ def _none_is_left(world: World) -> bool:
 _ENDS = [({"message": states}, 0) for states in (["FAILED", "SUCCEEDED"], ["SUCCEEDED"])]
 
 DELIVERED = {
+    "a batch that outlasts its lease and its invocation": Scenario(
+        {"message": {**TOLD, "spread": {"count": 21}}},
+        _outlasts_its_invocation,
+        [({"message": ["SUCCEEDED"] * 21}, 0)],
+        messages=21,
+    ),
     "a fire that could not be delivered in its tries, and is redriven": Scenario(
         {"message": TOLD}, _tried_again, _ENDS, messages=1, later=_redrive, holds=_none_is_left
     ),

@@ -35,7 +35,7 @@ SCENARIOS = {**ROADS, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **E
 # Ways of using a write that are conditions of their own in the tables.
 FORMS = {"GiveBack ended", "GiveBack wake_at", "Replace over", "TakeOut exact", "TakePermit begins", "PutSeen over",
          "TakePermit from_queue", "TakePermit passing", "JoinLine behind", "PutGate over",
-         "PutDefinition over", "PutDefinition edition", "LeaseLine asked"}  # fmt: skip
+         "PutDefinition over", "PutDefinition edition", "LeaseLine asked", "TakeLease over"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

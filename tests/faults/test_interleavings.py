@@ -94,9 +94,6 @@ def test_interleaving_05_a_run_lists_exactly_the_events_of_its_job(world: World)
         def put_all(self, writes: Any) -> None:
             inner.put_all(writes)
 
-        def delete_all(self, writes: Any) -> None:
-            inner.delete_all(writes)
-
         def number(self, line: str) -> int:
             return inner.number(line)  # type: ignore[no-any-return]
 
@@ -126,9 +123,6 @@ def test_interleaving_06_match_dies_after_400_and_the_other_600_get_the_event_on
 
         def put_all(self, writes: Any) -> None:
             inner.put_all(writes)
-
-        def delete_all(self, writes: Any) -> None:
-            inner.delete_all(writes)
 
         def number(self, line: str) -> int:
             return inner.number(line)  # type: ignore[no-any-return]
@@ -247,9 +241,6 @@ def test_interleaving_28_a_steady_stream_does_not_keep_a_met_trigger_from_its_cl
 
         def put_all(self, writes: Any) -> None:
             inner.put_all(writes)
-
-        def delete_all(self, writes: Any) -> None:
-            inner.delete_all(writes)
 
         def number(self, line: str) -> int:
             return inner.number(line)  # type: ignore[no-any-return]

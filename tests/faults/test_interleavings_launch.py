@@ -31,9 +31,6 @@ class Before:
     def put_all(self, writes: Any) -> None:
         self._inner.put_all(writes)
 
-    def delete_all(self, writes: Any) -> None:
-        self._inner.delete_all(writes)
-
     def number(self, line: str) -> int:
         return self._inner.number(line)  # type: ignore[no-any-return]
 

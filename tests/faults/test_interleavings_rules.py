@@ -167,9 +167,6 @@ def test_interleaving_26_an_update_is_carried_past_a_checker_with_the_old_versio
         def put_all(self, writes: Any) -> None:
             inner.put_all(writes)
 
-        def delete_all(self, writes: Any) -> None:
-            inner.delete_all(writes)
-
         def number(self, line: str) -> int:
             return inner.number(line)  # type: ignore[no-any-return]
 

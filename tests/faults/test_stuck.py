@@ -37,9 +37,6 @@ class Failing:
     def put_all(self, writes: Any) -> None:
         self._inner.put_all(writes)
 
-    def delete_all(self, writes: Any) -> None:
-        self._inner.delete_all(writes)
-
     def number(self, line: str) -> int:
         return self._inner.number(line)  # type: ignore[no-any-return]
 
@@ -95,9 +92,6 @@ def test_a_stalled_emitter_does_not_put_an_old_timer_over_the_new_one(world: Wor
 
         def put_all(self, writes: Any) -> None:
             inner.put_all(writes)
-
-        def delete_all(self, writes: Any) -> None:
-            inner.delete_all(writes)
 
         def number(self, line: str) -> int:
             return inner.number(line)  # type: ignore[no-any-return]

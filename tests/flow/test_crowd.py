@@ -6,7 +6,7 @@ from typing import Any
 
 from chalicelib.core.calendar import MINUTE
 from chalicelib.core.writes import Put
-from chalicelib.flow import crowd
+from chalicelib.flow import crowd, deliver
 from chalicelib.flow.attend import attend_together
 from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import at
@@ -64,9 +64,9 @@ def test_c13_whoever_is_disabled_after_all_was_prepared_is_not_sent() -> None:
     world.disable("s003")
     world.clock.wait_until(due)
 
-    left = crowd.send(world.ports, ready)
+    sent = deliver.send(world.ports, deliver.lease(world.ports, ready.ready, due))
 
-    assert [ref.parts[0] for ref in left] == ["demo.flights.s003"]
+    assert [ref.parts[0] for ref in sent.changed] == ["demo.flights.s003"]
     assert len(world.targets.queue.messages) == 19
     assert world.runs("s003") == []
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.writes import Delete, Put, Refused, Write
+from chalicelib.core.writes import Put, Refused, Write
 from tests.support.world import World
 
 
@@ -71,11 +71,6 @@ class CrashingLedger:
         self._points.writes(writes)
         self._points.effect(f"put_all({len(writes)} of {_name(writes[0]) if writes else 'nothing'})")
 
-    def delete_all(self, writes: Sequence[Delete]) -> None:
-        self._inner.delete_all(writes)
-        self._points.writes(writes)
-        self._points.effect(f"delete_all({len(writes)})")
-
 
 class Crashing:
     """Any other port: the named methods are effects, the rest passes through."""
@@ -115,7 +110,7 @@ class CrashingTargets:
 
 
 EFFECTS = {
-    *("commit", "put_all", "delete_all", "send", "send_all", "start", "start_many", "cancel"),
+    *("commit", "put_all", "send", "send_all", "start", "start_many", "cancel"),
     *("put_context", "put_manifest", "put_data"),
 }
 

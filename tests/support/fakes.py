@@ -137,6 +137,7 @@ class FakeQueue:
         self.answers: list[Answer] = []  # answers to give instead of taking it, the first one first
         self.down: Answer | None = None  # the answer to everything, while it is set
         self.tried: list[tuple[str, int, Instant | None]] = []  # id, attempt, and when it was due
+        self.takes: Millis = 0  # how long a call takes
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         self.tried.append((run.run_id, run.attempt, run.due_at))
@@ -153,7 +154,10 @@ class FakeQueue:
         return Started(f"m{len(self.messages)}", done=True)
 
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
-        return [self.start(run, context) for run, context in calls]
+        answers = [self.start(run, context) for run, context in calls]
+        if self.takes:
+            self._clock.wait_until(self._clock.now() + self.takes)
+        return answers
 
     def ask(self, run: Run) -> News | None:
         return None

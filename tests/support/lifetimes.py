@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from chalicelib.aws import items
 from chalicelib.core import states
 from chalicelib.core.dead_letters import DeadLetter
+from chalicelib.core.delivery_leases import DeliveryLease
 from chalicelib.core.rows import (
     Alert,
     Backfill,
@@ -75,6 +76,8 @@ FINAL: dict[type, Place] = {
     Gate: Place("Catalog", "SCHEDULE#", "GATE", lambda gate, _: gate.mode == "deleted"),
     # Of a message whose last instant is known: HISTORY after that, when it has been deleted for as long.
     Version: Place("Catalog", "SCHEDULE#", "VERSION#", _always),
+    # Nobody relies on a lease that is over: its row goes an hour later.
+    DeliveryLease: Place("Jobs", "DELIVERY#", "LEASE#", lambda lease, _: lease.expires_at > lease.leased_until),
     # A tombstone that has given back what it held, and bars what comes late.
     Job: Place("Jobs", "", "PENDING", lambda job, _: job.closed and job.wake_at is None and not job.held),
     Posted: Place("Jobs", "EVENT#", "EVENT", lambda row, _: row.wake_at is None),

@@ -24,6 +24,7 @@ from chalicelib.flow import (
     complete,
     crowd,
     definitions,
+    deliver,
     deploy,
     emit,
     events,
@@ -156,7 +157,10 @@ class World:
         fires = [ref for ref in due if ref not in left]
 
         def together() -> None:
-            left.extend(crowd.send(self.ports, crowd.prepare(self.ports, fires, self.clock.now())))
+            now = self.clock.now()
+            ready = crowd.prepare(self.ports, fires, now)
+            sent = deliver.send(self.ports, deliver.lease(self.ports, ready.ready, now))
+            left.extend([*ready.others, *sent.changed])
 
         if fires:
             invoke(together)

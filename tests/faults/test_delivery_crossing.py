@@ -1,0 +1,230 @@
+"""Whatever people do to a schedule or a job while it is delivered: acknowledged is final, what was sent is on record.
+
+The delivery is cut before each of its calls in turn, and there, as on another machine, the schedule is disabled,
+deleted, replaced, updated, or held, or the job is cancelled, and all that follows from it is done. At most one
+sub-batch may still pass, and it becomes runs; what did not pass has its record; nothing has both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from chalicelib.core.calendar import SECOND
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.launch import Never, NoAnswer
+from chalicelib.flow.attend import attend_together
+from chalicelib.flow.withdraw import withdraw
+from tests.faults import invariants
+from tests.faults.dying import SMALL
+from tests.faults.memory_tables import QuickWorld
+from tests.faults.test_disable_crossing import Cut, _cut, _let_time_pass
+from tests.support.clock import HandClock
+from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, once, spread
+from tests.support.world import World
+
+NEW = {"properties": {"new": True}}
+
+
+@dataclass(frozen=True)
+class Closing:
+    """What somebody does, whether the jobs are kept, and how it is undone."""
+
+    act: Callable[[World, dict[str, Any]], Any]
+    keeps: bool = False
+    reopen: Callable[[World], Any] = lambda world: None
+
+
+CLOSINGS = {
+    "disable": Closing(lambda world, _: world.disable("daily")),
+    "delete": Closing(lambda world, _: world.delete("daily")),
+    "replace": Closing(lambda world, schedule: world.put("daily", {**schedule, **NEW, "enabled": False})),
+    "carry": Closing(lambda world, schedule: world.put("daily", {**schedule, **NEW, "on_update": "carry"}), keeps=True),
+    "hold": Closing(lambda world, _: world.pause("daily"), keeps=True, reopen=lambda world: world.resume("daily")),
+}
+
+
+def _cross(before: int | None, closing: Closing, kind: str, count: int) -> int:
+    """One order of things. Returns how many calls the delivery takes."""
+    world, schedule = QuickWorld(**SMALL), spread(count)
+    deploy(world, {"daily": schedule}, kind)
+    refs, instant = fires(world), due(world)
+    plain, sent_before = world.ports, []
+
+    def close() -> None:
+        cut_ports, world.ports = world.ports, plain
+        closing.act(world, schedule)
+        sent_before.extend(ids(world))
+        world.settle()
+        world.ports = cut_ports
+
+    cut = Cut(before, close)
+    world.ports = _cut(plain, cut)
+    assert attend_together(world.ports, refs, instant) == []
+    world.ports = plain
+    if before is None:
+        close()
+    if not closing.keeps:
+        passed = len(ids(world)) - len(sent_before)
+        assert passed <= TARGETS[kind][1], f"{passed} were sent after it was acknowledged"
+    _let_time_pass(world)
+    closing.reopen(world)
+    _let_time_pass(world)
+
+    invariants.check_rest(world)
+    runs = world.runs("daily")
+    assert {run.state for run in runs} <= {"SUCCEEDED"}
+    assert sorted(run.run_id for run in runs) == sorted(set(ids(world))), "what was sent is on record, and nothing else"
+    assert len(ids(world)) == len(set(ids(world))), "and was sent once"
+    if closing.keeps:
+        assert len(runs) == count, "nothing is lost"
+    else:
+        assert len(runs) + len(world.records("daily")) == count, "what was not sent has its record"
+    return cut.count
+
+
+def _at_every_call(closing: str, kind: str, count: int) -> None:
+    calls = _cross(None, CLOSINGS[closing], kind, count)
+    assert calls >= 8
+    for before in range(1, calls + 1):
+        try:
+            _cross(before, CLOSINGS[closing], kind, count)
+        except AssertionError as error:
+            raise AssertionError(f"{closing} before call {before} of {calls}: {error}") from error
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("closing", CLOSINGS)
+def test_c13_whatever_a_closing_crosses_of_one_delivery_what_is_acknowledged_holds(closing: str, kind: str) -> None:
+    _at_every_call(closing, kind, 1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "closing", "count"), [("http", "disable", 17), *(("sqs", closing, 11) for closing in CLOSINGS)]
+)
+def test_c13_whatever_a_closing_crosses_of_a_batch_what_is_acknowledged_holds(
+    kind: str, closing: str, count: int
+) -> None:
+    _at_every_call(closing, kind, count)
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_c13_after_an_acknowledged_disable_at_most_one_sub_batch_is_sent(kind: str) -> None:
+    for whole in (False, True):
+        world = QuickWorld(**SMALL)
+        deploy(world, {"daily": spread(100)}, kind)
+        refs, instant = fires(world), due(world)
+        # Acknowledged while the second sub-batch is on its way, or right after the first was answered.
+        calls: list[None] = []
+
+        def second(world: World = world, calls: list[None] = calls, when: int = 1 if whole else 2) -> None:
+            calls.append(None)
+            if len(calls) == when:
+                world.disable("daily")
+
+        Interfering(world, **{"after" if whole else "before": second})
+        attend_together(world.ports, refs, instant)
+        assert len(ids(world)) == TARGETS[kind][1] * (1 if whole else 2)
+
+
+class WhileWaiting(HandClock):
+    """A clock that lets something happen so long before the instant that is waited for."""
+
+    def __init__(self, before: int, act: Callable[[], Any]) -> None:
+        super().__init__()
+        self._before, self._act = before, once(act)
+
+    def wait_until(self, instant: int) -> None:
+        if instant - self._before > self.now():
+            super().wait_until(instant - self._before)
+            self._act()
+        super().wait_until(instant)
+
+
+@pytest.mark.parametrize("count", [1, 25])
+def test_w8_a_job_that_is_cancelled_five_seconds_before_its_instant_is_not_sent(count: int) -> None:
+    world = QuickWorld(**SMALL)
+    deploy(world, {"daily": spread(count)})
+    refs, instant = fires(world), due(world)
+    cancelled = world.jobs("daily")[0].job_id
+    clock = WhileWaiting(5 * SECOND, lambda: withdraw(world.ports, cancelled, "tester"))
+    ports = world.with_ports(clock=clock)
+
+    assert attend_together(ports, refs, instant) == []
+
+    assert clock.now() == instant
+    assert len(ids(world)) == count - 1
+    assert cancelled not in ids(world)
+    assert [record.id for record in world.records("daily")] == [cancelled]
+
+
+def test_w8_a_skip_and_a_disable_of_others_in_a_batch_reach_those_alone() -> None:
+    world = QuickWorld(**SMALL)
+    deploy(world, many(25))
+    refs, instant = fires(world), due(world)
+    Interfering(world, before=once(lambda: world.disable("s020")))
+    assert attend_together(world.ports, refs, instant) == []
+    assert len(ids(world)) == 24
+    assert world.runs("s020") == []
+    assert [record.kind for record in world.records("s020")] == ["DROPPED"]
+
+
+@pytest.mark.parametrize("count", [1, 12])
+@pytest.mark.parametrize("when", ["before", "after"])
+@pytest.mark.parametrize("closing", ["disable", "delete", "cancel", "hold"])
+def test_what_is_dropped_while_its_message_is_on_its_way_is_recorded_as_sent(
+    closing: str, when: str, count: int
+) -> None:
+    world = QuickWorld(**SMALL)
+    deploy(world, {"daily": spread(count)})
+    refs, instant = fires(world), due(world)
+    job_ids = [job.job_id for job in world.jobs("daily")]
+
+    def closes() -> None:
+        if closing == "cancel":
+            for job_id in job_ids[:10]:
+                withdraw(world.ports, job_id, "tester")
+        else:
+            CLOSINGS[closing].act(world, spread(count))
+        world.settle()
+
+    Interfering(world, **{when: once(closes)})
+    assert attend_together(world.ports, refs, instant) == []
+    _let_time_pass(world)
+    CLOSINGS["hold"].reopen(world) if closing == "hold" else None
+    _let_time_pass(world)
+
+    invariants.check_rest(world)
+    sent = set(ids(world))
+    assert len(sent) >= min(count, 10)
+    assert {run.run_id for run in world.runs("daily")} == sent
+    assert {record.id for record in world.records("daily")} == set(job_ids) - sent
+
+
+@pytest.mark.parametrize("answer", [NoAnswer("no answer in time"), Never("no such queue")])
+def test_what_is_dropped_while_it_is_refused_stays_dropped(answer: Any) -> None:
+    world = QuickWorld(**SMALL)
+    deploy(world, {"daily": spread(1)})
+    refs, instant = fires(world), due(world)
+    world.targets.queue.down = answer
+    Interfering(world, before=once(lambda: (world.disable("daily"), world.settle())))
+    assert attend_together(world.ports, refs, instant) == []
+    _let_time_pass(world)
+    invariants.check_rest(world)
+    assert world.runs("daily") == []
+    assert [record.kind for record in world.records("daily")] == ["DROPPED"]
+    assert world.ports.runs.dead_letters("namespace", "demo", 10, None).items == ()
+
+
+def test_a_cancel_that_is_refused_says_that_the_message_was_sent() -> None:
+    world = QuickWorld(**SMALL)
+    deploy(world, {"daily": spread(1)})
+    job_id = world.jobs("daily")[0].job_id
+    world.pass_by("61s")
+    with pytest.raises(SluiceError) as refused:
+        withdraw(world.ports, job_id, "tester")
+    assert "run" in str(refused.value.hint)
+    assert ids(world) == [job_id]

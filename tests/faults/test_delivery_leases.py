@@ -1,0 +1,202 @@
+"""Nobody sends what another invocation is sending, however long that takes, and whoever dies leaves nothing behind."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.core.calendar import SECOND, duration
+from chalicelib.core.launch import Never, NoAnswer
+from chalicelib.core.writes import Refused, Write
+from chalicelib.flow import attend, sweep
+from chalicelib.flow.attend import attend_together
+from tests.faults import invariants
+from tests.faults.dying import SMALL
+from tests.faults.memory_tables import QuickWorld
+from tests.support.crash import Crash, lost
+from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, once, spread
+
+
+def _tick_finds_it(world: QuickWorld) -> None:
+    """Another invocation: the sweep finds what is overdue, and its hints arrive."""
+    sweep.sweep_all(world.ports)
+    for ref in world.hints.due(world.clock.now()):
+        attend.attend(world.ports, ref)
+
+
+def _rests(world: QuickWorld) -> None:
+    for span in ("1m", "1m", "3m", "11m", "61m"):
+        world.clock.wait_until(world.clock.now() + duration(span))
+        world.tick()
+    invariants.check_rest(world)
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("count", [1, 25])
+def test_a_tick_during_a_slow_delivery_does_not_send_it_again(kind: str, count: int) -> None:
+    world = QuickWorld(**SMALL)
+    deploy(world, {"daily": spread(count)}, kind)
+    refs, instant = fires(world), due(world)
+    Interfering(world, after=lambda: _tick_finds_it(world), takes="9s")
+
+    assert attend_together(world.ports, refs, instant) == []
+    _rests(world)
+
+    assert len(ids(world)) == len(set(ids(world))) == count
+    assert {run.state for run in world.runs("daily")} == {"SUCCEEDED"}
+
+
+@pytest.mark.parametrize("count", [1, 25])
+def test_a_repeated_hint_during_a_slow_delivery_does_not_send_it_again(count: int) -> None:
+    world = QuickWorld(**SMALL)
+    deploy(world, {"daily": spread(count)})
+    refs, instant = fires(world), due(world)
+    repeated: list[list[Any]] = []
+    again = once(lambda: repeated.append(attend_together(world.ports, refs, instant)))
+    Interfering(world, before=again, takes="2s")
+
+    assert attend_together(world.ports, refs, instant) == []
+    assert repeated == [[]]
+    _rests(world)
+    assert len(ids(world)) == len(set(ids(world))) == count
+
+
+def test_a_batch_that_lasts_longer_than_a_lease_renews_it() -> None:
+    world = QuickWorld(**SMALL)
+    deploy(world, {"daily": spread(100)})
+    refs, instant = fires(world), due(world)
+    Interfering(world, after=lambda: _tick_finds_it(world), takes="9s")
+
+    assert attend_together(world.ports, refs, instant) == []
+    assert world.clock.now() - instant == 90 * SECOND
+    _rests(world)
+    assert len(ids(world)) == len(set(ids(world))) == 100
+
+
+def test_what_a_dead_invocation_had_leased_goes_on_within_a_tick_and_ten_seconds() -> None:
+    for when in ("before", "after"):
+        world = QuickWorld(**SMALL)
+        deploy(world, {"daily": spread(30)})
+        refs, instant = fires(world), due(world)
+
+        def dies() -> None:
+            raise Crash("a Lambda")
+
+        queue = world.targets.queue
+        Interfering(world, **{when: dies})
+        assert lost(lambda world=world, refs=refs, instant=instant: attend_together(world.ports, refs, instant))
+        world.targets.queue = queue
+
+        world.pass_by("70s")
+        assert len(set(ids(world))) == 30
+        assert {run.state for run in world.runs("daily")} == {"SUCCEEDED"}
+        _rests(world)
+
+
+def test_a_late_answer_overwrites_neither_a_run_that_failed_nor_its_dead_letter() -> None:
+    """The lease expires while the first call hangs; the second invocation gives the event up for good."""
+    world = QuickWorld(**SMALL)
+    deploy(world, {"daily": spread(1)})
+    refs, instant = fires(world), due(world)
+
+    queue = world.targets.queue
+
+    def meanwhile() -> None:
+        queue.down = Never("no such queue")
+        world.clock.pass_by("2m")
+        world.tick()
+        queue.down = None
+
+    Interfering(world, before=once(meanwhile))
+    assert attend_together(world.ports, refs, instant) == []
+
+    assert [run.state for run in world.runs("daily")] == ["FAILED"]
+    assert world.ports.runs.dead_letter(world.runs("daily")[0].run_id) is not None
+
+
+def test_a_late_answer_overwrites_no_run_that_was_recorded_meanwhile() -> None:
+    world = QuickWorld(**SMALL)
+    deploy(world, {"daily": spread(1)})
+    refs, instant = fires(world), due(world)
+    seen: list[Any] = []
+
+    def meanwhile() -> None:
+        world.clock.pass_by("2m")
+        world.tick()
+        seen.extend(world.runs("daily"))
+
+    Interfering(world, before=once(meanwhile))
+    assert attend_together(world.ports, refs, instant) == []
+
+    assert len(seen) == 1
+    assert world.runs("daily") == seen
+
+
+def test_a_try_counts_although_the_sweep_looked_at_the_job_meanwhile() -> None:
+    world = QuickWorld(**SMALL)
+    deploy(world, {"daily": spread(1)}, delivery={"tries": 2, "delay": "1s"})
+    refs, instant = fires(world), due(world)
+    world.targets.queue.down = NoAnswer("no answer in time")
+    Interfering(world, after=lambda: sweep.sweep_all(world.ports), takes="9s")
+
+    assert attend_together(world.ports, refs, instant) == []
+    assert [job.tries for job in world.jobs("daily")] == [1]
+    world.pass_by("3m")
+    assert [(run.state, run.calls) for run in world.runs("daily")] == [("FAILED", 2)]
+
+
+class _NoBooks:
+    """A ledger that takes leases and nothing else, for a while."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner, self.broken = inner, True
+
+    def commit(self, writes: list[Write]) -> Refused | None:
+        if self.broken and len(writes) > 1:
+            raise RuntimeError("the tables are away")
+        refused: Refused | None = self._inner.commit(writes)
+        return refused
+
+    def put_all(self, writes: Any) -> None:
+        if self.broken:
+            raise RuntimeError("the tables are away")
+        self._inner.put_all(writes)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@pytest.mark.parametrize("count", [1, 25])
+def test_what_cannot_be_booked_is_not_sent_again_by_the_same_invocation(count: int) -> None:
+    world = QuickWorld(**SMALL)
+    deploy(world, {"daily": spread(count)})
+    refs, instant = fires(world), due(world)
+    ledger = _NoBooks(world.ports.ledger)
+    world.ports = replace(world.ports, ledger=ledger)
+
+    failed = attend_together(world.ports, refs, instant)
+
+    assert sorted(map(str, failed)) == sorted(map(str, refs)), "the message is not to be taken for done"
+    assert len(ids(world)) == len(set(ids(world))) == count
+    ledger.broken = False
+    _rests(world)
+    assert len(set(ids(world))) == count
+    assert len(world.runs("daily")) == count
+
+
+def test_one_that_cannot_be_sent_with_others_does_not_fail_them() -> None:
+    """The target's own code fails for a batch: each is tried by itself, as its policy says."""
+    world = QuickWorld(**SMALL)
+    deploy(world, many(12))
+    refs, instant = fires(world), due(world)
+
+    def breaks() -> None:
+        if target.sizes[-1] > 2:
+            raise RuntimeError("cannot be built")
+
+    target = Interfering(world, before=breaks)
+    assert attend_together(world.ports, refs, instant) == []
+    world.pass_by("2m")
+    assert len(ids(world)) == len(set(ids(world))) == 12
