@@ -13,11 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from chalicelib.core import conditions, gather, ids, lines, triggers
-from chalicelib.core.calendar import Instant, iso, spell_duration
+from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.conditions import Condition
 from chalicelib.core.constraints import Approval, Concurrency
 from chalicelib.core.deadlines import deadline_of as deadline_of
-from chalicelib.core.deadlines import is_repeated, too_late
+from chalicelib.core.deadlines import is_over, is_repeated, runs_anyway, timed_out, too_late
 from chalicelib.core.facts import Facts
 from chalicelib.core.lines import Ask, Log, Slots
 from chalicelib.core.model import Schedule, Workflow
@@ -80,13 +80,22 @@ class Coalesce:
 
 
 @dataclass(frozen=True, slots=True)
+class MakeRoom:
+    """The job that waits in its place has timed out: that one is set apart, to be aborted or run, and takes in no more
+    fires. Then this fire is decided again."""
+
+    over: Job
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ghost:
     """It has run, or has its record: a stalled writer brought it back. Away with it."""
 
     why: str
 
 
-Decision = Launch | Wait | Abort | Expire | Drop | Skip | Coalesce | Ghost
+Decision = Launch | Wait | Abort | Expire | Drop | Skip | Coalesce | MakeRoom | Ghost
 
 
 def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Decision:
@@ -144,6 +153,8 @@ def _decide_fire(job: Job, facts: Facts, gate: Gate, schedule: Schedule) -> Deci
         return Ghost("waits already: a stalled emitter wrote it again")
     if not coalesces(schedule, gate):
         return None
+    if is_over(waiting, schedule, gate, job.due_at or 0):
+        return MakeRoom(waiting, f"job {waiting.job_id} timed out before this fire was due")
     return Coalesce(f"joined job {waiting.job_id}, which was still waiting")
 
 
@@ -152,14 +163,13 @@ def _decide_open(
 ) -> Decision:
     deadline = deadline_of(job, schedule, facts.gate)
     late = deadline is not None and now >= deadline
-    forced = late and schedule.timeout != "never" and schedule.timeout.then == "run"
+    forced = late and runs_anyway(schedule)
     verdict = verdict_of(job, schedule, now)
     met = verdict is None or verdict.met
     if gather.has_expired(job, schedule, now):
         return Expire(gather.expiry(job, schedule, now).reason)
     if late and not forced:
-        span = spell_duration(schedule.timeout_millis or 0)
-        return Abort(f"not launched within its timeout of {span}: {job.reason or 'it was not looked at in time'}")
+        return Abort(timed_out(job, schedule))
     if verdict is not None and not met and not forced:
         limit = triggers.expires_at(schedule.trigger, job.leaves)
         return Wait(_earliest(deadline, limit, verdict.turns_at), "PENDING_TRIGGER", verdict.why)

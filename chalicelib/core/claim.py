@@ -182,7 +182,7 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
         rev=job.rev + 1,
         wake_at=check.deadline_of(job, schedule, gate),
     )
-    waiter = Waiter(blocked.line, place, waiting.schedule, waiting.generation, waiting.place, waiting.job_id)
+    waiter = _place_in_queue(waiting, blocked.line, place)
     return [
         *moved(job, waiting),
         GateIs(gate, claimable(job.kind, job.backfill)),
@@ -228,6 +228,13 @@ def moved(job: Job, later: Job) -> list[Write]:
         return [TakeOut(job, exact=True), Create(replace(later, rev=1))]
     beside = [NotClosed(job.schedule, job.generation)] if job.place != GATHERING else []
     return [TakeOut(job, exact=True), Create(gather.set_apart(later)), *beside]
+
+
+def beside(job: Job, apart: Job) -> list[Write]:
+    """A job set apart while another takes its place. Where it queues, its place in the queue names the new one."""
+    if job.waits_at is None or job.rank is None:
+        return [Create(apart)]
+    return [Create(apart), Put(replace(_place_in_queue(job, job.waits_at, job.rank), job_place=apart.place))]
 
 
 def stand_aside(job: Job, later: Job, states: Mapping[str, LineState], now: Instant) -> list[Write]:
@@ -281,9 +288,13 @@ def _leave(job: Job, taken: tuple[Ask, ...]) -> list[Write]:
     """Give up the place in the queue. Taking the permit there counts the waiter down in the same write."""
     if job.waits_at is None or job.rank is None:
         return []
-    gone = Remove(Waiter(job.waits_at, job.rank, job.schedule, job.generation, job.place, job.job_id))
+    gone = Remove(_place_in_queue(job, job.waits_at, job.rank))
     served = any(ask.line == job.waits_at for ask in taken)
     return [gone] if served else [gone, LeaveLine(job.waits_at)]
+
+
+def _place_in_queue(job: Job, line: str, rank: str) -> Waiter:
+    return Waiter(line, rank, job.schedule, job.generation, job.place, job.job_id)
 
 
 def _complete(facts: Facts) -> tuple[Gate, Schedule, Workflow]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from chalicelib.core import approvals, check, claim, complete, conditions, emit, lines, permits, routes
+from chalicelib.core import approvals, check, claim, complete, conditions, emit, gather, lines, permits, routes
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.check import (
     Abort,
@@ -15,6 +15,7 @@ from chalicelib.core.check import (
     Expire,
     Ghost,
     Launch,
+    MakeRoom,
     Skip,
     Wait,
 )
@@ -87,6 +88,9 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
         case Coalesce():
             record = record_of(job, "COALESCED", decision.why, now)
             return _settled(ports, [TakeOut(job), Put(record)], "coalesced", decision.why)
+        case MakeRoom():
+            _make_room_beside(ports, decision.over, now)
+            return None
         case Abort():
             return take_off(ports, job, "ABORTED", decision.why, now, exact=True)
         case Expire():
@@ -127,6 +131,13 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
         if woken:
             ports.hints.send(woken, now, now)
     return outcome
+
+
+def _make_room_beside(ports: Ports, over: Job, now: Instant) -> None:
+    """A job that has timed out leaves the place in which fires join it. The one that came is decided again."""
+    apart = gather.out_of_time(over, now)
+    if ports.ledger.commit([TakeOut(over, exact=True), *claim.beside(over, apart)]) is None:
+        ports.hints.send([ref_of(apart)], now, now)
 
 
 def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant, turn: str | None) -> Outcome | None:
