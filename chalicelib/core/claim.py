@@ -193,6 +193,39 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
     ]
 
 
+def asks_otherwise(job: Job, asks: tuple[Ask, ...]) -> bool:
+    """Whether a job that queues would take another way now: its queue no longer limits it, it holds a permit that it
+    does not need, or it lacks one of a limit before its queue."""
+    here = next((ask for ask in asks if ask.line == job.waits_at), None)
+    if here is None or lines.is_unlimited(here):
+        return True
+    if isinstance(here, Pace) and here.line != routes.paces_of(asks)[-1].line:
+        return True
+    asked = {ask.line for ask in lines.with_spares(asks)}
+    limits = (ask for ask in asks if not isinstance(ask, Pace) and not lines.is_unlimited(ask))
+    lacking = any(ask.order < here.order and not lines.is_held(ask, job.held) for ask in limits)
+    return lacking or any(line not in asked for line in job.held) or lines.holds_other_units(asks, job.held, job.units)
+
+
+def begin_anew(job: Job, states: Mapping[str, LineState], now: Instant) -> tuple[Job, list[Write]]:
+    """Out of its queue, with all permits given back: the limits of its schedule changed while it waited there."""
+    why = "limits changed; requesting permits again from the first"
+    later = replace(job, state="PENDING_CONSTRAINTS", reason=why, wake_at=now, leases=0, rev=job.rev + 1)
+    return later, stand_aside(job, later, states, now)
+
+
+def rank_again(job: Job, lifted: Job, facts: Facts) -> list[Write]:
+    """A job that queues, with the timeout and the rank of the definition as it is now. Its place in the queue moves
+    with it. ``lifted``: the job with what is lent to it now."""
+    gate, schedule, workflow = _complete(facts)
+    rank, wake_at = rank_of(lifted, schedule, workflow), check.deadline_of(job, schedule, gate)
+    later = Replace(replace(lifted, rank=rank, wake_at=wake_at, leases=0, rev=job.rev + 1))
+    if job.waits_at is None or job.rank is None or rank == job.rank:
+        return [later]
+    places = [Remove(_place_in_queue(job, job.waits_at, job.rank)), Create(_place_in_queue(job, job.waits_at, rank))]
+    return [later, *places]
+
+
 def why_blocked(route: Route, facts: Facts) -> str:
     """Why a job waits where its route is blocked."""
     ask = route.behind or route.blocked

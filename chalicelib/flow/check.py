@@ -49,14 +49,16 @@ class Outcome:
     overdue: str | None = None
 
 
-def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None) -> Outcome:
-    """Look at a job until something is settled. ``turn`` names the line whose queue serves it. Losing a race is
-    ordinary: the job is read and decided again."""
+def check_job(
+    ports: Ports, place: tuple[str, int, str], turn: str | None = None, only: str | None = None
+) -> Outcome:  # fmt: skip
+    """Look at a job until something is settled. ``turn`` names the line whose queue serves it; the turn is that of the
+    job ``only``, which may have made room for another. Losing a race is ordinary: the job is read and decided again."""
     number = 0
     for race in range(MOST_RACES):
         now = ports.clock.now()
         job = ports.jobs.job(*place)
-        if job is None or job.closed:
+        if job is None or job.closed or only not in (None, job.job_id):
             return Outcome("gone")  # what lies under a tombstone is the drain's to take off
         facts = facts_of.gather(ports, job)
         if fires.is_event(job, facts, now):

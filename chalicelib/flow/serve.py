@@ -41,14 +41,14 @@ def _serve_head(ports: Ports, line: str) -> int:
     """Serve from the head on, which is read anew after each: a start takes its time, and who has come meanwhile may be
     more urgent than those behind (W2). A waiter whose check raises is stepped over, holds up nobody, and is told last.
     """
-    handled: set[str] = set()
+    handled: set[tuple[str, str]] = set()
     failed: list[Exception] = []
     served = 0
     while True:
-        fresh = [waiter for waiter in ports.jobs.head_of(line, len(failed) + BESIDE) if waiter.rank not in handled]
+        fresh = [waiter for waiter in ports.jobs.head_of(line, len(failed) + BESIDE) if _which(waiter) not in handled]
         if not fresh:
             return _told(served, failed)
-        handled.add(fresh[0].rank)
+        handled.add(_which(fresh[0]))
         try:
             if not _serve_one(ports, fresh[0]):
                 return _told(served, failed)
@@ -77,7 +77,12 @@ def _serve_one(ports: Ports, waiter: Waiter) -> bool:
         # Its job is gone or went elsewhere, which takes the row along in the same transaction: a late reader's view.
         ports.ledger.commit([NotWaiting(waiter), Remove(waiter), LeaveLine(waiter.line)])
         return True
-    return check_job(ports, place, turn=waiter.line).ended != "waiting"
+    return check_job(ports, place, turn=waiter.line, only=waiter.job_id).ended != "waiting"
+
+
+def _which(waiter: Waiter) -> tuple[str, str]:
+    """A job that was moved while it was served is served again in its new place."""
+    return waiter.rank, waiter.job_place
 
 
 def _serve_run(ports: Ports, waiter: Waiter, run_id: str, attempt: int) -> bool:
