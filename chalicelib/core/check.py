@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import conditions, gather, ids, lines, triggers
+from chalicelib.core import conditions, emit, gather, ids, lines, triggers
 from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.conditions import Condition
 from chalicelib.core.constraints import Approval, Concurrency
@@ -142,6 +142,9 @@ def _decide_fire(job: Job, facts: Facts, gate: Gate, schedule: Schedule) -> Deci
     nominal = job.nominal_at if job.nominal_at is not None else job.due_at
     if nominal in gate.skips:
         return Skip(f"the occurrence of {iso(nominal or 0)} is skipped, as was asked")
+    unwanted = emit.unwanted(job, schedule)
+    if unwanted is not None:
+        return Drop(unwanted)
     if gate.mode == "drain" and (job.due_at or 0) >= gate.mode_at:
         return Drop("it was due after the schedule was paused to drain")
     if gate.mode not in GATHERING_MODES and not triggers.is_single_time(schedule.trigger):
