@@ -115,7 +115,7 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
     overflow = too_late(job, schedule, now)
     if overflow is not None:
         return Drop(overflow)
-    if is_prepared(job):
+    if is_unseen(job):
         settled = _decide_fire(job, facts, gate, schedule)
         if settled is not None:
             return settled
@@ -126,6 +126,11 @@ def is_prepared(job: Job) -> bool:
     """Whether a job is still the schedule event that the emitter wrote. One that had to wait has left that place, which
     a stalled emitter may write again; set apart, it is a job by itself: it joins none, and none joins it (C11)."""
     return job.place.startswith("FIRE#")
+
+
+def is_unseen(job: Job) -> bool:
+    """Whether nobody has looked at a fire since it is due. One approved before then has left the emitter's place."""
+    return is_prepared(job) or (job.kind == "fire" and job.met_at is None and job.tries == 0)
 
 
 def coalesces(schedule: Schedule, gate: Gate) -> bool:
@@ -149,7 +154,7 @@ def _decide_fire(job: Job, facts: Facts, gate: Gate, schedule: Schedule) -> Deci
         return Drop("it was due after the schedule was paused to drain")
     if gate.mode not in GATHERING_MODES and not triggers.is_single_time(schedule.trigger):
         return Drop(f"the schedule gathers no more: its mode is {gate.mode}")
-    waiting = facts.gathering
+    waiting = facts.gathering if is_prepared(job) else None
     if waiting is None or waiting.closed:
         return None
     if waiting.job_id == job.job_id:

@@ -8,6 +8,7 @@ from typing import Any
 
 from chalicelib.core import check, data, gather, ids, launch, lines, permits, routes, triggers
 from chalicelib.core.calendar import SECOND, Instant, Millis
+from chalicelib.core.constraints import Approval
 from chalicelib.core.facts import Facts
 from chalicelib.core.ids import holder_of as holder_of
 from chalicelib.core.lines import Ask, LineState, Log, Pace, Waiter
@@ -35,6 +36,8 @@ from chalicelib.core.writes import (
     Write,
 )
 
+# The sweep finds a fire without a hint after so long; with one it is looked at when it is due.
+LATE_LOOK: Millis = 5 * SECOND
 # Who is claimed sooner has waited for nothing but the claim itself.
 WAITED: Millis = 5 * SECOND
 MOST_WAITED = 120  # characters: a run's row is billed by the KB
@@ -250,6 +253,22 @@ def settled_place(job: Job, schedule: Schedule, gate: Gate) -> str:
         return GATHERING if check.coalesces(schedule, gate) else gather.place_apart(job)
     apart = job.kind == "gathering" and job.waits_at is None and check.sets_apart(schedule, gate)
     return gather.place_apart(job) if apart else job.place
+
+
+def places_of_copy(job: Job, schedule: Schedule, gate: Gate, now: Instant) -> tuple[str, ...]:
+    """Where a prepared fire may be already, if its emitter has written it twice. Where it would wait; and, once it is
+    late or may have been approved, apart: what was tried, approved or has timed out is there. A fire that is looked
+    at in time was not tried before, so it costs no read."""
+    waits, apart = settled_place(job, schedule, gate), gather.place_apart(job)
+    late = job.due_at is not None and now - job.due_at >= LATE_LOOK
+    may_be_apart = late or any(isinstance(each, Approval) for each in schedule.constraints)
+    return (waits, apart) if may_be_apart and apart != waits else (waits,)
+
+
+def apart_from_emitter(job: Job, later: Job) -> Job:
+    """The job as it stands later, out of the place that its emitter may write again: there it would lose its tries and
+    its approvals."""
+    return replace(later, place=gather.place_apart(job)) if check.is_prepared(job) else later
 
 
 def moved(job: Job, later: Job) -> list[Write]:

@@ -17,7 +17,7 @@ from chalicelib.core.facts import Facts
 from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
 from chalicelib.core.rows import Job, Run
 from chalicelib.core.sweep import ref_of
-from chalicelib.core.writes import Create, Put, Replace, Write
+from chalicelib.core.writes import Create, Put, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import notices
 from chalicelib.flow.context import build
@@ -67,7 +67,8 @@ def settle(ports: Ports, job: Job, called: Run, answer: Answer, policy: Delivery
         leases=0,
         rev=job.rev + 1,
     )
-    if ports.ledger.commit([Replace(waiting)]) is None:
+    waiting = claim.apart_from_emitter(job, waiting)
+    if ports.ledger.commit(claim.moved(job, waiting)) is None:
         ports.hints.send([ref_of(waiting)], after.at, now)
     return after.why
 

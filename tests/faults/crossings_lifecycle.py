@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from tests.faults.crossings import (
+    BY_DAY_ONE,
     Crossing,
     check,
+    either,
+    emitting,
     ends,
     passes,
+    put,
     serving,
     settle,
     succeeded,
@@ -14,10 +20,17 @@ from tests.faults.crossings import (
     uploads,
 )  # fmt: skip
 from tests.faults.roads import ONE_AT_A_TIME
-from tests.support.schedules import partitions
+from tests.support.schedules import at, partitions
 
 AN_HOUR = {"after": "1h", "then": "abort"}
 ANYWAY = {"after": "1h", "then": "run"}
+CARRY = {"on_update": "carry"}
+
+
+def burst(count: int, **fields: Any) -> dict[str, Any]:
+    """A fire of several events, at four past."""
+    return at("4 12 2 3 *", "notify", spread={"count": count}, **fields)
+
 
 LIFECYCLE_CROSS = {
     "a check of what has timed out, and one more event": Crossing(
@@ -49,5 +62,42 @@ LIFECYCLE_CROSS = {
         serving,
         uploads(3),
         succeeded(daily=3),
+    ),
+    "an emission, and an update to fewer events": Crossing(
+        {"burst": burst(4)}, passes("2m"), emitting, put("burst", burst(2, **CARRY)), succeeded(burst=2)
+    ),
+    "an emission, and an update to more events": Crossing(
+        {"burst": burst(2)}, passes("2m"), emitting, put("burst", burst(4, **CARRY)), succeeded(burst=4)
+    ),
+    "an emission, and an update that ends before the fire": Crossing(
+        {"burst": burst(2)}, passes("2m"), emitting, put("burst", burst(2, ttl="1m", **CARRY)), succeeded(burst=0)
+    ),
+    "a check of a fire, and an update to fewer events": Crossing(
+        {"burst": burst(2)},
+        then(passes("2m"), emitting, passes("121s")),
+        check("burst", 1),
+        put("burst", burst(1, **CARRY)),
+        either(burst=(1, 2)),
+    ),
+    "a check of a fire, and an update to more events": Crossing(
+        {"burst": burst(2)},
+        then(passes("2m"), emitting, passes("119s")),
+        check("burst", 1),
+        put("burst", burst(3, **CARRY)),
+        succeeded(burst=3),
+    ),
+    "a serving of the queue, and an update to another priority": Crossing(
+        {"daily": BY_DAY_ONE},
+        then(uploads(1), settle, uploads(2), settle, uploads(3), settle, ends(), passes("1s")),
+        serving,
+        put("daily", {**BY_DAY_ONE, "priority": 9, **CARRY}),
+        succeeded(daily=3),
+    ),
+    "a serving of the queue, and an update to another workflow": Crossing(
+        {"daily": BY_DAY_ONE},
+        then(uploads(1), settle, uploads(2), settle, ends(), passes("1s")),
+        serving,
+        put("daily", {**BY_DAY_ONE, "workflow": "join", **CARRY}),
+        succeeded(daily=2),
     ),
 }
