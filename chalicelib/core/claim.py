@@ -225,7 +225,10 @@ def rank_again(job: Job, lifted: Job, facts: Facts) -> list[Write]:
     later = Replace(replace(lifted, rank=rank, wake_at=wake_at, leases=0, rev=job.rev + 1))
     if job.waits_at is None or job.rank is None or rank == job.rank:
         return [later]
-    places = [Remove(_place_in_queue(job, job.waits_at, job.rank)), Create(_place_in_queue(job, job.waits_at, rank))]
+    places: list[Write] = [
+        Remove(_place_in_queue(job, job.waits_at, job.rank)),
+        Create(_place_in_queue(job, job.waits_at, rank)),
+    ]
     return [later, *places]
 
 

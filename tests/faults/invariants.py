@@ -190,6 +190,7 @@ def _queues_are_what_jobs_say(stock: Stock) -> None:
 def _index_is_what_gates_say(stock: Stock) -> None:
     expected: set[tuple[str, str, int, str]] = set()
     timed: dict[str, int] = {}
+    ending: set[str] = set()  # what gathers no more may have a timer that wakes for its removal
     for gate in stock.gates:
         schedule = stock.versions[gate.schedule, gate.version]
         gathers = gate.mode in states.GATHERING_MODES
@@ -197,8 +198,11 @@ def _index_is_what_gates_say(stock: Stock) -> None:
         expected |= {_place(row) for row in rows if gathers or row.leaf == WAKE}
         if gathers and triggers.timed_leaves(schedule.trigger):
             timed[gate.schedule] = gate.generation
+        elif gate.mode != "deleted" and (schedule.ttl is not None or schedule.when_done == "delete"):
+            ending.add(gate.schedule)
     _same({_place(row) for row in stock.subscriptions}, expected, "index rows")
-    clocks = {timer.schedule: timer.generation for timer in stock.timers if timer.wake_at or timer.schedule in timed}
+    awake = [timer for timer in stock.timers if timer.schedule not in ending]
+    clocks = {timer.schedule: timer.generation for timer in awake if timer.wake_at or timer.schedule in timed}
     assert clocks == timed, "each schedule that gathers has the timer of its generation, and no other has one"
 
 
