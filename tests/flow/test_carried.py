@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from chalicelib.core.calendar import HOUR
+from chalicelib.core.launch import NotNow
+from chalicelib.core.rows import Run
 from tests.acceptance.words import doze, reasons
 from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import at_most, partitions
@@ -137,3 +139,36 @@ def test_l6_a_resume_leaves_the_order_of_a_queue_as_it_is() -> None:
     world.settle()
     after = [job.rank for job in world.jobs("daily")]
     assert before == [rank for rank in after if rank in before]
+
+
+def test_l6_carry_ranks_a_claimed_run_anew_that_queues_for_the_start_rate(world: QuickWorld) -> None:
+    """Both are claimed, and EMR asks both for patience: they queue for their next call, the older one first."""
+    names = ("first", "second")
+    world.deploy(flights({name: go(number, constraints=[]) for number, name in enumerate(names, start=1)}))
+    start = world.targets.emr.start
+
+    def busy(run: Run, context: Any) -> Any:
+        """While EMR is slow to answer the first call, the second run is claimed and makes its own."""
+        if run.schedule.endswith("first"):
+            world.targets.emr.answers = [NotNow("throttled")]
+            world.post("go.2")
+            world.settle()
+        world.targets.emr.answers = [NotNow("throttled")]
+        return start(run, context)
+
+    world.targets.emr.start = busy  # type: ignore[method-assign]
+    world.post("go.1")
+    world.settle()
+    world.targets.emr.start = start  # type: ignore[method-assign]
+    runs = [run for name in names for run in world.runs(name)]
+    assert [run.waits_at for run in runs] == ["emr:00app", "emr:00app"]
+    assert [waiter.job_schedule for waiter in world.ports.jobs.head_of("emr:00app", 2)] == [
+        run.schedule for run in runs
+    ]
+
+    world.put("second", go(2, constraints=[], priority=9, properties={"new": True}, **CARRY))
+    ranked = world.runs("second")[0]
+    assert (ranked.priority, ranked.request.properties) == (9, {"new": True})
+    world.pass_by("3s")
+    assert [run.name.split(".")[2] for run in world.targets.emr.runs.values()] == ["second", "first"]
+    assert world.line("emr:00app").waiters == 0
