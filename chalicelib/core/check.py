@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import conditions, gather, ids, lines, triggers
-from chalicelib.core.calendar import Instant, iso, spell_duration
+from chalicelib.core import conditions, emit, gather, ids, lines, triggers
+from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.conditions import Condition
 from chalicelib.core.constraints import Approval, Concurrency
 from chalicelib.core.deadlines import deadline_of as deadline_of
-from chalicelib.core.deadlines import is_repeated, too_late
+from chalicelib.core.deadlines import is_over, is_repeated, runs_anyway, timed_out, too_late
 from chalicelib.core.facts import Facts
 from chalicelib.core.lines import Ask, Log, Slots
 from chalicelib.core.model import Schedule, Workflow
@@ -80,13 +80,22 @@ class Coalesce:
 
 
 @dataclass(frozen=True, slots=True)
+class MakeRoom:
+    """The job that waits in its place has timed out: that one is set apart, to be aborted or run, and takes in no more
+    fires. Then this fire is decided again."""
+
+    over: Job
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
 class Ghost:
     """It has run, or has its record: a stalled writer brought it back. Away with it."""
 
     why: str
 
 
-Decision = Launch | Wait | Abort | Expire | Drop | Skip | Coalesce | Ghost
+Decision = Launch | Wait | Abort | Expire | Drop | Skip | Coalesce | MakeRoom | Ghost
 
 
 def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Decision:
@@ -106,7 +115,7 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
     overflow = too_late(job, schedule, now)
     if overflow is not None:
         return Drop(overflow)
-    if is_prepared(job):
+    if is_unseen(job):
         settled = _decide_fire(job, facts, gate, schedule)
         if settled is not None:
             return settled
@@ -117,6 +126,11 @@ def is_prepared(job: Job) -> bool:
     """Whether a job is still the schedule event that the emitter wrote. One that had to wait has left that place, which
     a stalled emitter may write again; set apart, it is a job by itself: it joins none, and none joins it (C11)."""
     return job.place.startswith("FIRE#")
+
+
+def is_unseen(job: Job) -> bool:
+    """Whether nobody has looked at a fire since it is due. One approved before then has left the emitter's place."""
+    return is_prepared(job) or (job.kind == "fire" and job.met_at is None and job.tries == 0)
 
 
 def coalesces(schedule: Schedule, gate: Gate) -> bool:
@@ -133,17 +147,22 @@ def _decide_fire(job: Job, facts: Facts, gate: Gate, schedule: Schedule) -> Deci
     nominal = job.nominal_at if job.nominal_at is not None else job.due_at
     if nominal in gate.skips:
         return Skip(f"the occurrence of {iso(nominal or 0)} is skipped, as was asked")
+    unwanted = emit.unwanted(job, schedule)
+    if unwanted is not None:
+        return Drop(unwanted)
     if gate.mode == "drain" and (job.due_at or 0) >= gate.mode_at:
         return Drop("it was due after the schedule was paused to drain")
     if gate.mode not in GATHERING_MODES and not triggers.is_single_time(schedule.trigger):
         return Drop(f"the schedule gathers no more: its mode is {gate.mode}")
-    waiting = facts.gathering
+    waiting = facts.gathering if is_prepared(job) else None
     if waiting is None or waiting.closed:
         return None
     if waiting.job_id == job.job_id:
         return Ghost("waits already: a stalled emitter wrote it again")
     if not coalesces(schedule, gate):
         return None
+    if is_over(waiting, schedule, gate, job.due_at or 0):
+        return MakeRoom(waiting, f"job {waiting.job_id} timed out before this fire was due")
     return Coalesce(f"joined job {waiting.job_id}, which was still waiting")
 
 
@@ -152,14 +171,13 @@ def _decide_open(
 ) -> Decision:
     deadline = deadline_of(job, schedule, facts.gate)
     late = deadline is not None and now >= deadline
-    forced = late and schedule.timeout != "never" and schedule.timeout.then == "run"
+    forced = late and runs_anyway(schedule)
     verdict = verdict_of(job, schedule, now)
     met = verdict is None or verdict.met
     if gather.has_expired(job, schedule, now):
         return Expire(gather.expiry(job, schedule, now).reason)
     if late and not forced:
-        span = spell_duration(schedule.timeout_millis or 0)
-        return Abort(f"not launched within its timeout of {span}: {job.reason or 'it was not looked at in time'}")
+        return Abort(timed_out(job, schedule))
     if verdict is not None and not met and not forced:
         limit = triggers.expires_at(schedule.trigger, job.leaves)
         return Wait(_earliest(deadline, limit, verdict.turns_at), "PENDING_TRIGGER", verdict.why)

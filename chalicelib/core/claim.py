@@ -8,6 +8,7 @@ from typing import Any
 
 from chalicelib.core import check, data, gather, ids, launch, lines, permits, routes, triggers, waiting
 from chalicelib.core.calendar import SECOND, Instant, Millis
+from chalicelib.core.constraints import Approval
 from chalicelib.core.facts import Facts
 from chalicelib.core.ids import holder_of as holder_of
 from chalicelib.core.lines import Ask, LineState, Log, Pace, Waiter
@@ -28,12 +29,15 @@ from chalicelib.core.writes import (
     NoneGathering,
     NotClosed,
     Put,
+    Remove,
     Replace,
     TakeOut,
     TakePermit,
     Write,
 )
 
+# The sweep finds a fire without a hint after so long; with one it is looked at when it is due.
+LATE_LOOK: Millis = 5 * SECOND
 # Who is claimed sooner has waited for nothing but the claim itself.
 WAITED: Millis = 5 * SECOND
 MOST_WAITED = 120  # characters: a run's row is billed by the KB
@@ -215,6 +219,39 @@ def _join(blocked: Ask, route: Route, facts: Facts, now: Instant, rev: int) -> J
     return JoinLine(blocked, lines.horizon(blocked, now), look, rev, route.behind is not None)
 
 
+def asks_otherwise(job: Job, asks: tuple[Ask, ...]) -> bool:
+    """Whether a job that queues would take another way now: its queue no longer limits it, it holds a permit that it
+    does not need, or it lacks one of a limit before its queue."""
+    here = next((ask for ask in asks if ask.line == job.waits_at), None)
+    if here is None or lines.is_unlimited(here):
+        return True
+    if isinstance(here, Pace) and here.line != routes.paces_of(asks)[-1].line:
+        return True
+    asked = {ask.line for ask in lines.with_spares(asks)}
+    limits = (ask for ask in asks if not isinstance(ask, Pace) and not lines.is_unlimited(ask))
+    lacking = any(ask.order < here.order and not lines.is_held(ask, job.held) for ask in limits)
+    return lacking or any(line not in asked for line in job.held) or lines.holds_other_units(asks, job.held, job.units)
+
+
+def begin_anew(job: Job, states: Mapping[str, LineState], now: Instant) -> tuple[Job, list[Write]]:
+    """Out of its queue, with all permits given back: the limits of its schedule changed while it waited there."""
+    why = "limits changed; requesting permits again from the first"
+    later = replace(job, state="PENDING_CONSTRAINTS", reason=why, wake_at=now, leases=0, rev=job.rev + 1)
+    return later, stand_aside(job, later, states, now)
+
+
+def rank_again(job: Job, lifted: Job, facts: Facts) -> list[Write]:
+    """A job that queues, with the timeout and the rank of the definition as it is now. Its place in the queue moves
+    with it. ``lifted``: the job with what is lent to it now."""
+    gate, schedule, workflow = _complete(facts)
+    rank, wake_at = rank_of(lifted, schedule, workflow), check.deadline_of(job, schedule, gate)
+    later = Replace(replace(lifted, rank=rank, wake_at=wake_at, leases=0, rev=job.rev + 1))
+    before, after = waiting.waiter_of(job), waiting.waiter_of(replace(job, rank=rank))
+    if before is None or after is None or before == after:
+        return [later]
+    return [later, Remove(before), Create(after)]
+
+
 def why_blocked(route: Route, facts: Facts) -> str:
     """Why a job waits where its route is blocked."""
     ask = route.behind or route.blocked
@@ -245,6 +282,22 @@ def settled_place(job: Job, schedule: Schedule, gate: Gate) -> str:
     return gather.place_apart(job) if apart else job.place
 
 
+def places_of_copy(job: Job, schedule: Schedule, gate: Gate, now: Instant) -> tuple[str, ...]:
+    """Where a prepared fire may be already, if its emitter has written it twice. Where it would wait; and, once it is
+    late or may have been approved, apart: what was tried, approved or has timed out is there. A fire that is looked
+    at in time was not tried before, so it costs no read."""
+    waits, apart = settled_place(job, schedule, gate), gather.place_apart(job)
+    late = job.due_at is not None and now - job.due_at >= LATE_LOOK
+    may_be_apart = late or any(isinstance(each, Approval) for each in schedule.constraints)
+    return (waits, apart) if may_be_apart and apart != waits else (waits,)
+
+
+def apart_from_emitter(job: Job, later: Job) -> Job:
+    """The job as it stands later, out of the place that its emitter may write again: there it would lose its tries and
+    its approvals."""
+    return replace(later, place=gather.place_apart(job)) if check.is_prepared(job) else later
+
+
 def moved(job: Job, later: Job) -> list[Write]:
     """The job as it stands later, in its place or in another. It is moved as it was read: an event that came meanwhile
     may have undone the match, or belongs to it, and whoever wakes it has newer facts."""
@@ -254,6 +307,12 @@ def moved(job: Job, later: Job) -> list[Write]:
         return [TakeOut(job, exact=True), Create(replace(later, rev=1))]
     beside = [NotClosed(job.schedule, job.generation)] if job.place != GATHERING else []
     return [TakeOut(job, exact=True), Create(gather.set_apart(later)), *beside]
+
+
+def beside(job: Job, apart: Job) -> list[Write]:
+    """A job set apart while another takes its place. Where it queues, its place in the queue names the new one."""
+    waiter = waiting.waiter_of(job)
+    return [Create(apart), *([Put(replace(waiter, job_place=apart.place))] if waiter is not None else [])]
 
 
 def stand_aside(job: Job, later: Job, states: Mapping[str, LineState], now: Instant) -> list[Write]:

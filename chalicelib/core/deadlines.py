@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chalicelib.core import spread
-from chalicelib.core.calendar import Instant
+from chalicelib.core.calendar import Instant, spell_duration
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Gate, Job
 
@@ -17,6 +17,23 @@ def deadline_of(job: Job, schedule: Schedule, gate: Gate | None = None) -> Insta
 def too_late(job: Job, schedule: Schedule, now: Instant) -> str | None:
     """Why an event is dropped that was not started within its window; what was tried there is tried again."""
     return None if is_repeated(job) else spread.overflow(job, schedule, now)
+
+
+def runs_anyway(schedule: Schedule) -> bool:
+    """Whether a job that has timed out is launched all the same."""
+    return schedule.timeout != "never" and schedule.timeout.then == "run"
+
+
+def timed_out(job: Job, schedule: Schedule) -> str:
+    """The words for a job whose timeout has ended it."""
+    span = spell_duration(schedule.timeout_millis or 0)
+    return f"not launched within its timeout of {span}: {job.reason or 'it was not looked at in time'}"
+
+
+def is_over(job: Job, schedule: Schedule, gate: Gate | None, at: Instant) -> bool:
+    """Whether the time of a job is over at this instant: what is accepted from then on belongs to the next job."""
+    end = deadline_of(job, schedule, gate)
+    return end is not None and at >= end
 
 
 def is_repeated(job: Job) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -83,6 +84,80 @@ def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
     return min(looks, default=None)
 
 
+def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Instant) -> Timer:
+    """The timer of a schedule whose definition changes and whose trigger does not. It goes on from where it is, and
+    prepares besides what the new definition wants of the fires that are prepared and not due yet.
+
+    What is prepared and not wanted any more is dropped when it is due: `unwanted`.
+    """
+    upcoming: dict[str, Instant] = {}
+    for leaf in triggers.timed_leaves(new.trigger):
+        nominal = timer.next.get(leaf.id)
+        if nominal is None:
+            nominal = _reopened(timer, leaf, old, new, now)
+        if nominal is not None and (new.ends_at is None or nominal <= new.ends_at):
+            upcoming[leaf.id] = nominal
+    begun = timer.begun if old.spread == new.spread else _begun_again(timer, old, new, now)
+    begun = tuple(each for each in begun if new.ends_at is None or each[0] <= new.ends_at)
+    later = replace(timer, version=version, next=upcoming, begun=begun, rev=timer.rev + 1)
+    return replace(later, wake_at=wakes_at(later, new))
+
+
+def _reopened(timer: Timer, leaf: triggers.Leaf, old: Schedule, new: Schedule, now: Instant) -> Instant | None:
+    """The next instant of a leaf that the old end had cut off, and which a later end lets go on."""
+    rule, end = timed(leaf.trigger), old.ends_at
+    if end is None or (new.ends_at is not None and new.ends_at <= end):
+        return None
+    if isinstance(rule, TimeTrigger):
+        used_up = rule.repeats is not None and timer.fired.get(leaf.id, 0) >= rule.repeats
+        return None if used_up else next_of(rule, new, timer, leaf.id, max(end, now))
+    if isinstance(rule, AbsentTrigger) and rule.deadline is not None:
+        return next_of(rule, new, timer, leaf.id, max(end, now))
+    return max(end, now) + 1  # decided anew when it is due: put off to where it then belongs
+
+
+def _begun_again(
+    timer: Timer, old: Schedule, new: Schedule, now: Instant
+) -> tuple[tuple[Instant, Instant, int], ...]:  # fmt: skip
+    """The fires of which events are still to be written when a fire has other events from now on. Of one that has come
+    those that are prepared stay as they are; of one that is yet to come all follow the new definition, and those which
+    are due when they were are not written twice."""
+    written = {nominal: count for nominal, _, count in timer.begun}
+    begun = [each for each in timer.begun if each[0] <= now]
+    for leaf in triggers.timed_leaves(new.trigger):
+        if not isinstance(leaf.trigger, TimeTrigger):
+            continue
+        own = series(timer, old, leaf.id, leaf.trigger)
+        for nominal in _prepared(timer, own, leaf, now):
+            first = own.due(nominal)
+            same = spread.as_before(old, new, first, written.get(nominal, spread.events_of(old)))
+            begun.append((nominal, first, same))
+    return tuple(each for each in begun if each[2] < spread.events_of(new))
+
+
+def _prepared(timer: Timer, own: Series, leaf: triggers.Leaf, now: Instant) -> Iterator[Instant]:
+    """The fires yet to come that are prepared. Where the repeats are used up they cannot be told from those that never
+    will be, so there are none."""
+    stop, nominal = timer.next.get(leaf.id), own.after(now)
+    if stop is None and (own.until is None or leaf.id in timer.fired):
+        return
+    while nominal is not None and (stop is None or nominal < stop):
+        yield nominal
+        nominal = own.after(nominal)
+
+
+def unwanted(fire: Job, schedule: Schedule) -> str | None:
+    """Why a prepared fire is not wanted any more, if its schedule was updated since and carries (L6)."""
+    nominal = nominal_of(fire)
+    if schedule.ends_at is not None and nominal > schedule.ends_at:
+        return f"the schedule was updated to end at {iso(schedule.ends_at)}, before this fire of {iso(nominal)}"
+    count = spread.events_of(schedule)
+    if fire.index >= count:
+        events = "1 event" if count == 1 else f"{count} events"
+        return f"the schedule was updated to {events} per fire, and this is number {fire.index + 1}"
+    return None
+
+
 def series(timer: Timer, schedule: Schedule, leaf: str, rule: TimeTrigger) -> Series:
     return Series(rule, timer.anchor, schedule.ends_at, f"{timer.schedule}#{leaf}")
 
@@ -133,7 +208,7 @@ class _Portion:
 
     def _write(self, leaf: str, nominal: Instant, first: Instant, written: int) -> None:
         """Events of one fire, from the ``written``-th on; what is not due yet stays begun."""
-        count = self.schedule.spread.count if self.schedule.spread else 1
+        count = spread.events_of(self.schedule)
         end = spread.window_end(self.schedule, first)
         while written < count and self.room():
             due = spread.due_of(self.schedule, first, written)

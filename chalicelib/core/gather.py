@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from chalicelib.core import dag_keys, ids, leaves, triggers
+from chalicelib.core import dag_keys, deadlines, ids, leaves, triggers
 from chalicelib.core.calendar import Instant, iso, spell_duration
 from chalicelib.core.leaves import AbsentTrigger, LeafTrigger
 from chalicelib.core.match import gathering_place
@@ -28,10 +28,13 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """``job`` as it stands after the events (None: they created none), and ``dropped``, whose match had expired."""
+    """``job`` as it stands after the events (None: they created none). Of the job that was there: ``dropped`` is its
+    record, if its match had expired or timed out; ``apart`` its new place, if it has timed out and had been met, or
+    runs anyway."""
 
     job: Job | None
     dropped: Record | None = None
+    apart: Job | None = None
 
 
 def touched(schedule: Schedule, event: Event, rows: Iterable[Subscription]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -52,8 +55,11 @@ def gather(
     correlation: Mapping[str, str] | None,
     now: Instant,
     against: tuple[str, ...] = (),
+    timed_out: bool = False,
 ) -> Gathered:
-    """The job after events have been applied to it: a new one if there was none. Says whether its trigger is met."""
+    """The job after events have been applied to it: a new one if there was none. Says whether its trigger is met.
+
+    ``timed_out``: these events were accepted after the job's timeout, so they begin the next job."""
     touches = tuple(touch for touch in touches if touch.leaves)
     # A job that queues is settled: it holds places and permits, so nothing that comes takes it out unseen.
     against = () if job is not None and job.waits_at is not None else against
@@ -62,6 +68,12 @@ def gather(
             return Gathered(None)
         dropped = expiry(job, schedule, now) if job is not None else None
         return Gathered(_begun(job, touches, schedule, subscription, correlation, now), dropped)
+    if timed_out and touches:
+        begun = _begun(job, touches, schedule, subscription, correlation, now)
+        if begun.job_id != job.job_id:  # a DAG's node has one job per round: its events stay together
+            if job.met_at is None and not deadlines.runs_anyway(schedule):
+                return Gathered(begun, _timed_out(job, schedule, now))
+            return Gathered(begun, apart=out_of_time(job, now))
     if not touches and not any(leaf in job.leaves for leaf in against):
         return Gathered(None)
     progress = {leaf: gathered for leaf, gathered in job.leaves.items() if leaf not in against}
@@ -122,6 +134,11 @@ def set_apart(job: Job) -> Job:
     return replace(job, place=place_apart(job), kind=kind, rev=1)
 
 
+def out_of_time(job: Job, now: Instant) -> Job:
+    """A job that has timed out, in a place of its own, where the check aborts it, or runs it with what it has."""
+    return replace(set_apart(job), wake_at=now, leases=0)
+
+
 def place_apart(job: Job) -> str:
     """The sort key of a job that waits beside the gathering one."""
     return f"JOB#{iso(job.created_at)}#{job.job_id.rpartition('.')[2]}"
@@ -143,6 +160,13 @@ def expiry(job: Job, schedule: Schedule, now: Instant) -> Record:
     reason = f"the partial match was not completed within {span} and is dropped: {came}"
     return Record(
         job.job_id, "EXPIRED", job.schedule, job.generation, reason, now, job.created_at, expires_at=now + HISTORY
+    )
+
+
+def _timed_out(job: Job, schedule: Schedule, now: Instant) -> Record:
+    reason = deadlines.timed_out(job, schedule)
+    return Record(
+        job.job_id, "ABORTED", job.schedule, job.generation, reason, now, job.created_at, expires_at=now + HISTORY
     )
 
 

@@ -66,7 +66,7 @@ def put(
         return after, [PutGate(after, gate), *plan]
     if carried and alive is not None and old is not None:
         after = replace(after, since=alive.since, pauses=alive.pauses, skips=alive.skips, wake_at=now)
-        return after, [PutGate(after, gate), *plan, *_reopen(after, old, new, timer)]
+        return after, [PutGate(after, gate), *plan, *_reopen(after, old, new, timer, now)]
     rests = [] if mode in GATHERING_MODES else _rests(after, new)
     keep_timer = bool(rests) or (mode in GATHERING_MODES and emit.first_timer(new, after, now) is not None)
     if alive is not None and old is not None:
@@ -227,7 +227,7 @@ def _open(gate: Gate, schedule: Schedule, now: Instant) -> list[Write]:
     return [*plan, Put(timer)] if timer else plan
 
 
-def _reopen(gate: Gate, old: Schedule, new: Schedule, timer: Timer | None) -> list[Write]:
+def _reopen(gate: Gate, old: Schedule, new: Schedule, timer: Timer | None, now: Instant) -> list[Write]:
     """The same leaves under a new version: the index keeps its ``since``, the timer its instants."""
     rows = subscriptions(gate, new, gate.since)
     kept = {(row.event_key, row.leaf) for row in rows}
@@ -235,8 +235,7 @@ def _reopen(gate: Gate, old: Schedule, new: Schedule, timer: Timer | None) -> li
     plan: list[Write] = [*(Put(row) for row in rows), *(Delete(row) for row in gone)]
     if timer is None:
         return [*plan, *_rests(gate, new)]
-    later = replace(timer, version=gate.version, rev=timer.rev + 1)
-    return [*plan, Replace(replace(later, wake_at=emit.wakes_at(later, new)))]
+    return [*plan, Replace(emit.carried(timer, old, new, gate.version, now))]
 
 
 def _close(gate: Gate, schedule: Schedule, now: Instant, keep_timer: bool = False) -> list[Write]:

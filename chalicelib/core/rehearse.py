@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, Tag, field_validator
 
-from chalicelib.core import calendar, gather, ids, leaves, match, occurrences, sizes, triggers
+from chalicelib.core import calendar, deadlines, gather, ids, leaves, match, occurrences, sizes, triggers
 from chalicelib.core.calendar import Instant
 from chalicelib.core.documents import Document, Name, Reference, by_type
 from chalicelib.core.gather import Touch
@@ -128,7 +128,9 @@ def _play(
     place = match.gathering_place(correlation)
     row = Subscription(event.key, "demo.dry.run", 0, 0, number, 0)
     job = waiting.get(place)
-    gathered = gather.gather(job, [Touch(event, () if lost else touched)], schedule, row, correlation, at, against)
+    over = job is not None and deadlines.is_over(job, schedule, None, at)
+    touches = [Touch(event, () if lost else touched)]
+    gathered = gather.gather(job, touches, schedule, row, correlation, at, against, over)
     after = gathered.job if gathered.job is not None else None if gathered.dropped else job
     verdict = triggers.evaluate(schedule.trigger, after.leaves if after else {}, at)
     fires = after is not None and verdict.met

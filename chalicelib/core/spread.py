@@ -13,6 +13,17 @@ def due_of(schedule: Schedule, first: Instant, index: int) -> Instant:
     return first + (index * spread.span // spread.count if spread else 0)
 
 
+def events_of(schedule: Schedule) -> int:
+    """How many events a fire has."""
+    return schedule.spread.count if schedule.spread else 1
+
+
+def as_before(old: Schedule, new: Schedule, first: Instant, written: int) -> int:
+    """How many of the first ``written`` events of a fire are due by the new definition when they were by the old."""
+    moved = (each for each in range(written) if due_of(old, first, each) != due_of(new, first, each))
+    return next(moved, written)
+
+
 def window_end(schedule: Schedule, first: Instant) -> Instant | None:
     """When the window ends that begins with the first event; None if all come at once, and none is ever too late."""
     spread = schedule.spread

@@ -31,6 +31,11 @@ def priority_of(schedule: Schedule, workflow: Workflow) -> int:
     return workflow.priority if workflow.priority is not None else DEFAULT_PRIORITY
 
 
+def carried(priority: int, before: int, own: int) -> int:
+    """The priority of a run whose schedule has its ``own`` now and had ``before``. What was lent to it stays."""
+    return max(priority, own) if priority > before else own
+
+
 def effective(job: Job, schedule: Schedule, workflow: Workflow) -> int:
     """With what was lent to it."""
     return max(priority_of(schedule, workflow), job.priority if job.priority is not None else 0)

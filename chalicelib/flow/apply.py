@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from itertools import groupby
 
-from chalicelib.core import dag_keys, gather, ids, match
+from chalicelib.core import claim, dag_keys, deadlines, gather, ids, match
 from chalicelib.core.calendar import DAY, Instant
 from chalicelib.core.gather import Gathered, Touch
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import HISTORY, WAKE, Event, Job, Marker, Record, Seen, Subscription
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Create, NotClosed, Put, PutSeen, Replace, TakeOut, Write
-from chalicelib.flow import wake
+from chalicelib.flow import notices, wake
 from chalicelib.flow.alone import each_alone
 from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
 
@@ -76,12 +76,18 @@ def apply_event(
             return None
         if job is None and schedule.by == dag_keys.BY and not _is_of_this_life(ports, correlation, rows[0]):
             return None
-        gathered = gather.gather(job, [Touch(event, met)], schedule, rows[0], correlation, now, against)
+        over = _has_timed_out(ports, job, schedule, event)
+        gathered = gather.gather(job, [Touch(event, met)], schedule, rows[0], correlation, now, against, over)
         marker = _marker(event, rows[0], gathered.job if met else None, _marker_end(schedule, now))
         seen = _seen(ports, event, rows[0], against)
         grown, changes = _changes(job, gathered, rows[0])
-        refused = ports.ledger.commit([Create(marker), *changes, *seen, *_beside(rows[0], changes), *along])
+        notes = _notes(ports, job, gathered, now)
+        plan = [Create(marker), *changes, *seen, *_beside(rows[0], changes), *along, *notes]
+        refused = ports.ledger.commit(plan)
         if refused is None:
+            notices.hint(ports, notes)
+            if gathered.apart is not None:
+                ports.hints.send([ref_of(gathered.apart)], now, now)
             return _follow(ports, job, grown, now)
         if Create(marker) in refused.writes:
             return ref_of(job) if job is not None and job.met_at is not None else None
@@ -101,10 +107,26 @@ def _is_of_this_life(ports: Ports, correlation: Mapping[str, str] | None, row: S
     return run is None or run.claimed_at >= row.generation
 
 
+def _has_timed_out(ports: Ports, job: Job | None, schedule: Schedule, event: Event) -> bool:
+    """Whether the timeout of the waiting job was over when an event was accepted. A pause can only move it to later, so
+    the pauses of the gate are read where it would be over without them."""
+    if job is None or not deadlines.is_over(job, schedule, None, event.accepted_at):
+        return False
+    return deadlines.is_over(job, schedule, ports.catalog.gate(job.schedule), event.accepted_at)
+
+
+def _notes(ports: Ports, job: Job | None, gathered: Gathered, now: Instant) -> list[Write]:
+    """Who is to be told that the job which was there is aborted (W9)."""
+    if job is None or gathered.dropped is None or gathered.dropped.kind != "ABORTED":
+        return []
+    return notices.of_job(ports, job, "aborted", gathered.dropped.reason, now)
+
+
 def _changes(job: Job | None, gathered: Gathered, row: Subscription) -> tuple[Job | None, list[Write]]:
     """The job as it is stored, and the writes that make it so."""
     grown = gathered.job
     record: list[Write] = [Put(gathered.dropped)] if gathered.dropped else []
+    record += claim.beside(job, gathered.apart) if job is not None and gathered.apart is not None else []
     if grown is None:
         return None, [TakeOut(job, exact=True), *record] if job is not None and record else []
     # Whoever queues already is settled; everybody else whose match is complete makes room, if that is wanted.

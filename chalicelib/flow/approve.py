@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chalicelib.core import approvals, errors
+from chalicelib.core import approvals, check, claim, errors, gather, triggers
 from chalicelib.core.calendar import iso
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import Job
 from chalicelib.core.sweep import ref_of
-from chalicelib.core.writes import Replace
 from chalicelib.flow import facts, read
 from chalicelib.flow.check import take_off
 from chalicelib.ports import MOST_RACES, Ports
@@ -21,7 +20,7 @@ def approve(ports: Ports, job_id: str, by: str, reason: str = "") -> Job:
     Holds for this job alone, and for the attempts of its run."""
     for _ in range(MOST_RACES):
         now = ports.clock.now()
-        job = read.find_job(ports, job_id)
+        job = _found(ports, job_id)
         given = _given(ports, job, by)
         open_ = [each for each in given if each.key not in job.approvals]
         if not open_:
@@ -29,7 +28,8 @@ def approve(ports: Ports, job_id: str, by: str, reason: str = "") -> Job:
         said = {each.key: {"by": by, "at": now, "why": reason} for each in open_}
         due = max(now, job.due_at if job.due_at is not None else now)
         later = replace(job, approvals={**job.approvals, **said}, rev=job.rev + 1, wake_at=due, leases=0)
-        if ports.ledger.commit([Replace(later)]) is None:
+        later = claim.apart_from_emitter(job, later)
+        if ports.ledger.commit(claim.moved(job, later)) is None:
             ports.hints.send([ref_of(later)], due, now)
             return later
     raise errors.changed_meanwhile(f"job {job_id}")
@@ -47,10 +47,22 @@ def refuse(ports: Ports, job_id: str, by: str, reason: str = "") -> str:
     raise errors.changed_meanwhile(f"job {job_id}")
 
 
+def _found(ports: Ports, job_id: str) -> Job:
+    """A job where it waits. Of a fire that was approved before, and which its emitter has written again, that is not
+    the place of the emitter."""
+    job = read.find_job(ports, job_id)
+    if not check.is_prepared(job):
+        return job
+    apart = ports.jobs.job(job.schedule, job.generation, gather.place_apart(job))
+    return apart if apart is not None and apart.job_id == job_id else job
+
+
 def _given(ports: Ports, job: Job, by: str) -> list[approvals.Approval]:
     """The approvals of a job that this caller may give; refused if it wants none, or none of this caller."""
     schedule = facts.definition_of(ports, ports.catalog.gate(job.schedule))
     wanted = approvals.approvals_of(schedule) if schedule is not None else []
+    if schedule is not None and check.is_prepared(job) and not triggers.is_single_time(schedule.trigger):
+        wanted = []  # it is an event, which counts for the job that waits for the approval
     if not wanted:
         raise SluiceError("conflict", f"expected a job that waits for an approval, got {job.job_id}", "job_id", None)
     given = [each for each in wanted if each.may_be_given_by(by)]

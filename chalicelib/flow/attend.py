@@ -8,7 +8,7 @@ from chalicelib.core import follow, states
 from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
-from chalicelib.flow import backfill, complete, dag_runs, emit, ending, launch, match, notices, silent, wake, watches
+from chalicelib.flow import backfill, carried, complete, dag_runs, emit, ending, launch, match, notices, silent, watches
 from chalicelib.flow.alone import each_alone
 from chalicelib.flow.check import check_job
 from chalicelib.flow.crowd import prepare
@@ -98,7 +98,7 @@ def attend(ports: Ports, ref: Ref) -> None:
             match.resume(ports, ports.jobs.posted(ref.parts[0]))
         case "gate":
             emit.emit_soon(ports, ref.parts[0])
-            wake.all_of(ports, ref.parts[0])
+            carried.look_at_all(ports, ref.parts[0])
         case "backfill":
             backfill.attend(ports, *ref.parts)
         case "note":

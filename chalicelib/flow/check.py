@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from chalicelib.core import approvals, check, claim, complete, conditions, emit, lines, permits, routes
+from chalicelib.core import approvals, check, claim, complete, conditions, emit, gather, lines, permits, routes
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.check import (
     Abort,
@@ -15,6 +15,7 @@ from chalicelib.core.check import (
     Expire,
     Ghost,
     Launch,
+    MakeRoom,
     Skip,
     Wait,
 )
@@ -48,14 +49,16 @@ class Outcome:
     overdue: str | None = None
 
 
-def check_job(ports: Ports, place: tuple[str, int, str], turn: str | None = None) -> Outcome:
-    """Look at a job until something is settled. ``turn`` names the line whose queue serves it. Losing a race is
-    ordinary: the job is read and decided again."""
+def check_job(
+    ports: Ports, place: tuple[str, int, str], turn: str | None = None, only: str | None = None
+) -> Outcome:  # fmt: skip
+    """Look at a job until something is settled. ``turn`` names the line whose queue serves it; the turn is that of the
+    job ``only``, which may have made room for another. Losing a race is ordinary: the job is read and decided again."""
     number = 0
     for race in range(MOST_RACES):
         now = ports.clock.now()
         job = ports.jobs.job(*place)
-        if job is None or job.closed:
+        if job is None or job.closed or only not in (None, job.job_id):
             return Outcome("gone")  # what lies under a tombstone is the drain's to take off
         if race or job.waits_at != turn:  # its queue has just read the row of whoever it serves
             job = waiting.regained(ports, job)
@@ -89,6 +92,9 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
         case Coalesce():
             record = record_of(job, "COALESCED", decision.why, now)
             return _settled(ports, [TakeOut(job), Put(record)], "coalesced", decision.why)
+        case MakeRoom():
+            _make_room_beside(ports, decision.over, now)
+            return None
         case Abort():
             return take_off(ports, job, "ABORTED", decision.why, now, exact=True)
         case Expire():
@@ -130,6 +136,13 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
         if woken:
             ports.hints.send(woken, now, now)
     return outcome
+
+
+def _make_room_beside(ports: Ports, over: Job, now: Instant) -> None:
+    """A job that has timed out leaves the place in which fires join it. The one that came is decided again."""
+    apart = gather.out_of_time(over, now)
+    if ports.ledger.commit([TakeOut(over, exact=True), *claim.beside(over, apart)]) is None:
+        ports.hints.send([ref_of(apart)], now, now)
 
 
 def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant, turn: str | None) -> Outcome | None:

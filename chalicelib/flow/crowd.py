@@ -85,7 +85,8 @@ def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[Want]:
         gate = seen.catalog.gate(job.schedule)
         schedule = parsed.schedule(seen, gate)
         if gate is not None and schedule is not None:
-            wanted.append(("job", job.schedule, job.generation, claim.settled_place(job, schedule, gate)))
+            places = claim.places_of_copy(job, schedule, gate, seen.clock.now())
+            wanted += [("job", job.schedule, job.generation, place) for place in places]
             wanted.append(("workflow", schedule.workflow))
     return wanted
 

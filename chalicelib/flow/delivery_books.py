@@ -21,7 +21,7 @@ from chalicelib.core.launch import Answer, Never, Started
 from chalicelib.core.rows import Job, Record, Run
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Create, Delete, Put, Replace, TakeOut, Write
-from chalicelib.flow import notices
+from chalicelib.flow import notices, waiting
 from chalicelib.log import logger
 from chalicelib.ports import MOST_RACES, Ports
 
@@ -146,7 +146,7 @@ def _book(ports: Ports, each: Answered) -> None:
         job, record = _what_became_of(ports, each.ready.job)
         plan: list[Write] = [Create(run)]
         if job is not None:
-            plan += _taken_off(ports, job, each.at)
+            plan += _taken_off(ports, waiting.regained(ports, job), each.at)
         elif record is not None:
             plan.append(Delete(record))
         if ports.ledger.commit(plan) is None:
@@ -196,7 +196,7 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
             notices.hint(ports, notes)
         return None
     for _ in range(MOST_RACES):
-        waiting = replace(
+        later = replace(
             job,
             wake_at=after.at,
             reason=after.why,
@@ -206,8 +206,9 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
             leases=0,
             rev=job.rev + 1,
         )
-        if ports.ledger.commit([Replace(waiting)]) is None:
-            ports.hints.send([ref_of(waiting)], after.at, now)
+        later = claim.apart_from_emitter(job, later)
+        if ports.ledger.commit(claim.moved(job, later)) is None:
+            ports.hints.send([ref_of(later)], after.at, now)
             break
         # The sweep may have leased it while the call was under way: the try counts all the same.
         found = ports.jobs.job(job.schedule, job.generation, job.place)

@@ -98,7 +98,12 @@ def _waiting(ports: Ports, job: Job, gate: Gate | None, schedule: Schedule | Non
     """The job that a prepared fire would join, or that it has become already (C11)."""
     if gate is None or schedule is None or not check.is_prepared(job):
         return None
-    return ports.jobs.job(job.schedule, job.generation, claim.settled_place(job, schedule, gate))
+    waits, *apart = claim.places_of_copy(job, schedule, gate, ports.clock.now())
+    for place in apart:
+        moved = ports.jobs.job(job.schedule, job.generation, place)
+        if moved is not None and moved.job_id == job.job_id:
+            return moved
+    return ports.jobs.job(job.schedule, job.generation, waits)
 
 
 def _lines(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: Workflow) -> dict[str, LineState]:

@@ -29,6 +29,7 @@ def is_event(job: Job, facts: Facts, now: Instant) -> bool:
     current = (
         gate.generation == job.generation and gate.mode in GATHERING_MODES and emit.nominal_of(job) not in gate.skips
     )
+    current = current and emit.unwanted(job, schedule) is None
     return current and not triggers.is_single_time(schedule.trigger)
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import claim, data, launch, lines, routes, states, workers
+from chalicelib.core import claim, data, launch, lines, routes, states, urgency, workers
 from chalicelib.core import waiting as places
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import News
@@ -62,7 +62,7 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
     route = routes.route(paces, (), states, now, turn)
     if route.blocked is not None:
         return _queue(ports, run, route, states, now)
-    updated = _as_updated(ports, run, gate)
+    updated = as_updated(ports, run, gate)
     context = build(ports, updated)
     ports.payloads.put_context(run.run_id, context)
     partition = partition_of(updated, events_of(ports, updated))
@@ -90,7 +90,7 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
     if not _is_open(ports, again, updated):
         _take_back(ports, updated, called, now)
         return False
-    if _as_updated(ports, updated, again) != updated:
+    if as_updated(ports, updated, again) != updated:
         return _restart(ports, updated, called, span)  # an update came in between, and has been acknowledged
     if span is not None and not _is_time(ports, span):
         logger.info("start not made", extra={"run": run.run_id, "why": "its permit has grown old", "until": span.until})
@@ -128,7 +128,7 @@ def current(ports: Ports, run: Run) -> tuple[Run, Gate] | None:
     gate = ports.catalog.gate(run.schedule)
     if gate is None or run.cancel or not _is_open(ports, gate, run):
         return None
-    return _as_updated(ports, run, gate), gate
+    return as_updated(ports, run, gate), gate
 
 
 def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LineState], now: Instant) -> bool | None:
@@ -208,7 +208,7 @@ def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
             ports.ledger.commit([HoldBack(pace, until)])
 
 
-def _as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
+def as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
     """An update that carried the job along holds for its run too, while that has surely not started (C13). A run-now,
     a retry and a backfill keep what they were given."""
     if gate is None or gate.version == run.version or run.kind in ("run_now", "retry", "redrive", "backfill"):
@@ -218,7 +218,10 @@ def _as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
         return run
     properties = claim.properties_of(workflow, schedule, {})
     request = replace(run.request, properties=properties, data=data.told(schedule))
-    return replace(run, version=gate.version, request=request)
+    before = facts.definition_of(ports, replace(gate, version=run.version))
+    own = urgency.priority_of(schedule, workflow)
+    priority = urgency.carried(run.priority, urgency.priority_of(before, workflow) if before else own, own)
+    return replace(run, version=gate.version, request=request, priority=priority)
 
 
 def _take_back(ports: Ports, before: Run, called: Run, now: Instant) -> None:

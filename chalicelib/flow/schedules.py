@@ -12,7 +12,7 @@ from chalicelib.core.rows import Event, Gate, Job
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
 from chalicelib.core.sweep import ref_of
 from chalicelib.core.writes import Create, GateIs
-from chalicelib.flow import backfill, counting, data, emit, facts, pauses, references, urgency, wake
+from chalicelib.flow import backfill, carried, counting, data, emit, facts, pauses, references, urgency, wake
 from chalicelib.flow.definitions import check_size
 from chalicelib.flow.drain import drain
 from chalicelib.flow.facts import existing as existing
@@ -155,7 +155,7 @@ def settle(ports: Ports, before: Gate | None, after: Gate) -> None:
         drain(ports, before.schedule, before.generation)
         backfill.notice(ports, before.schedule)
     if after.wake_at is not None:
-        wake.all_of(ports, after.schedule)
+        carried.look_at_all(ports, after.schedule)
     if after.mode in GATHERING_MODES:
         emit.emit_soon(ports, after.schedule)
         urgency.lift_waiting(ports, after.schedule)

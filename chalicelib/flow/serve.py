@@ -111,6 +111,7 @@ def _is_spent(ports: Ports, line: str) -> bool:
 
 
 def _name(waiter: Waiter) -> tuple[str, str]:
+    """A job that was moved while it was served is served again in its new place."""
     return waiter.rank, waiter.job_place
 
 
@@ -133,7 +134,7 @@ def _serve_one(ports: Ports, waiter: Waiter) -> bool:
         # Its job is gone or went elsewhere, which takes the row along in the same transaction: a late reader's view.
         ports.ledger.commit([NotWaiting(waiter, job), Remove(waiter), LeaveLine(waiter.line)])
         return True
-    return check_job(ports, place, turn=waiter.line).ended != "waiting"
+    return check_job(ports, place, turn=waiter.line, only=waiter.job_id).ended != "waiting"
 
 
 def _serve_run(ports: Ports, waiter: Waiter, run_id: str, attempt: int) -> bool:

@@ -25,10 +25,26 @@ MOST_DOWNSTREAM = 100  # schedules that are read for one job; who lends from far
 MOST_RANKED = 200  # of each queue, when a schedule is put or enabled
 
 
-def lifted(ports: Ports, job: Job, schedule: Schedule, workflow: Workflow) -> Job:
+class Lending:
+    """What the downstreams of a schedule lend to its jobs, read once for all of them, when it is first asked for."""
+
+    def __init__(self, ports: Ports, schedule: str) -> None:
+        self._ports, self._schedule = ports, schedule
+        self._lifts: dict[str, list[Lift]] = {}
+
+    def to(self, workflow: str) -> list[Lift]:
+        if workflow not in self._lifts:
+            self._lifts[workflow] = _of_downstreams(self._ports, self._schedule, workflow)
+        return self._lifts[workflow]
+
+
+def lifted(
+    ports: Ports, job: Job, schedule: Schedule, workflow: Workflow, lending: Lending | None = None
+) -> Job:  # fmt: skip
     """The job with the highest priority that anything lends it, if that is more than its own."""
     own = urgency.priority_of(schedule, workflow)
-    lifts = [*_of_datasets(ports, job, schedule), *_of_downstreams(ports, job.schedule, schedule.workflow)]
+    downstreams = (lending or Lending(ports, job.schedule)).to(schedule.workflow)
+    lifts = [*_of_datasets(ports, job, schedule), *downstreams]
     return urgency.lifted(job, urgency.highest(lifts, own))
 
 

@@ -8,22 +8,25 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chalicelib.core import gather
+from chalicelib.core import claim, gather
 from chalicelib.core.calendar import Instant
 from chalicelib.core.rows import GATHERING, Job
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import LeaseLine, Replace, SettleGate
+from chalicelib.flow import facts, urgency, waiting
+from chalicelib.flow.urgency import Lending
 from chalicelib.ports import MOST_RACES, Ports
 
 AT_ONCE = 100
 
 
 def all_of(ports: Ports, schedule: str) -> int:
-    """Wake every job of a schedule whose gate asks for it, then settle the gate."""
+    """Wake every job of a schedule whose gate asks for it, then settle the gate. What queues gets the rank and the
+    timeout of the definition as it is now, or begins anew where that has other limits."""
     gate = ports.catalog.gate(schedule)
     if gate is None or gate.wake_at is None:
         return 0
-    woken = _each(ports, gate.schedule, gate.generation)
+    woken = _each(ports, gate.schedule, gate.generation, Lending(ports, gate.schedule))
     ports.ledger.commit([SettleGate(gate)])
     return woken
 
@@ -34,11 +37,12 @@ def constrained(ports: Ports, schedule: str, generation: int) -> int:
     return _each(ports, schedule, generation)
 
 
-def _each(ports: Ports, schedule: str, generation: int) -> int:
+def _each(ports: Ports, schedule: str, generation: int, lending: Lending | None = None) -> int:
     woken, cursor = 0, None
     while True:
         page = ports.jobs.jobs(schedule, generation, AT_ONCE, cursor)
-        refs = list(dict.fromkeys(ref for job in page.items if not job.closed and (ref := _wake(ports, job))))
+        found = (ref for job in page.items if not job.closed for ref in _wake(ports, job, lending))
+        refs = list(dict.fromkeys(found))
         woken += len(refs)
         if refs:
             now = ports.clock.now()
@@ -56,22 +60,47 @@ def _wake_line(ports: Ports, line: str, now: Instant) -> Ref:
     return Ref("line", (line,))
 
 
-def _wake(ports: Ports, job: Job) -> Ref | None:
+def _wake(ports: Ports, job: Job, lending: Lending | None) -> tuple[Ref, ...]:
     """Put a job's ``wake_at`` to now. Lost to a race, the job was looked at by somebody, on older facts: again."""
     for _ in range(MOST_RACES):
         now = ports.clock.now()
         if job.due_at is not None and job.due_at > now:
-            return None  # a prepared fire, or a retry: its own instant wakes it
-        queued = job.waits_at is not None
-        # Also of a queued job, which its line wakes, the revision moves on: who decides on older facts loses.
-        woken = replace(job, wake_at=job.wake_at if queued else now, leases=0, rev=job.rev + 1)
-        if ports.ledger.commit([Replace(woken)]) is None:
-            return _wake_line(ports, job.waits_at, now) if job.waits_at is not None else ref_of(job)
+            return ()  # a prepared fire, or a retry: its own instant wakes it
+        refs = _wake_queued(ports, job, job.waits_at, lending, now) if job.waits_at is not None else None
+        if job.waits_at is None and ports.ledger.commit([Replace(_woken(job, now))]) is None:
+            refs = (ref_of(job),)
+        if refs is not None:
+            return refs
         current = _again(ports, job)
         if current is None:
-            return None
-        job = current
+            return ()
+        job = waiting.regained(ports, current)
     raise RuntimeError(f"waking {job.job_id} lost {MOST_RACES} races; it will be tried again")
+
+
+def _woken(job: Job, at: Instant | None) -> Job:
+    return replace(job, wake_at=at, leases=0, rev=job.rev + 1)
+
+
+def _wake_queued(
+    ports: Ports, job: Job, line: str, lending: Lending | None, now: Instant
+) -> tuple[Ref, ...] | None:  # fmt: skip
+    """A job that queues is woken through its line. Also of such a job the revision moves on: who decides on older facts
+    loses. None if somebody else was faster."""
+    known = facts.gather(ports, job) if lending is not None else None
+    if known is None or lending is None or known.schedule is None or known.workflow is None:
+        if ports.ledger.commit([Replace(_woken(job, job.wake_at))]) is not None:
+            return None
+        return (_wake_line(ports, line, now),)
+    if claim.asks_otherwise(job, known.asks(job.schedule.partition(".")[0])):
+        later, plan = claim.begin_anew(job, {held: ports.jobs.line(held) for held in job.held}, now)
+        if ports.ledger.commit(plan) is not None:
+            return None
+        return (ref_of(later), *(_wake_line(ports, each, now) for each in dict.fromkeys((line, *job.held))))
+    lifted = urgency.lifted(ports, job, known.schedule, known.workflow, lending)
+    if ports.ledger.commit(claim.rank_again(job, lifted, known)) is not None:
+        return None
+    return (_wake_line(ports, line, now),)
 
 
 def _again(ports: Ports, job: Job) -> Job | None:

@@ -230,6 +230,7 @@ def _what_lives_is_counted(world: QuickWorld, stock: Stock) -> None:
 def _index_is_what_gates_say(stock: Stock) -> None:
     expected: set[tuple[str, str, int, str]] = set()
     timed: dict[str, int] = {}
+    ending: set[str] = set()  # what gathers no more may have a timer that wakes for its removal
     for gate in stock.gates:
         schedule = stock.versions[gate.schedule, gate.version]
         gathers = gate.mode in states.GATHERING_MODES
@@ -237,12 +238,11 @@ def _index_is_what_gates_say(stock: Stock) -> None:
         expected |= {_place(row) for row in rows if gathers or row.leaf == WAKE}
         if gathers and triggers.timed_leaves(schedule.trigger):
             timed[gate.schedule] = gate.generation
+        elif gate.mode != "deleted" and (schedule.ttl is not None or schedule.when_done == "delete"):
+            ending.add(gate.schedule)
     _same({_place(row) for row in stock.subscriptions}, expected, "index rows")
-    # One with a ttl has a timer for its end, whatever its leaves.
-    ending = {name for (name, _), schedule in stock.versions.items() if schedule.ttl is not None}
-    timed = {name: generation for name, generation in timed.items() if name not in ending}
-    timers = [timer for timer in stock.timers if timer.schedule not in ending]
-    clocks = {timer.schedule: timer.generation for timer in timers if timer.wake_at or timer.schedule in timed}
+    awake = [timer for timer in stock.timers if timer.schedule not in ending]
+    clocks = {timer.schedule: timer.generation for timer in awake if timer.wake_at or timer.schedule in timed}
     assert clocks == timed, "each schedule that gathers has the timer of its generation, and no other has one"
 
 

@@ -1,7 +1,7 @@
 """Two Lambdas that meet, in the orders of their calls with three switches at most (C9, C13, T16, W10).
 
 Whatever the order: the tables agree with themselves, nothing sleeps that could go on, and in the end all has run that
-should, once. `crossings.py` and `crossings_rules.py` say who meets.
+should, once. `crossings*.py` say who meets.
 """
 
 from __future__ import annotations
@@ -10,12 +10,13 @@ import pytest
 
 from tests.faults import invariants
 from tests.faults.crossings import PEOPLE_CROSS, Crossing
+from tests.faults.crossings_lifecycle import LIFECYCLE_CROSS
 from tests.faults.crossings_rules import RULES_CROSS
 from tests.faults.memory_tables import QuickWorld
 from tests.faults.turns import every_order, side_by_side
 from tests.support.world import flights
 
-CROSSINGS = {**PEOPLE_CROSS, **RULES_CROSS}
+CROSSINGS = {**PEOPLE_CROSS, **RULES_CROSS, **LIFECYCLE_CROSS}
 
 
 @pytest.mark.parametrize("name", CROSSINGS)

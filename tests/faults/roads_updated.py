@@ -1,0 +1,105 @@
+"""Updates that carry, and events after a timeout, for `test_crash_points.py` (L6, C10, E1)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalicelib.core.launch import NoAnswer
+from chalicelib.flow import approve
+from tests.faults.dying import Scenario, finish, passes, people, upload
+from tests.support.schedules import at, partitions
+from tests.support.world import World
+
+ADA = "arn:aws:iam::123456789012:user/ada"
+CARRY = {"on_update": "carry"}
+AN_HOUR = {"after": "1h", "then": "abort"}
+ANYWAY = {"after": "1h", "then": "run"}
+ONE = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
+GROUP = [{"type": "concurrency", "max": 1, "group": "g", "on_unmet": "wait"}]
+
+
+def burst(count: int, **fields: Any) -> dict[str, Any]:
+    return at("2 12 2 3 *", "notify", spread={"count": count}, **fields)
+
+
+def _late_events(world: World) -> None:
+    """One pair is half complete, a job of the other schedule queues, and both time out before anybody looks."""
+    upload(world, 1)
+    upload(world, 2)
+    world.clock.pass_by("61m")
+    world.hints.sent.clear()
+    upload(world, 3)
+    finish(world)
+    finish(world)
+    finish(world)
+
+
+def _other_ranks(world: World) -> None:
+    """Two queue at the group behind a run; then one gets another priority, and the other leaves the group."""
+    for number in (1, 2, 3):
+        upload(world, number)
+    people(world, lambda: world.put("calm", by_day(GROUP, priority=9, timeout="never", **CARRY)))
+    people(world, lambda: world.put("other", by_day([], workflow="join", **CARRY)))
+    for _ in range(4):
+        finish(world)
+
+
+def by_day(constraints: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
+    return partitions(by=["day"], constraints=constraints, **fields)
+
+
+def _other_bursts(world: World) -> None:
+    """The fires of three schedules are prepared, and then updated."""
+    people(world, lambda: world.put("more", burst(3, **CARRY)))
+    people(world, lambda: world.put("fewer", burst(1, **CARRY)))
+    people(world, lambda: world.put("over", burst(2, ttl="1m", **CARRY)))
+    passes(world, "60s", "61s", "60s")
+
+
+def _approved_and_tried(world: World) -> None:
+    """One fire is approved before it is due, and the target of another does not answer at first."""
+    world.targets.queue.answers = [NoAnswer("the server is down")]
+    [fire] = [job for job in world.jobs("asked") if job.kind == "fire"]
+    people(world, lambda: approve.approve(world.ports, fire.job_id, ADA))
+    passes(world, "60s", "61s", "60s")
+    finish(world)
+
+
+def _approved(world: World) -> bool:
+    [run] = world.runs("asked")
+    return f"approved by {ADA}" in run.fired_by
+
+
+UPDATED = {
+    "events that come after the timeouts of jobs": Scenario(
+        {
+            "threes": partitions(3, "join", timeout=AN_HOUR, by=["month"]),
+            "daily": partitions(timeout=ANYWAY, constraints=ONE),
+        },
+        _late_events,
+        # Dead on the way: a job may be claimed with more in it, or the sweep may look before the event comes.
+        [({"threes": [], "daily": ["SUCCEEDED"] * runs}, runs) for runs in (3, 2)],
+        holds=lambda world: [record.kind for record in world.records("threes")] == ["ABORTED"] * 2,
+    ),
+    "updates that reach jobs in a queue": Scenario(
+        {"calm": by_day(GROUP), "other": by_day(GROUP, workflow="join")},
+        _other_ranks,
+        [({"calm": ["SUCCEEDED"] * 3, "other": ["SUCCEEDED"] * 3}, 6)],
+    ),
+    "updates that reach prepared fires": Scenario(
+        {"more": burst(2), "fewer": burst(2), "over": burst(2)},
+        _other_bursts,
+        [({"more": ["SUCCEEDED"] * 3, "fewer": ["SUCCEEDED"], "over": []}, 0)],
+        messages=4,
+    ),
+    "a fire that is approved early, and one that is tried twice": Scenario(
+        {
+            "asked": at("2 12 2 3 *", constraints=[{"type": "approval", "people": [ADA]}]),
+            "told": at("1 12 2 3 *", "notify"),
+        },
+        _approved_and_tried,
+        [({"asked": ["SUCCEEDED"], "told": ["SUCCEEDED"]}, 1)],
+        messages=1,
+        holds=_approved,
+    ),
+}  # fmt: skip
