@@ -25,6 +25,7 @@ from chalicelib.core.rows import (
     Partition,
     Posted,
     Record,
+    Requested,
     Run,
     SizedObject,
     Subscription,
@@ -129,6 +130,9 @@ class JobTable(Protocol):
         """When the feed of an absent leaf came last."""
 
     def posted(self, event_id: str) -> Posted | None: ...
+
+    def requested(self, request: str) -> Requested | None:
+        """The job that a request made, if it came before."""
 
     def backfill(self, schedule: str, backfill_id: str) -> Backfill | None: ...
 

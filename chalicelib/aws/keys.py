@@ -23,6 +23,7 @@
 | jobs    | <schedule>@<generation> | ABSENT#<leaf>            | Seen            | get, when its leaf is due      |
 | jobs    | EVENT#<event id>        | EVENT                    | Posted          | get                            |
 | jobs    | <schedule>@<generation> | EVT#<event id>           | Marker          | local index `events` by job id |
+| jobs    | REQUEST#<request id>    | REQUEST                  | Requested       | get: the job of a request      |
 | jobs    | BACKFILL#<schedule>     | <id>                     | Backfill        | get, list                      |
 | jobs    | NOTE#<workflow>         | <what>#<job id>          | Note            | get, query: what is to be told |
 | jobs    | ALERT#<workflow>        | <digest of the target>   | Alert           | get: what was told lately      |
@@ -68,6 +69,7 @@ from chalicelib.core.rows import (
     Posted,
     PrefixRow,
     Record,
+    Requested,
     Run,
     Seen,
     SizedObject,
@@ -115,6 +117,8 @@ def key_of(row: Row) -> Key:
             return sized_object(row.dataset, row.object_key, row.etag)
         case Posted():
             return posted(row.event.id)
+        case Requested():
+            return requested(row.id)
         case Seen():
             return seen(row.schedule, row.generation, row.leaf)
         case Failures():
@@ -201,6 +205,10 @@ def stored_object(dataset: str, digest: str) -> Key:
 
 def posted(event_id: str) -> Key:
     return Key("jobs", f"EVENT#{event_id}", "EVENT")
+
+
+def requested(request: str) -> Key:
+    return Key("jobs", f"REQUEST#{request}", "REQUEST")
 
 
 def seen(schedule: str, generation: int, leaf: str) -> Key:

@@ -31,6 +31,7 @@ from chalicelib.core.notice_rows import Alert as Alert
 from chalicelib.core.notice_rows import Note as Note
 from chalicelib.core.notice_rows import Watch as Watch
 from chalicelib.core.progress import Progress
+from chalicelib.core.request_rows import Requested as Requested
 from chalicelib.core.states import JobKind, JobState, Mode, Outcome, RunState
 from chalicelib.core.worker_rows import Offer as Offer
 from chalicelib.core.worker_rows import Output as Output

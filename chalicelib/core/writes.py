@@ -42,6 +42,7 @@ from chalicelib.core.rows import (
     Posted,
     PrefixRow,
     Record,
+    Requested,
     Run,
     Seen,
     SizedObject,
@@ -72,6 +73,7 @@ Row = (
     | Posted
     | PrefixRow
     | Record
+    | Requested
     | Run
     | Seen
     | SizedObject

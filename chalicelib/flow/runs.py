@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from chalicelib.core import dag_keys, errors, ids, states
+from chalicelib.core import dag_keys, ids, states
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.request_rows import request_of
 from chalicelib.core.rows import Job, Run
 from chalicelib.core.states import CLAIMABLE
-from chalicelib.core.sweep import ref_of
 from chalicelib.core.targets import has_lifecycle
-from chalicelib.core.writes import Create, GateIs
+from chalicelib.core.writes import GateIs
 from chalicelib.flow import cancel as cancelling
+from chalicelib.flow import requests
 from chalicelib.flow.facts import existing
 from chalicelib.flow.read import find_run
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import Ports
 
 
 def cancel(ports: Ports, run_id: str, by: str) -> Run:
@@ -37,21 +38,16 @@ def rerun(ports: Ports, run_id: str, request_id: str) -> str:
     run = find_run(ports, run_id)[-1]
     if not states.is_terminal(run.state) or run.state == "RETRYING":
         raise SluiceError("conflict", f"expected a run that has ended, got one that is {run.state}", None, "cancel it")
-    for _ in range(MOST_RACES):
+
+    def wish() -> requests.Wish:
         gate, schedule = existing(ports, run.schedule)
         if schedule.workflow != run.workflow:
             why = f"schedule {run.schedule} runs {schedule.workflow} now"
             raise SluiceError("conflict", f"expected a schedule that still runs {run.workflow}, but {why}", None, None)
         job = _job(run, gate.generation, request_id, ports.clock.now())
-        if ports.runs.attempts(job.job_id) or ports.runs.record(job.job_id):
-            return job.job_id  # the same request came before, and its job is history
-        create = Create(job)
-        refused = ports.ledger.commit([create, GateIs(gate, CLAIMABLE["run_now"])])
-        if refused is None or create in refused.writes:
-            now = ports.clock.now()
-            ports.hints.send([ref_of(job)], now, now)
-            return job.job_id
-    raise errors.changed_meanwhile(f"schedule {run.schedule}")
+        return requests.Wish(job, [GateIs(gate, CLAIMABLE["run_now"])])
+
+    return requests.once(ports, request_of("rerun", run_id, request_id), wish, f"schedule {run.schedule}")
 
 
 def is_followed(run: Run) -> bool:

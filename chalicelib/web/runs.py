@@ -28,10 +28,13 @@ def cancel_run(run_id: str) -> Response:
 @route(routes, "POST", ONE + "/rerun", headers=(IDEMPOTENCY_KEY,), status=(202,))
 def rerun_run(run_id: str) -> Response:
     """Run a finished run again, with its own properties, data and context. It is a job of its own, past the trigger but
-    not past the constraints. One Idempotency-Key, one job."""
+    not past the constraints. One Idempotency-Key, one job: a repeat answers with the first job and what became of it.
+    """
+    from chalicelib.flow.requests import became
     from chalicelib.flow.runs import rerun
 
-    return answer({"job_id": rerun(ports(), run_id, request_id(routes.current_request))}, 202)
+    job_id = rerun(ports(), run_id, request_id(routes.current_request))
+    return answer(became(ports(), job_id), 202)
 
 
 @route(routes, "GET", ONE + "/logs", query=("attempt", "lines"))
