@@ -184,6 +184,9 @@ class RunTable(Protocol):
     def dead_letters(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[DeadLetter]:
         """Dead letters, newest first: ``scope`` is ``schedule`` or ``namespace``."""
 
+    def has_dead_letter(self, schedule: str) -> bool:
+        """Whether a schedule has any dead letter, read strongly: a list may be late."""
+
     def dead_letter(self, run_id: str) -> DeadLetter | None:
         """That of the latest attempt to deliver this event."""
 

@@ -35,7 +35,7 @@
 | runs    | RUN#<run id>            | A#<attempt>, RECORD      | Run, Record     | get, query                     |
 | runs    | RUN#<run id>            | OUTPUT#<attempt>         | Output          | get: the last lines of a run   |
 | runs    | RUN#<run id>            | DAG                      | DagRun          | get: re-runs of a DAG's run    |
-| runs    | RUN#<run id>            | DEAD#<attempt>           | DeadLetter      | query; list by `by_day`        |
+| runs    | DEAD#<schedule>         | <run id>#<attempt>       | DeadLetter      | query; list by `by_day`        |
 | runs    | TARGET#<target's id>    | POINTER                  | Pointer         | get                            |
 
 Indexes: `wake` (wake_shard, wake_at) on each table, sparse; on runs also by_workflow, by_schedule, by_day (.., at).
@@ -152,7 +152,7 @@ def key_of(row: Row) -> Key:
         case Pointer():
             return pointer(row.target_id)
         case DeadLetter():
-            return Key("runs", f"RUN#{row.run_id}", f"DEAD#{row.attempt:03d}")
+            return dead_letter(row.schedule, row.run_id, row.attempt)
 
 
 def definition(kind: str, name: str) -> Key:
@@ -269,6 +269,11 @@ def record(job_id: str) -> Key:
 
 def dag_run(run_id: str) -> Key:
     return Key("runs", f"RUN#{run_id}", "DAG")
+
+
+def dead_letter(schedule: str, run_id: str, attempt: int) -> Key:
+    """All of a schedule are in one partition, so that a strong read tells whether there is any."""
+    return Key("runs", f"DEAD#{schedule}", f"{run_id}#{attempt:03d}")
 
 
 def pointer(target_id: str) -> Key:
