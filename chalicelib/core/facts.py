@@ -25,11 +25,13 @@ NEXT_AT_PACE: Millis = 5 * SECOND
 
 @dataclass(frozen=True, slots=True)
 class StartRate:
-    """What an EMR Serverless application allows: a start every ``spacing`` ms, ``burst`` at once (E8)."""
+    """The stack's EMR Serverless application, what it allows (a start every ``spacing`` ms, ``burst`` at once, E8), and
+    the role of its jobs: what a workflow gets that names none."""
 
     application_id: str
     spacing: Millis
     burst: int
+    role_arn: str = ""
 
 
 @dataclass(frozen=True, slots=True)

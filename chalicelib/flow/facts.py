@@ -152,7 +152,9 @@ def policy_of(ports: Ports, name: str) -> Policy | None:
 
 def start_rate(ports: Ports) -> StartRate:
     settings = ports.settings
-    return StartRate(settings.emr_application_id, settings.start_spacing, settings.start_burst)
+    return StartRate(
+        settings.emr_application_id, settings.start_spacing, settings.start_burst, settings.emr_job_role_arn
+    )
 
 
 def _already(ports: Ports, job: Job) -> str | None:
