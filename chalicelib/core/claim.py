@@ -97,6 +97,7 @@ def build_run(
         paced_until=launch.paced_until(paces, now),
         start_by=start_by,
         end_by=end_by,
+        workflow_version=facts.workflow_version,
         number=_number(job, facts, lines.workflow_line(schedule.workflow), permits),
         wake_at=now,
         expires_at=now + HISTORY,

@@ -39,7 +39,8 @@ class Facts:
     """Everything that the decision about a job depends on, read strongly. ``successes``: when each workflow that a
     freshness constraint names last succeeded. ``policy`` is that which the schedule names, ``probe`` what its probe
     has said just now, if it was asked, ``backfill`` the one that the job is a part of, ``origin`` the run that it
-    repeats (W15); ``pool`` is what it asks of its pool, ``loads`` what was measured just now."""
+    repeats (W15); ``pool`` is what it asks of its pool, ``loads`` what was measured just now;
+    ``workflow_version`` is that of the workflow's definition, 0 for the graph of a DAG."""
 
     gate: Gate | None
     schedule: Schedule | None
@@ -56,6 +57,7 @@ class Facts:
     probe: Said | None = None
     origin: Run | None = None
     loads: Mapping[str, Reading] = field(default_factory=dict)
+    workflow_version: int = 0
 
     def line(self, name: str) -> LineState:
         return self.lines.get(name) or LineState(name)

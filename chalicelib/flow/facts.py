@@ -21,7 +21,7 @@ class Parsed:
 
     def __init__(self) -> None:
         self._schedules: dict[tuple[str, int], Schedule | None] = {}
-        self._workflows: dict[str, tuple[Workflow | None, bool]] = {}
+        self._workflows: dict[str, tuple[Workflow | None, bool, int]] = {}
 
     def schedule(self, ports: Ports, gate: Gate | None) -> Schedule | None:
         if gate is None:
@@ -31,14 +31,14 @@ class Parsed:
             self._schedules[place] = definition_of(ports, gate)
         return self._schedules[place]
 
-    def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, bool]:
-        """A workflow, and whether all its starts are counted."""
+    def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, bool, int]:
+        """A workflow, whether all its starts are counted, and its version."""
         if ids.is_dag_graph(name):
-            return dag_keys.begins(), False
+            return dag_keys.begins(), False, 0
         if name not in self._workflows:
             found = ports.catalog.definition("workflow", name)
             parsed = Workflow.model_validate(found.document) if found else None
-            self._workflows[name] = (parsed, found is not None and found.counted)
+            self._workflows[name] = (parsed, found is not None and found.counted, found.version if found else 0)
         return self._workflows[name]
 
 
@@ -47,12 +47,13 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     parsed = parsed or Parsed()
     gate = ports.catalog.gate(job.schedule)
     schedule = parsed.schedule(ports, gate)
-    workflow, counted = parsed.workflow(ports, schedule.workflow) if schedule else (None, False)
+    workflow, counted, version = parsed.workflow(ports, schedule.workflow) if schedule else (None, False, 0)
     known = Facts(
         gate=gate,
         schedule=schedule,
         workflow=workflow,
         counted=counted,
+        workflow_version=version,
         start_rate=start_rate(ports),
         gathering=_waiting(ports, job, gate, schedule),
         already=_already(ports, job),
