@@ -7,6 +7,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.request_rows import request_of
 from chalicelib.core.rows import Job, Run
 from chalicelib.core.states import CLAIMABLE
+from chalicelib.core.sweep import Ref
 from chalicelib.core.targets import has_lifecycle
 from chalicelib.core.writes import GateIs
 from chalicelib.flow import cancel as cancelling
@@ -27,6 +28,21 @@ def cancel(ports: Ports, run_id: str, by: str) -> Run:
         return find_run(ports, run_id)[-1]
     hint = "cancel the job of the same id, which waits for its next attempt" if run.state == "RETRYING" else None
     raise SluiceError("conflict", f"expected a run that lives, got one that is {run.state}", None, hint)
+
+
+def ping(ports: Ports, run_id: str) -> Run:
+    """Have the target asked now what became of a run that lives, instead of at its next look (W6). Returns the run as
+    it stands before the answer, which follows in a second or two. A worker is not asked: it tells by itself, and what
+    is looked at is whether its lease still holds.
+
+    Refused with 409 for a run that has ended. Nothing is stored: a ping that is lost is repeated by who wants it.
+    """
+    run = find_run(ports, run_id)[-1]
+    if states.is_terminal(run.state):
+        raise SluiceError("conflict", f"expected a run that lives, got one that is {run.state}", None, None)
+    now = ports.clock.now()
+    ports.hints.send([Ref("run", (run_id, f"{run.attempt:03d}"))], now, now)
+    return run
 
 
 def rerun(ports: Ports, run_id: str, request_id: str) -> str:
