@@ -26,6 +26,7 @@ from chalicelib.core.rows import (
     Partition,
     Posted,
     Record,
+    Requested,
     Run,
     SizedObject,
     Subscription,
@@ -128,6 +129,9 @@ class JobTable(Protocol):
 
     def posted(self, event_id: str) -> Posted | None: ...
 
+    def requested(self, request: str) -> Requested | None:
+        """The job that a request made, if it came before."""
+
     def backfill(self, schedule: str, backfill_id: str) -> Backfill | None: ...
 
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
@@ -186,6 +190,9 @@ class RunTable(Protocol):
 
     def dead_letters(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[DeadLetter]:
         """Dead letters, newest first: ``scope`` is ``schedule`` or ``namespace``."""
+
+    def has_dead_letter(self, schedule: str) -> bool:
+        """Whether a schedule has any dead letter, read strongly: a list may be late."""
 
     def dead_letter(self, run_id: str) -> DeadLetter | None:
         """That of the latest attempt to deliver this event."""

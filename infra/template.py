@@ -31,7 +31,7 @@ def assemble(chalice: Template, fragments: Sequence[Template], policies: Mapping
     policy, or a policy no Lambda: either would otherwise show only as a denied call in production.
     """
     merged = deepcopy(chalice)
-    # Chalice's outputs are named for Chalice; the fragments name what INTERFACES promise.
+    # Chalice's outputs are named for Chalice; the fragments name what docs/interfaces.md promises.
     merged["Outputs"] = {}
     for fragment in fragments:
         merged = merge(merged, fragment)

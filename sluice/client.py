@@ -72,6 +72,18 @@ class Client:
         ``repeatable`` says that it is one already."""
         return self.request("POST", path, {} if body is None else body, key=key, repeatable=repeatable).body
 
+    def register_partition(self, dataset: str, partition: Mapping[str, str | int]) -> Document:
+        """Say that a partition of a dataset (``demo.flights``) is ready, as a job does that has written it where no
+        notification of S3 tells Sluice. It counts once, however often it is registered or its objects are notified.
+        """
+        namespace, _, name = dataset.partition(".")
+        if not namespace or not name or "." in name:
+            raise WrongUsage(
+                f"expected a dataset as namespace.name, got {dataset!r}", "dataset", "such as demo.flights"
+            )
+        path = f"/v1/namespaces/{segment(namespace)}/datasets/{segment(name)}/partitions"
+        return self.post(path, {"partition": dict(partition)}, repeatable=True)
+
     def delete(self, path: str, if_match: str | None = None) -> Document:
         return self.request("DELETE", path, if_match=if_match).body
 

@@ -19,6 +19,7 @@ from chalicelib.core.rows import (
     Offer,
     PlanPart,
     Posted,
+    Requested,
     Seen,
     Watch,
 )
@@ -69,6 +70,9 @@ class DynamoJobs:
 
     def posted(self, event_id: str) -> Posted | None:
         return self._dynamo.get(keys.posted(event_id), Posted)
+
+    def requested(self, request: str) -> Requested | None:
+        return self._dynamo.get(keys.requested(request), Requested)
 
     def backfill(self, schedule: str, backfill_id: str) -> Backfill | None:
         return self._dynamo.get(keys.backfill(schedule, backfill_id), Backfill)

@@ -24,6 +24,7 @@
 | jobs    | EVENT#<event id>        | EVENT                    | Posted          | get                            |
 | jobs    | DELIVERY#<due instant>  | LEASE#<digest of jobs>   | DeliveryLease   | query: which jobs are sent now |
 | jobs    | <schedule>@<generation> | EVT#<event id>           | Marker          | local index `events` by job id |
+| jobs    | REQUEST#<request id>    | REQUEST                  | Requested       | get: the job of a request      |
 | jobs    | BACKFILL#<schedule>     | <id>                     | Backfill        | get, list                      |
 | jobs    | NOTE#<workflow>         | <what>#<job id>          | Note            | get, query: what is to be told |
 | jobs    | ALERT#<workflow>        | <digest of the target>   | Alert           | get: what was told lately      |
@@ -35,7 +36,7 @@
 | runs    | RUN#<run id>            | A#<attempt>, RECORD      | Run, Record     | get, query                     |
 | runs    | RUN#<run id>            | OUTPUT#<attempt>         | Output          | get: the last lines of a run   |
 | runs    | RUN#<run id>            | DAG                      | DagRun          | get: re-runs of a DAG's run    |
-| runs    | RUN#<run id>            | DEAD#<attempt>           | DeadLetter      | query; list by `by_day`        |
+| runs    | DEAD#<schedule>         | <run id>#<attempt>       | DeadLetter      | query; list by `by_day`        |
 | runs    | TARGET#<target's id>    | POINTER                  | Pointer         | get                            |
 
 Indexes: `wake` (wake_shard, wake_at) on each table, sparse; on runs also by_workflow, by_schedule, by_day (.., at).
@@ -71,6 +72,7 @@ from chalicelib.core.rows import (
     Posted,
     PrefixRow,
     Record,
+    Requested,
     Run,
     Seen,
     SizedObject,
@@ -120,6 +122,8 @@ def key_of(row: Row) -> Key:
             return posted(row.event.id)
         case DeliveryLease():
             return Key("jobs", deliveries(row.due_at), f"LEASE#{row.id}")
+        case Requested():
+            return requested(row.id)
         case Seen():
             return seen(row.schedule, row.generation, row.leaf)
         case Failures():
@@ -153,7 +157,7 @@ def key_of(row: Row) -> Key:
         case Pointer():
             return pointer(row.target_id)
         case DeadLetter():
-            return Key("runs", f"RUN#{row.run_id}", f"DEAD#{row.attempt:03d}")
+            return dead_letter(row.schedule, row.run_id, row.attempt)
 
 
 def definition(kind: str, name: str) -> Key:
@@ -211,6 +215,10 @@ def deliveries(due: Instant) -> str:
 
 def posted(event_id: str) -> Key:
     return Key("jobs", f"EVENT#{event_id}", "EVENT")
+
+
+def requested(request: str) -> Key:
+    return Key("jobs", f"REQUEST#{request}", "REQUEST")
 
 
 def seen(schedule: str, generation: int, leaf: str) -> Key:
@@ -271,6 +279,11 @@ def record(job_id: str) -> Key:
 
 def dag_run(run_id: str) -> Key:
     return Key("runs", f"RUN#{run_id}", "DAG")
+
+
+def dead_letter(schedule: str, run_id: str, attempt: int) -> Key:
+    """All of a schedule are in one partition, so that a strong read tells whether there is any."""
+    return Key("runs", f"DEAD#{schedule}", f"{run_id}#{attempt:03d}")
 
 
 def pointer(target_id: str) -> Key:

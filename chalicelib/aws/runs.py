@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from chalicelib.aws import items, keys
 from chalicelib.aws.keys import Key, TableName
 from chalicelib.aws.table import Dynamo, decode_cursor, encode_cursor
+from chalicelib.core import ids
 from chalicelib.core.calendar import Instant, iso, parse_instant
 from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.rows import DagRun, Output, Pointer, Record, Run
@@ -71,11 +72,17 @@ class DynamoRuns:
         return Page(tuple(items.from_item(DeadLetter, item) for item in page.items), page.cursor)
 
     def dead_letter(self, run_id: str) -> DeadLetter | None:
-        found = self._dynamo.query_all(
-            "runs", "pk = :pk AND begins_with(sk, :sk)", {"pk": f"RUN#{run_id}", "sk": "DEAD#"}
-        )
+        named = ids.parse_job_id(run_id)
+        if named is None:
+            return None
+        values = {"pk": keys.dead_letter(named.schedule, run_id, 0).pk, "sk": f"{run_id}#"}
+        found = self._dynamo.query_all("runs", "pk = :pk AND begins_with(sk, :sk)", values)
         letters = [items.from_item(DeadLetter, item) for item in found]
         return letters[-1] if letters else None
+
+    def has_dead_letter(self, schedule: str) -> bool:
+        values = {"pk": keys.dead_letter(schedule, "", 0).pk}
+        return bool(self._dynamo.query("runs", "pk = :pk", values, limit=1)[0])
 
     def _parts(self, name: str) -> list[str]:
         return [f"{name}#{part}" for part in range(self._dynamo.shards.history)]

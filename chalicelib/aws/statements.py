@@ -10,7 +10,7 @@ from chalicelib.aws import backfill_statements, items, keys, line_statements
 from chalicelib.aws.keys import Key
 from chalicelib.aws.updates import Built, Shards, condition, update
 from chalicelib.core.dead_letters import DeadLetter
-from chalicelib.core.rows import GATHERING, DagRun, Gate, Job, Output, Pointer, Record, Run, Timer
+from chalicelib.core.rows import GATHERING, DagRun, Gate, Job, Output, Pointer, Record, Requested, Run, Timer
 from chalicelib.core.writes import (
     CloseGeneration,
     CountFailure,
@@ -41,7 +41,7 @@ from chalicelib.core.writes import (
 
 ABSENT = "attribute_not_exists(pk)"
 # What passes away with the history that it belongs to (H1).
-_HISTORY = Run | Record | DeadLetter | Pointer | Output | DagRun
+_HISTORY = Run | Record | DeadLetter | Pointer | Output | DagRun | Requested
 
 
 @dataclass(frozen=True, slots=True)

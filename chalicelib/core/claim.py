@@ -9,7 +9,7 @@ from typing import Any
 from chalicelib.core import check, data, gather, ids, launch, lines, permits, routes, triggers, waiting
 from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.constraints import Approval
-from chalicelib.core.facts import Facts
+from chalicelib.core.facts import Facts, StartRate
 from chalicelib.core.ids import holder_of as holder_of
 from chalicelib.core.lines import Ask, LineState, Log, Pace, Waiter
 from chalicelib.core.model import Schedule, Workflow
@@ -61,7 +61,7 @@ def build_run(
     start_by, end_by = due_by(job, schedule, workflow)
     target, resources = workflow.target.model_dump(mode="json"), resources_of(workflow, schedule)
     request = StartRequest(
-        target=resources.applied(target) if resources is not None else target,
+        target=_placed(resources.applied(target) if resources is not None else target, facts.start_rate),
         properties=properties,
         context_uri=context_uri,
         client_token=ids.client_token(job.job_id, job.attempt),
@@ -102,9 +102,23 @@ def build_run(
         paced_until=launch.paced_until(paces, now if appointment is None else appointment),
         start_by=start_by,
         end_by=end_by,
+        workflow_version=facts.workflow_version,
         number=_number(job, facts, lines.workflow_line(schedule.workflow), permits),
         wake_at=now,
     )
+
+
+def _placed(target: dict[str, Any], stack: StartRate) -> dict[str, Any]:
+    """The target with the application and role that its run is started with. They stand in the run from its claim on:
+    a stack with other defaults repeats a call, looks for its run, and cancels it where the call was made first."""
+    if target["type"] != "emr_serverless":
+        return target
+    application, role = target["application_id"], target["execution_role_arn"]
+    return {
+        **target,
+        "application_id": application or stack.application_id,
+        "execution_role_arn": role or stack.role_arn or None,
+    }
 
 
 def _number(job: Job, facts: Facts, own: str, permits: tuple[str, ...]) -> int:

@@ -37,7 +37,10 @@ def first_timer(schedule: Schedule, gate: Gate, now: Instant) -> Timer | None:
     blank = Timer(gate.schedule, gate.generation, gate.version, now, {})
     upcoming = {}
     for leaf in triggers.timed_leaves(schedule.trigger):
-        nominal = next_of(timed(leaf.trigger), schedule, blank, leaf.id, now)
+        rule = timed(leaf.trigger)
+        # Fires come after the instant at which a schedule begins. A due_time may be that instant: it means now.
+        is_now = isinstance(rule, TimeTrigger) and rule.is_due_at(now)
+        nominal = next_of(rule, schedule, blank, leaf.id, now - 1 if is_now else now)
         if nominal is not None:
             upcoming[leaf.id] = nominal
     made = replace(blank, next=upcoming)

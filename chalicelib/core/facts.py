@@ -25,11 +25,13 @@ NEXT_AT_PACE: Millis = 5 * SECOND
 
 @dataclass(frozen=True, slots=True)
 class StartRate:
-    """What an EMR Serverless application allows: a start every ``spacing`` ms, ``burst`` at once (E8)."""
+    """The stack's EMR Serverless application, what it allows (a start every ``spacing`` ms, ``burst`` at once, E8), and
+    the role of its jobs: what a workflow gets that names none."""
 
     application_id: str
     spacing: Millis
     burst: int
+    role_arn: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +40,7 @@ class Facts:
     freshness constraint names last succeeded. ``policy`` is that which the schedule names, ``probe`` what its probe
     has said just now, if it was asked, ``backfill`` the one that the job is a part of, ``origin`` the run that it
     repeats (W15); ``pool`` is what it asks of its pool, by the definition ``pool_row``, ``loads`` what was measured
-    just now."""
+    just now; ``workflow_version`` is that of the workflow's definition, 0 for the graph of a DAG."""
 
     gate: Gate | None
     schedule: Schedule | None
@@ -56,6 +58,7 @@ class Facts:
     probe: Said | None = None
     origin: Run | None = None
     loads: Mapping[str, Reading] = field(default_factory=dict)
+    workflow_version: int = 0
 
     def line(self, name: str) -> LineState:
         return self.lines.get(name) or LineState(name)

@@ -1,7 +1,7 @@
 """Ids are computed, never drawn: whoever does the same thing again computes the same id, so twice is harmless.
 
 A job id tells where its job lives: ``<namespace>.<app>.<schedule>.<generation>.<digest>``. The run that a job becomes
-keeps the id (DESIGN: run id = job id), so one word follows a piece of work from its first event to its history.
+keeps the id (run id = job id, docs/design.md), so one word follows a piece of work from its first event to its history.
 """
 
 from __future__ import annotations

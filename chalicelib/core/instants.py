@@ -31,8 +31,9 @@ _ISO_UNITS = (7 * DAY, DAY, HOUR, MINUTE, SECOND)
 _INSTANT = "an RFC 3339 instant such as 2026-11-20T12:00:00Z"
 
 
-def duration(text: str, field: str = "duration") -> Millis:
-    """``1h30m`` or ``PT1H30M`` as milliseconds. Raises ``invalid`` for anything else, zero, and more than ten years."""
+def duration(text: str, field: str = "duration", least: Millis = 1) -> Millis:
+    """``1h30m`` or ``PT1H30M`` as milliseconds. Raises ``invalid`` for anything else, for less than ``least`` (1 ms, or
+    0), and for more than ten years."""
     total = 0.0
     cleaned = text.replace(" ", "") if len(text) <= MOST_TEXT else ""
     iso = _ISO.fullmatch(cleaned.upper())
@@ -40,8 +41,10 @@ def duration(text: str, field: str = "duration") -> Millis:
         total = sum(float(part) * unit for part, unit in zip(iso.groups(), _ISO_UNITS, strict=True) if part)
     elif cleaned and not _GO.sub("", cleaned):
         total = sum(float(number) * _UNITS[unit] for number, unit in _GO.findall(cleaned))
-    if not 1 <= total <= LONGEST:
-        raise invalid(field, "a duration such as 90s, 1h30m, 2d or PT5M, from 1ms to 10 years", text)
+    read = bool(iso and any(iso.groups())) or bool(cleaned and not _GO.sub("", cleaned))
+    if not read or not least <= total <= LONGEST:
+        bounds = f"from {spell_duration(least) if least else '0s'} to 10 years"
+        raise invalid(field, f"a duration such as 90s, 1h30m, 2d or PT5M, {bounds}", text)
     return round(total)
 
 
@@ -78,13 +81,13 @@ def parse_instant(text: str, field: str = "instant") -> Instant:
 
 def parse_when(value: object, now: Instant, field: str = "due_time") -> Instant:
     """An instant in one of the three forms of T3: an RFC 3339 instant, or a duration that counts from ``now``, written
-    ``2h30m`` or ``PT2H30M``. An instant may lie in the past. A bare number is refused: it has no unit."""
+    ``2h30m`` or ``PT2H30M`` (``0s``: now). An instant may lie in the past. A bare number is refused: it has no unit."""
     if not isinstance(value, str):
         hint = "a number has no unit: write 30s, PT30S, or an instant with its offset"
         raise invalid(field, f"{_INSTANT}, or a duration from now such as 2h30m or PT2H30M", value, hint)
     text = value.strip()
     if re.match(r"(?i)P|[\d. ]+[a-z]", text) and not re.match(r"\d{4}-", text):
-        return now + duration(text, field)
+        return now + duration(text, field, least=0)
     instant = _instant(text)
     if instant is None:
         bare = re.fullmatch(r"\d{4}-\d\d-\d\d([T ][\d:.]*)?", text)

@@ -45,11 +45,13 @@ class SizeTrigger(Document):
 
 class ProgramStatusTrigger(Document):
     """A workflow, of any app and namespace, reached one of ``statuses``, ``count`` times (T10). With ``schedule``, only
-    runs that this schedule started count."""
+    runs that this schedule started count; with ``version``, only those claimed with that version of the workflow's
+    definition."""
 
     type: Literal["program_status"]
     workflow: StoredReference
     schedule: StoredReference | None = None
+    version: int | None = Field(default=None, ge=1)
     statuses: tuple[Status, ...] = Field(default=("COMPLETED",), min_length=1)
     count: int = Field(default=1, ge=1, le=MOST)
 
@@ -184,12 +186,13 @@ def custom_key(namespace: str, event: str) -> str:
 
 def takes(leaf: LeafTrigger, payload: Mapping[str, Any] | None, schedule: str | None = None) -> bool:
     """Whether an event found under a leaf's key is meant by it: custom events are filtered by their payload, statuses
-    by the ``schedule`` that started the run."""
+    by the ``schedule`` that started the run and the ``version`` of the workflow that it was claimed with."""
     source = leaf.of if isinstance(leaf, QuietTrigger | AbsentTrigger) else leaf
     if isinstance(source, EventTrigger) and source.pattern is not None:
         return patterns.matches(source.pattern, payload or {})
-    if isinstance(source, ProgramStatusTrigger) and source.schedule is not None:
-        return source.schedule == schedule
+    if isinstance(source, ProgramStatusTrigger):
+        version = (payload or {}).get("workflow_version")
+        return source.schedule in (None, schedule) and source.version in (None, version)
     return True
 
 

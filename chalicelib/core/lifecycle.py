@@ -30,7 +30,7 @@ from chalicelib.core.writes import (
 
 PauseMode = Literal["hold", "backlog", "drain"]
 TOMBSTONE_LIFE = 45 * DAY  # as long as a marker: no event that is older can still be applied
-# Changing these fields changes nothing of what the schedule does, so its generation goes on (DESIGN section 3).
+# Changing these fields changes nothing of what the schedule does, so its generation goes on.
 COSMETIC = {"description", "tags", "owner"}
 MOST_PAUSES = 20  # spans of stopped timeouts that a gate remembers; the oldest concern jobs that are long gone
 MOST_FORMER = 20  # generations that the gate of a DAG's node remembers: it was deleted and came again so often

@@ -1,4 +1,4 @@
-"""Lines: one mechanism for everything scarce. A line is a permit rule and a queue by priority (DESIGN section 4).
+"""Lines: one mechanism for everything scarce. A line is a permit rule and a queue by priority (docs/design.md, Lines).
 
 *Slots* hand out a permit while ``active < limit`` and get it back when the run ends. *Pace* hands out permits in time:
 a leaky bucket in its virtual-scheduling form (ITU-T I.371), ``head`` being the instant at which the bucket is empty.

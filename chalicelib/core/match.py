@@ -136,6 +136,7 @@ def status_event(run: Run, status: str) -> Event:
         run_id=run.run_id,
         status=status,
         schedule=run.schedule,
+        payload={"workflow_version": run.workflow_version} if run.workflow_version else None,
     )
 
 

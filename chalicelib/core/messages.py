@@ -22,7 +22,7 @@ from chalicelib.core.errors import SluiceError, from_validation, invalid
 from chalicelib.core.model import Schedule, full_name
 from chalicelib.core.rows import HISTORY, Definition, Gate, Listing, Timer, Version
 from chalicelib.core.targets import AnyTarget
-from chalicelib.core.times import TimeTrigger, When
+from chalicelib.core.times import Life, TimeTrigger, When
 from chalicelib.core.workflows import Described, Workflow
 from chalicelib.core.writes import Create, Delete, Put, Row, Write
 
@@ -36,7 +36,7 @@ class Message(Described, Carried):
     schedule: str | dict[str, Any] | None = None
     due_time: When | None = None
     repeats: int | None = Field(default=None, ge=1)
-    ttl: When | None = None
+    ttl: Life | None = None
     zone: str = "UTC"
     target: AnyTarget | None = None
     workflow: Reference | None = None
@@ -83,7 +83,7 @@ def put(
     timer = timer_in(plan)
     if timer is None or not timer.next or min(timer.next.values()) > (schedule.ends_at or inf):
         hint = "correct due_time or ttl: what has no instant left to be sent at is not kept"
-        raise invalid("due_time", f"a message that is due after {iso(now)}", "one that never is", hint)
+        raise invalid("due_time", f"a message that is due at {iso(now)} or later", "one that never is", hint)
     listing = Put(Listing(name, schedule.workflow))
     plan = [listing if isinstance(write, Put) and isinstance(write.row, Listing) else write for write in plan]
     plan = [_passing(write.row, timer, schedule) if isinstance(write, Create) else write for write in plan]

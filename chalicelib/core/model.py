@@ -36,7 +36,7 @@ from chalicelib.core.retries import Retries as Retries
 from chalicelib.core.targets import AnyTarget
 from chalicelib.core.timeouts import Timeout as Timeout
 from chalicelib.core.timeouts import TimeoutOrNever as TimeoutOrNever
-from chalicelib.core.times import CatchUp, Spread, When
+from chalicelib.core.times import CatchUp, Life, Spread
 from chalicelib.core.triggers import AnyTrigger
 from chalicelib.core.workflows import BUCKET, check_pool
 from chalicelib.core.workflows import DEFAULT_PRIORITY as DEFAULT_PRIORITY
@@ -82,7 +82,7 @@ class Schedule(Described, Carried):
     deadline: Deadline | None = None
     expected: Duration | None = None
     catch_up: CatchUp = Field(default_factory=CatchUp)
-    ttl: When | None = None
+    ttl: Life | None = None
     when_done: Literal["keep", "delete"] = "keep"
     spread: Spread | None = None
     notify: tuple[Notify, ...] = Field(default=(), max_length=5)

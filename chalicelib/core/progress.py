@@ -108,7 +108,8 @@ def missing(leaf: LeafTrigger, progress: Progress | None) -> str:
             return f"{sizes.spell_bytes(max(rest, 1))} of {leaf.dataset}"
         case ProgramStatusTrigger():
             times = "" if lacking == 1 else f" {lacking} times"
-            return f"{leaf.workflow} to reach {_either(leaf.statuses)}{times}"
+            version = f" (version {leaf.version})" if leaf.version is not None else ""
+            return f"{leaf.workflow}{version} to reach {_either(leaf.statuses)}{times}"
         case EventTrigger():
             only = f" where {patterns.describe(leaf.pattern)}" if leaf.pattern else ""
             return f"{count_of(lacking, 'event')} {leaf.event}{only}"

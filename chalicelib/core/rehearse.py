@@ -62,6 +62,7 @@ class GivenStatus(_Given):
     workflow: Reference
     status: Status = "COMPLETED"
     schedule: Reference | None = None
+    version: int | None = Field(default=None, ge=1)
     partition: dict[str, str] = Field(default_factory=dict)
 
 
@@ -197,7 +198,8 @@ def _event(given: AnyGiven, event_id: str, namespace: str, app: str, at: Instant
         case GivenStatus():
             key = leaves.status_key(full_name(given.workflow, namespace, app), given.status)
             started_by = full_name(given.schedule, namespace, app) if given.schedule is not None else None
-            return Event(event_id, "program_status", key, at, at, partition, schedule=started_by)
+            payload = {"workflow_version": given.version} if given.version is not None else None
+            return Event(event_id, "program_status", key, at, at, partition, schedule=started_by, payload=payload)
         case GivenEvent():
             key = leaves.custom_key(given.namespace or namespace, given.event)
             return Event(event_id, "event", key, at, at, payload=given.payload)

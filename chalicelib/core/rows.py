@@ -31,6 +31,7 @@ from chalicelib.core.notice_rows import Alert as Alert
 from chalicelib.core.notice_rows import Note as Note
 from chalicelib.core.notice_rows import Watch as Watch
 from chalicelib.core.progress import Progress
+from chalicelib.core.request_rows import Requested as Requested
 from chalicelib.core.states import JobKind, JobState, Mode, Outcome, RunState
 from chalicelib.core.worker_rows import Offer as Offer
 from chalicelib.core.worker_rows import Output as Output
@@ -214,6 +215,7 @@ class Run:
     its workflow (H1), 0 where none is taken; ``waited_for`` is what it waited for last. ``billed`` is what its target
     has billed: vCPU-hours, GB-hours of memory and of storage, each in thousandths; ``bill_looks`` how often it was
     asked for that after the end. ``start_by`` and ``end_by`` are its deadline, if it has one (H5).
+    ``workflow_version`` is that of the workflow's definition at the claim (T10); 0 if it has none.
     """
 
     run_id: str
@@ -272,6 +274,7 @@ class Run:
     bill_looks: int = 0
     start_by: Instant | None = None
     end_by: Instant | None = None
+    workflow_version: int = 0
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 

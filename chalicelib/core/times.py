@@ -34,7 +34,14 @@ def _check_when(text: str) -> str:
     return text
 
 
+def _check_life(text: str) -> str:
+    if parse_when(text, 0, "") == 0:
+        raise invalid("", "an instant, or a duration longer than 0s", text)
+    return text
+
+
 When = Annotated[str, AfterValidator(_check_when)]
+Life = Annotated[str, AfterValidator(_check_life)]  # a ttl: a schedule lives for a while
 
 
 class TimeTrigger(Document):
@@ -89,6 +96,10 @@ class TimeTrigger(Document):
     @property
     def place(self) -> str:
         return self.zone or "UTC"
+
+    def is_due_at(self, instant: Instant) -> bool:
+        """Whether its ``due_time`` is this very instant."""
+        return self.due_time is not None and parse_when(self.due_time, instant) == instant
 
     @property
     def daylight(self) -> Daylight:

@@ -46,6 +46,7 @@ from chalicelib.core.rows import (
     Posted,
     PrefixRow,
     Record,
+    Requested,
     Run,
     Seen,
     SizedObject,
@@ -77,6 +78,7 @@ Row = (
     | Posted
     | PrefixRow
     | Record
+    | Requested
     | Run
     | Seen
     | SizedObject

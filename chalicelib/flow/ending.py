@@ -67,14 +67,16 @@ def _delete(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> str |
 
 
 def _is_idle(ports: Ports, gate: Gate, schedule: Schedule) -> bool:
-    """Whether nothing is left of a generation. Jobs are read before and after the runs: a job becomes a run, and a run
-    leaves a retry, in one transaction, so what moves on meanwhile is seen on one side or the other. What could not be
-    delivered is left, too: it can be redriven as long as its schedule is there (E6)."""
+    """Whether nothing is left of a generation. What could not be delivered is left, too: it can be redriven as long as
+    its schedule is there (E6). All reads are strong, for a removal cannot be taken back.
+
+    Jobs are read before and after the runs and the dead letters. A job becomes a run or a dead letter, a run leaves a
+    retry, a dead letter becomes a job, each in one transaction. So what moves meanwhile is seen on one side."""
     if any(row.state == "RUNNING" for row in ports.jobs.backfills(gate.schedule)):
         return False
-    if _has_jobs(ports, gate) or _has_runs(ports, gate, schedule) or _has_jobs(ports, gate):
+    if _has_jobs(ports, gate) or _has_runs(ports, gate, schedule) or ports.runs.has_dead_letter(gate.schedule):
         return False
-    return not ports.runs.dead_letters("schedule", gate.schedule, 1, None).items
+    return not _has_jobs(ports, gate)
 
 
 def _has_jobs(ports: Ports, gate: Gate) -> bool:

@@ -57,6 +57,7 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         schedule=schedule,
         workflow=workflow,
         counted=row is not None and row.counted,
+        workflow_version=row.version if row is not None else 0,
         start_rate=start_rate(ports),
         gathering=_waiting(ports, job, gate, schedule),
         already=_already(ports, job),
@@ -179,7 +180,9 @@ def policy_of(ports: Ports, name: str) -> Policy | None:
 
 def start_rate(ports: Ports) -> StartRate:
     settings = ports.settings
-    return StartRate(settings.emr_application_id, settings.start_spacing, settings.start_burst)
+    return StartRate(
+        settings.emr_application_id, settings.start_spacing, settings.start_burst, settings.emr_job_role_arn
+    )
 
 
 def _already(ports: Ports, job: Job) -> str | None:

@@ -79,6 +79,7 @@ def run_view(run: Run, prices: Prices = LIST) -> View:
         "attempts": run.attempts,
         "schedule": run.schedule,
         "workflow": run.workflow,
+        "workflow_version": run.workflow_version or None,
         "state": run.state,
         "reason": run.reason,
         "fired_by": run.fired_by,

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from chalicelib.core import dag_keys, errors, ids, states
+from chalicelib.core import dag_keys, ids, states
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.request_rows import request_of
 from chalicelib.core.rows import Job, Run
 from chalicelib.core.states import CLAIMABLE
-from chalicelib.core.sweep import ref_of
+from chalicelib.core.sweep import Ref
 from chalicelib.core.targets import has_lifecycle
-from chalicelib.core.writes import Create, GateIs
+from chalicelib.core.writes import GateIs
 from chalicelib.flow import cancel as cancelling
+from chalicelib.flow import requests
 from chalicelib.flow.facts import existing
 from chalicelib.flow.read import find_run
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import Ports
 
 
 def cancel(ports: Ports, run_id: str, by: str) -> Run:
@@ -28,6 +30,21 @@ def cancel(ports: Ports, run_id: str, by: str) -> Run:
     raise SluiceError("conflict", f"expected a run that lives, got one that is {run.state}", None, hint)
 
 
+def ping(ports: Ports, run_id: str) -> Run:
+    """Have the target asked now what became of a run that lives, instead of at its next look (W6). Returns the run as
+    it stands before the answer, which follows in a second or two. A worker is not asked: it tells by itself, and what
+    is looked at is whether its lease still holds.
+
+    Refused with 409 for a run that has ended. Nothing is stored: a ping that is lost is repeated by who wants it.
+    """
+    run = find_run(ports, run_id)[-1]
+    if states.is_terminal(run.state):
+        raise SluiceError("conflict", f"expected a run that lives, got one that is {run.state}", None, None)
+    now = ports.clock.now()
+    ports.hints.send([Ref("run", (run_id, f"{run.attempt:03d}"))], now, now)
+    return run
+
+
 def rerun(ports: Ports, run_id: str, request_id: str) -> str:
     """A job of its own that carries the properties, the data and the context of a finished run. It passes constraints
     and lines as a run-now does. Returns its id; once per request id.
@@ -37,21 +54,16 @@ def rerun(ports: Ports, run_id: str, request_id: str) -> str:
     run = find_run(ports, run_id)[-1]
     if not states.is_terminal(run.state) or run.state == "RETRYING":
         raise SluiceError("conflict", f"expected a run that has ended, got one that is {run.state}", None, "cancel it")
-    for _ in range(MOST_RACES):
+
+    def wish() -> requests.Wish:
         gate, schedule = existing(ports, run.schedule)
         if schedule.workflow != run.workflow:
             why = f"schedule {run.schedule} runs {schedule.workflow} now"
             raise SluiceError("conflict", f"expected a schedule that still runs {run.workflow}, but {why}", None, None)
         job = _job(run, gate.generation, request_id, ports.clock.now())
-        if ports.runs.attempts(job.job_id) or ports.runs.record(job.job_id):
-            return job.job_id  # the same request came before, and its job is history
-        create = Create(job)
-        refused = ports.ledger.commit([create, GateIs(gate, CLAIMABLE["run_now"])])
-        if refused is None or create in refused.writes:
-            now = ports.clock.now()
-            ports.hints.send([ref_of(job)], now, now)
-            return job.job_id
-    raise errors.changed_meanwhile(f"schedule {run.schedule}")
+        return requests.Wish(job, [GateIs(gate, CLAIMABLE["run_now"])])
+
+    return requests.once(ports, request_of("rerun", run_id, request_id), wish, f"schedule {run.schedule}")
 
 
 def is_followed(run: Run) -> bool:

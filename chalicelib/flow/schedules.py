@@ -8,15 +8,15 @@ from typing import Any
 from chalicelib.core import errors, ids, lifecycle
 from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.model import NewSchedule, Schedule
+from chalicelib.core.request_rows import request_of
 from chalicelib.core.rows import Event, Gate, Job
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
-from chalicelib.core.sweep import ref_of
-from chalicelib.core.writes import Create, GateIs
-from chalicelib.flow import backfill, carried, counting, data, emit, facts, pauses, references, urgency, wake
+from chalicelib.core.writes import GateIs
+from chalicelib.flow import backfill, carried, counting, data, emit, facts, pauses, references, requests, urgency, wake
 from chalicelib.flow.definitions import check_size
 from chalicelib.flow.drain import drain
 from chalicelib.flow.facts import existing as existing
-from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
+from chalicelib.ports import MOST_RACES, Ports
 
 
 def put(
@@ -111,8 +111,10 @@ def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> Non
 
 def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: str, at: Instant | None = None) -> str:
     """A job of its own, past the trigger but not past the constraints (L11), due at once or ``at`` an instant (W8).
-    Returns its id; once per request id."""
-    for _ in range(MOST_RACES):
+    Returns its id; once per request id, whatever becomes of the schedule meanwhile: a repeat makes nothing new, also
+    where the first job was dropped with its generation."""
+
+    def wish() -> requests.Wish:
         gate, _ = existing(ports, name)
         now = ports.clock.now()
         due = max(now, at if at is not None else now)
@@ -133,15 +135,9 @@ def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: 
             reason=f"is due at {iso(due)}" if due > now else "run now",
             wake_at=due,
         )
-        if ports.runs.attempts(job.job_id) or ports.runs.record(job.job_id):
-            return job.job_id  # the same request came before, and its job is history
-        create = Create(job)
-        refused = ports.ledger.commit([create, GateIs(gate, CLAIMABLE["run_now"])])
-        if refused is None or create in refused.writes:
-            if due - now <= LONGEST_DELAY:  # the tick before its instant finds any that is due later
-                ports.hints.send([ref_of(job)], due, now)
-            return job.job_id
-    raise errors.changed_meanwhile(f"schedule {name}")
+        return requests.Wish(job, [GateIs(gate, CLAIMABLE["run_now"])])
+
+    return requests.once(ports, request_of("run", name, request_id), wish, f"schedule {name}")
 
 
 def _expect(if_match: int | None, gate: Gate | None, name: str) -> None:

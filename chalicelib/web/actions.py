@@ -69,15 +69,18 @@ def unskip_occurrence(ns: str, app: str, name: str) -> Response:
 
 @route(routes, "POST", ONE + "/run", body="RunNow", headers=(IDEMPOTENCY_KEY,), status=(202,))
 def run_now(ns: str, app: str, name: str) -> Response:
-    """Run now or at an instant, past the trigger but not past the constraints. One Idempotency-Key, one job."""
+    """Run now or at an instant, past the trigger but not past the constraints. One Idempotency-Key, one job: a repeat
+    answers with the first job and what became of it."""
     from chalicelib.core.instants import parse_when
+    from chalicelib.flow.requests import became
     from chalicelib.flow.schedules import run_now as start
     from chalicelib.web.bodies import RunNow
 
     request = routes.current_request
     wish = parse(RunNow, request)
     at = None if wish.at is None else parse_when(wish.at, ports().clock.now(), "at")
-    return answer({"job_id": start(ports(), f"{ns}.{app}.{name}", wish.properties, request_id(request), at)}, 202)
+    job_id = start(ports(), f"{ns}.{app}.{name}", wish.properties, request_id(request), at)
+    return answer(became(ports(), job_id), 202)
 
 
 @route(routes, "POST", ONE + "/dry-run", body="DryRun")

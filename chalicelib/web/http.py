@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     M = TypeVar("M", bound=BaseModel)
 
-MOST_BODY = 1_000_000  # bytes; INTERFACES: bodies up to 1 MB
+MOST_BODY = 1_000_000  # bytes; docs/api.md, Conventions
 # A run row holds the properties of a workflow, a schedule and a run-now, and a DynamoDB item ends at 400 KB.
 MOST_DOCUMENT = 100_000
 MOST_DEPTH = 50  # 45 leaves need half of it; what is deeper is a mistake, or meant to hurt

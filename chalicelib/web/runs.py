@@ -25,13 +25,25 @@ def cancel_run(run_id: str) -> Response:
     return answer(run_view(cancel(ports(), run_id, caller(routes.current_request))), 202)
 
 
+@route(routes, "POST", ONE + "/ping", status=(202,))
+def ping_run(run_id: str) -> Response:
+    """Ask the target of a living run now what became of it. The answer shows in the run a second or two later."""
+    from chalicelib.flow.read import run_view
+    from chalicelib.flow.runs import ping
+
+    return answer(run_view(ping(ports(), run_id)), 202)
+
+
 @route(routes, "POST", ONE + "/rerun", headers=(IDEMPOTENCY_KEY,), status=(202,))
 def rerun_run(run_id: str) -> Response:
     """Run a finished run again, with its own properties, data and context. It is a job of its own, past the trigger but
-    not past the constraints. One Idempotency-Key, one job."""
+    not past the constraints. One Idempotency-Key, one job: a repeat answers with the first job and what became of it.
+    """
+    from chalicelib.flow.requests import became
     from chalicelib.flow.runs import rerun
 
-    return answer({"job_id": rerun(ports(), run_id, request_id(routes.current_request))}, 202)
+    job_id = rerun(ports(), run_id, request_id(routes.current_request))
+    return answer(became(ports(), job_id), 202)
 
 
 @route(routes, "GET", ONE + "/logs", query=("attempt", "lines"))

@@ -154,10 +154,13 @@ def preview(ns: str, app: str, name: str) -> dict[str, Any]:
 
 
 def shown(ns: str, app: str, name: str, status: int = 200) -> Response:
+    """A schedule, and how many fires a day its times mean: a cron expression is easily written for too many (T1)."""
+    from chalicelib.core import foresee
     from chalicelib.flow.read import schedule_view
     from chalicelib.flow.schedules import existing
 
-    return document(schedule_view(*existing(ports(), f"{ns}.{app}.{name}")), status)
+    gate, schedule = existing(ports(), f"{ns}.{app}.{name}")
+    return document({**schedule_view(gate, schedule), "fires_per_day": foresee.per_day(schedule)}, status)
 
 
 def _living(full: str) -> tuple[Gate, Schedule] | None:

@@ -78,6 +78,7 @@ def _schedule(view: Document, parts: Parts) -> Pairs:
         ("state", states.meaning(view.get("state"))),
         ("now", why.get("why")),
         ("next fire", spell.both(why.get("next_fire"), frame.now())),
+        ("fires a day", f"{view['fires_per_day']:,}" if view.get("fires_per_day") else None),
         ("skips", "\n".join(spell.both(at, frame.now()) for at in view.get("skips") or ())),
         ("constraints", "\n".join(spell.constraint(rule) for rule in view.get("constraints", ()))),
         ("policy", view.get("policy")),

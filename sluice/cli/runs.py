@@ -214,6 +214,16 @@ def cancel(run_id: Id, as_json: frame.Json = False) -> None:
 
 
 @app.command()
+def ping(run_id: Id, as_json: frame.Json = False) -> None:
+    """Have the target of a run that lives asked now what became of it."""
+    run = frame.connect().post(f"/v1/runs/{segment(run_id)}/ping", repeatable=True)
+    if as_json:
+        render.machine(run)
+        return
+    render.note(f"{run_id} is {run['state']}; its target is asked now: sluice runs show {run_id}")
+
+
+@app.command()
 def rerun(run_id: Id, as_json: frame.Json = False) -> None:
     """Run a finished run again, with its own properties, data and context."""
     answer = frame.connect().post(f"/v1/runs/{segment(run_id)}/rerun", key=uuid4().hex)

@@ -22,7 +22,7 @@ from tests.acceptance.words import (
 )
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
-from tests.support.world import World, day, flights
+from tests.support.world import EMR, World, day, flights
 
 
 def test_acceptance_1(world: World) -> None:
@@ -49,17 +49,22 @@ def test_acceptance_1(world: World) -> None:
 
 def test_acceptance_2(world: World) -> None:
     """Properties are runtime arguments; after an update by app deployment the next run has the new ones (L9)."""
-    world.deploy(flights({"daily": partitions(properties={"mode": "fast"})}))
+    clean = {"target": EMR, "properties": {"mode": "safe", "output": "s3://out/"}}
+    world.deploy(flights({"daily": partitions(properties={"mode": "fast"})}, clean=clean))
     world.upload(day(1))
     world.settle()
     world.clock.pass_by("1s")
-    world.deploy(flights({"daily": partitions(properties={"mode": "thorough"})}))
+    clean = {"target": EMR, "properties": {"mode": "safe", "output": "s3://new/"}}
+    report = world.deploy(flights({"daily": partitions(properties={"mode": "thorough"})}, clean=clean))
+    assert report["replaced"] == ["workflow demo.flights.clean", "schedule demo.flights.daily"]
     world.upload(day(2))
     world.settle()
 
     first, second = world.runs("daily")
-    assert world.context(first)["properties"] == {"mode": "fast"}
-    assert world.context(second)["properties"] == {"mode": "thorough"}
+    for run, told in ((first, ("fast", "s3://out/")), (second, ("thorough", "s3://new/"))):
+        expected = dict(zip(("mode", "output"), told, strict=True))
+        assert run.request.properties == expected
+        assert world.context(run)["properties"] == expected, "which is what the job reads"
 
 
 def test_acceptance_3(world: World) -> None:
@@ -99,8 +104,11 @@ def test_acceptance_4(world: World) -> None:
     world.settle()
 
     world.clock.pass_by("1s")
-    world.put("daily", partitions(5, properties={"version": 2}))
-    world.upload(day(1))
+    report = world.deploy(flights({"daily": partitions(5, properties={"version": 2})}))
+    assert report["replaced"] == ["schedule demo.flights.daily"]
+    world.upload(day(1))  # its notification comes a second time
+    world.settle()
+    assert world.jobs("daily") == [], "it is no progress of the new schedule"
     for number in (2, 3, 4, 5):
         world.upload(day(number))
     world.settle()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from chalicelib.core.calendar import DAY, HOUR, MINUTE
 from tests.acceptance.words import (
+    concurrency,
     days,
     delay,
     doze,
@@ -20,7 +21,7 @@ from tests.acceptance.words import (
 )
 from tests.support.clock import NOON
 from tests.support.schedules import after, partitions
-from tests.support.world import World, day, flights
+from tests.support.world import EMR, World, day, flights
 
 TEN_AT_NIGHT = NOON + 10 * HOUR
 
@@ -116,9 +117,14 @@ def test_guide_4(world: World) -> None:
 
 def test_guide_5(world: World) -> None:
     """At least hourly, by two schedules of one workflow: one starts it on new data, the other when an hour has passed
-    without."""
-    by_time = on(time("@every 10m"), "clean", since_last_run("1h", of="any", on_unmet="wait"))
-    world.deploy(flights({"on_data": partitions(), "hourly": by_time}))
+    without. Never two at a time, and each run is told by its properties which of the two has started it."""
+    one = concurrency(1)
+    gap = since_last_run("1h", of="any", on_unmet="wait")
+    by_time = on(time("@every 10m"), "clean", gap, one, properties={"mode": "catch up"})
+    by_data = on(partition(), "clean", one, properties={"mode": "new data"})
+    document = flights({"on_data": by_data, "hourly": by_time})
+    document["workflows"]["clean"] = {"target": EMR, "properties": {"mode": "by hand", "output": "s3://out/"}}
+    world.deploy(document)
     doze(world, "10m")
     assert started_at(world, "hourly") == ["2026-03-02T12:10:00.000Z"]
     world.finish()
@@ -133,5 +139,21 @@ def test_guide_5(world: World) -> None:
         doze(world, "10m")
         world.finish()
     assert started_at(world, "hourly") == ["2026-03-02T12:10:00.000Z", "2026-03-02T13:35:00.000Z"]
+    told = {name: [world.context(run)["properties"] for run in world.runs(name)] for name in ("hourly", "on_data")}
+    assert told == {
+        "hourly": [{"mode": "catch up", "output": "s3://out/"}] * 2,
+        "on_data": [{"mode": "new data", "output": "s3://out/"}],
+    }
     assert set(kinds(world, "hourly")) == {"COALESCED"}
     assert "which was still waiting" in reasons(world, "hourly")[0]
+
+    world.upload(day(2))
+    world.settle()
+    assert len(world.runs("on_data")) == 2
+    world.upload(day(3))
+    world.settle()
+    assert len(world.runs("on_data")) == 2, "the run before is still going"
+    assert "1 of 1" in why(world, "on_data")["why"]
+    world.finish()
+    world.settle()
+    assert len(world.runs("on_data")) == 3

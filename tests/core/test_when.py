@@ -28,6 +28,9 @@ FORMS = "expected an RFC 3339 instant such as 2026-11-20T12:00:00Z, or a duratio
         ("PT2H30M", NOON + 150 * MINUTE),
         ("pt10s", NOON + 10 * SECOND),
         ("P1DT1H", NOON + DAY + HOUR),
+        ("0s", NOON),
+        ("0m", NOON),
+        ("PT0S", NOON),
     ],
 )
 def test_t3_an_instant_is_read_in_three_forms(text: str, instant: int) -> None:
@@ -44,9 +47,8 @@ def test_t3_an_instant_is_read_in_three_forms(text: str, instant: int) -> None:
         ("10", FORMS, None),
         (10, FORMS, "a number has no unit: write 30s, PT30S, or an instant with its offset"),
         (True, FORMS, "a number has no unit: write 30s, PT30S, or an instant with its offset"),
-        ("0s", "expected a duration such as 90s, 1h30m, 2d or PT5M, from 1ms to 10 years, ", None),
-        ("P1M", "expected a duration such as 90s, 1h30m, 2d or PT5M, from 1ms to 10 years, ", None),
-        ("99999d", "expected a duration such as 90s, 1h30m, 2d or PT5M, from 1ms to 10 years, ", None),
+        ("P1M", "expected a duration such as 90s, 1h30m, 2d or PT5M, from 0s to 10 years, ", None),
+        ("99999d", "expected a duration such as 90s, 1h30m, 2d or PT5M, from 0s to 10 years, ", None),
         ("-10s", FORMS, None),
         ("0001-01-01T00:00:00+14:00", "expected an instant from the year 1970 to 9998, ", None),
         ("9999-12-31T00:00:00Z", "expected an instant from the year 1970 to 9998, ", None),

@@ -89,7 +89,9 @@ FINAL: dict[type, Place] = {
     Run: Place("Runs", "RUN#", "A#", _run_is_final),
     DagRun: Place("Runs", "RUN#", "DAG", lambda row, _: row.wake_at is None),
     Record: Place("Runs", "RUN#", "RECORD", _always),
-    DeadLetter: Place("Runs", "RUN#", "DEAD#", _always),
+    DeadLetter: Place("Runs", "DEAD#", "", _always),
+    # The key of a request is remembered as long as history, whatever has become of its job.
+    Requested: Place("Jobs", "REQUEST#", "REQUEST", _always),
     Output: Place("Runs", "RUN#", "OUTPUT#", _always),
     # Without it a run is told by its name at the target: see `test_w7_a_run_that_has_outlived_its_pointer_...`.
     Pointer: Place("Runs", "TARGET#", "POINTER", _always),

@@ -83,3 +83,14 @@ def test_w15_a_delivery_has_no_logs_and_says_so(api: Api) -> None:
     logs = api.get(f"/v1/runs/{run_id}/logs")
     assert logs["streams"] == {}
     assert "a delivery to sqs writes no log here" in logs["why"]
+
+
+def test_w6_a_run_that_lives_is_pinged_and_one_that_has_ended_is_not(api: Api) -> None:
+    api.put(f"{APP}/workflows/pulled", {"target": {"type": "worker", "pool": "etl"}})
+    living = start(api, "pull", "pulled")
+    assert api.post(f"/v1/runs/{living}/ping")["run_id"] == living
+    api.work()
+    assert api.get(f"/v1/runs/{living}")["state"] == "STARTING"
+    ended = start(api, "send", "notify")
+    assert api.refused(409, "POST", f"/v1/runs/{ended}/ping")["code"] == "conflict"
+    assert api.refused(404, "POST", "/v1/runs/demo.flights.pull.1.nothing/ping")["code"] == "not_found"

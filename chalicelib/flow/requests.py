@@ -1,0 +1,75 @@
+"""Requests that ask for a job, repeatable by their id: one request, one job (L11, W15)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chalicelib.core import errors
+from chalicelib.core.request_rows import Requested
+from chalicelib.core.rows import HISTORY, Job
+from chalicelib.core.sweep import ref_of
+from chalicelib.core.writes import Create, Write
+from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """The job that a request makes, and what it expects of the tables."""
+
+    job: Job
+    expects: Sequence[Write]
+
+
+def once(ports: Ports, request: str, wish: Callable[[], Wish], what: str) -> str:
+    """Create the job of a request, or find the one that it created before. Returns the job's id.
+
+    ``request`` is the id of the request, ``wish`` reads anew what the job follows from (it may refuse), ``what`` names
+    that in the refusal of a request that loses too many races. The row of the request is created together with the job.
+    So two repeats at once create one job, even when the schedule begins a new generation between them.
+    """
+    for _ in range(MOST_RACES):
+        before = ports.jobs.requested(request)
+        if before is not None:
+            _hint_again(ports, before.job_id)
+            return before.job_id
+        wanted = wish()
+        job, now = wanted.job, ports.clock.now()
+        if ports.runs.attempts(job.job_id) or ports.runs.record(job.job_id):
+            return job.job_id  # a request from before requests were stored, and its job is history
+        create = Create(job)
+        kept = Requested(request, job.job_id, max(now, job.created_at) + HISTORY)
+        refused = ports.ledger.commit([create, *wanted.expects, Create(kept)])
+        if refused is None or create in refused.writes:
+            _hint(ports, job)
+            return job.job_id
+    raise errors.changed_meanwhile(what)
+
+
+def became(ports: Ports, job_id: str) -> dict[str, Any]:
+    """What has become of the job of a request: it waits, it is a run, or a record says why it never ran."""
+    job = ports.jobs.find(job_id)
+    if job is not None and not job.closed:
+        return {"job_id": job_id, "state": job.state, "reason": job.reason}
+    attempts = ports.runs.attempts(job_id)
+    if attempts:
+        return {"job_id": job_id, "state": attempts[-1].state, "reason": attempts[-1].reason}
+    record = ports.runs.record(job_id)
+    if record is not None:
+        return {"job_id": job_id, "state": record.kind, "reason": record.reason}
+    return {"job_id": job_id, "state": None, "reason": "its history has expired"}
+
+
+def _hint_again(ports: Ports, job_id: str) -> None:
+    """The first answer may have been lost together with the hint."""
+    job = ports.jobs.find(job_id)
+    if job is not None and not job.closed:
+        _hint(ports, job)
+
+
+def _hint(ports: Ports, job: Job) -> None:
+    now = ports.clock.now()
+    due = max(now, job.due_at if job.due_at is not None else now)
+    if due - now <= LONGEST_DELAY:  # the tick before its instant finds any that is due later
+        ports.hints.send([ref_of(job)], due, now)

@@ -1,0 +1,94 @@
+"""A notice as e-mail: an SNS topic with mail subscriptions gets a subject and a text that a person can read (W9)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from chalicelib.aws.targets.sns import SnsTarget
+from tests.faults.memory_tables import QuickWorld
+from tests.support.schedules import partitions
+from tests.support.world import EMR, day, flights
+
+TOPIC = "arn:aws:sns:eu-west-1:123456789012:team"
+MOST_SUBJECT = 100  # characters that SNS takes; printable ASCII that begins with a letter, number or mark
+
+
+class Topic:
+    """SNS as far as a publication goes. ``down``: it takes nothing."""
+
+    def __init__(self) -> None:
+        self.published: list[tuple[str, dict[str, Any]]] = []
+        self.down = False
+
+    def publish_batch(self, **asked: Any) -> dict[str, Any]:
+        entries = asked["PublishBatchRequestEntries"]
+        if self.down:
+            failed = [{"Id": each["Id"], "Code": "InternalError", "SenderFault": False} for each in entries]
+            return {"Successful": [], "Failed": failed}
+        self.published += [(asked["TopicArn"], each) for each in entries]
+        return {"Successful": [{"Id": each["Id"], "MessageId": "m"} for each in entries], "Failed": []}
+
+
+class Targets:
+    """SNS is the real target over a topic that notes what it gets; all else is as it was."""
+
+    def __init__(self, inner: Any, topic: Topic) -> None:
+        self._inner, self._sns = inner, SnsTarget(topic)
+
+    def of(self, kind: str) -> Any:
+        return self._sns if kind == "sns" else self._inner.of(kind)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+def failing(topic: Topic, **to: Any) -> QuickWorld:
+    world = QuickWorld(wake_shards=1, history_shards=1)
+    rule = {"on": ["failed"], "to": {"type": "sns", "topic_arn": TOPIC, **to}}
+    world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [rule]}))
+    world.ports = world.with_ports(targets=Targets(world.targets, topic))
+    world.upload(day(1))
+    world.settle()
+    world.finish("FAILED", "disk full")
+    world.settle()
+    return world
+
+
+def test_w9_a_failure_reaches_a_topic_with_a_subject_and_a_text_for_a_mail() -> None:
+    topic = Topic()
+    world = failing(topic, subject="flights: clean has failed")
+    world.pass_by("1m")
+    [(arn, mail)] = topic.published
+    assert (arn, mail["Subject"]) == (TOPIC, "flights: clean has failed")
+    assert len(mail["Subject"]) <= MOST_SUBJECT
+    text = json.loads(mail["Message"])
+    [run] = world.runs("daily")
+    assert (text["workflow"], text["count"]) == ("demo.flights.clean", 1)
+    assert [(event["what"], event["id"], event["reason"]) for event in text["events"]] == [
+        ("failed", run.run_id, "disk full")
+    ]
+    # A mail has no attributes: whoever filters them before the mail finds who it is, and of what type it is.
+    told = {name: each["StringValue"] for name, each in mail["MessageAttributes"].items()}
+    assert told["sluice-content-type"] == "application/json"
+    assert told["sluice-schedule"].startswith("demo.flights.~notice-")
+    assert "MessageGroupId" not in mail
+
+
+def test_w9_without_a_subject_none_is_sent_and_sns_writes_its_own() -> None:
+    topic = Topic()
+    failing(topic).pass_by("1m")
+    [(_, mail)] = topic.published
+    assert "Subject" not in mail
+
+
+def test_w9_a_mail_that_sns_does_not_take_is_sent_again_under_the_same_id() -> None:
+    topic = Topic()
+    topic.down = True
+    world = failing(topic)
+    world.pass_by("1s")
+    topic.down = False
+    world.pass_by("1m")
+    [(_, mail)] = topic.published
+    [told] = [run for run in world.ports.runs.runs("workflow", "demo.flights.clean", 10, None).items if run.attempt]
+    assert json.loads(mail["Message"])["events"][0]["id"] == told.run_id

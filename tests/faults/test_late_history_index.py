@@ -1,0 +1,105 @@
+"""The indexes of history are eventually consistent: what was written a moment ago may not be in them yet.
+
+A list may be late. A decision that cannot be taken back must not depend on one (L10, E6).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chalicelib.core.launch import Never
+from chalicelib.flow import dead_letters
+from tests.acceptance.words import is_gone, to_queue
+from tests.faults.dying import SMALL
+from tests.faults.memory_tables import QuickWorld
+from tests.support.world import World, flights, full
+
+HISTORY = ("by_schedule", "by_day", "by_workflow")
+ONCE = to_queue({"type": "time", "due_time": "10s"}, when_done="delete")
+
+
+class LateHistory:
+    """While it lasts, the history indexes yield nothing. Reads of the table itself see every write."""
+
+    def __init__(self, query: Callable[..., dict[str, Any]]) -> None:
+        self._query = query
+        self.lasts = True
+
+    def __call__(self, **arguments: Any) -> dict[str, Any]:
+        if self.lasts and arguments.get("IndexName") in HISTORY:
+            return {"Items": []}
+        return self._query(**arguments)
+
+
+@pytest.fixture
+def world() -> QuickWorld:
+    made = QuickWorld(**SMALL)
+    made.deploy(flights({"once": ONCE}))
+    made.targets.queue.down = Never("no such queue")
+    return made
+
+
+def late(world: QuickWorld) -> LateHistory:
+    made = LateHistory(world.tables.query)
+    world.tables.query = made  # type: ignore[method-assign]
+    return made
+
+
+def redriven(world: World, job_id: str) -> list[str]:
+    world.targets.queue.down = None
+    dead_letters.redrive(world.ports, "demo", job_id)
+    world.settle()
+    return [run_id for run_id, _ in world.targets.queue.messages]
+
+
+def test_a_schedule_is_not_removed_while_its_dead_letter_is_missing_from_the_index(world: QuickWorld) -> None:
+    index = late(world)
+    world.pass_by("5m")
+    assert not is_gone(world, "once"), "its dead letter can still be redriven"
+    index.lasts = False
+    [letter] = dead_letters.listed(world.ports, "demo", None, 10, None).items
+    assert redriven(world, letter.run_id) == [letter.run_id]
+
+
+def test_a_schedule_is_removed_once_its_dead_letter_was_redriven(world: QuickWorld) -> None:
+    world.pass_by("5m")
+    [letter] = dead_letters.listed(world.ports, "demo", None, 10, None).items
+    late(world)
+    redriven(world, letter.run_id)
+    world.pass_by("2h")
+    assert is_gone(world, "once")
+
+
+def test_a_schedule_is_removed_once_its_dead_letter_was_dropped(world: QuickWorld) -> None:
+    world.pass_by("5m")
+    [letter] = dead_letters.listed(world.ports, "demo", None, 10, None).items
+    dead_letters.drop(world.ports, "demo", letter.run_id, "tester")
+    world.pass_by("2h")
+    assert is_gone(world, "once")
+
+
+def test_a_redrive_under_way_keeps_the_schedule_when_it_crosses_the_look(world: QuickWorld) -> None:
+    """The redrive comes between the look for jobs and the look for dead letters: it is in neither of these."""
+    world.pass_by("5m")
+    [letter] = dead_letters.listed(world.ports, "demo", None, 10, None).items
+    assert world.ports.runs.dead_letters("schedule", full("once"), 1, None).items
+    plain = world.tables.query
+    world.hints.lose = True
+
+    def query(**arguments: Any) -> dict[str, Any]:
+        if ":pk" in arguments["ExpressionAttributeValues"] and "DEAD#" in str(arguments["ExpressionAttributeValues"]):
+            world.tables.query = plain  # type: ignore[method-assign]
+            dead_letters.redrive(world.ports, "demo", letter.run_id)
+        return plain(**arguments)
+
+    world.tables.query = query  # type: ignore[method-assign]
+    world.clock.wait_until(world.clock.now() + 3_600_000)
+    world.targets.queue.down = None
+    world.tick()
+    assert world.tables.query == plain, "the redrive came in between"
+    world.hints.lose = False
+    world.pass_by("3m")
+    assert [run_id for run_id, _ in world.targets.queue.messages] == [letter.run_id]

@@ -1,0 +1,61 @@
+"""Throttling policies by the API: put, read, listed, replaced, deleted unless something names them (L17, E3)."""
+
+from __future__ import annotations
+
+from tests.web.conftest import APP, NS, Api
+
+POLICIES = f"{NS}/policies"
+ONE = f"{POLICIES}/calm"
+
+
+def test_l17_a_policy_is_put_read_listed_replaced_and_deleted(api: Api) -> None:
+    created = api.send("PUT", ONE, {"max_events": 20, "interval": "1m"})
+    assert (created.status_code, created.json_body["did"]) == (201, "created")
+    told = api.get(ONE)
+    assert (told["name"], told["kind"], told["version"]) == ("demo.calm", "policy", 1)
+    assert (told["max_events"], told["interval"]) == (20, "1m")
+
+    same = api.send("PUT", ONE, {"max_events": 20, "interval": "1m"})
+    assert (same.status_code, same.json_body["did"], api.get(ONE)["version"]) == (200, "unchanged", 1)
+    changed = api.send("PUT", ONE, {"max_events": 5, "interval": "1m"})
+    assert (changed.status_code, changed.json_body["did"]) == (200, "replaced")
+    assert (api.get(ONE)["max_events"], api.get(ONE)["version"]) == (5, 2)
+    assert api.refused(412, "PUT", ONE, {"max_events": 6}, if_match='"1"')["code"] == "changed_meanwhile"
+
+    api.put(f"{POLICIES}/other", {"max_events": 1})
+    assert [each["name"] for each in api.get(POLICIES)["items"]] == ["demo.calm", "demo.other"]
+    api.delete(ONE)
+    assert api.refused(404, "GET", ONE)["code"] == "not_found"
+    assert api.refused(404, "DELETE", ONE)["code"] == "not_found"
+    assert [each["name"] for each in api.get(POLICIES)["items"]] == ["demo.other"]
+
+
+def test_l17_a_policy_that_schedules_name_is_not_deleted_and_the_refusal_names_them(api: Api) -> None:
+    api.put(ONE, {"max_events": 20})
+    for name in ("nightly", "weekly"):
+        api.schedule(name, policy="calm")
+    error = api.refused(409, "DELETE", ONE)
+    assert error["code"] == "in_use"
+    assert "demo.flights.nightly" in error["message"]
+    assert "demo.flights.weekly" in error["message"]
+    assert api.get(ONE)["max_events"] == 20
+
+    api.schedule("nightly")
+    assert "demo.flights.nightly" not in api.refused(409, "DELETE", ONE)["message"]
+    api.delete(f"{APP}/schedules/weekly")
+    api.delete(ONE)
+
+
+def test_l17_a_wrong_policy_is_refused_with_its_field_and_stores_nothing(api: Api) -> None:
+    before = api.everything()
+    assert api.refused(400, "PUT", ONE, {})["field"] == "max_events"
+    assert api.refused(400, "PUT", ONE, {"max_events": 0})["field"] == "max_events"
+    assert api.refused(400, "PUT", ONE, {"max_events": 1, "interval": "soon"})["field"] == "interval"
+    assert api.refused(400, "PUT", ONE, {"max_events": 1, "per": "1m"})["code"] == "unknown_field"
+    assert api.everything() == before
+
+
+def test_l17_a_schedule_cannot_name_a_policy_that_is_not_there(api: Api) -> None:
+    body = {"workflow": "notify", "trigger": {"type": "time", "expression": "@daily"}, "policy": "nowhere"}
+    error = api.refused(400, "PUT", f"{APP}/schedules/nightly", body)
+    assert (error["code"], error["field"]) == ("unknown_reference", "policy")

@@ -1,0 +1,21 @@
+"""What a repeated `POST .../run` answers over HTTP: the first job, and what has become of it (L11)."""
+
+from __future__ import annotations
+
+from tests.web.conftest import APP, Api
+
+ONE = f"{APP}/schedules/nightly"
+
+
+def test_a_repeat_tells_what_became_of_the_first_request(api: Api) -> None:
+    api.schedule("nightly")
+    first = api.post(f"{ONE}/run", {"at": "2h"}, idempotency_key="k1")
+    assert (first["state"], first["reason"][:9]) == ("PENDING_CONSTRAINTS", "is due at")
+    api.schedule("nightly", properties={"new": True})
+
+    again = api.post(f"{ONE}/run", {"at": "2h"}, idempotency_key="k1")
+    assert (again["job_id"], again["state"]) == (first["job_id"], "DROPPED")
+    assert again["reason"] == "the schedule was replaced or enabled anew"
+    api.delete(ONE)
+    assert api.post(f"{ONE}/run", idempotency_key="k1") == again
+    assert api.refused(404, "POST", f"{ONE}/run", idempotency_key="k2")["code"] == "not_found"
