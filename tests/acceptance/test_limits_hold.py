@@ -1,4 +1,4 @@
-"""What may never be passed: a pool and a policy by a timeout that runs a job anyway (C10), a policy by a redrive (E3)."""
+"""What may never be passed: pools and policies by a timeout that runs a job (C10), a policy by a redrive (E3)."""
 
 from __future__ import annotations
 
