@@ -6,6 +6,7 @@ OUT ?= dist
 STAGE ?= dev
 NAME ?= flights.demo
 ONLY ?=
+MINUTES ?=
 PARAMETERS ?=
 WORKERS ?= 2
 
@@ -25,7 +26,7 @@ export PATH := $(JAVA_HOME)/bin:$(PATH)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock demo test test-long lint up down reset package deploy bench example
+.PHONY: help venv lock demo test test-long lint mutants up down reset package deploy bench example
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,6 +62,9 @@ test: lint ## lint, types and all tests but the long ones: the gate
 
 test-long: $(STAMP) ## the tests that take longer than a minute
 	$(BIN)/python -m pytest -m long
+
+mutants: $(STAMP) ## change the modules that decide in small ways and see whether a test fails: ONLY=check, MINUTES=8
+	@nice -n 19 $(BIN)/python -m tests.mutants $(ONLY) $(if $(MINUTES),--minutes $(MINUTES))
 
 up: $(STAMP) ## start the local cloud (SLUICE_PORT, SLUICE_EMR_PORT) or bring it to the present code
 	@$(BIN)/python -m infra.local.cloud up
