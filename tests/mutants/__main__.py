@@ -114,7 +114,9 @@ def run(module: str, minutes: float | None) -> None:
     command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1"]
     # It shows each mutant as it goes; the log is for when it breaks off.
     with (work / "log").open("w") as log:
-        process = subprocess.Popen(command, cwd=work, stdout=log, stderr=subprocess.STDOUT, start_new_session=True)
+        process = subprocess.Popen(
+            command, cwd=work, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=_can_be_stopped
+        )
         try:
             process.wait(minutes * 60 if minutes else None)
         except subprocess.TimeoutExpired:
@@ -123,6 +125,11 @@ def run(module: str, minutes: float | None) -> None:
         else:
             if process.returncode:
                 raise SystemExit(f"mutants: mutmut failed, its output is in {work / 'log'}")
+
+
+def _can_be_stopped() -> None:
+    """A shell that starts a command in the background lets it ignore SIGINT, which is how mutmut is stopped."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _bring_copies_up_to_date(work: Path, module: str) -> None:
