@@ -27,7 +27,7 @@ def test_h4_a_month_of_nights_is_built_by_a_backfill_and_counted_again(
 def test_h4_models_are_trained_again_by_a_dag_and_the_better_ones_published(
     cloud: Endpoints, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It verifies itself: one training at a time, none overtaken by one of lower priority, and what is published are the
+    """It verifies itself: one training at a time, none overtaken by a less urgent one, and what is published are the
     models that beat the baseline."""
     assert retrain.main() == 0
     told = json.loads(capsys.readouterr().out.splitlines()[-1])
