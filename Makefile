@@ -60,8 +60,9 @@ lint: $(STAMP) ## style, formatting and types
 test: lint ## lint, types and all tests but the long ones: the gate
 	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
-test-long: $(STAMP) ## the tests that take longer than a minute
+test-long: $(STAMP) ## the tests that take longer than a minute, and the scenarios once more on moto
 	$(BIN)/python -m pytest -m long
+	SLUICE_TEST_TABLES=moto $(BIN)/python -m pytest -m "not long" tests/acceptance tests/flow tests/docs tests/workers
 
 mutants: $(STAMP) ## change the modules that decide in small ways and see whether a test fails: ONLY=check, MINUTES=8
 	@nice -n 19 $(BIN)/python -m tests.mutants $(ONLY) $(if $(MINUTES),--minutes $(MINUTES))
