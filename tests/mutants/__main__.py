@@ -30,8 +30,8 @@ from mutmut.stats import status_by_exit_code
 ROOT = Path(__file__).parents[2]
 WORK = ROOT / ".local" / "mutants"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
-# The modules that decide what becomes of a job, and the tests of the core that are about each. Tests of others call them,
-# too; but a mutant that only those would notice is one that the module's own tests let pass.
+# The modules that decide what becomes of a job, and the tests of the core about each. Tests of others call them, too;
+# but a mutant that only those would notice is one that the module's own tests let pass.
 TESTS = {
     "check": "check* judgement modes line_order probes",
     "conditions": "condition* judgement probes",
