@@ -185,6 +185,14 @@ def test_c14_a_backlog_names_all_that_came() -> None:
     assert decision.why == f"trigger met: {COME}; 1 partition of demo.weather came at {iso(NOON)}"
 
 
+def test_c14_a_backlog_says_what_came_however_long_ago_its_quiet_was() -> None:
+    made = schedule(all_of(QUIET, WEATHER))
+    decision = decide(job("backlog", leaves={"0": came(), "1": came()}), facts(schedule=made), NOON + HOUR)
+    assert isinstance(decision, Launch)
+    assert decision.why.startswith("trigger met: ")
+    assert decision.why.endswith(f"; 1 partition of demo.weather came at {iso(NOON)}")
+
+
 # -- backfills (L12) -----------------------------------------------------------------------------------------------
 
 
