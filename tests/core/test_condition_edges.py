@@ -158,6 +158,10 @@ def test_c6_each_load_is_judged_by_its_own_reading() -> None:
     assert [each.met for each in stand(LOAD, free, loads={"0": reading("0.9"), "1": reading("50")})] == [False, True]
 
 
+def test_c6_a_load_that_is_written_twice_is_measured_once() -> None:
+    assert [each.met for each in stand(LOAD, LOAD, loads={"0": reading("0.1")})] == [True, True]
+
+
 # -- approval (C16) ------------------------------------------------------------------------------------------------
 
 
@@ -181,6 +185,14 @@ def test_c16_an_approval_that_does_not_come_in_time_aborts() -> None:
     [late] = stand(limited, now=ends)
     assert late == Condition(constraint(limited), False, f"{rule}: nobody did until {iso(ends)}", ends, abort=True)
     assert (late.waits, late.aborts) == (False, True)
+
+
+def test_c16_the_time_for_an_approval_counts_from_the_match() -> None:
+    limited = APPROVAL | {"timeout": "1h"}
+    [later] = stand(limited, what=met(met_at=NOON + MINUTE), now=NOON + HOUR)
+    assert later.until == NOON + HOUR + MINUTE
+    [unmet] = stand(limited, what=job("gathering"), now=NOON + DAY)
+    assert (unmet.until, unmet.abort) == (NOON + DAY + HOUR, False)
 
 
 # -- probe (C15) ---------------------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ def report(module: str) -> int:
             print(f"{each.status}: {each.name}\n    - {each.was}\n    + {each.now}")
     for function, count in Counter(each.function for each in open_ if each.status == "no tests").items():
         print(f"no test of the core calls {module}.{function}, which has {count} mutants")
-    stale = listed - {each.key for each in found}
+    stale = set() if tally["not checked"] else listed - {each.key for each in found}
     for function, was, _ in sorted(stale):
         print(f"equivalent.toml: no mutant of {module}.{function} changes {was!r} any more")
     score = f"{100 * killed / checked:.1f} %" if checked else "-"
@@ -194,7 +194,8 @@ def mutants(module: str) -> Iterator[Mutant]:
         for name, code in json.loads(meta.read_text())["exit_code_by_key"].items():
             function = name.rpartition(".")[2].partition("__mutmut_")[0].removeprefix("x_").replace("ǁ", ".")
             status = status_by_exit_code[code]
-            was, now = ("", "") if status == "killed" else _lines(get_diff_for_mutant(name, path=path))
+            settled = status in ("killed", "timeout", "not checked")
+            was, now = ("", "") if settled else _lines(get_diff_for_mutant(name, path=path))
             yield Mutant(name, status, function.removeprefix("x."), was, now)
 
 
