@@ -6,6 +6,7 @@ OUT ?= dist
 STAGE ?= dev
 NAME ?= flights.demo
 ONLY ?=
+MINUTES ?=
 PARAMETERS ?=
 WORKERS ?= 2
 FIRST ?= 1
@@ -27,7 +28,7 @@ export PATH := $(JAVA_HOME)/bin:$(PATH)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock demo test test-long worlds lint up down reset package deploy bench example
+.PHONY: help venv lock demo test test-long worlds lint mutants up down reset package deploy bench example
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -61,8 +62,12 @@ lint: $(STAMP) ## style, formatting and types
 test: lint ## lint, types and all tests but the long ones: the gate
 	$(BIN)/python -m pytest -m "not long" -n $(WORKERS) --dist loadscope --no-loadscope-reorder
 
-test-long: $(STAMP) ## the tests that take longer than a minute
+test-long: $(STAMP) ## the tests that take longer than a minute, and the scenarios once more on moto
 	$(BIN)/python -m pytest -m long
+	SLUICE_TEST_TABLES=moto $(BIN)/python -m pytest -m "not long" tests/acceptance tests/flow tests/docs tests/workers
+
+mutants: $(STAMP) ## change the modules that decide in small ways and see whether a test fails: ONLY=check, MINUTES=8
+	@nice -n 19 $(BIN)/python -m tests.mutants $(ONLY) $(if $(MINUTES),--minutes $(MINUTES))
 
 worlds: $(STAMP) ## play and count random worlds, twenty of each seed: FIRST=1 LAST=500; ranges may run side by side
 	$(BIN)/python -m tests.faults.play_worlds $(FIRST) $(LAST)

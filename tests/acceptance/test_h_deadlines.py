@@ -14,6 +14,7 @@ from tests.support.clock import NOON
 from tests.support.schedules import at, partitions
 from tests.support.world import EMR, World, day, flights
 
+FEEDS = 1_500
 BOTH = [tells("missed_start", "missed_end")]
 
 
@@ -123,8 +124,8 @@ def test_story_5(world: World) -> None:
     """Many rare feeds with generous deadlines: each runs when its feed comes, however late in the month that is. Nobody
     looks at those that wait for nothing, and one that does not make its deadline is told."""
     feeds = {
-        f"feed{number:02d}": {"bucket": "lake", "prefix": f"raw/feed{number:02d}/", "keys": ["day"]}
-        for number in range(40)
+        f"feed{number:04d}": {"bucket": "lake", "prefix": f"raw/feed{number:04d}/", "keys": ["day"]}
+        for number in range(FEEDS)
     }
     loads = {
         name: watched(partitions(1, "clean", name, timeout="never"), **{"end_within": "2d", "from": "data"})
@@ -139,8 +140,8 @@ def test_story_5(world: World) -> None:
     ]
     assert rows == [], "what waits for its feed wants no look before it comes"
 
-    for number in (3, 17, 29):
-        world.upload(f"raw/feed{number:02d}/day=1/part-0.csv")
+    for number in (3, FEEDS // 2, FEEDS - 1):
+        world.upload(f"raw/feed{number:04d}/day=1/part-0.csv")
         world.settle()
     assert sum(len(world.runs(name)) for name in loads) == 3
     late, *others = [run.id for run in world.targets.emr.runs.values()]
@@ -149,7 +150,7 @@ def test_story_5(world: World) -> None:
     doze(world, "2d")
     world.pass_by("3m")
     [notice] = notices(world)
-    assert (whats(notice), notice["events"][0]["schedule"]) == (["missed_end"], "demo.flights.feed03")
+    assert (whats(notice), notice["events"][0]["schedule"]) == (["missed_end"], "demo.flights.feed0003")
     world.emr_says(late, "SUCCESS")
     doze(world, "10d")
     assert len(notices(world)) == 1

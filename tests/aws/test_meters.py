@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import boto3
+import pytest
 from moto import mock_aws
 
 from chalicelib.aws.targets.meters import Meters
@@ -60,3 +62,36 @@ def test_c6_an_application_that_runs_nothing_uses_nothing_of_its_capacity() -> N
     capacity = {"cpu": "400 vCPU", "memory": "3000 GB"}
     made = emr.create_application(releaseLabel="emr-7.0.0", type="SPARK", maximumCapacity=capacity)
     assert meters().measure({"emr_application": made["applicationId"]}) == 0.0
+
+
+class PublishedByEmr:
+    """CloudWatch, with what EMR Serverless has published. moto has no search expressions."""
+
+    def __init__(self, vcpus: dict[str, float]) -> None:
+        self.vcpus = vcpus
+
+    def get_metric_data(self, MetricDataQueries: list[dict[str, Any]], **_: Any) -> dict[str, Any]:  # noqa: N803
+        [query] = MetricDataQueries
+        asked = re.fullmatch(
+            r"""MAX\(SEARCH\('Namespace="AWS/EMRServerless" MetricName="CPUAllocated" ApplicationId="(\w+)"', """
+            r"""'Maximum', 60\)\)""",
+            query["Expression"],
+        )
+        assert asked, query
+        found = self.vcpus.get(asked[1])
+        return {"MetricDataResults": [{"Id": query["Id"], "Values": [] if found is None else [found]}]}
+
+
+@mock_aws
+@pytest.mark.parametrize(("most", "used"), [({"cpu": "400 vCPU", "memory": "3000 GB"}, 0.4), (None, 160.0)])
+def test_c6_the_vcpus_that_run_are_a_share_of_the_largest_number_an_application_may_have(
+    most: dict[str, str] | None, used: float
+) -> None:
+    """An application without a maximum is measured in vCPUs."""
+    emr = boto3.client("emr-serverless", region_name="us-east-1")
+    limited = {"maximumCapacity": most} if most else {}
+    busy, idle = (emr.create_application(releaseLabel="emr-7.0.0", type="SPARK", **limited) for _ in range(2))
+    clients = {"emr-serverless": emr, "cloudwatch": PublishedByEmr({busy["applicationId"]: 160.0})}
+    measured = Meters(clients.__getitem__, lambda: round(NOW.timestamp() * 1000))
+    assert measured.measure({"emr_application": busy["applicationId"]}) == used
+    assert measured.measure({"emr_application": idle["applicationId"]}) == 0.0

@@ -8,15 +8,16 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from chalicelib.aws import items
+from chalicelib.core import dag_keys
 from chalicelib.core.calendar import MINUTE, SECOND, Instant
 from chalicelib.core.launch import Answer, Started
 from chalicelib.core.rows import Job, Run
-from tests.faults import dying
+from chalicelib.flow import emit, sweep
 from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
 from tests.support.crash import lost, wrap
@@ -74,14 +75,16 @@ class DayEmr(FakeEmr):
 
 
 class DayQueue(FakeQueue):
-    """Keeps of each message that it came, and how often."""
+    """Keeps how often each message came, and which of them the present invocation has sent."""
 
     def __init__(self, clock: Any) -> None:
         super().__init__(clock)
         self.came: Counter[str] = Counter()
+        self.just_sent: list[str] = []
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         self.came[run.run_id] += 1
+        self.just_sent.append(run.run_id)
         return Started("m", done=True)
 
 
@@ -95,6 +98,11 @@ class Day(QuickWorld):
         self.targets.emr, self.targets.queue = self.emr, self.queue
         self.workers = [PullWorker(self, f"worker-{number}") for number in range(4)]
         self.worker_deaths = self.died = 0
+        # Messages whose Lambda died before it had recorded them, and how often: each may come once more for that (E6).
+        self.in_doubt: Counter[str] = Counter()
+        # Attempts that a worker was given, how often, and those whose success was taken from it.
+        self.leased: Counter[tuple[str, int]] = Counter()
+        self.acknowledged: set[tuple[str, int]] = set()
         self.clock.pass_by("12h")  # from noon to midnight
         self.begin = self.clock.now()
         self.deploy(self._document())
@@ -136,17 +144,31 @@ class Day(QuickWorld):
         self.points.die_after = [self.points.count + self.chance.randint(1, 40 * (each + 1)) for each in range(deaths)]
         before = self.points.count
         if ticks:
-            dying.tick(self)
+            self._tick()
         end = self.clock.now() + MINUTE
         while (due := min((at for at, _ in self.hints.sent), default=end)) < end:
             self.clock.wait_until(max(due, self.clock.now()))
-            self.settle(lost)
+            self.settle(self._invoke)
         self.clock.wait_until(end)
-        self.settle(lost)
+        self.settle(self._invoke)
         self._spark_ends()
         self._workers_go_on()
         self.died += sum(before < each <= self.points.count for each in self.points.die_after)
         self.points.armed, self.points.die_after = False, None
+
+    def _tick(self) -> None:
+        for step in (emit.emit_due, sweep.hint_soon, sweep.sweep_all):
+            self._invoke(lambda step=step: step(self.ports))
+        self.settle(self._invoke)
+
+    def _invoke(self, act: Callable[[], Any]) -> bool:
+        """One Lambda, which nobody repeats. True if it died: then what it has sent and not recorded is in doubt."""
+        self.queue.just_sent.clear()
+        died = lost(act)
+        for run_id in self.queue.just_sent if died else ():
+            if self.ports.runs.run(run_id, 1) is None:
+                self.in_doubt[run_id] += 1
+        return died
 
     def _spark_ends(self) -> None:
         """A run takes a minute or two. Every tenth first attempt fails; of every twentieth end nobody is told."""
@@ -158,20 +180,22 @@ class Day(QuickWorld):
             fails = run.name.endswith("-1") and self.chance.random() < 0.1
             run.state = "FAILED" if fails else "SUCCESS"
             if self.chance.random() < 0.95:
-                lost(lambda run=run: self.emr_says(run.id, run.state))
-        self.settle(lost)
+                self._invoke(lambda run=run: self.emr_says(run.id, run.state))
+        self.settle(self._invoke)
 
     def _workers_go_on(self) -> None:
         """Each worker reports what it has done and takes what lies in the pool. Some die with work in their hands."""
         for worker in self.workers:
-            for place in range(len(worker.leases)):
-                lost(lambda worker=worker, place=place: worker.succeed(place))
+            for place, given in enumerate(worker.leases):
+                if not self._invoke(lambda worker=worker, place=place: worker.succeed(place)):
+                    self.acknowledged.add((given["run_id"], given["attempt"]))
             worker.leases.clear()
-            lost(lambda worker=worker: worker.claim(capacity=50, pool=POOL))
+            self._invoke(lambda worker=worker: worker.claim(capacity=50, pool=POOL))
+            self.leased.update((given["run_id"], given["attempt"]) for given in worker.leases)
             if worker.leases and self.chance.random() < 0.02:
                 self.worker_deaths += 1
                 worker.leases.clear()
-        self.settle(lost)
+        self.settle(self._invoke)
 
     # -- what became of it -----------------------------------------------------------------------------------------
 
@@ -180,24 +204,65 @@ class Day(QuickWorld):
         attempts: dict[str, list[Run]] = {}
         for run in self._rows(Run, "RunsTable", "A#"):
             attempts.setdefault(run.run_id, []).append(run)
-        last = {run_id: max(runs, key=lambda run: run.attempt) for run_id, runs in attempts.items()}
-        unwell = [run for run in last.values() if run.state != "SUCCEEDED"]
-        assert unwell == [], "lost"
+        last = [max(runs, key=lambda run: run.attempt) for runs in attempts.values()]
+        assert [run for run in last if run.state != "SUCCEEDED"] == [], "lost"
         for runs in attempts.values():
             assert sorted(run.attempt for run in runs) == list(range(1, len(runs) + 1))
             assert all(run.state == "RETRYING" for run in runs if run.attempt < len(runs)), "went on after its end"
-        fires = Counter(_short(run.schedule) for run in last.values())
-        assert fires == self._expected()
-        first = (run for runs in attempts.values() for run in runs if run.attempt == 1 and "~" not in run.schedule)
-        minutes = {(run.schedule, run.due_at) for run in first}
-        assert len(minutes) == sum(count for name, count in fires.items() if "~" not in name), "a minute came twice"
+        self._check_fires(last)
+        self._check_messages({run.run_id for run in last if run.workflow.endswith(".tell")})
+        self._check_spark([run for runs in attempts.values() for run in runs])
+        self._check_workers([run for runs in attempts.values() for run in runs])
+        self._check_rest()
 
-        started = [run for runs in attempts.values() for run in runs if run.request.target["type"] == "emr_serverless"]
-        assert sorted(run.name for run in self.emr.runs.values()) == sorted(run.request.name for run in started), (
-            "a start too many, or too few"
-        )
-        sent = {run_id for run_id, run in last.items() if run.workflow.endswith(".tell")}
-        assert set(self.queue.came) == sent
+    def _check_fires(self, last: list[Run]) -> None:
+        """Each schedule has a run for every minute, each DAG one of every node in every round, in the graph's order."""
+        fires = Counter(_short(run.schedule) for run in last)
+        assert fires == self._expected()
+        early = [run for run in last if run.due_at is not None and run.claimed_at < run.due_at]
+        assert early == [], "before it was due"
+        timed = [run for run in last if "~" not in run.schedule]
+        minutes = Counter((run.schedule, run.nominal_at) for run in timed)
+        assert len(minutes) == len(timed), "a minute came twice"
+
+        rounds: dict[str, dict[str, Run]] = {}
+        in_dags = [run for run in last if "~" in run.schedule]
+        for run in in_dags:
+            rounds.setdefault(dag_keys.which(run.partition) or "", {})[_short(run.schedule).partition("~")[2]] = run
+        assert sum(map(len, rounds.values())) == len(in_dags), "a node ran twice in a round"
+        for nodes in rounds.values():
+            assert nodes.keys() == {"", *"abcd"}
+            for before, after in (graph_edge.split(" -> ") for graph_edge in dags.DIAMOND):
+                assert nodes[after].claimed_at >= (nodes[before].ended_at or 0), "before what leads to it had ended"
+
+    def _check_messages(self, sent: set[str]) -> None:
+        """Each came once, and once more for each Lambda that died between sending it and recording it, at most."""
+        assert self.queue.came.keys() == sent
+        doubled = {
+            run_id: count for run_id, count in self.queue.came.items() if count > 1 + self.in_doubt.get(run_id, 0)
+        }
+        assert doubled == {}, "came again, and nobody died over it"
+
+    def _check_spark(self, runs: list[Run]) -> None:
+        """Each attempt is one run of EMR, which ended as the attempt did; nothing but a failure is tried again."""
+        attempts = {run.request.name: run for run in runs if run.request.target["type"] == "emr_serverless"}
+        started = Counter(run.name for run in self.emr.runs.values())
+        assert started == Counter(attempts.keys()), "a start too many, or too few"
+        ends = {"SUCCESS": "SUCCEEDED", "FAILED": "RETRYING"}
+        other = [run.name for run in self.emr.runs.values() if ends.get(run.state) != attempts[run.name].state]
+        assert other == [], "ended in another way at EMR"
+
+    def _check_workers(self, runs: list[Run]) -> None:
+        """No attempt was given to two workers, and what a worker has done is not done again."""
+        attempts = {(run.run_id, run.attempt): run for run in runs if run.request.target["type"] == "worker"}
+        assert self.leased.keys() <= attempts.keys()
+        assert [lease for lease, count in self.leased.items() if count > 1] == [], "two workers at one attempt"
+        again = [lease for lease in self.acknowledged if attempts[lease].state != "SUCCEEDED"]
+        assert again == [], "done, and tried again"
+        retried = sum(run.state == "RETRYING" for run in attempts.values())
+        assert retried <= 50 * (self.worker_deaths + self.died), "tried again, and nobody died over it"
+
+    def _check_rest(self) -> None:
         left = [job for job in self._rows(Job, "JobsTable", "FIRE#", "JOB#", "PENDING", "RETRY#") if not job.closed]
         assert left == []
         lines = [row for name, row in self.tables.rows() if name == "JobsTable" and row["sk"]["S"] == "STATE"]

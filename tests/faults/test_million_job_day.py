@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from typing import Any
 
 import pytest
 
-from tests.faults.day import Day, Load
+from chalicelib.aws import items
+from chalicelib.core.launch import Answer
+from chalicelib.core.rows import Run
+from tests.faults.day import Day, DayEmr, DayQueue, Load
 
 
 @pytest.fixture(autouse=True)
@@ -25,6 +30,76 @@ def test_w11_ninety_minutes_of_everything_lose_and_double_nothing() -> None:
     day.check()
     assert day.died > 10, "Lambdas died"
     assert day.worker_deaths > 0
+
+
+class DoubleQueue(DayQueue):
+    """Takes each message twice, though nobody died."""
+
+    def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        super().start(run, context)
+        return super().start(run, context)
+
+
+class ForgetfulEmr(DayEmr):
+    """Starts a second run for the first call, as an EMR that does not heed tokens would when it is called again."""
+
+    def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        if not self.runs:
+            super().start(replace(run, request=replace(run.request, client_token="another")), context)
+        return super().start(run, context)
+
+
+def small_day() -> Day:
+    return Day(Load(delivered=2, spark=1, pulled=1, dags=1, dag_every=2, minutes=4), deaths=0, seed=11)
+
+
+def fails(day: Day, why: str | None = None) -> None:
+    with pytest.raises(AssertionError, match=why):
+        day.check()
+
+
+def test_w11_the_check_sees_a_message_that_came_twice_and_a_run_that_was_started_twice() -> None:
+    for queue, emr, why in (
+        (DoubleQueue, DayEmr, "came again, and nobody died over it"),
+        (DayQueue, ForgetfulEmr, "a start too many, or too few"),
+    ):
+        day = small_day()
+        day.targets.queue = day.queue = queue(day.clock)
+        day.targets.emr = day.emr = emr(day.clock)
+        day.play()
+        fails(day, why)
+
+
+def test_w11_the_check_looks_at_every_message_every_run_and_every_lease() -> None:
+    """One thing after the other is falsified in the books of a day that was right."""
+    day = small_day()
+    day.play()
+    day.check()
+    table = day.tables._tables["RunsTable"]
+    attempts = {key: item for key, item in table.items.items() if key[1].startswith("A#")}
+    assert len(attempts) >= day.load.jobs
+    for key, item in attempts.items():
+        table.replace(key, None)
+        fails(day)
+        table.put(item)
+        run = items.from_item(Run, item)
+        twin = items.to_item(replace(run, run_id=f"{run.run_id}0"), 1, 1)
+        table.put(twin)
+        fails(day)
+        table.replace((twin["pk"]["S"], twin["sk"]["S"]), None)
+    for run_id in list(day.queue.came):
+        day.queue.came[run_id] *= 3
+        fails(day, "came again, and nobody died over it")
+        day.queue.came[run_id] = 1
+    for lease in list(day.leased):
+        day.leased[lease] += 1
+        fails(day, "two workers at one attempt")
+        day.leased[lease] = 1
+    for run in day.emr.runs.values():
+        ended, run.state = run.state, "CANCELLED"
+        fails(day, "ended in another way at EMR")
+        run.state = ended
+    day.check()
 
 
 @pytest.mark.long

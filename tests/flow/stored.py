@@ -2,23 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import boto3
 
 from chalicelib.core.model import App
 from chalicelib.flow import definitions, deploy
+from tests.faults.memory_tables import QuickWorld
 from tests.support.world import World
 
 
 def rows(world: World, *tables: str) -> dict[str, Any]:
     """Every item of these tables (by default of all three), by table and key."""
-    client, settings = boto3.client("dynamodb"), world.ports.settings
-    found: dict[str, Any] = {}
-    for table in tables or ("catalog", "jobs", "runs"):
-        pages = client.get_paginator("scan").paginate(TableName=getattr(settings, f"{table}_table"))
-        found |= {f"{table} {item['pk']['S']} {item['sk']['S']}": item for page in pages for item in page["Items"]}
-    return found
+    named = {getattr(world.ports.settings, f"{table}_table"): table for table in tables or ("catalog", "jobs", "runs")}
+    return {f"{named[name]} {item['pk']['S']} {item['sk']['S']}": item for name, item in _items(world, named)}
+
+
+def _items(world: World, names: Iterable[str]) -> Iterator[tuple[str, Any]]:
+    if isinstance(world, QuickWorld):
+        yield from ((name, item) for name, item in world.tables.rows() if name in names)
+        return
+    scan = boto3.client("dynamodb").get_paginator("scan")
+    for name in names:
+        yield from ((name, item) for page in scan.paginate(TableName=name) for item in page["Items"])
 
 
 def everything(world: World) -> Any:

@@ -31,6 +31,7 @@ from chalicelib.core.rows import (
     Posted,
     PrefixRow,
     Record,
+    Requested,
     Run,
     Seen,
     SizedObject,

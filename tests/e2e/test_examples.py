@@ -1,0 +1,35 @@
+"""The two examples that take minutes, as `make example` plays them: real Spark jobs on real flights."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from examples.features import build
+from examples.retraining import retrain
+from infra.local.endpoints import Endpoints
+
+pytestmark = [pytest.mark.cloud, pytest.mark.spark, pytest.mark.long]
+
+
+def test_h4_a_month_of_nights_is_built_by_a_backfill_and_counted_again(
+    cloud: Endpoints, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It verifies itself: every night once and two at a time, each row as the raw lines have it, a rerun changes
+    nothing."""
+    assert build.main() == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert (told["example"], told["nights"]) == ("ok", len(build.MONTH))
+    assert told["verified"] >= 3 * len(build.MONTH), "three airports a day"
+
+
+def test_h4_models_are_trained_again_by_a_dag_and_the_better_ones_published(
+    cloud: Endpoints, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It verifies itself: one training at a time, none overtaken by a less urgent one, and what is published are the
+    models that beat the baseline."""
+    assert retrain.main() == 0
+    told = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert told["example"] == "ok"
+    assert sorted(told["order"]) == sorted(retrain.PRIORITIES)

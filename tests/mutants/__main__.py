@@ -1,0 +1,209 @@
+"""`make mutants ONLY=check`: change one module of the core in many small ways and see whether a test fails each time.
+
+python -m tests.mutants [MODULE ...] [--minutes N] [--report]
+
+mutmut makes the mutants and runs them; this file prepares a directory for it, keeps what is known between calls, and
+counts. A mutant that changes nothing that anybody can see is listed in equivalent.toml, each with its reason.
+Exit code 0 when every mutant was killed or explained, 1 when one survived, 2 for an unknown module.
+"""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tomllib
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from mutmut.mutation.diff_apply import get_diff_for_mutant
+from mutmut.stats import status_by_exit_code
+
+ROOT = Path(__file__).parents[2]
+WORK = ROOT / ".local" / "mutants"
+EQUIVALENT = Path(__file__).with_name("equivalent.toml")
+# The modules that decide what becomes of a job, and the tests of the core about each. Tests of others call them, too;
+# but a mutant that only those would notice is one that the module's own tests let pass.
+TESTS = {
+    "check": "check* judgement modes line_order probes",
+    "conditions": "condition* judgement probes",
+    "complete": "complete* claims",
+    "match": "match* events edges gather",
+    "triggers": "triggers* trees elapsed leaves model",
+    "retries": "retries",
+    "claim": "claim* line_order modes",
+    "lines": "lines* line_order rates facts conditions",
+    "launch": "launch* claims complete* delivery",
+    "gather": "gather* judgement match",
+    "emit": "emit* elapsed repeats pauses gates",
+    "lifecycle": "lifecycle* gates messages pauses",
+}
+MODULES = list(TESTS)
+LINKED = ["chalicelib", "tests", "app.py", "examples", "infra", "jobs", "sluice"]
+SETTINGS = """
+[tool.mutmut]
+source_paths = ["chalicelib"]
+only_mutate = ["chalicelib/core/{module}.py"]
+also_copy = {copied}
+pytest_add_cli_args_test_selection = {tests}
+pytest_add_cli_args = {arguments}
+timeout_constant = 5.0
+"""
+
+
+@dataclass(frozen=True)
+class Mutant:
+    """One change of one function. ``was`` and ``now``: the lines that differ, without their indentation."""
+
+    name: str
+    status: str
+    function: str
+    was: str
+    now: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.function, self.was, self.now
+
+
+def main(arguments: list[str]) -> int:
+    parser = argparse.ArgumentParser(prog="make mutants", description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("modules", nargs="*", metavar="MODULE", help=f"out of {', '.join(MODULES)}; all by default")
+    parser.add_argument("--minutes", type=float, help="stop after so long; the next call goes on from there")
+    parser.add_argument("--report", action="store_true", help="only count what earlier calls have found")
+    given = parser.parse_args(arguments)
+    if unknown := [name for name in given.modules if name not in MODULES]:
+        print(f"mutants: expected modules out of {', '.join(MODULES)}, got {', '.join(unknown)}", file=sys.stderr)
+        return 2
+    survived = 0
+    for module in given.modules or MODULES:
+        if not given.report:
+            run(module, given.minutes)
+        survived += report(module)
+    return 1 if survived else 0
+
+
+def run(module: str, minutes: float | None) -> None:
+    """Runs mutmut in a directory of its own, where the sources are links and its results stay."""
+    work = WORK / module
+    work.mkdir(parents=True, exist_ok=True)
+    for name in LINKED:
+        if not (work / name).is_symlink():
+            (work / name).symlink_to(ROOT / name)
+    chosen = sorted({path for name in TESTS[module].split() for path in ROOT.glob(f"tests/core/test_{name}.py")})
+    settings = SETTINGS.format(
+        module=module,
+        copied=json.dumps(LINKED[2:]),
+        tests=json.dumps([str(path.relative_to(ROOT)) for path in chosen]),
+        arguments=json.dumps(["-m", "not cloud and not spark and not long", "-p", "no:cacheprovider"]),
+    )
+    (work / "pyproject.toml").write_text((ROOT / "pyproject.toml").read_text() + settings)
+    _bring_copies_up_to_date(work, module)
+    _forget_what_other_tests_said(work, module)
+    command = [sys.executable, "-m", "mutmut", "run", "--max-children", "1"]
+    # It shows each mutant as it goes; the log is for when it breaks off.
+    with (work / "log").open("w") as log:
+        process = subprocess.Popen(
+            command, cwd=work, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, preexec_fn=_can_be_stopped
+        )
+        try:
+            process.wait(minutes * 60 if minutes else None)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGINT)
+            process.wait()
+        else:
+            if process.returncode:
+                raise SystemExit(f"mutants: mutmut failed, its output is in {work / 'log'}")
+
+
+def _can_be_stopped() -> None:
+    """A shell that starts a command in the background lets it ignore SIGINT, which is how mutmut is stopped."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def _bring_copies_up_to_date(work: Path, module: str) -> None:
+    """mutmut copies a source once; what has changed since is copied again."""
+    for source in (ROOT / "chalicelib").rglob("*.py"):
+        copy = work / "mutants" / source.relative_to(ROOT)
+        if copy.exists() and source.name != f"{module}.py" and copy.read_bytes() != source.read_bytes():
+            shutil.copy2(source, copy)
+
+
+def _forget_what_other_tests_said(work: Path, module: str) -> None:
+    """After a test was changed a survivor is tried again, and it is asked anew which test calls what."""
+    digest = hashlib.sha256()
+    for path in sorted((ROOT / "tests" / "core").glob("*.py")):
+        digest.update(path.read_bytes())
+    stamp, meta = work / "tests.sha256", work / "mutants" / "chalicelib" / "core" / f"{module}.py.meta"
+    if stamp.exists() and stamp.read_text() == digest.hexdigest():
+        return
+    shutil.rmtree(work / "mutants" / "tests", ignore_errors=True)
+    (work / "mutants" / "mutmut-stats.json").unlink(missing_ok=True)
+    if meta.exists():
+        known = json.loads(meta.read_text())
+        codes = known["exit_code_by_key"]
+        known["exit_code_by_key"] = {
+            name: code if status_by_exit_code[code] == "killed" else None for name, code in codes.items()
+        }
+        meta.write_text(json.dumps(known))
+    stamp.write_text(digest.hexdigest())
+
+
+def report(module: str) -> int:
+    """Prints the score of a module and its survivors, and returns how many of them nobody has explained."""
+    found = list(mutants(module))
+    listed = {(each["function"], each["was"], each["now"]) for each in explained().get(module, [])}
+    unkilled = [each for each in found if each.status not in ("killed", "timeout", "not checked")]
+    equivalent = [each for each in unkilled if each.key in listed]
+    open_ = [each for each in unkilled if each.key not in listed]
+    tally = Counter(each.status for each in found)
+    checked = len(found) - tally["not checked"] - len(equivalent)
+    killed = tally["killed"] + tally["timeout"]
+    for each in open_:
+        if each.status != "no tests":
+            print(f"{each.status}: {each.name}\n    - {each.was}\n    + {each.now}")
+    for function, count in Counter(each.function for each in open_ if each.status == "no tests").items():
+        print(f"no test of the core calls {module}.{function}, which has {count} mutants")
+    stale = set() if tally["not checked"] else listed - {each.key for each in found}
+    for function, was, _ in sorted(stale):
+        print(f"equivalent.toml: no mutant of {module}.{function} changes {was!r} any more")
+    score = f"{100 * killed / checked:.1f} %" if checked else "-"
+    unchecked = f", {tally['not checked']} not checked yet" if tally["not checked"] else ""
+    print(f"{module}: {killed} of {checked} killed, {score}; {len(equivalent)} equivalent{unchecked}")
+    return len(open_) + len(stale)
+
+
+def explained() -> dict[str, list[dict[str, str]]]:
+    return tomllib.loads(EQUIVALENT.read_text())
+
+
+def mutants(module: str) -> Iterator[Mutant]:
+    path = f"chalicelib/core/{module}.py"
+    meta = WORK / module / "mutants" / f"{path}.meta"
+    if not meta.exists():
+        return
+    with contextlib.chdir(WORK / module):
+        for name, code in json.loads(meta.read_text())["exit_code_by_key"].items():
+            function = name.rpartition(".")[2].partition("__mutmut_")[0].removeprefix("x_").replace("ǁ", ".")
+            status = status_by_exit_code[code]
+            settled = status in ("killed", "timeout", "not checked")
+            was, now = ("", "") if settled else _lines(get_diff_for_mutant(name, path=path))
+            yield Mutant(name, status, function.removeprefix("x."), was, now)
+
+
+def _lines(diff: str) -> tuple[str, str]:
+    changed = [line for line in diff.splitlines() if not line.startswith(("---", "+++"))]
+    was, now = (" ".join(line[1:].strip() for line in changed if line.startswith(sign)) for sign in "-+")
+    return was, now
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
