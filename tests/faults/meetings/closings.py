@@ -26,7 +26,6 @@ class Acknowledged:
 
     in_flight: frozenset[str]
     claimed: frozenset[str]
-    generation: int
 
 
 def acknowledged(name: str) -> Do:
@@ -37,8 +36,7 @@ def acknowledged(name: str) -> Do:
         made = Counter([*world.targets.emr.calls, *(f"{run_id}-{attempt}" for run_id, attempt, _ in
                                                     world.targets.queue.tried)])  # fmt: skip
         in_flight = frozenset(run.request.name for run in runs if run.calls > made[run.request.name])
-        gate = world.ports.catalog.gate(full(name))
-        return Acknowledged(in_flight, frozenset(run.run_id for run in runs), gate.generation if gate else 0)
+        return Acknowledged(in_flight, frozenset(run.run_id for run in runs))
 
     return note
 
@@ -48,7 +46,8 @@ def only_what_may(may: May, name: str) -> Any:
         ended = played.log.ended[actor]
         noted: Acknowledged = ended.noted
         late = [sent for sent in played.log.sent if sent.number > ended.number and sent.run.schedule == full(name)]
-        late = [sent for sent in late if sent.run.generation <= noted.generation and sent.run.kind != "redrive"]
+        closed = played.generations.get(full(name), 0)  # what an act that meets this one begins is another generation
+        late = [sent for sent in late if sent.run.generation <= closed and sent.run.kind != "redrive"]
         called = [sent for sent in late if has_lifecycle(str(sent.run.request.target["type"]))]
         wrong = [sent for sent in called if sent.run.request.name not in noted.in_flight and not _may(may, sent, noted)]
         assert wrong == [], f"started after the acknowledgement: {[sent.run.request.name for sent in wrong]}"
@@ -105,9 +104,4 @@ def carry(schedule: dict[str, Any], name: str = "daily") -> Act:
 
 def put(schedule: dict[str, Any], name: str = "daily") -> Act:
     """An update that begins a new generation: nothing of the old one starts any more."""
-
-    def note(world: World) -> Acknowledged:
-        noted = acknowledged(name)(world)
-        return Acknowledged(noted.in_flight, noted.claimed, noted.generation - 1)
-
-    return Act(lambda world: world.put(name, {**schedule, **NEW}), note, only_what_may("in flight", name), alone=True)
+    return closing(lambda world: world.put(name, {**schedule, **NEW}), name=name)

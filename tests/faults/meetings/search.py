@@ -13,12 +13,14 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows import Gate
 from tests.faults import invariants
-from tests.faults.meetings.books import accepted, check_books
+from tests.faults.meetings.books import accepted, check_books, rows
 from tests.faults.meetings.orders import TIME, Order
 from tests.faults.meetings.scheduler import Stage
 from tests.faults.meetings.situation import Act, Played, Situation, refused
 from tests.faults.meetings.snapshot import Snapshot, fingerprint
+from tests.faults.memory_tables import QuickWorld
 
 SWITCHES = 3  # so many times one that could go on is stopped; then each runs to its end
 
@@ -38,10 +40,10 @@ class Meeting:
     def __init__(self, situation: Situation, names: Sequence[str]) -> None:
         self.situation, self.names = situation, tuple(names)
         self.acts: list[Act] = [situation.acts[name] for name in names]
-        self.world = situation.world()
-        self._begin = Snapshot(self.world)
+        self.world, self._begin = _built(id(situation), situation)
         self._stage = Stage(self.world)
-        self._accepted = accepted(self.world)
+        self._accepted = accepted(self.world) if situation.accepts else {}
+        self._generations = {gate.schedule: gate.generation for gate in rows(self.world, Gate, "Catalog", "GATE")}
         self._rested: dict[int, str] = {}
 
     def try_order(self, order: Order, watch_from: int | None = None) -> tuple[str, list[int]]:
@@ -54,7 +56,7 @@ class Meeting:
             with stage.telling():
                 stage.play(acts, order, watch_from, self._pass_time)
                 seen = list(stage.seen)
-                return self._judged(Played(world, stage.log)), seen
+                return self._judged(Played(world, stage.log, self._generations)), seen
         except Exception as error:
             return _told(error), list(stage.seen)
 
@@ -147,6 +149,19 @@ class Meeting:
                     late = Order(stopped.segments, span).then(TIME, 1)
                     made += [late.then(other) for other in range(len(self.acts)) if other not in ended]
         return made
+
+
+_worlds: dict[int, tuple[Situation, QuickWorld, Snapshot]] = {}
+
+
+def _built(key: int, situation: Situation) -> tuple[QuickWorld, Snapshot]:
+    """The world of a situation, which its meetings share, and how it begins."""
+    if key not in _worlds:
+        world = situation.world()
+        _worlds[key] = situation, world, Snapshot(world)
+    _, world, begin = _worlds[key]
+    begin.restore()
+    return world, begin
 
 
 def _without_switches(actors: int) -> list[Order]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core.errors import SluiceError
@@ -33,6 +33,7 @@ class Played:
 
     world: QuickWorld
     log: Log
+    generations: dict[str, int]  # of the schedules, before anything met
 
     def acknowledged(self, actor: int) -> Any:
         """What was noted when an act was acknowledged; None if it was refused."""
@@ -76,8 +77,8 @@ class Situation:
     check_rest: Callable[[QuickWorld], None] = at_rest
     together: Sequence[tuple[str, ...]] | None = None
     small: Sequence[str] = ()  # the acts that meet by three
+    accepts: bool = True  # what is met when it begins is to become a run or a record
     spans: tuple[str, ...] = ("+6s", "~65s")
-    tuned: dict[str, Any] = field(default_factory=dict)
 
     def world(self) -> QuickWorld:
         made = self.build()

@@ -34,7 +34,7 @@ def emitting(world: World) -> None:
 
 
 def _fire(*steps: Do) -> QuickWorld:
-    return made(flights({"daily": MESSAGE}), emitting, keep_job(), passes("61s"), forget_hints, *steps)
+    return made(flights({"daily": MESSAGE}), emitting, keep_job(), passes("66s"), forget_hints, *steps)
 
 
 def _answers(*answers: Any) -> Do:
@@ -96,7 +96,7 @@ BATCH = Situation(
 
 # More than one call of the queue takes; they were due some seconds ago.
 MANY = at("R24/PT1S", "notify")
-BACKLOG = Situation(
+OVERDUE = Situation(
     build=lambda: _batched(flights({"daily": MANY}), passes("40s")),
     acts={
         "batch": batch(),
@@ -116,7 +116,7 @@ def _keep_run(world: World) -> None:
 
 
 def _dead(*steps: Do) -> QuickWorld:
-    return _fire(_down(Never("no such queue")), TICK.do, settle, _down(None), _keep_run, forget_hints, *steps)
+    return _fire(_down(Never("no such queue")), check_place().do, settle, _down(None), _keep_run, forget_hints, *steps)
 
 
 DEAD_LETTER = Situation(
