@@ -27,7 +27,9 @@ def accepted(world: QuickWorld) -> dict[str, Any]:
 def check_books(world: QuickWorld, taken_in: dict[str, Any]) -> None:
     runs = {(run.run_id, run.attempt): run for run in rows(world, Run, "Runs", "A#")}
     ended = {run_id for run_id, _ in runs} | {record.id for record in rows(world, Record, "Runs", "RECORD")}
-    waiting = {job.job_id for job in rows(world, Job, "Jobs", "FIRE#", "JOB#", "PENDING", "REDRIVE#", "RETRY#", "RUNNOW#")}
+    waiting = {
+        job.job_id for job in rows(world, Job, "Jobs", "FIRE#", "JOB#", "PENDING", "REDRIVE#", "RETRY#", "RUNNOW#")
+    }
     lost = [job_id for job_id in taken_in if job_id not in ended | waiting]
     assert lost == [], f"neither waiting, nor run, nor on record: {lost}"
     for letter in rows(world, DeadLetter, "Runs", "DEAD#"):

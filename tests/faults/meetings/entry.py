@@ -40,6 +40,19 @@ def meetings(situations: Mapping[str, Situation]) -> list[Any]:
     return found
 
 
+def try_two(situation: Situation, most: int, least: int, note: Any) -> None:
+    """Two invocations that a test tells of by itself: none of their orders may break what it says."""
+    tried: list[int] = []
+
+    def noted(what: str, told: Any) -> None:
+        tried.append(told[1])
+        note(what, told)
+
+    name = os.environ["PYTEST_CURRENT_TEST"].rpartition("::")[2].partition(" (")[0]
+    try_orders((f"others-{name}", situation, ("first", "second")), most, noted)
+    assert sum(tried) >= least or "ORDER" in os.environ, f"{sum(tried)} orders"
+
+
 def try_orders(named: Named, most: int, note: Any) -> None:
     """Fail with every promise that an order broke, and how to play that order again."""
     told, situation, acts = named
@@ -55,5 +68,8 @@ def try_orders(named: Named, most: int, note: Any) -> None:
     print(f"{told}: {found.orders} orders{'' if found.whole else ', a sample'}")
     first: dict[str, str] = {}
     for order, why in found.broken:
-        first.setdefault(re.sub(r"\d+", "#", why)[:80], f'{why}\n  ORDER="{order}" python -m pytest tests/faults/meetings -k "{told} and bounded"')
+        first.setdefault(
+            re.sub(r"\d+", "#", why)[:80],
+            f'{why}\n  ORDER="{order}" python -m pytest tests/faults/meetings -k "{told} and bounded"',
+        )
     assert not first, f"{len(found.broken)} of {found.orders} orders broke a promise\n" + "\n".join(first.values())

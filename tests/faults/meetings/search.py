@@ -88,6 +88,7 @@ class Meeting:
     def _come_to_rest(self, played: Played) -> None:
         if not any(act.ticks for act in self.acts):
             invariants.check_awake(self.world)
+        self.situation.ended(played)
         self.world.settle()
         self._check_promises(played)
         self.situation.after(self.world)

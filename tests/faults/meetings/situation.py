@@ -63,13 +63,15 @@ def at_rest(world: QuickWorld) -> None:
 class Situation:
     """A moment, and the invocations that may come then.
 
-    ``always`` holds when the invocations have ended and at every later moment, ``finally_`` once all has come to rest.
+    ``ended`` holds when the invocations have ended and no hint of theirs has arrived, ``always`` then and at every later
+    moment, ``finally_`` once all has come to rest.
     ``after`` is what people do when the invocations have ended; ``rest`` brings the rest about.
     ``together`` names the acts that meet, if not all of them do. ``spans`` are the times that may pass in between.
     """
 
     build: Callable[[], QuickWorld]
     acts: dict[str, Act]
+    ended: Callable[[Played], None] = lambda played: None
     always: Callable[[Played], None] = lambda played: None
     finally_: Callable[[Played], None] = lambda played: None
     after: Do = _nothing
@@ -90,3 +92,9 @@ class Situation:
 def refused(error: BaseException | None) -> bool:
     """A request that Sluice answers with a refusal has come to its end as well as any."""
     return isinstance(error, SluiceError) and error.status < 500
+
+
+def two(build: Callable[[], QuickWorld], first: Do, second: Do, **fields: Any) -> Situation:
+    """Two invocations that meet at a moment, and a story of their own of what comes of it."""
+    acts = {"first": Act(first), "second": Act(second)}
+    return Situation(build, acts, **{"together": [("first", "second")], "spans": (), "accepts": False, **fields})

@@ -75,7 +75,7 @@ FIRE_UNANSWERED = Situation(
 
 # -- several fires of one instant --------------------------------------------------------------------------------------
 
-THREE = {name: MESSAGE for name in ("daily", "second", "third")}
+THREE = dict.fromkeys(("daily", "second", "third"), MESSAGE)
 
 
 def _batched(app: dict[str, Any], *before: Do) -> QuickWorld:
@@ -95,9 +95,9 @@ BATCH = Situation(
 )
 
 # More than one call of the queue takes; they were due some seconds ago.
-MANY = at("R24/PT1S", "notify")
+MANY = at("R12/PT1S", "notify")
 OVERDUE = Situation(
-    build=lambda: _batched(flights({"daily": MANY}), passes("40s")),
+    build=lambda: _batched(flights({"daily": MANY}), passes("30s")),
     acts={
         "batch": batch(),
         "disable": closings.disable(),

@@ -27,6 +27,7 @@ from tests.faults.meetings.acts import (
     withdrawing,
 )
 from tests.faults.meetings.situation import Act, Do, Played, Situation
+from tests.faults.meetings.snapshot import Outside
 from tests.faults.memory_tables import QuickWorld
 from tests.faults.roads import ONE_AT_A_TIME
 from tests.support.schedules import partitions
@@ -40,8 +41,6 @@ SLOTS, STARTS, POLICY = "workflow:demo.flights.clean", "emr:00app", "policy:demo
 def made(app: dict[str, Any], *steps: Do, **tuned: Any) -> QuickWorld:
     world = QuickWorld(**{**SMALL, **tuned})
     world.deploy(app)
-    from tests.faults.meetings.snapshot import Outside
-
     world.outside = Outside()
     then(*steps)(world)
     return world
@@ -227,9 +226,7 @@ def _paced(*steps: Do) -> QuickWorld:
 
 
 BACKLOG = Situation(
-    build=lambda: _paced(
-        uploads(1), settle, passes("1s"), uploads(2), settle, keep_job(), passes("10s"), forget_hints
-    ),
+    build=lambda: _paced(uploads(1), settle, passes("1s"), uploads(2), settle, keep_job(), passes("10s"), forget_hints),
     acts={
         "serve": serving(POLICY),
         "check": check(),

@@ -244,4 +244,3 @@ DAG_FAILED = Situation(
     rest=_dag_rests,
     check_rest=lambda world: None,
 )
-

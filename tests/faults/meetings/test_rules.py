@@ -16,7 +16,10 @@ from tests.faults.meetings.situations_people import PEOPLE_CROSS
 from tests.faults.meetings.situations_rules import RULES_CROSS
 
 MEETINGS = meetings(
-    {f"rules-{re.sub(r'[^a-z]+', '_', name)}": crossing.situation() for name, crossing in {**PEOPLE_CROSS, **RULES_CROSS}.items()}
+    {
+        f"rules-{re.sub(r'[^a-z]+', '_', name)}": crossing.situation()
+        for name, crossing in {**PEOPLE_CROSS, **RULES_CROSS}.items()
+    }
 )
 
 
