@@ -115,7 +115,7 @@ def test_w4_whatever_the_order_of_two_a_dag_comes_to_its_end(name: str, record_p
         found = [view["state"] for view in dags.views(played.world)]
         assert holds(dags.ran(played.world), found), f"{dags.ran(played.world)}, {found}"
 
-    situation = two(build, one, other, rest=_rest, check_rest=lambda world: None, finally_=finally_)
+    situation = two(build, one, other, rest=_rest, awake=False, check_rest=lambda world: None, finally_=finally_)
     try_two(situation, most=16, least=10, note=record_property)
 
 

@@ -1,6 +1,6 @@
 """What the tests of meetings have in common: who meets, how many orders are tried, and how one is played again.
 
-    ORDER="a3 ~65s b13 a1 b a" python -m pytest tests/faults/meetings -k "throttled-serve-serve and bounded"
+    ORDER="a3 ~65s b13 a1 b a" python -m pytest tests/faults/meetings -k "throttled-serve-serve and not large"
 
 plays one order of one meeting. ``ORDERS=5000`` tries so many of each, ``SEED=7`` chooses other samples.
 """
@@ -68,8 +68,6 @@ def try_orders(named: Named, most: int, note: Any) -> None:
     print(f"{told}: {found.orders} orders{'' if found.whole else ', a sample'}")
     first: dict[str, str] = {}
     for order, why in found.broken:
-        first.setdefault(
-            re.sub(r"\d+", "#", why)[:80],
-            f'{why}\n  ORDER="{order}" python -m pytest tests/faults/meetings -k "{told} and bounded"',
-        )
+        again = f'ORDER="{order}" python -m pytest tests/faults -k "{told} and not large"'
+        first.setdefault(re.sub(r"\d+", "#", why)[:80], f"{why}\n  {again}")
     assert not first, f"{len(found.broken)} of {found.orders} orders broke a promise\n" + "\n".join(first.values())

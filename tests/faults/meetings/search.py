@@ -86,7 +86,7 @@ class Meeting:
                 act.promise(played, actor)
 
     def _come_to_rest(self, played: Played) -> None:
-        if not any(act.ticks for act in self.acts):
+        if self.situation.awake and not any(act.ticks for act in self.acts):
             invariants.check_awake(self.world)
         self.situation.ended(played)
         self.world.settle()

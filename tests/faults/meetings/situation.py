@@ -63,8 +63,8 @@ def at_rest(world: QuickWorld) -> None:
 class Situation:
     """A moment, and the invocations that may come then.
 
-    ``ended`` holds when the invocations have ended and no hint of theirs has arrived, ``always`` then and at every later
-    moment, ``finally_`` once all has come to rest.
+    ``ended`` holds when the invocations have ended and no hint of theirs has arrived, ``always`` then and at every
+    later moment, ``finally_`` once all has come to rest.
     ``after`` is what people do when the invocations have ended; ``rest`` brings the rest about.
     ``together`` names the acts that meet, if not all of them do. ``spans`` are the times that may pass in between.
     """
@@ -79,6 +79,7 @@ class Situation:
     check_rest: Callable[[QuickWorld], None] = at_rest
     together: Sequence[tuple[str, ...]] | None = None
     small: Sequence[str] = ()  # the acts that meet by three
+    awake: bool = True  # whether `invariants.check_awake` is asked right after the invocations
     accepts: bool = True  # what is met when it begins is to become a run or a record
     spans: tuple[str, ...] = ("+6s", "~65s")
 

@@ -74,7 +74,8 @@ def at_most(most: int, *names: str) -> Any:
 SLOT = Situation(
     build=lambda: made(
         flights({"daily": BY_DAY_ONE}),
-        uploads(1), settle, uploads(2), settle, passes("1s"), uploads(3), settle, passes("1s"), keep_job(), forget_hints,
+        uploads(1), settle, uploads(2), settle, passes("1s"), uploads(3), settle, passes("1s"),
+        keep_job(), forget_hints,
     ),
     acts={
         "complete": complete(),

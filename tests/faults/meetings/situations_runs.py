@@ -177,10 +177,9 @@ def _look_at_backfill(world: World) -> None:
 
 def _stop(runs: bool) -> Act:
     """Once acknowledged, nothing of it is started but what is a run already."""
-    act = closings.closing(
+    return closings.closing(
         lambda world: backfills.stop(world, "daily", world.outside.kept["backfill"], runs), "claimed"
     )
-    return act
 
 
 BACKFILL = Situation(
@@ -235,6 +234,7 @@ DAG = Situation(
     build=_dag,
     acts={"ends": complete(), "fails": complete("FAILED"), "cancel": cancel_run("daily~a"), **_of_a_dag()},
     rest=_dag_rests,
+    awake=False,  # the timer of a node that is no longer in the graph stays until its schedule has ended
     check_rest=lambda world: None,
 )
 
@@ -242,5 +242,6 @@ DAG_FAILED = Situation(
     build=lambda: _dag(lambda world: dags.ends(world, "a", "FAILED")),
     acts=_of_a_dag(),
     rest=_dag_rests,
+    awake=False,  # the timer of a node that is no longer in the graph stays until its schedule has ended
     check_rest=lambda world: None,
 )
