@@ -43,6 +43,8 @@ def acknowledged(name: str) -> Do:
 
 def only_what_may(may: May, name: str) -> Any:
     def promise(played: Played, actor: int) -> None:
+        if may == "claimed" and any(act.reopens for act in played.acts):
+            return
         ended = played.log.ended[actor]
         noted: Acknowledged = ended.noted
         late = [sent for sent in played.log.sent if sent.number > ended.number and sent.run.schedule == full(name)]
@@ -86,15 +88,15 @@ def backlog(name: str = "daily") -> Act:
 
 
 def drain(name: str = "daily") -> Act:
-    return Act(lambda world: world.pause(name, "drain"), alone=True)
+    return Act(lambda world: world.pause(name, "drain"), alone=True, reopens=True)
 
 
 def resume(name: str = "daily") -> Act:
-    return Act(lambda world: world.resume(name), alone=True)
+    return Act(lambda world: world.resume(name), alone=True, reopens=True)
 
 
 def enable(name: str = "daily") -> Act:
-    return Act(lambda world: world.enable(name), alone=True)
+    return Act(lambda world: world.enable(name), alone=True, reopens=True)
 
 
 def carry(schedule: dict[str, Any], name: str = "daily") -> Act:
@@ -104,4 +106,4 @@ def carry(schedule: dict[str, Any], name: str = "daily") -> Act:
 
 def put(schedule: dict[str, Any], name: str = "daily") -> Act:
     """An update that begins a new generation: nothing of the old one starts any more."""
-    return closing(lambda world: world.put(name, {**schedule, **NEW}), name=name)
+    return closing(lambda world: world.put(name, {**schedule, "properties": {"newer": True}}), name=name)

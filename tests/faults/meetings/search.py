@@ -56,7 +56,7 @@ class Meeting:
             with stage.telling():
                 stage.play(acts, order, watch_from, self._pass_time)
                 seen = list(stage.seen)
-                return self._judged(Played(world, stage.log, self._generations)), seen
+                return self._judged(Played(world, stage.log, self.acts, self._generations)), seen
         except Exception as error:
             return _told(error), list(stage.seen)
 

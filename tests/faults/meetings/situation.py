@@ -24,6 +24,7 @@ class Act:
     note: Do = lambda world: None
     promise: Callable[[Played, int], None] = lambda played, actor: None
     alone: bool = False  # it is not let to meet itself
+    reopens: bool = False  # it lets go on what a pause had stopped
     ticks: bool = False  # it leases what is overdue, so that only the hints that it sends come to that
 
 
@@ -33,6 +34,7 @@ class Played:
 
     world: QuickWorld
     log: Log
+    acts: Sequence[Act]
     generations: dict[str, int]  # of the schedules, before anything met
 
     def acknowledged(self, actor: int) -> Any:
