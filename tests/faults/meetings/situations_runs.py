@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.flow import backfill
+from chalicelib.flow import backfill, runs
 from chalicelib.flow import dags as dag_flow
 from tests.faults.meetings import closings
 from tests.faults.meetings.acts import (
@@ -221,6 +221,11 @@ def _dag_rests(world: QuickWorld) -> None:
         assert view["state"] in ("SUCCEEDED", "FAILED"), view["state"]
 
 
+def _cancel_node(world: World) -> None:
+    name = world.targets.emr.runs["jr00001"].name
+    runs.cancel(world.ports, name.rpartition("-")[0], "tester")
+
+
 def _of_a_dag() -> dict[str, Act]:
     return {
         "delete": Act(lambda world: dag_flow.delete(world.ports, full("daily"), "tester"), alone=True),
@@ -232,7 +237,7 @@ def _of_a_dag() -> dict[str, Act]:
 
 DAG = Situation(
     build=_dag,
-    acts={"ends": complete(), "fails": complete("FAILED"), "cancel": cancel_run("daily~a"), **_of_a_dag()},
+    acts={"ends": complete(), "fails": complete("FAILED"), "cancel": Act(_cancel_node), **_of_a_dag()},
     rest=_dag_rests,
     awake=False,  # the timer of a node that is no longer in the graph stays until its schedule has ended
     check_rest=lambda world: None,
