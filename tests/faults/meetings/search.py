@@ -134,6 +134,11 @@ class Meeting:
         head, (last, _) = Order(order.segments[:-1], order.span), order.segments[-1]
         ended = {actor for actor, calls in head.segments if calls is None}
         made: list[Order] = []
+        if any(actor not in ended | {last, TIME} for actor, _ in head.segments) and not order.has_time:
+            # It has ended, and time passes while another still stands before a call.
+            for span in self.situation.spans:
+                late = Order(order.segments, span).then(TIME, 1)
+                made += [late.then(other) for other in range(len(self.acts)) if other not in ended | {last}]
         for calls, configuration in enumerate(configurations):
             if calls == 0:
                 continue  # that is the order in which another goes on at the switch before
