@@ -21,7 +21,7 @@ from tests.faults.meetings.orders import parse
 from tests.faults.meetings.search import Meeting
 from tests.faults.meetings.situation import Situation
 
-BOUNDED, LONG = 4, 800  # orders of each meeting in `make test`, and in `make test-long`
+BOUNDED, LONG = 3, 800  # orders of each meeting in `make test`, and in `make test-long`
 Named = tuple[str, Situation, tuple[str, ...]]
 
 
