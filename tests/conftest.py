@@ -17,7 +17,7 @@ from tests.faults.memory_tables import QuickWorld
 from tests.support import tables
 from tests.support.world import World
 
-pytest_plugins = ["tests.support.cloud"]
+pytest_plugins = ["tests.support.cloud", "tests.faults.meetings.summary"]
 # Where tests that need the local cloud or Spark lie, beside some that do not.
 CLOUDY = ("tests/aws/", "tests/e2e/", "tests/jobs/", "tests/local/", "tests/faults/test_races.py")
 

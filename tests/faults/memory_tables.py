@@ -140,6 +140,19 @@ class MemoryTables:
             return {"Items": shown}
         return {"Items": shown, "LastEvaluatedKey": table.keys_of(page[-1], arguments.get("IndexName"))}
 
+    def saved(self) -> dict[str, Any]:
+        """All items of all tables, to be given back to `restore`."""
+        return {name: table.saved() for name, table in self._tables.items()}
+
+    def restore(self, saved: Mapping[str, Any]) -> None:
+        for name, kept in saved.items():
+            self._tables[name].restore(kept)
+
+    @property
+    def digest(self) -> int:
+        """A number that changes with every item: two tables that hold the same items have the same."""
+        return hash(tuple(table.digest for table in self._tables.values()))
+
     def rows(self) -> Iterator[tuple[str, Item]]:
         """Every item, with the name of its table."""
         for name, table in self._tables.items():
@@ -196,12 +209,36 @@ class _Table:
         self._whole = {index["IndexName"] for index in indexes if index["Projection"]["ProjectionType"] == "ALL"}
         self.items: dict[Key, Item] = {}
         self._parts: dict[tuple[str, str], dict[Key, Item]] = {}
+        self._hashes_of: dict[Key, int] = {}  # of the items whose hash was asked for
+        self._changed: set[Key] = set()  # those whose hash is to be taken anew
+        self._digest = 0
+
+    def saved(self) -> Any:
+        self.digest  # noqa: B018 - so that nothing is left to be hashed at each restore
+        parts = {name: dict(part) for name, part in self._parts.items() if part}
+        return dict(self.items), parts, dict(self._hashes_of), self._digest
+
+    def restore(self, saved: Any) -> None:
+        items, parts, hashes, self._digest = saved
+        self.items, self._hashes_of, self._changed = dict(items), dict(hashes), set()
+        self._parts = {name: dict(part) for name, part in parts.items()}
+
+    @property
+    def digest(self) -> int:
+        for key in self._changed:
+            self._digest ^= self._hashes_of.pop(key, 0)
+            if key in self.items:
+                self._hashes_of[key] = hash((key, _spelled(self.items[key])))
+                self._digest ^= self._hashes_of[key]
+        self._changed.clear()
+        return self._digest
 
     def put(self, item: Item) -> None:
         self.replace(_key(item), item)
 
     def replace(self, key: Key, item: Item | None) -> None:
         before = self.items.pop(key, None)
+        self._changed.add(key)
         attributes = {"pk", *self._hashes.values()}
         for attribute in attributes if before is not None else ():
             if attribute in before:  # type: ignore[operator]
@@ -240,6 +277,10 @@ def _key(row: Item) -> Key:
 
 def _target(arguments: Mapping[str, Any]) -> Key:
     return _key(arguments["Item"] if "Item" in arguments else arguments["Key"])
+
+
+def _spelled(item: Item) -> str:
+    return str(sorted(item.items()))
 
 
 def _place(row: Item, by: str) -> tuple[str, Key]:

@@ -1,4 +1,4 @@
-"""What happens to a DAG at one moment, by two Lambdas, in the orders of their calls with three switches at most (W4).
+"""What happens to a DAG at one moment, by two Lambdas, in the orders of their calls (W4).
 
 Whatever the order: its runs come to an end and say so, and what was to run has run, once.
 """
@@ -6,14 +6,16 @@ Whatever the order: its runs come to an end and say so, and what was to run has 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.flow import dags as flow
-from tests.faults.dying import SMALL
+from tests.faults.meetings.entry import try_two
+from tests.faults.meetings.situation import Played, two
+from tests.faults.meetings.situations_queues import made
 from tests.faults.memory_tables import QuickWorld
-from tests.faults.turns import every_order, side_by_side
 from tests.support import dags
 from tests.support.dags import dag
 from tests.support.world import EMR, World, day, full
@@ -101,30 +103,25 @@ CROSSINGS: dict[str, tuple[Act, Act, Act, Holds]] = {
 
 
 @pytest.mark.parametrize("name", CROSSINGS)
-def test_w4_whatever_the_order_of_two_a_dag_comes_to_its_end(name: str) -> None:
-    orders = [
-        order
-        for swapped in (False, True)
-        for order in every_order(lambda calls, swapped=swapped: _play(name, calls, swapped), stride=13)
-    ]
-    assert len(orders) > 3
-
-
-def _play(name: str, calls: tuple[int, int], swapped: bool) -> tuple[bool, bool]:
+def test_w4_whatever_the_order_of_two_a_dag_comes_to_its_end(name: str, record_property: Any) -> None:
     before, one, other, holds = CROSSINGS[name]
-    world = QuickWorld(**SMALL)
-    world.deploy(dags.app(CHAIN, w_c={"target": EMR}))
-    world.upload(day(1))
-    world.settle()
-    before(world)
-    acts = (other, one) if swapped else (one, other)
-    left = side_by_side(world, lambda: acts[0](world), lambda: acts[1](world), calls)
+
+    def build() -> QuickWorld:
+        app = dags.app(CHAIN, w_c={"target": EMR})
+        return made(app, lambda world: world.upload(day(1)), lambda world: world.settle(), before)
+
+    def finally_(played: Played) -> None:
+        assert [job for each in flow.owned(played.world.ports, full("daily")) for job in played.world.jobs(each)] == []
+        found = [view["state"] for view in dags.views(played.world)]
+        assert holds(dags.ran(played.world), found), f"{dags.ran(played.world)}, {found}"
+
+    situation = two(build, one, other, rest=_rest, awake=False, check_rest=lambda world: None, finally_=finally_)
+    try_two(situation, most=16, least=10, note=record_property)
+
+
+def _rest(world: QuickWorld) -> None:
     for _ in range(4):
         world.settle()
         world.finish()
         world.clock.pass_by("11m")
         world.tick()
-    assert [job for each in flow.owned(world.ports, full("daily")) for job in world.jobs(each)] == []
-    found = [view["state"] for view in dags.views(world)]
-    assert holds(dags.ran(world), found), f"{dags.ran(world)}, {found}; {swapped=}, switched after {calls}"
-    return left

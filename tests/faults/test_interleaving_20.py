@@ -11,9 +11,11 @@ import pytest
 from chalicelib.core.calendar import DAY, HOUR
 from chalicelib.flow import attend, match
 from tests.faults import invariants
+from tests.faults.meetings.entry import try_two
+from tests.faults.meetings.situation import two
+from tests.faults.meetings.situations_queues import made
 from tests.faults.memory_tables import QuickWorld
 from tests.faults.test_interleavings_launch import LINE, Before
-from tests.faults.turns import every_order, side_by_side
 from tests.support.schedules import after, at_most, partitions
 from tests.support.world import APPLICATION, World, day, flights
 
@@ -66,30 +68,30 @@ def test_interleaving_20_the_answer_to_a_start_is_lost_and_its_events_come_or_no
 
 
 @pytest.mark.parametrize("answer", ["heard", "lost"])
-def test_interleaving_20_a_start_and_its_events_in_every_order_of_their_calls(answer: str) -> None:
+def test_interleaving_20_a_start_and_its_events_in_every_order_of_their_calls(
+    answer: str, record_property: Any
+) -> None:
     """The event comes as soon as EMR has the run, wherever its caller is by then."""
 
-    def play(calls: tuple[int, int]) -> tuple[bool, bool]:
-        world = QuickWorld(wake_shards=1, history_shards=1)
-        world.deploy(flights({"daily": partitions(by=["day"], **at_most(1))}))
-        world.targets.emr.lose_answers = int(answer == "lost")
-        world.upload(day(1))
+    def build() -> QuickWorld:
+        def upload(world: World) -> None:
+            world.targets.emr.lose_answers = int(answer == "lost")
+            world.upload(day(1))
 
-        def told() -> None:
-            for state in ("RUNNING", "SUCCESS"):
-                if "jr00001" in world.targets.emr.runs:
-                    world.emr_says("jr00001", state)
+        return made(flights({"daily": partitions(by=["day"], **at_most(1))}), upload)
 
-        left = side_by_side(world, world.settle, told, calls)
-        invariants.check(world)
-        world.settle()
+    def told(world: World) -> None:
+        for state in ("RUNNING", "SUCCESS"):
+            if "jr00001" in world.targets.emr.runs:
+                world.emr_says("jr00001", state)
+
+    def rest(world: QuickWorld) -> None:
         world.emr_says("jr00001", "SUCCESS")
         world.pass_by("5m")
         one_run_that(world, "SUCCEEDED")
-        invariants.check_rest(world)
-        return left
 
-    assert len(list(every_order(play, stride=2))) > 20
+    situation = two(build, lambda world: world.settle(), told, rest=rest, check_rest=invariants.check_rest)
+    try_two(situation, most=60, least=20, note=record_property)
 
 
 def forget(world: QuickWorld) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -12,9 +13,12 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.sweep import Ref
 from chalicelib.flow import attend, cancel
 from tests.faults import invariants
+from tests.faults.meetings.entry import try_two
+from tests.faults.meetings.situation import two
+from tests.faults.meetings.situations_queues import made
+from tests.faults.meetings.situations_runs import worker
 from tests.faults.memory_tables import QuickWorld
-from tests.faults.turns import every_order, side_by_side
-from tests.support.pull_workers import POOL, PullWorker
+from tests.support.pull_workers import POOL
 from tests.support.world import flights
 from tests.workers.conftest import TWICE
 
@@ -23,13 +27,11 @@ FIRED = {"workflow": "pulled", "enabled": True, "trigger": AT_NOON}
 
 
 class Pool:
-    """One fire of a schedule in its pool, and two workers."""
+    """One fire of a schedule in its pool, and two workers, whose leases are kept beside the world."""
 
-    def __init__(self) -> None:
-        self.world = QuickWorld(wake_shards=1, history_shards=1)
-        self.world.deploy(flights({"clean": FIRED}, pulled=TWICE))
-        self.world.pass_by("2m")
-        self.ann, self.bob = PullWorker(self.world, "ann"), PullWorker(self.world, "bob")
+    def __init__(self, world: QuickWorld) -> None:
+        self.world = world
+        self.ann, self.bob = worker(world, "ann"), worker(world, "bob")
 
     @property
     def run_id(self) -> str:
@@ -60,12 +62,12 @@ class Pool:
             act()
 
     def work_off(self) -> None:
-        """What is left is done by whoever has it, or comes for it."""
+        """What is left is done by the worker that has it, or that comes for it."""
         for _ in range(3):
             self.bob.claim(10)
-            for worker in (self.ann, self.bob):
-                for place in range(len(worker.leases)):
-                    self.quietly(lambda worker=worker, place=place: worker.succeed(place))
+            for each in (self.ann, self.bob):
+                for place in range(len(each.leases)):
+                    self.quietly(lambda each=each, place=place: each.succeed(place))
             self.world.pass_by("2m")
 
 
@@ -140,25 +142,20 @@ MEETINGS = {
 
 
 @pytest.mark.parametrize("name", MEETINGS)
-def test_w5_whatever_the_order_of_two_requests_it_comes_out_right(name: str) -> None:
+def test_w5_whatever_the_order_of_two_requests_it_comes_out_right(name: str, record_property: Any) -> None:
     meeting = MEETINGS[name]
-    orders = 0
-    for swapped in (False, True):
-        orders += len(list(every_order(lambda calls, swapped=swapped: _play(meeting, calls, swapped), stride=2)))
-    assert orders > 4
 
+    def build() -> QuickWorld:
+        world = made(flights({"clean": FIRED}, pulled=TWICE), lambda world: world.pass_by("2m"))
+        meeting.before(Pool(world))
+        return world
 
-def _play(meeting: Meeting, calls: tuple[int, int], swapped: bool) -> tuple[bool, bool]:
-    pool = Pool()
-    meeting.before(pool)
-    acts = (meeting.second, meeting.first) if swapped else (meeting.first, meeting.second)
-    try:
-        left = side_by_side(pool.world, lambda: acts[0](pool), lambda: acts[1](pool), calls)
-        invariants.check(pool.world)
-        meeting.then(pool)
-        pool.work_off()
-        invariants.check_rest(pool.world)
-        assert pool.world.ports.jobs.offers(POOL, 10) == ()
-    except Exception as error:
-        raise AssertionError(f"swapped {swapped}, after {calls} calls: {type(error).__name__} {error}") from error
-    return left
+    def rest(world: QuickWorld) -> None:
+        meeting.then(Pool(world))
+        Pool(world).work_off()
+        invariants.check_rest(world)
+        assert world.ports.jobs.offers(POOL, 10) == ()
+
+    acts = (lambda world, act=act: act(Pool(world)) for act in (meeting.first, meeting.second))
+    situation = two(build, *acts, ended=lambda played: invariants.check(played.world), rest=rest)
+    try_two(situation, most=30, least=4, note=record_property)

@@ -1,8 +1,8 @@
-"""Pairs of invocations that meet at a constraint, a leaf, a line or a timer, for `test_two_at_once.py`."""
+"""Pairs of invocations that meet at a constraint, a leaf, a line or a timer, and what must come of it."""
 
 from __future__ import annotations
 
-from tests.faults.crossings import (
+from tests.faults.meetings.situations_people import (
     BY_DAY_ONE,
     NEW,
     Crossing,

@@ -1,10 +1,10 @@
-"""Pairs of invocations that meet at a timeout or at an update that carries, for `test_two_at_once.py`."""
+"""Pairs of invocations that meet at a timeout or at an update that carries, and what must come of it."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from tests.faults.crossings import (
+from tests.faults.meetings.situations_people import (
     BY_DAY_ONE,
     Crossing,
     check,

@@ -1,6 +1,6 @@
-"""Pairs of invocations that meet, for `test_two_at_once.py`: what is there, who they are, what must come of it.
+"""Two invocations that meet, and what must come of it: here, where a person pauses, resumes or updates.
 
-Here those where somebody pauses, resumes or updates; `crossings_rules.py` has those that meet at a rule.
+`situations_rules.py` has those that meet at a rule. Time does not pass in between: the outcome would vary with it.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from chalicelib.flow import emit
 from chalicelib.flow.check import check_job
 from chalicelib.flow.serve import serve
 from tests.faults.dying import SMALL
+from tests.faults.meetings.situation import Act as Invocation
+from tests.faults.meetings.situation import Played, Situation
+from tests.faults.meetings.situations_queues import made
 from tests.faults.roads import ONE_AT_A_TIME
 from tests.support.schedules import at, partitions
-from tests.support.world import World, day
+from tests.support.world import World, day, flights
 
 Act = Callable[[World], Any]
 LINE = "workflow:demo.flights.clean"
@@ -34,6 +37,21 @@ class Crossing:
     expect: Callable[[dict[str, list[str]]], bool]
     after: Act = lambda world: None
     tuned: dict[str, Any] = field(default_factory=lambda: dict(SMALL))
+
+    def situation(self) -> Situation:
+        def finally_(played: Played) -> None:
+            ends = {name: [run.state for run in played.world.runs(name)] for name in self.schedules}
+            assert self.expect(ends), f"{ends} is not right"
+
+        return Situation(
+            build=lambda: made(flights(self.schedules), self.before, **self.tuned),
+            acts={"first": Invocation(self.first), "second": Invocation(self.second)},
+            together=[("first", "second")],
+            after=lambda world: [world.settle(), self.after(world)],
+            finally_=finally_,
+            accepts=False,  # a fire may be one event of many, and no run of its own
+            spans=(),
+        )
 
 
 def uploads(*days: int) -> Act:

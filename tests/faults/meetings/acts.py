@@ -1,0 +1,166 @@
+"""Invocations that may come in many situations: what a hint, a person, a target or a worker brings about."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.sweep import Ref
+from chalicelib.flow import attend, dead_letters, definitions, emit, launch, runs, schedules, sweep, withdraw
+from chalicelib.flow.check import check_job
+from chalicelib.flow.serve import serve
+from tests.faults.meetings.situation import Act, Do
+from tests.support.world import World, day, full
+
+CLOSED = ("disable", "delete")
+
+
+def uploads(*days: int, dataset: str = "flights", name: str = "_SUCCESS") -> Do:
+    return lambda world: [world.upload(day(number, dataset, name)) for number in days]
+
+
+def then(*steps: Do) -> Do:
+    return lambda world: [step(world) for step in steps]
+
+
+def settle(world: World) -> None:
+    world.settle()
+
+
+def passes(span: str) -> Do:
+    """Only the clock moves: no hint arrives, and no tick comes."""
+    return lambda world: world.clock.pass_by(span)
+
+
+def forget_hints(world: World) -> None:
+    """What was hinted is left to the acts, and to the tick."""
+    world.hints.sent = []
+
+
+def fails_to(act: Do) -> Do:
+    """Something that may be refused, and the refusal of which is as good an end."""
+
+    def maybe(world: World) -> None:
+        with suppress(SluiceError):
+            act(world)
+
+    return maybe
+
+
+# -- what hints bring about --------------------------------------------------------------------------------------------
+
+
+def check(name: str = "daily", index: int = 0) -> Act:
+    """The check of a waiting job."""
+
+    def do(world: World) -> None:
+        jobs = world.jobs(name)
+        if len(jobs) > index:
+            check_job(world.ports, (jobs[index].schedule, jobs[index].generation, jobs[index].place))
+
+    return Act(do)
+
+
+def check_place(key: str = "job") -> Act:
+    """The check of the job whose place was kept when the situation came about."""
+    return Act(lambda world: check_job(world.ports, world.outside.kept[key]))
+
+
+def serving(line: str) -> Act:
+    return Act(lambda world: serve(world.ports, line))
+
+
+def start(name: str = "daily", index: int = -1) -> Act:
+    """The start of a run that has been claimed."""
+
+    def do(world: World) -> None:
+        run = world.runs(name)[index]
+        launch.start(world.ports, run.run_id, run.attempt)
+
+    return Act(do)
+
+
+def look_at_run(name: str = "daily", index: int = -1) -> Act:
+    def do(world: World) -> None:
+        run = world.runs(name)[index]
+        attend.attend(world.ports, Ref("run", (run.run_id, f"{run.attempt:03d}")))
+
+    return Act(do)
+
+
+def batch(*, early: int = 5_000) -> Act:
+    """The Lambda that has got all prepared fires together, some seconds before they are due."""
+
+    def do(world: World) -> None:
+        refs, due = world.outside.kept["fires"]
+        attend.attend_together(world.ports, refs, due)
+
+    return Act(do)
+
+
+def ticking(world: World) -> None:
+    """The tick, but for the hints that it sends."""
+    emit.emit_due(world.ports)
+    sweep.hint_soon(world.ports)
+    sweep.sweep_all(world.ports)
+
+
+TICK = Act(ticking, ticks=True)
+EMIT = Act(lambda world: emit.emit_due(world.ports))
+
+
+# -- what the outside does ---------------------------------------------------------------------------------------------
+
+
+def complete(state: str = "SUCCESS", job_run_id: str = "jr00001") -> Act:
+    return Act(lambda world: world.emr_says(job_run_id, state), alone=True)
+
+
+def upload(number: int, **where: Any) -> Act:
+    return Act(lambda world: uploads(number, **where)(world), alone=True)
+
+
+# -- what people do to jobs and runs -----------------------------------------------------------------------------------
+
+
+def withdrawing(key: str = "job_id") -> Act:
+    """A person cancels a waiting job. What is acknowledged never becomes a run."""
+
+    def do(world: World) -> None:
+        withdraw.withdraw(world.ports, world.outside.kept[key], "tester")
+
+    def promise(played: Any, actor: int) -> None:
+        job_id = played.world.outside.kept[key]
+        if any(sent.run.kind == "redrive" for sent in played.log.sent):
+            return  # its dead letter is there again, and may be redriven again under the same id
+        late = [sent for sent in played.log.sent if sent.run.run_id == job_id
+                and sent.number > played.log.ended[actor].number]  # fmt: skip
+        assert late == [], f"sent after its cancel was acknowledged: {[str(each.answer) for each in late]}"
+
+    return Act(do, promise=promise)
+
+
+def cancel_run(name: str = "daily", index: int = -1) -> Act:
+    return Act(lambda world: runs.cancel(world.ports, world.runs(name)[index].run_id, "tester"))
+
+
+def rerun(request: str = "again", name: str = "daily", index: int = 0) -> Act:
+    return Act(lambda world: runs.rerun(world.ports, world.runs(name)[index].run_id, request))
+
+
+def redrive(key: str = "run_id") -> Act:
+    return Act(lambda world: dead_letters.redrive(world.ports, "demo", world.outside.kept[key]))
+
+
+def drop_letter(key: str = "run_id") -> Act:
+    return Act(lambda world: dead_letters.drop(world.ports, "demo", world.outside.kept[key], "tester"))
+
+
+def run_now(request: str = "r1", name: str = "daily") -> Act:
+    return Act(lambda world: schedules.run_now(world.ports, full(name), {}, request))
+
+
+def define(kind: Any, name: str, document: dict[str, Any]) -> Do:
+    """A pool, a policy or a workflow is put."""
+    return lambda world: definitions.put(world.ports, kind, f"demo.{name}", document, "tester")

@@ -1,0 +1,38 @@
+"""What holds whatever meets: besides `invariants.py`, that nothing accepted is lost, and nothing that ended changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, TypeVar
+
+from chalicelib.aws import items
+from chalicelib.core.dead_letters import DeadLetter
+from chalicelib.core.rows import Job, Record, Run
+from tests.faults.memory_tables import QuickWorld
+
+R = TypeVar("R")
+JOBS = ("FIRE#", "JOB#", "PENDING", "RETRY#", "RUNNOW#")
+
+
+def rows(world: QuickWorld, kind: type[R], table: str, *places: str) -> Iterable[R]:
+    return [items.from_item(kind, row) for name, row in world.tables.rows()
+            if name == f"{table}Table" and row["sk"]["S"].startswith(places)]  # fmt: skip
+
+
+def accepted(world: QuickWorld) -> dict[str, Any]:
+    """What is to come to an end, one way or another: the jobs whose triggers are met."""
+    jobs = rows(world, Job, "Jobs", *JOBS)
+    return {job.job_id: job for job in jobs if job.job_id and job.state != "PENDING_TRIGGER"}
+
+
+def check_books(world: QuickWorld, taken_in: dict[str, Any]) -> None:
+    runs = {(run.run_id, run.attempt): run for run in rows(world, Run, "Runs", "A#")}
+    ended = {run_id for run_id, _ in runs} | {record.id for record in rows(world, Record, "Runs", "RECORD")}
+    waiting = {job.job_id for job in rows(world, Job, "Jobs", *JOBS, "REDRIVE#")}
+    lost = [job_id for job_id in taken_in if job_id not in ended | waiting]
+    assert lost == [], f"neither waiting, nor run, nor on record: {lost}"
+    for letter in rows(world, DeadLetter, "Runs", "DEAD#"):
+        run = runs.get((letter.run_id, letter.attempt))
+        assert run is not None and run.state == "FAILED", (
+            f"a dead letter of attempt {letter.attempt}, which is {run.state if run else 'not there'}"
+        )

@@ -1,0 +1,73 @@
+"""What the tests of meetings have in common: who meets, how many orders are tried, and how one is played again.
+
+    ORDER="a3 ~65s b13 a1 b a" python -m pytest tests/faults/meetings -k "throttled-serve-serve and not large"
+
+plays one order of one meeting. ``ORDERS=5000`` tries so many of each, ``SEED=7`` chooses other samples.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import zlib
+from collections.abc import Mapping
+from itertools import combinations, combinations_with_replacement
+from typing import Any
+
+import pytest
+
+from tests.faults.meetings.memo import fast
+from tests.faults.meetings.orders import parse
+from tests.faults.meetings.search import Meeting
+from tests.faults.meetings.situation import Situation
+
+BOUNDED, LONG = 3, 800  # orders of each meeting in `make test`, and in `make test-long`
+Named = tuple[str, Situation, tuple[str, ...]]
+
+
+def meetings(situations: Mapping[str, Situation]) -> list[Any]:
+    """All pairs of the acts of each situation, an act with itself among them, and all triples of its small ones."""
+    found: list[Any] = []
+    for name, situation in situations.items():
+        pairs = situation.together or [
+            pair
+            for pair in combinations_with_replacement(situation.acts, 2)
+            if pair[0] != pair[1] or not situation.acts[pair[0]].alone
+        ]
+        for acts in [*pairs, *combinations(situation.small, 3)]:
+            told = "-".join([name, *(re.sub(r"\W+", "_", act) for act in acts)])
+            found.append(pytest.param((told, situation, acts), id=told))
+    return found
+
+
+def try_two(situation: Situation, most: int, least: int, note: Any) -> None:
+    """Two invocations that a test tells of by itself: none of their orders may break what it says."""
+    tried: list[int] = []
+
+    def noted(what: str, told: Any) -> None:
+        tried.append(told[1])
+        note(what, told)
+
+    name = os.environ["PYTEST_CURRENT_TEST"].rpartition("::")[2].partition(" (")[0]
+    try_orders((f"others-{name}", situation, ("first", "second")), most, noted)
+    assert sum(tried) >= least or "ORDER" in os.environ, f"{sum(tried)} orders"
+
+
+def try_orders(named: Named, most: int, note: Any) -> None:
+    """Fail with every promise that an order broke, and how to play that order again."""
+    told, situation, acts = named
+    with fast():
+        meeting = Meeting(situation, acts)
+        if order := os.environ.get("ORDER"):
+            broken, _ = meeting.try_order(parse(order))
+            assert not broken, f"{order}: {broken}"
+            return
+        seed = int(os.environ.get("SEED", "0")) + zlib.crc32(told.encode())
+        found = meeting.search(int(os.environ.get("ORDERS", most)), seed)
+    note("orders", (told, found.orders, found.whole, len(found.broken)))
+    print(f"{told}: {found.orders} orders{'' if found.whole else ', a sample'}")
+    first: dict[str, str] = {}
+    for order, why in found.broken:
+        again = f'ORDER="{order}" python -m pytest tests/faults -k "{told} and not large"'
+        first.setdefault(re.sub(r"\d+", "#", why)[:80], f"{why}\n  {again}")
+    assert not first, f"{len(found.broken)} of {found.orders} orders broke a promise\n" + "\n".join(first.values())

@@ -1,0 +1,239 @@
+"""Plays one order of two or three invocations, of which one runs at a time.
+
+Each runs in a thread of its own. It stops before each of its calls: to the tables, to a target, of the payloads, for a
+hint to be sent, and before it waits for an instant. Threads and not greenlets: an order has a handful of switches and
+hundreds of calls, so switching takes one part in a hundred of its time.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+from chalicelib.core.calendar import Instant
+from tests.faults.meetings.orders import TIME, Order
+from tests.faults.meetings.snapshot import fingerprint
+from tests.faults.memory_tables import QuickWorld
+
+ENDLESS = 1_000_000
+SQS_BATCH = 10  # entries of a SendMessageBatch: a batch of a target without a lifecycle is sent in so many calls
+TABLE_CALLS = (
+    "get_item",
+    "batch_get_item",
+    "batch_write_item",
+    "put_item",
+    "update_item",
+    "delete_item",
+    "transact_write_items",
+    "query",
+)
+TARGET_CALLS = ("start", "ask", "ask_many", "find", "cancel")
+PAYLOAD_CALLS = ("put_context", "context", "put_manifest", "put_data", "put_deployment")
+OUTSIDE = -1  # in the place of an invocation: what the tick and the hints do, and what comes after
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """A start call that was made: by which invocation, the number of it among all that happened, and its answer."""
+
+    actor: int
+    number: int
+    run: Any
+    answer: Any
+    at: Instant
+
+
+@dataclass(slots=True)
+class Ended:
+    """An invocation that came to its end: what it returned or raised, and what its act noted of the world then."""
+
+    number: int
+    error: BaseException | None
+    noted: Any = None
+
+
+@dataclass(slots=True)
+class Log:
+    """What happened in an order, as far as promises are about it."""
+
+    number: int = 0
+    sent: list[Sent] = field(default_factory=list)
+    ended: dict[int, Ended] = field(default_factory=dict)
+    called: list[tuple[int, str]] = field(default_factory=list)
+
+    def next(self) -> int:
+        self.number += 1
+        return self.number
+
+
+class Actor:
+    """An invocation that stands before its next call until it is let go on."""
+
+    def __init__(self, act: Callable[[], Any], note: Callable[[], Any], number: int, log: Log) -> None:
+        self._act, self._note, self.number, self._log = act, note, number, log
+        self._go, self._stopped = threading.Semaphore(0), threading.Semaphore(0)
+        self._allowance = 0
+        self.made, self.heard, self.done = 0, 0, False
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def let(self, calls: int) -> None:
+        """Let it make so many calls, or come to its end."""
+        if not self.done:
+            self._allowance = calls
+            self._go.release()
+            self._stopped.acquire()
+
+    def before_call(self) -> None:
+        if self._allowance == 0:
+            self._stopped.release()
+            self._go.acquire()
+        self._allowance -= 1
+        self.made += 1
+
+    def _run(self) -> None:
+        self._go.acquire()
+        error: BaseException | None = None
+        try:
+            self._act()
+        except BaseException as raised:  # told to whoever looks at the log
+            error = raised
+        self._log.ended[self.number] = Ended(self._log.next(), error, self._note() if error is None else None)
+        self.done = True
+        self._stopped.release()
+
+
+class Stage:
+    """A world on which invocations take turns. ``watch`` is called before each call of the one that is watched."""
+
+    def __init__(self, world: QuickWorld) -> None:
+        self.world, self.log = world, Log()
+        self._actors: dict[int | None, Actor] = {}
+        self._inside = False
+        self.watched: Actor | None = None
+        self.seen: list[int] = []  # by what of the world and of all invocations each call of the watched one begins
+
+    def play(
+        self,
+        acts: Sequence[tuple[Callable[[], Any], Callable[[], Any]]],
+        order: Order,
+        watch_from: int | None,
+        pass_time: Callable[[str], None],
+    ) -> list[Actor]:
+        """Carry out an order. ``watch_from``: the place of the segment whose invocation is watched."""
+        self.log, self.seen, self.watched = Log(), [], None
+        actors = [
+            Actor(act, lambda note=note: self._at_once(note), number, self.log)
+            for number, (act, note) in enumerate(acts)
+        ]
+        self._actors = {actor.thread.ident: actor for actor in actors}
+        with self._switching():
+            for place, (number, calls) in enumerate(order.segments):
+                if number == TIME:
+                    pass_time(order.span)
+                    continue
+                self.watched = actors[number] if place == watch_from else None
+                actors[number].let(ENDLESS if calls is None else calls)
+            self.watched = None
+            for actor in actors:
+                actor.let(ENDLESS)
+        return actors
+
+    def _step(self, what: str, call: Callable[[], Any]) -> Any:
+        actor = self._actors.get(threading.get_ident())
+        if actor is None or self._inside:
+            return call()
+        if actor is self.watched:
+            self.seen.append(self._configuration())
+        actor.before_call()
+        self._inside = True
+        self.log.called.append((actor.number, what))
+        try:
+            answer = call()
+        except Exception as error:
+            actor.heard = hash((actor.heard, what, repr(error)))
+            raise
+        else:
+            actor.heard = hash((actor.heard, what, self.world.clock.now(), repr(answer)))
+            return answer
+        finally:
+            self._inside = False
+
+    def _at_once(self, look: Callable[[], Any]) -> Any:
+        """Look at the world without a stop."""
+        self._inside = True
+        try:
+            return look()
+        finally:
+            self._inside = False
+
+    def _configuration(self) -> int:
+        """All that decides what may follow: the world, and what each invocation has heard so far."""
+        heard = tuple((actor.heard, actor.done) for actor in self._actors.values())
+        return hash((fingerprint(self.world), heard))
+
+    def starts(self, run: Any, call: Callable[[], Any]) -> Any:
+        """A start call, told in the log, whoever makes it."""
+        answer = call()
+        actor = self._actors.get(threading.get_ident())
+        number = OUTSIDE if actor is None else actor.number
+        self.log.sent.append(Sent(number, self.log.next(), run, answer, self.world.clock.now()))
+        return answer
+
+    @contextmanager
+    def telling(self) -> Iterator[None]:
+        """Start calls are told in the log."""
+        queue, emr = self.world.targets.queue, self.world.targets.emr
+        for target in (queue, emr):
+            plain = type(target).start.__get__(target)
+            target.start = lambda run, context, plain=plain: self.starts(run, lambda: plain(run, context))
+        try:
+            yield
+        finally:
+            del queue.start, emr.start
+
+    @contextmanager
+    def _switching(self) -> Iterator[None]:
+        world = self.world
+        put: list[tuple[Any, str, Any]] = []
+
+        def before(thing: Any, names: Sequence[str], kind: str) -> None:
+            for name in names:
+                method = getattr(thing, name)
+                put.append((thing, name, vars(thing).get(name)))
+                setattr(
+                    thing,
+                    name,
+                    lambda *args, method=method, told=f"{kind}.{name}", **named: self._step(
+                        told, lambda: method(*args, **named)
+                    ),
+                )
+
+        before(world.tables, TABLE_CALLS, "tables")
+        before(world.hints, ("send",), "hints")
+        before(world.payloads, PAYLOAD_CALLS, "payloads")
+        before(world.clock, ("wait_until",), "clock")
+        for name in ("emr", "queue"):
+            target = getattr(world.targets, name)
+            before(target, [each for each in TARGET_CALLS if hasattr(target, each)], name)
+            put.append((target, "start_many", None))
+            target.start_many = lambda calls, target=target, name=name: self._in_batches(target, name, calls)
+        try:
+            yield
+        finally:
+            for thing, name, old in reversed(put):
+                if old is None:
+                    delattr(thing, name)
+                else:
+                    setattr(thing, name, old)
+
+    def _in_batches(self, target: Any, name: str, calls: Sequence[Any]) -> list[Any]:
+        """As the real targets do: a call for each ten."""
+        answers: list[Any] = []
+        for start in range(0, len(calls), SQS_BATCH):
+            part = calls[start : start + SQS_BATCH]
+            answers += self._step(f"{name}.start_many", lambda part=part: [target.start(*call) for call in part])
+        return answers

@@ -1,0 +1,186 @@
+"""Searches the orders of some invocations for one that breaks a promise.
+
+Orders are tried by their number of switches: first each invocation to its end, then with one switch, then with two, and
+so on. Where the world and all that each invocation has heard are as they were in an order before, what may follow is
+the same, and is not tried again. If a search may not try all, it tries a sample of each number of switches.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from itertools import permutations
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows import Gate
+from tests.faults import invariants
+from tests.faults.meetings.books import accepted, check_books, rows
+from tests.faults.meetings.orders import TIME, Order
+from tests.faults.meetings.scheduler import Stage
+from tests.faults.meetings.situation import Act, Played, Situation, refused
+from tests.faults.meetings.snapshot import Snapshot, fingerprint
+from tests.faults.memory_tables import QuickWorld
+
+SWITCHES = 3  # so many times one that could go on is stopped; then each runs to its end
+
+
+@dataclass
+class Found:
+    """What a search came to."""
+
+    orders: int = 0
+    whole: bool = True  # every order with so many switches was tried, or was the same as one that was
+    broken: list[tuple[Order, str]] = field(default_factory=list)
+
+
+class Meeting:
+    """Some invocations that meet in a situation. The world is built once, and put back for each order."""
+
+    def __init__(self, situation: Situation, names: Sequence[str]) -> None:
+        self.situation, self.names = situation, tuple(names)
+        self.acts: list[Act] = [situation.acts[name] for name in names]
+        self.world, self._begin = _built(id(situation), situation)
+        self._stage = Stage(self.world)
+        self._accepted = accepted(self.world) if situation.accepts else {}
+        self._generations = {gate.schedule: gate.generation for gate in rows(self.world, Gate, "Catalog", "GATE")}
+        self._rested: dict[int, str] = {}
+
+    def try_order(self, order: Order, watch_from: int | None = None) -> tuple[str, list[int]]:
+        """Play an order. Returns what it breaks, if anything, and how things stood before each call of the invocation
+        that is watched."""
+        world, stage = self.world, self._stage
+        self._begin.restore()
+        acts = [(lambda act=act: act.do(world), lambda act=act: act.note(world)) for act in self.acts]
+        try:
+            with stage.telling():
+                stage.play(acts, order, watch_from, self._pass_time)
+                seen = list(stage.seen)
+                return self._judged(Played(world, stage.log, self.acts, self._generations)), seen
+        except Exception as error:
+            return _told(error), list(stage.seen)
+
+    def _judged(self, played: Played) -> str:
+        """What is broken at once, or in the end: that follows from how things stand, and is found out once."""
+        for ended in played.log.ended.values():
+            if ended.error is not None and not refused(ended.error):
+                return _told(ended.error)
+        try:
+            self._check_promises(played)
+        except Exception as error:
+            return _told(error)
+        key = hash((fingerprint(self.world), repr([each.noted for each in played.log.ended.values()])))
+        if key not in self._rested:
+            try:
+                self._come_to_rest(played)
+                self._rested[key] = ""
+            except Exception as error:
+                self._rested[key] = _told(error)
+        return self._rested[key]
+
+    def _check_promises(self, played: Played) -> None:
+        check_books(self.world, self._accepted)
+        self.situation.always(played)
+        for actor, act in enumerate(self.acts):
+            if played.log.ended[actor].error is None:
+                act.promise(played, actor)
+
+    def _come_to_rest(self, played: Played) -> None:
+        if self.situation.awake and not any(act.ticks for act in self.acts):
+            invariants.check_awake(self.world)
+        self.situation.ended(played)
+        self.world.settle()
+        self._check_promises(played)
+        self.situation.after(self.world)
+        self.world.settle()
+        self.situation.rest(self.world)
+        self._check_promises(played)
+        self.situation.check_rest(self.world)
+        self.situation.finally_(played)
+
+    def _pass_time(self, span: str) -> None:
+        if span.startswith("~"):
+            self.world.clock.pass_by(span[1:])
+        else:
+            self.world.pass_by(span[1:])
+            self.world.tick()
+
+    def search(self, most: int, seed: int, switches: int = SWITCHES, stop_at: int = 10) -> Found:
+        """Try up to ``most`` orders, all of them if there are no more."""
+        found, chosen = Found(), random.Random(seed)
+        seen: set[tuple[int, int]] = set()
+        frontier = _without_switches(len(self.acts))
+        for level in range(switches + 1):
+            quota = max(0, most - found.orders) // (switches + 1 - level)
+            if len(frontier) > quota:
+                found.whole = False
+                frontier = chosen.sample(frontier, quota)
+            later: list[Order] = []
+            for order in frontier:
+                told, configurations = self.try_order(order.to_the_end(len(self.acts)), len(order.segments) - 1)
+                found.orders += 1
+                if told:
+                    found.broken.append((order.to_the_end(len(self.acts)), told))
+                    if len(found.broken) >= stop_at:
+                        found.whole = False
+                        return found
+                if level < switches:
+                    later += self._switched(order, configurations, seen)
+            frontier = later
+        return found
+
+    def _switched(self, order: Order, configurations: list[int], seen: set[tuple[int, int]]) -> list[Order]:
+        """The orders with one switch more: wherever its last invocation stands before a call, another goes on."""
+        head, (last, _) = Order(order.segments[:-1], order.span), order.segments[-1]
+        ended = {actor for actor, calls in head.segments if calls is None}
+        made: list[Order] = []
+        if any(actor not in ended | {last, TIME} for actor, _ in head.segments) and not order.has_time:
+            # It has ended, and time passes while another still stands before a call.
+            for span in self.situation.spans:
+                late = Order(order.segments, span).then(TIME, 1)
+                made += [late.then(other) for other in range(len(self.acts)) if other not in ended | {last}]
+        for calls, configuration in enumerate(configurations):
+            if calls == 0:
+                continue  # that is the order in which another goes on at the switch before
+            stopped = head.then(last, calls)
+            for other in range(len(self.acts)):
+                if other != last and other not in ended and (configuration, other) not in seen:
+                    seen.add((configuration, other))
+                    made.append(stopped.then(other))
+            if order.has_time:
+                continue
+            for place, span in enumerate(self.situation.spans):
+                if (configuration, -1 - place) not in seen:
+                    seen.add((configuration, -1 - place))
+                    late = Order(stopped.segments, span).then(TIME, 1)
+                    made += [late.then(other) for other in range(len(self.acts)) if other not in ended]
+        return made
+
+
+_worlds: dict[int, tuple[Situation, QuickWorld, Snapshot]] = {}
+
+
+def _built(key: int, situation: Situation) -> tuple[QuickWorld, Snapshot]:
+    """The world of a situation, which its meetings share, and how it begins."""
+    if key not in _worlds:
+        world = situation.world()
+        _worlds[key] = situation, world, Snapshot(world)
+    _, world, begin = _worlds[key]
+    begin.restore()
+    return world, begin
+
+
+def _without_switches(actors: int) -> list[Order]:
+    """Each first; of three, the other two behind it in both orders."""
+    first = [Order(((actor, None),)) for actor in range(actors)]
+    if actors < 3:
+        return first
+    return first + [Order(((one, None), (other, None))) for one, other in permutations(range(actors), 2)]
+
+
+def _told(error: BaseException) -> str:
+    if isinstance(error, ExceptionGroup):
+        return "; ".join(_told(each) for each in error.exceptions)
+    text = str(error).strip().splitlines()
+    told = text[0] if text else ""
+    return f"{type(error).__name__}: {told}" if not isinstance(error, SluiceError) else f"refused: {told}"

@@ -1,0 +1,153 @@
+"""Moments at which fires go to a queue: one by one, as a batch, again after a failure."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalicelib.core.launch import Never, NoAnswer, Started
+from chalicelib.flow import emit
+from tests.faults.meetings import closings
+from tests.faults.meetings.acts import (
+    TICK,
+    batch,
+    check_place,
+    define,
+    drop_letter,
+    forget_hints,
+    passes,
+    redrive,
+    settle,
+    withdrawing,
+)
+from tests.faults.meetings.situation import Act, Do, Situation
+from tests.faults.meetings.situations_queues import keep_job, made
+from tests.faults.memory_tables import QuickWorld
+from tests.support.schedules import at
+from tests.support.world import EMR, World, flights
+
+MESSAGE = at("1 12 2 3 *", "notify")  # at 12:01, which is a minute after the clock of these worlds begins
+TO_EMR = Act(define("workflow", "flights.notify", {"target": EMR}), alone=True)
+
+
+def emitting(world: World) -> None:
+    emit.emit_due(world.ports)
+
+
+def _fire(*steps: Do) -> QuickWorld:
+    return made(flights({"daily": MESSAGE}), emitting, keep_job(), passes("66s"), forget_hints, *steps)
+
+
+def _answers(*answers: Any) -> Do:
+    return lambda world: setattr(world.targets.queue, "answers", list(answers))
+
+
+def _down(answer: Any) -> Do:
+    return lambda world: setattr(world.targets.queue, "down", answer)
+
+
+def _of_a_fire() -> dict[str, Act]:
+    return {
+        "check": check_place(),
+        "withdraw": withdrawing(),
+        "disable": closings.disable(),
+        "delete": closings.delete(),
+        "hold": closings.hold(),
+        "carry": closings.carry(MESSAGE),
+        "put": closings.put(MESSAGE),
+        "to EMR": TO_EMR,
+        "tick": TICK,
+    }
+
+
+FIRE = Situation(build=_fire, acts=_of_a_fire(), small=("check", "to EMR", "withdraw"))
+
+# The queue takes the message of the call that is made first; it is deleted before the second.
+FIRE_REFUSED = Situation(
+    build=lambda: _fire(_answers(Started("m1", done=True), Never("no such queue"))),
+    acts={name: _of_a_fire()[name] for name in ("check", "withdraw", "disable", "tick")},
+)
+
+# No answer comes to the first call, and the second is taken.
+FIRE_UNANSWERED = Situation(
+    build=lambda: _fire(_answers(NoAnswer("the queue is down"))),
+    acts={name: _of_a_fire()[name] for name in ("check", "withdraw", "disable", "carry", "tick")},
+)
+
+# -- several fires of one instant --------------------------------------------------------------------------------------
+
+THREE = dict.fromkeys(("daily", "second", "third"), MESSAGE)
+
+
+def _batched(app: dict[str, Any], *before: Do) -> QuickWorld:
+    return made(app, emitting, keep_job(), *before, _keep_fires, forget_hints)
+
+
+def _keep_fires(world: World) -> None:
+    """What a Lambda has got together: all prepared fires, to be sent when the last of them is due."""
+    fires = [(due, ref) for due, ref in world.hints.sent if ref.kind == "job"]
+    world.outside.kept["fires"] = [ref for _, ref in fires], max(due for due, _ in fires)
+
+
+BATCH = Situation(
+    build=lambda: _batched(flights(THREE), passes("55s")),
+    acts={"batch": batch(), **_of_a_fire()},
+    small=("batch", "check", "withdraw"),
+)
+
+# More than one call of the queue takes; they were due some seconds ago.
+MANY = at("R12/PT1S", "notify")
+OVERDUE = Situation(
+    build=lambda: _batched(flights({"daily": MANY}), passes("30s")),
+    acts={
+        "batch": batch(),
+        "disable": closings.disable(),
+        "delete": closings.delete(),
+        "hold": closings.hold(),
+        "put": closings.put(MANY),
+        "withdraw": withdrawing(),
+    },
+)
+
+# -- a dead letter -----------------------------------------------------------------------------------------------------
+
+
+def _keep_run(world: World) -> None:
+    world.outside.kept["run_id"] = world.runs("daily")[0].run_id
+
+
+def _dead(*steps: Do) -> QuickWorld:
+    return _fire(_down(Never("no such queue")), check_place().do, settle, _down(None), _keep_run, forget_hints, *steps)
+
+
+DEAD_LETTER = Situation(
+    build=_dead,
+    acts={
+        "redrive": redrive(),
+        "drop": drop_letter(),
+        "disable": closings.disable(),
+        "delete": closings.delete(),
+        "put": closings.put(MESSAGE),
+        "to EMR": TO_EMR,
+    },
+    small=("redrive", "drop", "delete"),
+)
+
+
+def _redrive(world: World) -> None:
+    redrive().do(world)
+    keep_job()(world)
+
+
+REDRIVEN = Situation(
+    build=lambda: _dead(_redrive, forget_hints),
+    acts={
+        "check": check_place(),
+        "redrive": redrive(),
+        "drop": drop_letter(),
+        "withdraw": withdrawing(),
+        "disable": closings.disable(),
+        "delete": closings.delete(),
+        "put": closings.put(MESSAGE),
+        "tick": TICK,
+    },
+)

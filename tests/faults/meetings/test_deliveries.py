@@ -1,0 +1,37 @@
+"""Fires go to a queue, and two or three invocations meet there (C13, E6, W8).
+
+In each order that is tried, the promises of `books.py`, of `invariants.py` and of the acts themselves hold, at once and
+when all has come to rest. `make test` tries some orders of each meeting, `make test-long` hundreds, or all there are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from tests.faults.meetings import situations_deliveries as here
+from tests.faults.meetings.entry import BOUNDED, LONG, Named, meetings, try_orders
+
+MEETINGS = meetings(
+    {
+        "fire": here.FIRE,
+        "fire_refused": here.FIRE_REFUSED,
+        "fire_unanswered": here.FIRE_UNANSWERED,
+        "batch": here.BATCH,
+        "overdue": here.OVERDUE,
+        "dead_letter": here.DEAD_LETTER,
+        "redriven": here.REDRIVEN,
+    }
+)
+
+
+@pytest.mark.parametrize("meeting", MEETINGS)
+def test_promises_hold_in_a_bounded_number_of_orders(meeting: Named, record_property: Any) -> None:
+    try_orders(meeting, BOUNDED, record_property)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("meeting", MEETINGS)
+def test_promises_hold_in_every_order_or_a_large_sample(meeting: Named, record_property: Any) -> None:
+    try_orders(meeting, LONG, record_property)

@@ -1,0 +1,100 @@
+"""The search itself: it plays the order that it says, puts the world back, and finds a defect that was planted."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.rows import Definition
+from chalicelib.core.writes import Put
+from tests.faults.meetings.memo import fast
+from tests.faults.meetings.orders import Order, parse
+from tests.faults.meetings.scheduler import Stage
+from tests.faults.meetings.search import Meeting
+from tests.faults.meetings.situation import Act, Played, Situation
+from tests.faults.meetings.situations_queues import THROTTLED, made
+from tests.faults.meetings.snapshot import Snapshot, fingerprint
+from tests.faults.memory_tables import QuickWorld
+from tests.support.schedules import partitions
+from tests.support.world import World, day, flights
+
+
+def a_world() -> QuickWorld:
+    return made(flights({"daily": partitions(enabled=False)}))
+
+
+def read(world: World) -> int:
+    row = world.ports.catalog.definition("policy", "demo.counter")
+    return row.document["count"] if row else 0
+
+
+def add_one(world: World) -> None:
+    """A read and a write, and nothing that keeps another from coming in between."""
+    count = read(world)
+    row = Definition("policy", "demo.counter", {"count": count + 1}, 1, world.clock.now(), "tester")
+    world.ports.ledger.put_all([Put(row)])
+
+
+def counted(*acts: str) -> Any:
+    def finally_(played: Played) -> None:
+        assert read(played.world) == len(acts), "an addition was lost"
+
+    return finally_
+
+
+def adding(*acts: str) -> Situation:
+    return Situation(a_world, {name: Act(add_one) for name in acts}, finally_=counted(*acts), spans=())
+
+
+@pytest.mark.parametrize("text", ["a b", "a4 b12 +65s a3 b a", "b1 ~6s c a b", "a1 c2 b a c"])
+def test_an_order_is_told_as_it_is_read(text: str) -> None:
+    assert str(parse(text)) == text
+
+
+def test_an_order_that_is_no_order_is_refused() -> None:
+    with pytest.raises(ValueError, match="expected a segment such as a4"):
+        parse("a4 first")
+
+
+def test_calls_come_in_the_order_that_was_asked_for() -> None:
+    world = a_world()
+    stage = Stage(world)
+    acts = [(lambda: add_one(world), lambda: None)] * 2
+    stage.play(acts, parse("a1 b1 a b"), None, lambda span: None)
+    assert stage.log.called == [(0, "tables.get_item"), (1, "tables.get_item"),
+                                (0, "tables.batch_write_item"), (1, "tables.batch_write_item")]  # fmt: skip
+    assert read(world) == 1, "the second wrote over the first"
+
+
+def test_a_lost_update_is_found_by_two_and_by_three_and_can_be_played_again() -> None:
+    for acts in (("one", "other"), ("one", "other", "third")):
+        meeting = Meeting(adding(*acts), acts)
+        found = meeting.search(most=200, seed=1, stop_at=1000)
+        assert found.whole
+        broken = {str(order) for order, _ in found.broken}
+        assert any("lost" in why for _, why in found.broken)
+        for order in broken:
+            assert "lost" in meeting.try_order(parse(order))[0], order
+        assert meeting.try_order(Order(()).to_the_end(len(acts)))[0] == ""
+
+
+def test_a_sample_has_so_many_orders_and_is_the_same_for_a_seed() -> None:
+    with fast():
+        samples = [Meeting(THROTTLED, ("serve", "disable")).search(most=12, seed=seed) for seed in (1, 1)]
+    assert [(sample.orders, sample.whole) for sample in samples] == [(12, False)] * 2
+    assert samples[0].broken == samples[1].broken
+
+
+def test_a_world_is_put_back_as_it_was() -> None:
+    world = made(flights({"daily": partitions()}))
+    begin = Snapshot(world)
+    before = fingerprint(world)
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+    world.clock.pass_by("1m")
+    assert fingerprint(world) != before
+    begin.restore()
+    assert fingerprint(world) == before
+    assert (world.runs("daily"), world.targets.emr.runs, world.hints.sent) == ([], {}, [])
