@@ -55,10 +55,11 @@ def _delivered(ports: Ports, refs: Sequence[Ref], due: Instant) -> tuple[tuple[R
 
 
 def _one_by_one(ports: Ports, refs: Sequence[Ref]) -> list[Ref]:
-    """Returns those that failed. What the invocation has no time for is handed on."""
+    """Returns those that failed. What the invocation has no time for is handed on; the first is looked at in any case,
+    so that each invocation gets something done."""
     failed: list[Ref] = []
     for number, ref in enumerate(refs):
-        if not ports.has_time(TIME_FOR_ONE):
+        if number and not ports.has_time(TIME_FOR_ONE):
             _hand_on(ports, refs[number:])
             break
         if not _attended(ports, ref):

@@ -185,7 +185,7 @@ def test_c5_deliveries_of_other_schedules_count_at_a_queue_too(world: World) -> 
 
 
 def test_c5_a_job_dropped_in_the_queue_of_a_later_line_gives_its_entry_back(make_world: Callable[..., World]) -> None:
-    world = make_world(start_burst=1)
+    world = make_world(start_burst=1, start_rate_per_second=0.1)
     world.deploy(flights({"daily": on(partition(), "clean", rate(2, "hour"), by=["day"])}))
     for number in (1, 2):
         world.upload(day(number))

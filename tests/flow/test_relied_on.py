@@ -47,6 +47,7 @@ EXPECTED: dict[str, Callable[[Plan], bool]] = {
     "gate": has(GateIs),
     "schedule": has(GateIs),  # a version never changes; its limits, groups and policy's name are part of it
     "workflow": names_edition,
+    "workflow_version": names_edition,
     "pool": has(DefinitionIs),
     "pool_row": has(DefinitionIs),
     "lines": has(TakePermit),

@@ -21,7 +21,7 @@ from tests.faults.meetings.orders import parse
 from tests.faults.meetings.search import Meeting
 from tests.faults.meetings.situation import Situation
 
-BOUNDED, LONG = 3, 800  # orders of each meeting in `make test`, and in `make test-long`
+BOUNDED, LONG = 4, 800  # orders of each meeting in `make test`, and in `make test-long`
 Named = tuple[str, Situation, tuple[str, ...]]
 
 
@@ -64,6 +64,7 @@ def try_orders(named: Named, most: int, note: Any) -> None:
             return
         seed = int(os.environ.get("SEED", "0")) + zlib.crc32(told.encode())
         found = meeting.search(int(os.environ.get("ORDERS", most)), seed)
+    assert found.orders > 0, "no order was tried"
     note("orders", (told, found.orders, found.whole, len(found.broken)))
     print(f"{told}: {found.orders} orders{'' if found.whole else ', a sample'}")
     first: dict[str, str] = {}

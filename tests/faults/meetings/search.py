@@ -106,12 +106,12 @@ class Meeting:
             self.world.tick()
 
     def search(self, most: int, seed: int, switches: int = SWITCHES, stop_at: int = 10) -> Found:
-        """Try up to ``most`` orders, all of them if there are no more."""
+        """Try up to ``most`` orders, all of them if there are no more, and at least one with each number of switches."""
         found, chosen = Found(), random.Random(seed)
         seen: set[tuple[int, int]] = set()
         frontier = _without_switches(len(self.acts))
         for level in range(switches + 1):
-            quota = max(0, most - found.orders) // (switches + 1 - level)
+            quota = max(1, (most - found.orders) // (switches + 1 - level))
             if len(frontier) > quota:
                 found.whole = False
                 frontier = chosen.sample(frontier, quota)

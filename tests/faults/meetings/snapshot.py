@@ -20,6 +20,8 @@ class Snapshot:
 
     def restore(self) -> None:
         self._world.tables.restore(self._tables)
+        # Versions are cached for ever, for they never change. Of another order the same number may be another version.
+        vars(self._world.ports.catalog)["_versions"].clear()
         for thing, kept in zip(_things(self._world), pickle.loads(self._rest), strict=True):
             vars(thing).update(kept)
 
