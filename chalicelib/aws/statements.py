@@ -23,6 +23,7 @@ from chalicelib.core.writes import (
     NoneGathering,
     NotClosed,
     NotQueued,
+    NotRun,
     NotWaiting,
     Put,
     PutDefinition,
@@ -201,6 +202,10 @@ def _not_queued(write: NotQueued, _: Shards) -> Built:
     return "ConditionCheck", keys.key_of(write.waiter), condition(ABSENT, {})
 
 
+def _not_run(write: NotRun, _: Shards) -> Built:
+    return "ConditionCheck", keys.run(write.job.job_id, write.job.attempt), condition(ABSENT, {})
+
+
 def _take_out(write: TakeOut, _: Shards) -> Built:
     expected = "job_id = :job AND (attribute_not_exists(closed) OR closed = :closed)"
     values: dict[str, Any] = {"job": write.job.job_id, "closed": write.job.closed}
@@ -278,6 +283,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     Remove: _remove,
     NotWaiting: _not_waiting,
     NotQueued: _not_queued,
+    NotRun: _not_run,
     TakeOut: _take_out,
     TakeLease: _take_lease,
     EndLease: _end_lease,

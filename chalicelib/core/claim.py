@@ -28,6 +28,7 @@ from chalicelib.core.writes import (
     JoinLine,
     NoneGathering,
     NotClosed,
+    NotRun,
     Put,
     Remove,
     Replace,
@@ -336,9 +337,10 @@ def stand_aside(job: Job, later: Job, states: Mapping[str, LineState], now: Inst
 
 
 def drop(job: Job, record: Record, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:
-    """One transaction: the job out with its record, its place in a queue given up, what it held given back."""
+    """One transaction: the job out with its record, its place in a queue given up, what it held given back. A prepared
+    fire may have run already: then it has no record."""
     out, *rest = forget(job, held, now, exact)
-    return [out, Put(record), *rest]
+    return [out, Put(record), *rest, *([NotRun(job)] if check.is_prepared(job) else [])]
 
 
 def forget(job: Job, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:

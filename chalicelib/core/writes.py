@@ -213,6 +213,13 @@ class NotQueued:
 
 
 @dataclass(frozen=True, slots=True)
+class NotRun:
+    """Expect that a job has not become a run. A stalled emitter may have written it again after it has run."""
+
+    job: Job
+
+
+@dataclass(frozen=True, slots=True)
 class TakeOut:
     """Delete a job if the same job is still there. Events that it gathered meanwhile go with it, unless ``exact``:
     then it must be the very revision that was read."""
@@ -271,6 +278,7 @@ Write = (
     | Remove
     | NotWaiting
     | NotQueued
+    | NotRun
     | TakeOut
     | GateIs
     | NotClosed

@@ -112,6 +112,8 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
     ``exact``: only as it was read, for an event that came meanwhile may have changed what was decided."""
     job = waiting.regained(ports, job)
     held = _held(ports, job)
+    if check.is_prepared(job) and (already := facts_of.already(ports, job)) is not None:
+        return _settled(ports, claim.forget(job, held, now), "gone", f"has {already} already")
     plan: list[Write] = claim.drop(job, record_of(job, kind, why, now), held, now, exact)
     if job.kind == "retry":
         run = ports.runs.run(job.job_id, job.attempt - 1)

@@ -60,7 +60,7 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         workflow_version=row.version if row is not None else 0,
         start_rate=start_rate(ports),
         gathering=_waiting(ports, job, gate, schedule),
-        already=_already(ports, job),
+        already=already(ports, job),
         origin=_origin(ports, job),
         backfill=ports.jobs.backfill(job.schedule, job.backfill) if job.backfill is not None else None,
     )
@@ -185,7 +185,7 @@ def start_rate(ports: Ports) -> StartRate:
     )
 
 
-def _already(ports: Ports, job: Job) -> str | None:
+def already(ports: Ports, job: Job) -> str | None:
     """Whether this very job has become a run or a record. All but a gathering job can be written again by a repeat."""
     if job.kind == "gathering":
         return None
