@@ -257,9 +257,12 @@ def asks_holders(state: LineState, now: Instant) -> bool:
     return state.active > 0 and now - state.asked_at >= ASK_HOLDERS
 
 
-def horizon(ask: Ask, now: Instant) -> Instant:
-    """Up to which instant a permit of this line may be taken now."""
-    return now + LEAD if isinstance(ask, Pace) else now
+def horizon(ask: Ask, now: Instant, in_turn: bool = False) -> Instant:
+    """Up to which instant a permit of this line may be taken now, ahead from the queue alone. A newcomer that waits for
+    its instant would pass who is more urgent and comes meanwhile, and keep the rest of its batch waiting."""
+    if not isinstance(ask, Pace):
+        return now
+    return now + (LEAD if in_turn else ask.room)
 
 
 def is_timed(ask: Ask | None) -> bool:

@@ -56,7 +56,9 @@ def route(
     *others, last = paces
     if not _lets_go(last, states, now, turn):
         return Route(tuple(take), last)
-    busy = [pace for pace in others if not has_permit(pace, _state(pace, states), horizon(pace, now))]
+    busy = [
+        pace for pace in others if not has_permit(pace, _state(pace, states), horizon(pace, now, last.line == turn))
+    ]
     if busy:
         return Route(tuple(take), last, behind=max(busy, key=lambda pace: next_look(pace, _state(pace, states), now)))
     return Route((*take, *paces), None, appointment=appointment(paces, states, now))
@@ -121,8 +123,9 @@ def _taken(ask: Ask, states: Mapping[str, LineState], now: Instant, turn: str | 
 
 
 def _lets_go(ask: Ask, states: Mapping[str, LineState], now: Instant, turn: str | None) -> bool:
-    state, latest = _state(ask, states), horizon(ask, now)
-    return has_permit(ask, state, latest) if ask.line == turn else admits(ask, state, latest)
+    state, in_turn = _state(ask, states), ask.line == turn
+    latest = horizon(ask, now, in_turn)
+    return has_permit(ask, state, latest) if in_turn else admits(ask, state, latest)
 
 
 def _state(ask: Ask, states: Mapping[str, LineState]) -> LineState:

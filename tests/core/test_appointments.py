@@ -31,7 +31,7 @@ def test_e3_starts_within_their_tolerance_never_exceed_a_policy(
     state, now, starts = LineState(pace.line), NOON, []
     for gap, share in looks:
         now += gap
-        route = routes.route((pace,), (), {pace.line: state}, now, None)
+        route = routes.route((pace,), (), {pace.line: state}, now, pace.line)
         if route.blocked is None and route.appointment is not None:
             assert now <= route.appointment <= now + lines.LEAD
             starts.append(route.appointment + round(share * pace.tolerance))
@@ -63,12 +63,12 @@ def test_e3_two_paces_are_one_appointment_the_later_one() -> None:
     policy = Policy(max_events=1, interval="1s").pace("demo.calm")
     ahead = {policy.line: LineState(policy.line, head=NOON + 800), EMR.line: LineState(EMR.line, head=NOON + 19_900)}
     assert routes.appointment((policy, EMR), ahead, NOON) == NOON + 900
-    assert routes.route((policy, EMR), (), ahead, NOON, None).appointment == NOON + 900
+    assert routes.route((policy, EMR), (), ahead, NOON, EMR.line).appointment == NOON + 900
 
 
 def test_e3_reading_the_facts_moves_an_appointment_that_could_not_be_kept_and_no_other() -> None:
     policy = Policy(max_events=1, interval="1s").pace("demo.calm")
     route = routes.route((policy,), (), {}, NOON, None)
     assert routes.prepared(route, NOON + 100).appointment == NOON + 300
-    later = routes.route((policy,), (), {policy.line: LineState(policy.line, head=NOON + 900)}, NOON, None)
+    later = routes.route((policy,), (), {policy.line: LineState(policy.line, head=NOON + 900)}, NOON, policy.line)
     assert routes.prepared(later, NOON + 100).appointment == NOON + 900

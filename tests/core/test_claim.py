@@ -203,7 +203,7 @@ def test_c9_a_job_that_is_blocked_holds_what_it_passed_and_queues() -> None:
         Replace(queued),
         GateIs(gate(), OPEN),
         TakePermit(SLOT, NOON, LineState(LINE), from_queue=False),
-        JoinLine(PACE, NOON + lines.LEAD, head - PACE.slack - lines.SERVED_EARLY),
+        JoinLine(PACE, NOON, head - PACE.slack - lines.SERVED_EARLY),
         Create(waiter_of(queued)),
     ]
 
