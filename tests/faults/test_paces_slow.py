@@ -77,7 +77,8 @@ def test_e3_a_policy_keeps_its_promise_though_any_call_takes_a_minute(
         assert sorted({run_id for run_id, _ in world.targets.queue.messages}) == sorted(
             run.run_id for name in range(jobs) for run in world.runs(f"s{name}")
         )
-        assert len(starts) == jobs - 1, f"call {number}: each once, but for the one that started before"
+        # One started before. A start call that outlasts its lease is repeated under its id, if others go on meanwhile.
+        assert jobs - 1 <= len(starts) <= jobs - 1 + meanwhile, f"call {number}"
         stale += max(b - a for a, b in pairwise(starts)) > 2 * duration(interval)
     assert stale, "some of these calls came between a permit and its start"
 

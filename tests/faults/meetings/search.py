@@ -106,7 +106,7 @@ class Meeting:
             self.world.tick()
 
     def search(self, most: int, seed: int, switches: int = SWITCHES, stop_at: int = 10) -> Found:
-        """Try up to ``most`` orders, all of them if there are no more, and at least one with each number of switches."""
+        """Try up to ``most`` orders, all of them if there are no more; at least one with each number of switches."""
         found, chosen = Found(), random.Random(seed)
         seen: set[tuple[int, int]] = set()
         frontier = _without_switches(len(self.acts))
