@@ -263,10 +263,11 @@ def _close(write: CloseGeneration, shards: Shards) -> Built:
     names = {f"#{name}": name for name in blank}
     kept = ", ".join(f"#{name} = if_not_exists(#{name}, :{name})" for name in blank)
     wake = items.wake(write.at, key.pk, shards.wake)
-    expression = f"SET {kept}, closed = :true, wake_shard = :shard, wake_at = :at"
+    # A tombstone that is closed once more, and so attended to once more, gets its end when that is done.
+    expression = f"SET {kept}, closed = :true, wake_shard = :shard, wake_at = :at REMOVE expires_at, #ttl"
     values = blank | {"true": True, "shard": wake["wake_shard"], "at": wake["wake_at"]}
     action, key, arguments = update(key, expression, None, **values)
-    return action, key, arguments | {"ExpressionAttributeNames": names}
+    return action, key, arguments | {"ExpressionAttributeNames": names | {"#ttl": "ttl"}}
 
 
 _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {

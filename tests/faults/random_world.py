@@ -16,7 +16,7 @@ from chalicelib.core.calendar import MINUTE, duration
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.launch import Answer, Never, NotNow
 from chalicelib.core.pools import Pool
-from chalicelib.core.rows import WAKE, Event, Run, Subscription
+from chalicelib.core.rows import WAKE, Event, Partition, Run, Subscription
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put
 from chalicelib.flow import apply, attend, dead_letters, definitions, pauses, runs, withdraw
@@ -96,12 +96,13 @@ class RandomWorld(QuickWorld):
         start, cancel = emr.start, emr.cancel
 
         def starting(run: Run, context: Any) -> Answer:
-            gate = self.ports.catalog.gate(run.schedule)
+            gate = self.weather.undisturbed(lambda: self.ports.catalog.gate(run.schedule))
             assert gate is not None
             assert gate.generation == run.generation, f"{run} is started behind {gate}"
             assert states.may_start(run.kind, gate.mode, run.backfill), f"{run} is started behind {gate}"
             if run.backfill is not None:
-                row = self.ports.jobs.backfill(run.schedule, run.backfill)
+                named = run.backfill
+                row = self.weather.undisturbed(lambda: self.ports.jobs.backfill(run.schedule, named))
                 assert row is not None
                 assert row.state == "RUNNING", f"{run} is started of {row}"
             kept = run.kind in ("run_now", "retry", "backfill") or run.unknown_answer
@@ -117,12 +118,15 @@ class RandomWorld(QuickWorld):
     # -- steps ---------------------------------------------------------------------------------------------------
 
     def upload_object(self, dataset: str, number: int, name: str, size: int) -> None:
-        known = self.ports.catalog.partition(f"demo.{dataset}", ("2013", "1", str(number)))
-        self.remember_readers(dataset)
+        def stored() -> Partition | None:
+            return self.ports.catalog.partition(f"demo.{dataset}", ("2013", "1", str(number)))
+
+        known = self.weather.undisturbed(stored)
+        self.weather.undisturbed(lambda: self.remember_readers(dataset))
         redelivered(lambda: self.upload(day(number, dataset, name), size=size))
-        now_known = self.ports.catalog.partition(f"demo.{dataset}", ("2013", "1", str(number)))
+        now_known = self.weather.undisturbed(stored)
         if known is None and now_known is not None:
-            self.all_have(now_known.event)
+            self.weather.undisturbed(lambda: self.all_have(now_known.event))
         self.settle(lost)
 
     def post_event(self, source: int) -> None:
@@ -234,7 +238,8 @@ class RandomWorld(QuickWorld):
             self.people(lambda: runs.cancel(self.ports, living[number % len(living)].run_id, "tester"))
 
     def redrive(self) -> None:
-        for letter in dead_letters.listed(self.ports, "demo", None, 1, None).items:
+        found = self.weather.undisturbed(lambda: dead_letters.listed(self.ports, "demo", None, 1, None))
+        for letter in found.items:
             self.people(lambda letter=letter: dead_letters.redrive(self.ports, "demo", letter.run_id))
 
     def queue_refuses(self) -> None:
@@ -254,7 +259,7 @@ class RandomWorld(QuickWorld):
         self.people(lambda: self.put(name, document))
 
     def skip_next(self, name: str) -> None:
-        timer = self.ports.catalog.timer(full(name))
+        timer = self.weather.undisturbed(lambda: self.ports.catalog.timer(full(name)))
         if timer is not None and timer.next:
             at = min(timer.next.values())
             self.people(lambda: pauses.skip(self.ports, full(name), at, "tester"))
@@ -270,7 +275,7 @@ class RandomWorld(QuickWorld):
             self.people(lambda wish=wish: backfills.begin(self, name, f"r{request}", concurrency=most, **wish))
 
     def stop_backfill(self, name: str, runs: bool) -> None:
-        for row in self.ports.jobs.backfills(full(name))[:1]:
+        for row in self.weather.undisturbed(lambda: self.ports.jobs.backfills(full(name)))[:1]:
             self.people(lambda row=row: backfills.stop(self, name, row.id, runs))
 
     def dies_after(self, effects: int) -> None:
@@ -296,9 +301,12 @@ class RandomWorld(QuickWorld):
 
     def takes(self, workflow: str, slots: int) -> None:
         """From now on runs of a workflow take so many units of a pool, also those whose jobs hold fewer."""
-        document = definitions.get(self.ports, "workflow", full(workflow)).document
-        changed = {**document, "slots": slots}
-        self.people(lambda: definitions.put(self.ports, "workflow", full(workflow), changed, "tester"))
+
+        def change() -> None:
+            document = definitions.get(self.ports, "workflow", full(workflow)).document
+            definitions.put(self.ports, "workflow", full(workflow), {**document, "slots": slots}, "tester")
+
+        self.people(change)
 
     def keeps_pool(self) -> None:
         """Never are more units in use than the pool has; who started before it shrank goes on (W3)."""

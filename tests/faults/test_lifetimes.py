@@ -9,8 +9,9 @@ import pytest
 
 from chalicelib.core.calendar import DAY
 from chalicelib.core.rows import HISTORY, Pointer
-from chalicelib.core.writes import Delete, Row
+from chalicelib.core.writes import CloseGeneration, Delete, Row
 from tests.faults.dying import SMALL, play, tick
+from tests.faults.invariants import Stock
 from tests.faults.memory_tables import QuickWorld
 from tests.faults.test_crash_points import SCENARIOS
 from tests.support import lifetimes
@@ -139,3 +140,22 @@ def test_h1_how_long_history_is_kept_stays_to_be_set(days: int) -> None:
 
     [item] = [row for name, row in world.tables.rows() if name == "RunsTable" and row["sk"]["S"] == "A#001"]
     assert int(item["ttl"]["N"]) * 1000 == ended + days * DAY
+
+
+def test_l3_a_tombstone_that_is_closed_again_has_no_end_until_that_is_done() -> None:
+    world = QuickWorld(**SMALL)
+    world.deploy(flights({"daily": partitions(2)}))
+    world.upload(day(1))
+    world.disable("daily")
+    world.settle()
+    [tombstone] = [job for job in Stock(world).jobs if job.closed]
+    assert (tombstone.wake_at, tombstone.expires_at is not None) == (None, True)
+
+    now = world.clock.now()
+    world.ports.ledger.commit([CloseGeneration(tombstone.schedule, tombstone.generation, now)])
+    [again] = [job for job in Stock(world).jobs if job.closed]
+    assert (again.wake_at, again.expires_at) == (now, None)
+    lifetimes.check(world)
+    world.pass_by("1m")
+    [settled] = [job for job in Stock(world).jobs if job.closed]
+    assert (settled.wake_at, settled.expires_at is not None) == (None, True)
