@@ -299,12 +299,15 @@ def settled_place(job: Job, schedule: Schedule, gate: Gate) -> str:
 
 def places_of_copy(job: Job, schedule: Schedule, gate: Gate, now: Instant) -> tuple[str, ...]:
     """Where a prepared fire may be already, if its emitter has written it twice. Where it would wait; and, once it is
-    late or may have been approved, apart: what was tried, approved or has timed out is there. A fire that is looked
-    at in time was not tried before, so it costs no read."""
+    late or may have been approved, apart: what was tried, approved or has timed out is there. A late one may also have
+    begun to wait as the gathering job, before the mode of its schedule changed. A fire that is looked at in time was
+    not tried before, so it costs no read."""
     waits, apart = settled_place(job, schedule, gate), gather.place_apart(job)
     late = job.due_at is not None and now - job.due_at >= LATE_LOOK
     may_be_apart = late or any(isinstance(each, Approval) for each in schedule.constraints)
-    return (waits, apart) if may_be_apart and apart != waits else (waits,)
+    others = [apart] if may_be_apart else []
+    others += [GATHERING] if late and schedule.coalesce else []
+    return (waits, *(place for place in others if place != waits))
 
 
 def apart_from_emitter(job: Job, later: Job) -> Job:

@@ -132,3 +132,25 @@ def test_c10_a_fire_that_was_set_apart_is_known_when_it_is_written_again(world: 
     world.finish()
     world.pass_by("1s")
     assert second.job_id in [run.run_id for run in world.runs("tick")]
+
+
+def test_c11_a_fire_that_waits_is_known_after_its_schedule_has_used_up_its_fires(world: QuickWorld) -> None:
+    """It began to wait as the gathering job. When it is written again the mode is `completed`, where none gathers."""
+    one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
+    trigger = {"type": "time", "expression": "R2/PT2M"}
+    world.deploy(flights({"tick": {"workflow": "clean", "trigger": trigger, "constraints": one, "enabled": True}}))
+    [fire, *_] = [job for job in world.jobs("tick") if job.place.startswith("FIRE#")]
+    world.run_now("tick")
+    world.pass_by("2m1s")
+    [waiting] = [job for job in world.jobs("tick") if job.waits_at is not None]
+    assert waiting.job_id == fire.job_id
+    world.pass_by("2m")
+    gate = world.ports.catalog.gate(full("tick"))
+    assert gate is not None and gate.mode == "completed"
+
+    written_again(world, fire)
+    world.pass_by("2m")
+    assert [job.job_id for job in world.jobs("tick") if job.job_id == fire.job_id] == [fire.job_id]
+    world.finish()
+    world.pass_by("1m")
+    assert [run.run_id for run in world.runs("tick")].count(fire.job_id) == 1
