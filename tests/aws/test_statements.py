@@ -14,6 +14,8 @@ import pytest
 
 from chalicelib.aws.statements import statement
 from chalicelib.aws.updates import Shards
+from chalicelib.core.calendar import MINUTE, SECOND
+from chalicelib.core.delivery_leases import lease_of
 from chalicelib.core.lines import LineState, Log, Pace, Slots, Waiter
 from chalicelib.core.rows import Definition, Seen, Timer
 from chalicelib.core.writes import (
@@ -27,6 +29,7 @@ from chalicelib.core.writes import (
     DefinitionIs,
     Delete,
     Ended,
+    EndLease,
     GateIs,
     GiveBack,
     HoldBack,
@@ -37,6 +40,7 @@ from chalicelib.core.writes import (
     NoneGathering,
     NotClosed,
     NotQueued,
+    NotRun,
     NotWaiting,
     Put,
     PutDefinition,
@@ -49,6 +53,7 @@ from chalicelib.core.writes import (
     SettleGate,
     SettleLine,
     TakeIn,
+    TakeLease,
     TakeOut,
     TakePermit,
     WakeBackfill,
@@ -71,6 +76,7 @@ READ = [
     LineState(LINE, rev=3, starts={OTHER: NOON - 9, "old#001": NOON - 10, "older#001": NOON - 11}),
 ]
 WAITER = Waiter(LINE, "5#~#x", rows.SCHEDULE, rows.GENERATION, "PENDING", "j1")
+LEASE = lease_of([rows.job()], NOON + MINUTE)
 QUEUED = rows.job(waits_at=LINE, rank="5#~#x")
 TIMER = Timer(rows.SCHEDULE, rows.GENERATION, 1, NOON, {"0": NOON}, wake_at=NOON)
 DEFINITION = Definition("namespace", "demo", {}, 1, NOON)
@@ -120,6 +126,10 @@ OTHERS: list[Write] = [
     NotWaiting(WAITER, QUEUED),
     NotWaiting(replace(WAITER, job_place="A#001"), rows.run()),
     NotQueued(WAITER),
+    NotRun(QUEUED),
+    TakeLease(LEASE, NOON),
+    TakeLease(LEASE, NOON, NOON + SECOND),
+    EndLease(LEASE),
     DefinitionIs(Definition("pool", "demo.p", {}, 2, NOON)),
     DefinitionIs(Definition("pool", "demo.p", {}, 2, NOON, edition=3)),
     PutDefinition(Definition("pool", "demo.p", {}, 2, NOON, edition=3), 2, 2),

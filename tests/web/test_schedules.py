@@ -26,6 +26,7 @@ def test_a_new_schedule_is_disabled(api: Api) -> None:
     assert (view["state"], view["enabled"], view["version"]) == ("disabled", False, 1)
     assert made.headers["ETag"] == '"1"'
     assert api.get(ONE) == view
+    assert view.pop("fires_per_day") == 0.7143
     assert api.get(f"{APP}/schedules") == {"items": [view], "next_cursor": None}
 
 
