@@ -9,6 +9,7 @@ from typing import Any
 
 import boto3
 import botocore.session
+import hypothesis
 import moto.core.responses
 import pytest
 from moto import mock_aws
@@ -18,6 +19,9 @@ from tests.support import tables
 from tests.support.world import World
 
 pytest_plugins = ["tests.support.cloud", "tests.faults.meetings.summary"]
+# How long an example takes says something of the machine, and nothing of the code.
+hypothesis.settings.register_profile("untimed", deadline=None)
+hypothesis.settings.load_profile("untimed")
 # Where tests that need the local cloud or Spark lie, beside some that do not.
 CLOUDY = ("tests/aws/", "tests/e2e/", "tests/jobs/", "tests/local/", "tests/faults/test_races.py")
 
