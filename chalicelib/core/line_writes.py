@@ -98,8 +98,9 @@ class NewEdition:
 
 @dataclass(frozen=True, slots=True)
 class LeaseLine:
-    """Move a line's ``wake_at`` from what was read: whoever succeeds serves the queue. ``asked``: the runs that hold
-    its slots are asked about at this instant."""
+    """Move a line's ``wake_at`` from what was read: the caller that succeeds serves the queue.
+
+    ``asked``: the runs that hold its slots are asked about at this instant."""
 
     line: str
     read: Instant

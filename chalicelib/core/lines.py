@@ -41,8 +41,6 @@ from chalicelib.core.line_names import workflow_line as workflow_line
 
 # Living runs whose starts are remembered one by one; a row with more would cost every start of the workflow.
 MOST_STARTS = 100
-# When a missed wake-up of a slots line is noticed at worst.
-SLOTS_LEASE: Millis = 60 * SECOND
 # A queue for slots is due again so soon after a look that the very next tick finds it.
 SLOTS_LOOK: Millis = 5 * SECOND
 # How often the runs that hold the slots of a queue are asked about: at each tick.

@@ -60,7 +60,7 @@ def check_job(
         job = ports.jobs.job(*place)
         if job is None or job.closed or only not in (None, job.job_id):
             return Outcome("gone")  # what lies under a tombstone is the drain's to take off
-        if race or job.waits_at != turn:  # its queue has just read the row of whoever it serves
+        if race or job.waits_at != turn:  # the server of a queue has just read that row
             job = waiting.regained(ports, job)
         facts = facts_of.gather(ports, job)
         if fires.is_event(job, facts, now):

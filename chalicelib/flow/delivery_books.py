@@ -75,7 +75,7 @@ class Books:
             self.keep()
 
     def keep(self) -> None:
-        """Book what was sent. Whatever fails here, nothing is sent again for it by this invocation."""
+        """Book what was sent. A failure here never makes this invocation send again."""
         answered, self._open = self._open, []
         taken = [each for each in answered if isinstance(each.answer, Started)]
         plain = [each for each in taken if not each.ready.job.held and each.ready.job.waits_at is None]
@@ -138,7 +138,7 @@ def _delivered(each: Answered) -> Run:
 
 
 def _book(ports: Ports, each: Answered) -> None:
-    """Record what was sent, whatever has become of its job meanwhile. A run that is there already stays as it is."""
+    """Record what was sent, also if its job is gone meanwhile. A run that is there already stays as it is."""
     run, job_id = _delivered(each), each.ready.job.job_id
     for _ in range(MOST_RACES):
         if ports.runs.run(run.run_id, run.attempt) is not None:

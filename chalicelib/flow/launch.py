@@ -34,7 +34,7 @@ def start(ports: Ports, run_id: str, attempt: int, turn: str | None = None) -> b
         run = ports.runs.run(run_id, attempt)
         if run is None or run.state != "STARTING" or run.target_id is not None:
             return False
-        if race or run.waits_at != turn:  # its queue has just read the row of whoever it serves
+        if race or run.waits_at != turn:  # the server of a queue has just read that row
             run = waiting.regained(ports, run)
         waits = _start(ports, run, turn)
         if waits is not None:

@@ -152,7 +152,7 @@ def check_awake(world: QuickWorld) -> None:
             continue
         if job.waits_at is not None:
             at = stock.lines[job.waits_at].wake_at
-            soon = at is not None and (at <= now + lines.SLOTS_LEASE or not lines.gives_back(job.waits_at))
+            soon = at is not None and (at <= now + MINUTE or not lines.gives_back(job.waits_at))
             assert soon, f"nobody serves {job.waits_at} before {at}"
         else:
             _is_woken_in_time(job, facts.gather(world.ports, job), now)

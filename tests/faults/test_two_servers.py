@@ -27,7 +27,6 @@ from tests.support.world import day, flights
 
 EMR_QUEUE = emr_line(APPLICATION)
 WORKFLOW_QUEUE = "workflow:demo.flights.clean"
-WORKFLOW_QUEUE = "workflow:demo.flights.clean"
 Act = Callable[[], Any]
 
 
