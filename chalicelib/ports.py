@@ -34,6 +34,7 @@ from chalicelib.core.rows import (
     Version,
     Watch,
 )
+from chalicelib.core.stamps import Stamp
 from chalicelib.core.sweep import Ref
 from chalicelib.core.writes import Put, Refused, Write
 from chalicelib.settings import Settings
@@ -263,6 +264,9 @@ class Payloads(Protocol):
 class Ahead(Protocol):
     def read(self, ports: Ports, wanted: Sequence[Want]) -> Ports:
         """The same ports, knowing these rows as they are at this moment: read strongly, a hundred to a call."""
+
+    def stamps(self, wanted: Sequence[Want]) -> Mapping[Want, Stamp]:
+        """The stamps of gates and jobs at this moment, likewise. Rows that do not exist are left out."""
 
 
 @dataclass(frozen=True, slots=True)

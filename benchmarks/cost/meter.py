@@ -103,9 +103,9 @@ class MeteredDynamo:
         self.tally.call("dynamodb", "BatchGetItem")
         answer = self._client.batch_get_item(RequestItems=RequestItems)
         for table, asked in RequestItems.items():
-            found = {(row["pk"]["S"], row["sk"]["S"]): row for row in answer["Responses"].get(table, ())}
             for key in asked["Keys"]:
-                row = found.get((key["pk"]["S"], key["sk"]["S"]))
+                # Some attributes of an item cost as much as the whole.
+                row = self._stored({"TableName": table, "Key": key})
                 units = capacity.get_units(row, asked.get("ConsistentRead", False))
                 self._read(table, row_kind(key), "Batch get", units)
         return answer

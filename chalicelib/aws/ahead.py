@@ -17,6 +17,7 @@ from chalicelib.aws.jobs import DynamoJobs
 from chalicelib.aws.keys import Key
 from chalicelib.aws.runs import DynamoRuns
 from chalicelib.aws.table import Dynamo
+from chalicelib.core.stamps import ATTRIBUTES, Stamp
 from chalicelib.ports import Ports, Want
 
 R = TypeVar("R")
@@ -45,6 +46,14 @@ class DynamoAhead:
         read: Any = _Read(self._dynamo, rows, self._parsed)
         ahead, catalog = DynamoAhead(self._dynamo, rows, self._parsed), ports.catalog.over(read)
         return replace(ports, catalog=catalog, jobs=DynamoJobs(read), runs=DynamoRuns(read), ahead=ahead)
+
+    def stamps(self, wanted: Sequence[Want]) -> dict[Want, Stamp]:
+        """Read strongly. What is sent over the network and parsed are some attributes of each row; it costs as many
+        units as the whole rows."""
+        places = {_key(want): want for want in wanted}
+        attributes = {key.table: ATTRIBUTES[str(want[0])] for key, want in places.items()}
+        found = self._dynamo.get_many(sorted(places), attributes)
+        return {places[key]: items.picked(item, attributes[key.table]) for key, item in found.items()}
 
 
 class _Read:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import astuple, fields
 from decimal import Decimal
 from functools import cache
@@ -67,6 +68,11 @@ def from_item(kind: type[R], item: Item) -> R:
     known = _names(kind)  # type: ignore[arg-type]  # a class is hashable
     stored = packing.unpack({name: _deserialize(content) for name, content in item.items()})
     return kind(**{name: _decode(name, content) for name, content in stored.items() if name in known})
+
+
+def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:
+    """Some attributes of a row that is not packed, None for one that is not stored."""
+    return tuple(_decode(name, _deserialize(item[name])) if name in item else None for name in names)
 
 
 @cache

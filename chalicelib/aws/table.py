@@ -12,7 +12,7 @@ from botocore.exceptions import ClientError
 
 from chalicelib.aws import items, keys, own_writes
 from chalicelib.aws.items import Item
-from chalicelib.aws.keys import Key
+from chalicelib.aws.keys import Key, TableName
 from chalicelib.aws.statements import Statement, statement
 from chalicelib.aws.tries import FAILURES, Patience, Tries, code_of, reasons_of, tried
 from chalicelib.aws.updates import Shards
@@ -75,14 +75,20 @@ class Dynamo:
         found = self._ask(self._client.get_item, **place, ConsistentRead=True).get("Item")
         return items.from_item(kind, found) if found else None
 
-    def get_many(self, wanted: Sequence[Key]) -> dict[Key, Item]:
-        """Items by key, read strongly; what does not exist is left out."""
+    def get_many(
+        self, wanted: Sequence[Key], only: Mapping[TableName, Sequence[str]] | None = None
+    ) -> dict[Key, Item]:  # fmt: skip
+        """Items by key, read strongly; what does not exist is left out. With ``only``: their keys and these attributes
+        of the items of each table."""
         found: dict[Key, Item] = {}
         for start in range(0, len(wanted), MOST_GETS):
             part = wanted[start : start + MOST_GETS]
             asked: dict[str, Any] = {}
             for key in part:
-                asked.setdefault(self._names[key.table], {"Keys": [], "ConsistentRead": True})["Keys"].append(_key(key))
+                if self._names[key.table] not in asked:
+                    chosen = _projection(only[key.table]) if only else {}
+                    asked[self._names[key.table]] = {"Keys": [], "ConsistentRead": True, **chosen}
+                asked[self._names[key.table]]["Keys"].append(_key(key))
             tables = {self._names[key.table]: key.table for key in part}
             tries = Tries(self._patience)
             while asked:
@@ -185,6 +191,12 @@ class Dynamo:
             pending = self._ask(self._client.batch_write_item, RequestItems=pending).get("UnprocessedItems") or {}
             if pending:
                 tries.pause()
+
+
+def _projection(attributes: Sequence[str]) -> dict[str, Any]:
+    """Some are reserved words, so all go by another name."""
+    names = {f"#{name}": name for name in ("pk", "sk", *attributes)}
+    return {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
 
 
 def encode_cursor(place: Mapping[str, Any] | str | None) -> str | None:

@@ -9,7 +9,7 @@ transaction with the end of its job.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from chalicelib.core import check, claim, dead_letters, delivery, delivery_leases, emit, sub_batches
@@ -19,6 +19,7 @@ from chalicelib.core.delivery import Delivery, GiveUp
 from chalicelib.core.facts import Facts
 from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow
 from chalicelib.core.rows import Job, Run
+from chalicelib.core.stamps import Stamp, stamp_of
 from chalicelib.core.sweep import Ref, ref_of
 from chalicelib.core.writes import Put, Write
 from chalicelib.flow import facts as facts_of
@@ -148,15 +149,25 @@ def _next(ports: Ports, leases: Leases, part: list[Ready], longest: Millis) -> t
     mine = [each for each in part if delivery_leases.mark(each.job) not in lost]
     for _ in range(MOST_READS):
         before = ports.clock.now()
-        seen = ports.ahead.read(ports, _wanted(mine))
-        found = [(each, _still(seen, each)) for each in mine]
+        found = _unchanged(ports, mine)
         now = ports.clock.now()
         if now - before <= FRESH:
-            going = [again for _, still in found if still is not None and (again := _decided(still, now)) is not None]
+            going = [again for each in found if (again := _decided(each, now)) is not None]
             refs = {each.ref for each in going}
             return going, [each for each in mine if each.ref not in refs]
     logger.warning("tables slow", extra={"hint": f"no read of {len(mine)} jobs within {FRESH} ms"})
     raise _NoTime(ports.clock.now() + SECOND)
+
+
+def _unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
+    """Those whose gate and job are what was decided on. Mostly their stamps tell; the rows whose stamp has changed are
+    read as well."""
+    stamps = ports.ahead.stamps(_wanted(part))
+    stamped = {each.ref for each in part if _is_as_stamped(stamps, each)}
+    others = [each for each in part if each.ref not in stamped]
+    seen = ports.ahead.read(ports, _wanted(others)) if others else ports
+    found = (each if each.ref in stamped else _still(seen, each) for each in part)
+    return [each for each in found if each is not None]
 
 
 def _send(ports: Ports, going: Sequence[Ready]) -> list[Answered]:
@@ -182,7 +193,18 @@ def _called_at(run: Run, job: Job, now: Instant) -> Run:
 
 def _wanted(part: Sequence[Ready]) -> list[Want]:
     wanted: list[Want] = [("gate", name) for name in dict.fromkeys(each.job.schedule for each in part)]
-    return wanted + [("job", each.job.schedule, each.job.generation, each.job.place) for each in part]
+    return wanted + [_place_of(each.job) for each in part]
+
+
+def _place_of(job: Job) -> Want:
+    return "job", job.schedule, job.generation, job.place
+
+
+def _is_as_stamped(stamps: Mapping[Want, Stamp], each: Ready) -> bool:
+    gate = each.facts.gate
+    if gate is None or stamps.get(("gate", gate.schedule)) != stamp_of(gate):
+        return False
+    return stamps.get(_place_of(each.job)) == stamp_of(each.job)
 
 
 def _still(seen: Ports, each: Ready) -> Ready | None:

@@ -30,7 +30,7 @@ MOST_BYTES = 3_000_000  # of a transaction, of the 4 MB that DynamoDB takes
 ROW_BYTES = 4_000  # of a run and its job, without what they carry
 # Quick sends are booked together: a burst is not held up by its books. What was sent is in the books after so long, or
 # before the next send if the sends are slow and the books take little beside them.
-BOOKED_WITHIN: Millis = 4 * SECOND
+BOOKED_WITHIN: Millis = 10 * SECOND
 SLOW: Millis = 100
 
 
@@ -77,15 +77,14 @@ class Books:
     def keep(self) -> None:
         """Book what was sent. A failure here never makes this invocation send again."""
         answered, self._open = self._open, []
-        taken = [each for each in answered if isinstance(each.answer, Started)]
-        plain = [each for each in taken if not each.ready.job.held and each.ready.job.waits_at is None]
-        refused: list[Answered] = []
-        for group in _groups(plain):
+        together = [each for each in answered if _is_plain(each)]
+        alone = [each for each in answered if not _is_plain(each)]
+        for group in _groups(together):
             try:
-                refused += self._commit(group)
+                alone += self._commit(group)
             except Exception as error:
                 self._fail(group, error)
-        for each in [each for each in answered if each not in plain] + refused:
+        for each in alone:
             try:
                 self._alone(each)
             except Exception as error:
@@ -115,6 +114,11 @@ class Books:
     def _fail(self, group: Sequence[Answered], error: Exception) -> None:
         logger.exception("books not kept", extra={"size": len(group)})
         self.failed |= {each.ready.ref: error for each in group}
+
+
+def _is_plain(each: Answered) -> bool:
+    """Whether it was taken and its job holds nothing: then its books are two writes."""
+    return isinstance(each.answer, Started) and not each.ready.job.held and each.ready.job.waits_at is None
 
 
 def ended(run: Run, answer: Started | Never, now: Instant) -> Run:

@@ -42,6 +42,17 @@ def check_bindings(bound: Bound, *expressions: str | None) -> None:
         raise Invalid(f"bound and not used: {sorted(spare)}; used and not bound: {sorted(lacking)}")
 
 
+def projection(arguments: Mapping[str, Any]) -> Callable[[Item], Item]:
+    """What a request takes of an item: the attributes that it names, or all."""
+    text = arguments.get("ProjectionExpression")
+    bound = Bound(arguments)
+    check_bindings(bound, text)
+    if text is None:
+        return lambda item: item
+    names = [bound.names.get(token, token) for token in text.split(", ")]
+    return lambda item: {name: item[name] for name in names if name in item}
+
+
 @cache
 def condition(text: str) -> Test:
     reader = _Reader(text)

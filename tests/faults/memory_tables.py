@@ -14,7 +14,7 @@ from typing import Any
 from botocore.exceptions import ClientError
 
 from chalicelib.aws.tries import Patience
-from tests.faults.expressions import Bound, Invalid, check_bindings, condition, update
+from tests.faults.expressions import Bound, Invalid, check_bindings, condition, projection, update
 from tests.support import tables
 from tests.support.world import World
 
@@ -72,7 +72,8 @@ class MemoryTables:
         with self._lock:
             for name, asked in RequestItems.items():
                 rows = (self._tables[name].items.get(_key(key)) for key in asked["Keys"])
-                answers[name] = [row for row in rows if row is not None]
+                chosen = projection(asked)
+                answers[name] = [chosen(row) for row in rows if row is not None]
         return {"Responses": answers, "UnprocessedKeys": {}}
 
     def batch_write_item(self, RequestItems: Mapping[str, Any]) -> dict[str, Any]:  # noqa: N803

@@ -7,12 +7,13 @@ of the old schedule starts but a call that was in flight, and that is on record.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import pytest
 
+from chalicelib.core.stamps import Stamp
 from chalicelib.core.writes import Refused
 from chalicelib.flow import emit
 from chalicelib.ports import Ports, Want
@@ -155,6 +156,9 @@ class CutAhead:
 
     def read(self, _: Ports, wanted: Sequence[Want]) -> Ports:
         return _cut(self._cut.crossing(lambda: self._plain.ahead.read(self._plain, wanted)), self._cut)
+
+    def stamps(self, wanted: Sequence[Want]) -> Mapping[Want, Stamp]:
+        return self._cut.crossing(lambda: self._plain.ahead.stamps(wanted))
 
 
 @pytest.mark.parametrize("road", ROADS)
