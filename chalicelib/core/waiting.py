@@ -37,6 +37,6 @@ def leave(row: Job | Run, taken: Collection[str] = ()) -> list[Write]:
     return [Remove(waiter)] if waiter.line in taken else [Remove(waiter), LeaveLine(waiter.line)]
 
 
-def without_place(row: W, now: Instant) -> W:
+def without_place(row: W, wake_at: Instant) -> W:
     """A job or a run that names no queue any more, and is to be looked at."""
-    return replace(row, waits_at=None, rank=None, rev=row.rev + 1, wake_at=now)
+    return replace(row, waits_at=None, rank=None, rev=row.rev + 1, wake_at=wake_at)

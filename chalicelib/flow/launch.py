@@ -50,8 +50,9 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
         return False  # a call is under way, or died within its lease
     gate = ports.catalog.gate(run.schedule)
     if run.cancel or not _is_open(ports, gate, run):
-        if not leased:  # else an unanswered call may still arrive: whether it did is asked when it no longer can
-            _withdraw(ports, run, now)
+        if leased:  # an unanswered call may still arrive: whether it did is asked when it no longer can
+            return _leave_queue(ports, run)
+        _withdraw(ports, run, now)
         return False
     if run.waits_at is not None and run.waits_at != turn:
         return True
@@ -96,6 +97,16 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
         logger.info("start not made", extra={"run": run.run_id, "why": "its permit has grown old", "until": span.until})
         return _restart(ports, updated, called, None)
     _call(ports, called, context, ports.clock.now())  # nothing comes between that look at the clock and the call
+    return False
+
+
+def _leave_queue(ports: Ports, run: Run) -> bool | None:
+    """A run that will make no further call gives up its place in a queue, and is looked at when its lease ends."""
+    if run.waits_at is None or run.lease_until is None:
+        return False
+    if ports.ledger.commit([Replace(places.without_place(run, run.lease_until)), *places.leave(run)]) is not None:
+        return None
+    ports.hints.send([Ref("run", (run.run_id, f"{run.attempt:03d}"))], run.lease_until, ports.clock.now())
     return False
 
 
