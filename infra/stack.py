@@ -70,7 +70,8 @@ def apply(
     if not _has_changes(cloudformation, stack, change_set, poll_seconds):
         return Outcome("unchanged", outputs(cloudformation, stack))
     seen = {e["EventId"] for e in _events(cloudformation, stack)} if not creating else set()
-    cloudformation.execute_change_set(StackName=stack, ChangeSetName=change_set)
+    # A first deployment that fails takes its tables and buckets back, or their names would be taken at the next try.
+    cloudformation.execute_change_set(StackName=stack, ChangeSetName=change_set, RetainExceptOnCreate=creating)
     _follow(cloudformation, stack, seen, report, poll_seconds)
     return Outcome("created" if creating else "updated", outputs(cloudformation, stack))
 

@@ -78,7 +78,7 @@ def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
     root, output = context.root("clean_flights"), context.root("output")
     joined = context.root("delays_by_weather") if "delays_by_weather" in context.properties else None
     flights = read(spark, root, FLIGHTS_SCHEMA)
-    at = datetime.datetime.fromtimestamp(context.logical_start_time / 1000, datetime.UTC)
+    at = datetime.datetime.fromtimestamp(context.logical_start_time / 1000, datetime.timezone.utc)
     # Fixed width, so that the last name in order is the latest report; milliseconds keep two run-nows apart.
     as_of = f"as_of={at:%Y%m%dT%H%M%S}.{at.microsecond // 1000:03}Z/"
     counts = Observation("rows")

@@ -38,7 +38,7 @@ def signals(features: DataFrame) -> list[tuple[str, int, float | None, float | N
     bounds = departed.agg(*(F.expr(f"percentile({name}, {fifths})") for name in FEATURES)).first() or ()
     late = F.col("late").cast("int")
     asked = []
-    for name, both in zip(FEATURES, bounds, strict=True):
+    for name, both in zip(FEATURES, bounds):
         low, high = (F.lit(bound) for bound in both or (None, None))  # null where no flight has the feature
         asked += [
             F.count(name),

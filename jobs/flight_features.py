@@ -82,4 +82,4 @@ def _measures(group: str) -> dict[str, Column]:
         F.round(F.avg(F.col("cancelled").cast("int")).over(week), 4),
         F.round(F.avg(F.col("late").cast("int")).over(week), 4),
     )
-    return {f"{group}_{name}": F.when(known, column) for name, column in zip(MEASURES, measures, strict=True)}
+    return {f"{group}_{name}": F.when(known, column) for name, column in zip(MEASURES, measures)}

@@ -98,7 +98,7 @@ def fit(rows: DataFrame, origin: str, regularisation: float = REGULARISATION) ->
     if not count or not 0 < late < count:
         raise ContextError(f"expected flights of {origin}, late ones and others, got {late or 0} late of {count}")
     filled = [float(mean or 0.0) for mean in means]
-    whole = rows.withColumns({name: _filled(name, mean) for name, mean in zip(INPUTS, filled, strict=True)})
+    whole = rows.withColumns({name: _filled(name, mean) for name, mean in zip(INPUTS, filled)})
     vectors = VectorAssembler(inputCols=list(INPUTS), outputCol="features").transform(whole)
     trainer = LogisticRegression(maxIter=ITERATIONS, regParam=regularisation)
     model = trainer.fit(vectors.select("features", "label"))
@@ -110,7 +110,7 @@ def fit(rows: DataFrame, origin: str, regularisation: float = REGULARISATION) ->
 def probability(model: Model) -> Column:
     """How likely a flight is to be late, from the columns of ``INPUTS``; a column between 0 and 1."""
     score = F.lit(model.intercept)
-    for name, mean, weight in zip(model.inputs, model.means, model.weights, strict=True):
+    for name, mean, weight in zip(model.inputs, model.means, model.weights):
         score = score + _filled(name, mean) * weight
     return 1 / (1 + F.exp(-score))
 

@@ -48,7 +48,7 @@ def day_of(context: RunContext) -> datetime.date:
         if named:
             return _date(run, str(named.pop()))
         if run.upstream is None:
-            at = datetime.datetime.fromtimestamp(run.logical_start_time / 1000, datetime.UTC)
+            at = datetime.datetime.fromtimestamp(run.logical_start_time / 1000, datetime.timezone.utc)
             return at.date() - datetime.timedelta(days=1)
         run = run.upstream
 
@@ -77,7 +77,7 @@ class Days:
 
     def next_version(self, day: datetime.date) -> str:
         """A name of fixed width, so that the last one in order is the latest. Who began later has read more."""
-        now = datetime.datetime.now(datetime.UTC)
+        now = datetime.datetime.now(datetime.timezone.utc)
         return f"{self.folder(day)}as_of={now:%Y%m%dT%H%M%S}.{now.microsecond // 1000:03}Z/"
 
     def latest(self, day: datetime.date) -> str | None:

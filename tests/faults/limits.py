@@ -78,12 +78,17 @@ def _check_slots(rule: AnyConstraint, started: list[Run]) -> None:
 def _check_gap(rule: AnyConstraint, started: list[Run]) -> None:
     assert isinstance(rule, SinceLastRun)
     for index, run in enumerate(started):
-        if run.backfill is not None or run.fired_by.startswith("run anyway"):
-            continue
         for other in started[:index]:
-            counts = rule.of == "any" or other.state == "SUCCEEDED" or (_ended(other) or 10**15) > run.claimed_at
-            near = run.claimed_at - other.claimed_at < rule.span and not _beside(other, run)
-            assert not (counts and near), f"{run} started too soon after {other}"
+            # Of two that were claimed in the same millisecond, nobody knows any more which was the first.
+            orders = [(other, run), (run, other)] if other.claimed_at == run.claimed_at else [(other, run)]
+            assert not all(_is_too_soon(rule, *order) for order in orders), f"{run} started too soon after {other}"
+
+
+def _is_too_soon(rule: SinceLastRun, other: Run, run: Run) -> bool:
+    if run.backfill is not None or run.fired_by.startswith("run anyway"):
+        return False
+    counts = rule.of == "any" or other.state == "SUCCEEDED" or (_ended(other) or 10**15) > run.claimed_at
+    return counts and run.claimed_at - other.claimed_at < rule.span and not _beside(other, run)
 
 
 def _beside(other: Run, run: Run) -> bool:

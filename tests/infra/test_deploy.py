@@ -21,6 +21,7 @@ class ScriptedCloudFormation:
         self.events: list[dict[str, str]] = []
         self.script = events or []
         self.requests: list[dict[str, Any]] = []
+        self.executed: list[dict[str, Any]] = []
 
     def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803 - AWS's names
         if self.status is None:
@@ -46,6 +47,7 @@ class ScriptedCloudFormation:
         pass
 
     def execute_change_set(self, **request: Any) -> None:
+        self.executed.append(request)
         self.status, self.events = self.after, self.script
 
     def get_paginator(self, name: str) -> Any:
@@ -75,6 +77,14 @@ def test_an_update_keeps_parameters_that_are_not_given() -> None:
         {"ParameterKey": "Stage", "ParameterValue": "dev"},
         {"ParameterKey": "AlarmTopicArn", "UsePreviousValue": True},
     ]
+
+
+@pytest.mark.parametrize(("before", "taken_back"), [(None, True), ("CREATE_COMPLETE", False)])
+def test_a_first_deployment_that_fails_leaves_no_table_or_bucket_behind(before: str | None, taken_back: bool) -> None:
+    """Their names would be taken when it is tried again. What an existing stack has is never taken back."""
+    cloudformation = ScriptedCloudFormation(before, "CREATE_COMPLETE")
+    apply(cloudformation, Stage="dev")
+    assert [request["RetainExceptOnCreate"] for request in cloudformation.executed] == [taken_back]
 
 
 def test_a_stack_that_is_as_asked_is_left_alone() -> None:

@@ -132,3 +132,12 @@ def test_w5_a_claim_may_write_anew_whatever_belongs_to_the_context_of_a_run(reso
 
 def _reads(statement: dict[str, Any], queue: str) -> bool:
     return "sqs:ReceiveMessage" in actions(statement) and queue in json.dumps(statement["Resource"])
+
+
+def test_runs_are_tagged_as_runs(resources: dict[str, Any]) -> None:
+    """StartJobRun with tags asks for TagResource on the run, which has an ARN below its application's.
+
+    https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonemrserverless.html
+    """
+    [tagging] = [s for s in statements(resources, "CheckRole") if "emr-serverless:TagResource" in actions(s)]
+    assert json.dumps(tagging["Resource"]).count("/jobruns/*") == 1

@@ -259,3 +259,37 @@ def test_chalices_authorizers_survive_the_merge(resources: dict[str, Any]) -> No
 def _keys(properties: dict[str, Any]) -> tuple[str, str]:
     by_type = {k["KeyType"]: k["AttributeName"] for k in properties["KeySchema"]}
     return by_type["HASH"], by_type["RANGE"]
+
+
+def test_lambda_does_not_take_hints_for_a_loop(resources: dict[str, Any]) -> None:
+    """A Lambda that sends to the queue that invokes it is cut off after sixteen hops, unless it allows them."""
+    sends_to_itself = {
+        name
+        for name, properties in of_type(resources, "AWS::Serverless::Function")
+        if any(event["Type"] == "SQS" for event in properties.get("Events", {}).values())
+    }
+    assert sends_to_itself == {"Check", "Objects"}
+    assert all(resources[name]["Properties"]["RecursiveLoop"] == "Allow" for name in sends_to_itself)
+    for name in sends_to_itself:
+        [alarm] = alarms_of(resources, name, "RecursiveInvocationsDropped")
+        assert (alarm["Threshold"], alarm["Statistic"]) == (0, "Sum")
+
+
+def test_a_tick_that_is_never_invoked_is_an_alarm(resources: dict[str, Any]) -> None:
+    [alarm] = alarms_of(resources, "Tick", "Invocations")
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("LessThanThreshold", 1)
+    assert (alarm["Period"], alarm["EvaluationPeriods"]) == (60, 3)
+    assert alarm["TreatMissingData"] == "breaching", "a function that does not run has no data"
+
+
+@pytest.mark.parametrize("function", ["Tick", "Check"])
+def test_a_lambda_that_is_throttled_is_an_alarm(resources: dict[str, Any], function: str) -> None:
+    [alarm] = alarms_of(resources, function, "Throttles")
+    assert (alarm["ComparisonOperator"], alarm["Threshold"]) == ("GreaterThanThreshold", 0)
+
+
+def alarms_of(resources: dict[str, Any], function: str, metric: str) -> list[dict[str, Any]]:
+    """The alarms on a metric of a Lambda."""
+    dimension = [{"Name": "FunctionName", "Value": {"Ref": function}}]
+    found = [alarm for _, alarm in of_type(resources, "AWS::CloudWatch::Alarm") if alarm["MetricName"] == metric]
+    return [alarm for alarm in found if alarm["Dimensions"] == dimension]

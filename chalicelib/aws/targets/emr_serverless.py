@@ -24,6 +24,7 @@ UNKNOWN = "the target knows no such run any more"
 # ListJobRuns: 1 a second, GetJobRun: 10. So a page costs as much as ten questions, and answers up to fifty.
 LISTED, WORTH, MOST_PAGES = 50, 10, 20
 BETWEEN_PAGES, BETWEEN_QUESTIONS = 1.0, 0.1  # seconds, where many are asked about
+MOST_TAG = 256  # characters of a tag's value
 MOST_REASON = 4_000  # characters of the driver's last lines that a run row keeps
 
 
@@ -76,7 +77,7 @@ class EmrServerlessTarget:
             "name": run.request.name,
             "jobDriver": {"sparkSubmit": driver},
             "configurationOverrides": {"monitoringConfiguration": logs},
-            "tags": {"sluice:schedule": run.schedule, "sluice:workflow": run.workflow},
+            "tags": {"sluice:schedule": _tag(run.schedule), "sluice:workflow": _tag(run.workflow)},
             **limit,
         }
 
@@ -156,6 +157,15 @@ class EmrServerlessTarget:
         except self._client.exceptions.ResourceNotFoundException:
             return None
         return str(found.get("name") or "") or None
+
+
+def _tag(name: str) -> str:
+    """A name as the value of a tag. Of the characters of names only the tilde (of messages and of nodes of DAGs) is
+    none of a tag's; no name has an `@`.
+
+    https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_StartJobRun.html: `[A-Za-z0-9 /_.:=+@-]*`
+    """
+    return name.replace("~", "@")[:MOST_TAG]
 
 
 def _news(found: Mapping[str, Any], run: Run) -> News | None:

@@ -17,6 +17,8 @@ from moto.core.responses import ActionResult, BaseResponse, EmptyResult
 from moto.emrserverless import urls
 from moto.moto_server.werkzeug_app import create_backend_app
 
+from infra.local import service_model
+
 from . import errors, json_shapes
 from .applications import Applications
 from .job_runs import JobRuns, write_cursor
@@ -41,6 +43,7 @@ def _refusing(handler: _Handler) -> _Handler:
     @wraps(handler)
     def answer(operations: _Operations) -> ActionResult:
         try:
+            _check_request(handler.__name__, operations)
             return handler(operations)
         except errors.ApiError as error:
             refusal = JsonRESTError(error.code, error.message)
@@ -48,6 +51,14 @@ def _refusing(handler: _Handler) -> _Handler:
             raise refusal from error
 
     return answer
+
+
+def _check_request(handler: str, operations: _Operations) -> None:
+    """Refuse what AWS's model of the service refuses: patterns, lengths, words, what is required."""
+    operation = "".join(part.capitalize() for part in handler.split("_"))
+    told = service_model.problems("emr-serverless", operation, operations._parameters)
+    if told:
+        raise errors.validation("; ".join(told))
 
 
 class _Operations(BaseResponse):

@@ -1,0 +1,196 @@
+"""Rules of AWS that stand on its pages and not in botocore's models. Each names its page."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+Parameters = Mapping[str, Any]
+KIB = 1024
+
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html
+SQS_BATCH, SQS_BYTES = 10, 1024 * KIB
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessage.html
+SQS_DELAY_S, SQS_ATTRIBUTES = 900, 10
+_SQS_ENTRY_ID = re.compile(r"[A-Za-z0-9_-]{1,80}")
+_SQS_FIFO_ID = re.compile(r"[A-Za-z0-9!-/:-@\[-`{-~]{1,128}")
+_SQS_CHARACTERS = re.compile("[\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")
+# https://docs.aws.amazon.com/AWSSimpleQueueService/latest/SQSDeveloperGuide/sqs-message-metadata.html
+_ATTRIBUTE_NAME = re.compile(r"(?!(?i:aws\.|amazon\.))(?!\.)(?!.*\.\.)[A-Za-z0-9_.-]{1,256}(?<!\.)")
+# https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html
+SNS_BATCH, SNS_BYTES = 10, 256 * KIB
+# https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html
+EVENTS_BATCH, EVENTS_BYTES = 10, 1024 * KIB
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
+S3_KEY_BYTES = 1024
+# https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
+_S3_BUCKET = re.compile(
+    r"(?!xn--|sthree-|amzn-s3-demo-)(?!\d+\.\d+\.\d+\.\d+$)[a-z0-9](?:[a-z0-9-]|\.(?!\.)){1,61}[a-z0-9]"
+)
+# https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
+LAMBDA_BYTES = {"RequestResponse": 6 * KIB * KIB, "Event": KIB * KIB}
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
+DYNAMODB_BATCH_GET, DYNAMODB_BATCH_WRITE, DYNAMODB_TRANSACTION = 100, 25, 100
+
+
+def problems(service: str, operation: str, parameters: Parameters) -> Iterator[str]:
+    """What AWS would refuse a request for by these rules."""
+    rule = _RULES.get((service, operation))
+    if rule is not None:
+        yield from rule(parameters)
+    if service == "s3":
+        yield from _s3(parameters)
+
+
+def _send_message(parameters: Parameters) -> Iterator[str]:
+    yield from _message("", parameters, is_fifo=_is_fifo(parameters))
+    yield from _bytes("MessageBody", _message_bytes(parameters), SQS_BYTES)
+
+
+def _send_message_batch(parameters: Parameters) -> Iterator[str]:
+    entries = parameters.get("Entries", ())
+    yield from _batch(entries, SQS_BATCH)
+    for number, entry in enumerate(entries):
+        yield from _message(f"Entries[{number}].", entry, is_fifo=_is_fifo(parameters))
+    yield from _bytes("Entries", sum(map(_message_bytes, entries)), SQS_BYTES)
+
+
+def _is_fifo(parameters: Parameters) -> bool:
+    return str(parameters.get("QueueUrl", "")).endswith(".fifo")
+
+
+def _message(place: str, message: Parameters, *, is_fifo: bool) -> Iterator[str]:
+    body = str(message.get("MessageBody", ""))
+    if not body:
+        yield f"{place}MessageBody: expected at least one character, got none"
+    if not _SQS_CHARACTERS.fullmatch(body):
+        yield f"{place}MessageBody: expected characters that XML 1.0 allows"
+    delay = int(message.get("DelaySeconds", 0))
+    if not 0 <= delay <= SQS_DELAY_S:
+        yield f"{place}DelaySeconds: expected 0 to {SQS_DELAY_S}, got {delay}"
+    if is_fifo and "DelaySeconds" in message:
+        yield f"{place}DelaySeconds: expected none for a message of a FIFO queue, got {delay}"
+    if is_fifo and "MessageGroupId" not in message:
+        yield f"{place}MessageGroupId: expected one for a FIFO queue, got none"
+    for name in ("MessageGroupId", "MessageDeduplicationId"):
+        if name in message and not _SQS_FIFO_ID.fullmatch(str(message[name])):
+            yield f"{place}{name}: expected 1 to 128 letters, digits or punctuation, got {message[name]!r}"
+    yield from _attributes(place, message.get("MessageAttributes", {}))
+
+
+def _attributes(place: str, attributes: Mapping[str, Any]) -> Iterator[str]:
+    if len(attributes) > SQS_ATTRIBUTES:
+        yield f"{place}MessageAttributes: expected at most {SQS_ATTRIBUTES}, got {len(attributes)}"
+    for name, attribute in attributes.items():
+        if not _ATTRIBUTE_NAME.fullmatch(name):
+            yield f"{place}MessageAttributes: expected a name of A-Z a-z 0-9 _ - ., got {name!r}"
+        if not (attribute.get("StringValue") or attribute.get("BinaryValue")):
+            yield f"{place}MessageAttributes.{name}: expected a value, got an empty one"
+
+
+def _message_bytes(message: Parameters) -> int:
+    """The body, and each attribute with its name, type and value."""
+    size = len(str(message.get("MessageBody", message.get("Message", ""))).encode())
+    for name, attribute in message.get("MessageAttributes", {}).items():
+        value = attribute.get("StringValue") or attribute.get("BinaryValue") or b""
+        size += len(name) + len(attribute["DataType"]) + len(value.encode() if isinstance(value, str) else value)
+    return size
+
+
+def _publish(parameters: Parameters) -> Iterator[str]:
+    yield from _bytes("Message", _message_bytes(parameters), SNS_BYTES)
+    if len(str(parameters.get("Subject", ""))) > 100:
+        yield f"Subject: expected at most 100 characters, got {len(parameters['Subject'])}"
+
+
+def _publish_batch(parameters: Parameters) -> Iterator[str]:
+    entries = parameters.get("PublishBatchRequestEntries", ())
+    yield from _batch(entries, SNS_BATCH)
+    yield from _bytes("PublishBatchRequestEntries", sum(map(_message_bytes, entries)), SNS_BYTES)
+
+
+def _put_events(parameters: Parameters) -> Iterator[str]:
+    entries = parameters.get("Entries", ())
+    size = 0
+    for number, entry in enumerate(entries):
+        size += sum(len(str(entry.get(name, "")).encode()) for name in ("Source", "DetailType", "Detail"))
+        if str(entry.get("Source", "")).startswith("aws."):
+            yield f"Entries[{number}].Source: expected one that does not begin with aws., got {entry['Source']!r}"
+        if not _is_object(entry.get("Detail", "{}")):
+            yield f"Entries[{number}].Detail: expected a JSON object, got {str(entry.get('Detail'))[:60]!r}"
+    if not 1 <= len(entries) <= EVENTS_BATCH:
+        yield f"Entries: expected 1 to {EVENTS_BATCH}, got {len(entries)}"
+    yield from _bytes("Entries", size, EVENTS_BYTES)
+
+
+def _is_object(text: str) -> bool:
+    try:
+        return isinstance(json.loads(text), dict)
+    except ValueError:
+        return False
+
+
+def _invoke(parameters: Parameters) -> Iterator[str]:
+    payload = parameters.get("Payload", b"")
+    size = len(payload.encode() if isinstance(payload, str) else payload) if hasattr(payload, "__len__") else 0
+    yield from _bytes("Payload", size, LAMBDA_BYTES[parameters.get("InvocationType", "RequestResponse")])
+
+
+def _s3(parameters: Parameters) -> Iterator[str]:
+    bucket, key = parameters.get("Bucket"), parameters.get("Key")
+    if bucket is not None and not str(bucket).startswith("arn:") and not _S3_BUCKET.fullmatch(str(bucket)):
+        yield f"Bucket: expected 3 to 63 lower-case letters, digits, dots or hyphens, got {bucket!r}"
+    if key is not None and not 1 <= len(str(key).encode()) <= S3_KEY_BYTES:
+        yield f"Key: expected 1 to {S3_KEY_BYTES} bytes, got {len(str(key).encode())}"
+    for name, value in parameters.get("Metadata", {}).items():
+        if not (name.isascii() and str(value).isascii()):
+            yield f"Metadata.{name}: expected ASCII, got {value!r}"
+
+
+def _batch_get(parameters: Parameters) -> Iterator[str]:
+    count = sum(len(table["Keys"]) for table in parameters["RequestItems"].values())
+    if not 1 <= count <= DYNAMODB_BATCH_GET:
+        yield f"RequestItems: expected 1 to {DYNAMODB_BATCH_GET} keys, got {count}"
+
+
+def _batch_write(parameters: Parameters) -> Iterator[str]:
+    count = sum(len(requests) for requests in parameters["RequestItems"].values())
+    if not 1 <= count <= DYNAMODB_BATCH_WRITE:
+        yield f"RequestItems: expected 1 to {DYNAMODB_BATCH_WRITE} requests, got {count}"
+
+
+def _transaction(parameters: Parameters) -> Iterator[str]:
+    count = len(parameters["TransactItems"])
+    if not 1 <= count <= DYNAMODB_TRANSACTION:
+        yield f"TransactItems: expected 1 to {DYNAMODB_TRANSACTION} actions, got {count}"
+
+
+def _batch(entries: Any, most: int) -> Iterator[str]:
+    if not 1 <= len(entries) <= most:
+        yield f"expected 1 to {most} entries, got {len(entries)}"
+    ids = [str(entry.get("Id", "")) for entry in entries]
+    if len(set(ids)) < len(ids):
+        yield f"expected ids that differ, got {ids}"
+    for each in ids:
+        if not _SQS_ENTRY_ID.fullmatch(each):
+            yield f"Id: expected 1 to 80 letters, digits, hyphens or underscores, got {each!r}"
+
+
+def _bytes(place: str, size: int, most: int) -> Iterator[str]:
+    if size > most:
+        yield f"{place}: expected at most {most} bytes, got {size}"
+
+
+_RULES: dict[tuple[str, str], Callable[[Parameters], Iterator[str]]] = {
+    ("sqs", "SendMessage"): _send_message,
+    ("sqs", "SendMessageBatch"): _send_message_batch,
+    ("sns", "Publish"): _publish,
+    ("sns", "PublishBatch"): _publish_batch,
+    ("events", "PutEvents"): _put_events,
+    ("lambda", "Invoke"): _invoke,
+    ("dynamodb", "BatchGetItem"): _batch_get,
+    ("dynamodb", "BatchWriteItem"): _batch_write,
+    ("dynamodb", "TransactWriteItems"): _transaction,
+}

@@ -1,0 +1,34 @@
+"""Every request of a boto3 client in the tests is held against AWS's own rules (`infra/local/service_model.py`).
+
+moto, ministack and Chalice's test client take much that AWS refuses. A test that expects a refusal of AWS for a request
+that breaks a rule is marked `breaks_aws_rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pytest
+from botocore.client import BaseClient
+
+from infra.local import service_model
+
+
+@pytest.fixture(autouse=True)
+def requests_are_valid(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fails a test that sends a request which AWS would refuse, also if the code under test catches what is raised."""
+    if request.node.get_closest_marker("breaks_aws_rules"):
+        yield
+        return
+    told: list[str] = []
+    call = BaseClient._make_api_call  # type: ignore[attr-defined]
+
+    def checked(client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
+        service = client.meta.service_model.service_name
+        told.extend(f"{service} {operation}: {each}" for each in service_model.problems(service, operation, parameters))
+        return call(client, operation, parameters)
+
+    monkeypatch.setattr(BaseClient, "_make_api_call", checked)
+    yield
+    assert not told, "AWS would refuse what was sent:\n" + "\n".join(told)
