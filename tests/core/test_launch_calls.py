@@ -80,7 +80,7 @@ def test_e3_a_call_that_is_not_made_is_taken_back_and_its_permits_stay() -> None
 
 
 def test_e3_a_call_that_is_not_made_has_no_permits_if_they_are_gone() -> None:
-    before = rows.run(lease_until=NOON - 1)  # its caller died before it, so what it records besides is an unknown answer
+    before = rows.run(lease_until=NOON - 1)  # a call before it was never answered
     called = replace(launch.calling(before, NOON), paced_from=NOON, paced_until=NOON)
     assert called.unknown_answer
     assert launch.uncalled(before, called, None, NOON + 7) == replace(before, rev=3, wake_at=NOON + 7)
@@ -104,7 +104,7 @@ def test_w7_a_run_that_was_started_is_followed_without_a_lease_or_a_reason() -> 
     )
 
 
-def test_l12_a_run_that_was_started_though_its_end_is_wanted_is_attended_to_at_once() -> None:
+def test_w6_a_run_that_was_started_though_its_end_is_wanted_is_attended_to_at_once() -> None:
     wanted = replace(CALLING, cancel=True)
     assert launch.answered(wanted, Started("app-1/r1"), NOON + 3) == replace(
         wanted, target_id="app-1/r1", lease_until=None, rev=8, leases=0, wake_at=NOON + 3
