@@ -66,9 +66,7 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Em
             nominal = next_of(rule, schedule, timer, leaf.id, max(nominal, now))
         if nominal is not None:
             upcoming[leaf.id] = nominal
-    later = replace(
-        timer, next=upcoming, fired=portion.fired, begun=tuple(portion.begun), rev=timer.rev + 1, wake_at=None
-    )
+    later = replace(timer, next=upcoming, fired=portion.fired, begun=tuple(portion.begun), rev=timer.rev + 1)
     later = replace(later, wake_at=wakes_at(later, schedule))
     more = later.wake_at is not None and later.wake_at < horizon and not portion.room()
     return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.counts_on)

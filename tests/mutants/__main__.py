@@ -43,7 +43,7 @@ TESTS = {
     "lines": "lines* line_order rates facts conditions",
     "launch": "launch* claims complete* delivery",
     "gather": "gather* judgement match",
-    "emit": "emit* elapsed repeats pauses gates",
+    "emit": "emit* carried_timer elapsed repeats pauses gates",
     "lifecycle": "lifecycle* gates messages pauses",
 }
 MODULES = list(TESTS)
