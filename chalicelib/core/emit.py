@@ -107,7 +107,7 @@ def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Insta
 def _reopened(timer: Timer, leaf: triggers.Leaf, old: Schedule, new: Schedule, now: Instant) -> Instant | None:
     """The next instant of a leaf that the old end had cut off, and which a later end lets go on."""
     rule, end = timed(leaf.trigger), old.ends_at
-    if end is None or (new.ends_at is not None and new.ends_at <= end):
+    if end is None:
         return None
     if isinstance(rule, TimeTrigger):
         used_up = rule.repeats is not None and timer.fired.get(leaf.id, 0) >= rule.repeats

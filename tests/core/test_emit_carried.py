@@ -161,6 +161,13 @@ def test_e2_a_fire_begins_anew_at_the_instant_to_which_its_jitter_has_put_it() -
     assert begun(new, timer({"0": minute(3)}), old) == ((minute(2), due, 1),)
 
 
+def test_e2_of_a_fire_that_has_come_and_is_due_a_little_later_what_is_prepared_stays() -> None:
+    came = (minute(1), minute(1) + 20 * SECOND, 1)
+    new = schedule(EVERY, spread={"count": 3, "over": "30s"})
+    before = timer({"0": minute(2)}, begun=(came,))
+    assert begun(new, before, now=minute(1) + 10 * SECOND) == (came,)
+
+
 @pytest.mark.parametrize(("fired", "prepared"), [({}, (2, 3)), ({"0": 3}, ())])
 def test_l10_what_is_prepared_up_to_an_end_can_be_told_unless_repeats_were_used_up(
     fired: dict[str, int], prepared: tuple[int, ...]
