@@ -64,8 +64,8 @@ def put(
     plan: list[Write] = [Create(version), Put(Listing(name)), *_counted(new)]
     if same:
         return after, [PutGate(after, gate), *plan]
-    if carried and alive is not None and old is not None:
-        after = replace(after, since=alive.since, pauses=alive.pauses, skips=alive.skips, wake_at=now)
+    if carried and old is not None:
+        after = replace(after, wake_at=now)
         return after, [PutGate(after, gate), *plan, *_reopen(after, old, new, timer, now)]
     rests = [] if mode in GATHERING_MODES else _rests(after, new)
     keep_timer = bool(rests) or (mode in GATHERING_MODES and emit.first_timer(new, after, now) is not None)
@@ -241,7 +241,7 @@ def _reopen(gate: Gate, old: Schedule, new: Schedule, timer: Timer | None, now: 
     return [*plan, Replace(emit.carried(timer, old, new, gate.version, now))]
 
 
-def _close(gate: Gate, schedule: Schedule, now: Instant, keep_timer: bool = False) -> list[Write]:
+def _close(gate: Gate, schedule: Schedule, now: Instant, keep_timer: bool) -> list[Write]:
     """Out of the index and the timers, and a tombstone over what gathers. ``keep_timer``: another is put over it."""
     # No event gathers for a message, and each of its jobs wakes by itself: nothing lies in the tombstone's place.
     closed = CloseGeneration(gate.schedule, gate.generation, now)

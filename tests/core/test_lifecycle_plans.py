@@ -128,6 +128,14 @@ def test_l6_what_is_carried_has_the_new_version_everywhere_and_keeps_since() -> 
     ]
 
 
+def test_l10_what_is_carried_goes_on_from_now_if_its_end_was_over_and_is_moved() -> None:
+    before = Timer(NAME, 7, 3, NOON, {}, rev=9, wake_at=NOON + 6 * SECOND)
+    over, later = schedule(TICK, ttl=iso(NOON + 5 * SECOND)), schedule(TICK, ttl=iso(END))
+    assert put(later, over, gate(), carry=True, timer=before) == [
+        Replace(Timer(NAME, 7, 4, NOON, {"0": NOW + TEN}, rev=10, wake_at=NOW + TEN)),
+    ]
+
+
 def test_l10_what_is_carried_gets_an_end_though_it_had_no_timer() -> None:
     rests = Timer(NAME, 7, 4, SINCE, {}, wake_at=END)
     assert put(schedule(ttl=iso(END)), schedule(), gate(), carry=True) == [Put(flights(version=4)), Put(rests)]
