@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import pytest
+
 from chalicelib.core import emit, ids
-from chalicelib.core.calendar import DAY, HOUR, MINUTE, SECOND, Instant
+from chalicelib.core.calendar import DAY, HOUR, MINUTE, SECOND, Instant, iso
 from chalicelib.core.emit import Emission
 from chalicelib.core.occurrences import jittered
 from chalicelib.core.rows import Job, Record, Timer
@@ -192,3 +194,16 @@ def test_t13_a_span_that_is_due_again_before_a_far_horizon_waits_for_the_next_lo
     """A run that starts meanwhile puts it off, so there is nothing to do at once."""
     look = emit.emit(first(ELAPSED), schedule(ELAPSED), NOON, NOON + 3 * DAY)
     assert (len(look.fires), look.timer.wake_at, look.more) == (1, NOON + 8 * HOUR, False)
+
+
+@pytest.mark.parametrize(
+    ("end", "upcoming", "look"),
+    [
+        (NOON + 4 * HOUR, {"0": NOON + 4 * HOUR}, NOON + 4 * HOUR),
+        (NOON + 4 * HOUR - 1, {}, NOON + 4 * HOUR + 999),  # to end the schedule
+    ],
+)
+def test_t13_a_span_is_due_up_to_the_end_of_its_schedule_inclusively(
+    end: Instant, upcoming: dict[str, Instant], look: Instant
+) -> None:
+    assert first(ELAPSED, ttl=iso(end)) == Timer(NAME, 7, 1, NOON, upcoming, wake_at=look)
