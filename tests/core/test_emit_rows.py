@@ -207,3 +207,22 @@ def test_t13_a_span_is_due_up_to_the_end_of_its_schedule_inclusively(
     end: Instant, upcoming: dict[str, Instant], look: Instant
 ) -> None:
     assert first(ELAPSED, ttl=iso(end)) == Timer(NAME, 7, 1, NOON, upcoming, wake_at=look)
+
+
+# -- the first timer -----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("document", "upcoming", "look"),
+    [
+        ({"due_time": iso(NOON)}, {"0": NOON}, NOON),  # now is meant
+        ({"due_time": iso(NOON), "expression": "@every 1h"}, {"0": NOON}, NOON),
+        ({"due_time": iso(NOON + 1)}, {"0": NOON + 1}, NOON + 1),
+        ({"due_time": iso(NOON - 1)}, {}, NOON),  # complete before it began, as the first look says
+        ({"expression": "0 12 * * *"}, {"0": NOON + DAY}, NOON + DAY),  # the fire of this instant has been
+    ],
+)
+def test_t3_a_due_time_may_be_the_instant_at_which_a_schedule_begins_and_a_fire_comes_after_it(
+    document: dict[str, Any], upcoming: dict[str, Instant], look: Instant
+) -> None:
+    assert first({"type": "time", **document}) == Timer(NAME, 7, 1, NOON, upcoming, wake_at=look)
