@@ -206,11 +206,9 @@ def _gate(gate: Gate | None, name: str, generation: int, mode: Mode, now: Instan
     # The runs of a DAG's nodes are found by these (W4).
     former = gate.former if same or not ids.is_dag_node(name) else (*gate.former, gate.generation)[-MOST_FORMER:]
     after = replace(after, expires_at=None, former=former)
-    after = replace(after, rev=gate.rev + 1, since=since, pauses=pauses, skips=skips)
     wake_at = gate.wake_at if same else None
-    if mode == gate.mode:
-        return replace(after, wake_at=wake_at)
-    return replace(after, wake_at=wake_at, mode_at=now, reason="")
+    after = replace(after, rev=gate.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at)
+    return after if mode == gate.mode else replace(after, mode_at=now, reason="")
 
 
 def _changed(gate: Gate, mode: Mode, now: Instant, by: str, **fields: Any) -> Gate:
