@@ -66,9 +66,7 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Em
             nominal = next_of(rule, schedule, timer, leaf.id, max(nominal, now))
         if nominal is not None:
             upcoming[leaf.id] = nominal
-    later = replace(
-        timer, next=upcoming, fired=portion.fired, begun=tuple(portion.begun), rev=timer.rev + 1, wake_at=None
-    )
+    later = replace(timer, next=upcoming, fired=portion.fired, begun=tuple(portion.begun), rev=timer.rev + 1)
     later = replace(later, wake_at=wakes_at(later, schedule))
     more = later.wake_at is not None and later.wake_at < horizon and not portion.room()
     return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.counts_on)
@@ -109,7 +107,7 @@ def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Insta
 def _reopened(timer: Timer, leaf: triggers.Leaf, old: Schedule, new: Schedule, now: Instant) -> Instant | None:
     """The next instant of a leaf that the old end had cut off, and which a later end lets go on."""
     rule, end = timed(leaf.trigger), old.ends_at
-    if end is None or (new.ends_at is not None and new.ends_at <= end):
+    if end is None:
         return None
     if isinstance(rule, TimeTrigger):
         used_up = rule.repeats is not None and timer.fired.get(leaf.id, 0) >= rule.repeats

@@ -64,8 +64,8 @@ def put(
     plan: list[Write] = [Create(version), Put(Listing(name)), *_counted(new)]
     if same:
         return after, [PutGate(after, gate), *plan]
-    if carried and alive is not None and old is not None:
-        after = replace(after, since=alive.since, pauses=alive.pauses, skips=alive.skips, wake_at=now)
+    if carried and old is not None:
+        after = replace(after, wake_at=now)
         return after, [PutGate(after, gate), *plan, *_reopen(after, old, new, timer, now)]
     rests = [] if mode in GATHERING_MODES else _rests(after, new)
     keep_timer = bool(rests) or (mode in GATHERING_MODES and emit.first_timer(new, after, now) is not None)
@@ -206,8 +206,9 @@ def _gate(gate: Gate | None, name: str, generation: int, mode: Mode, now: Instan
     # The runs of a DAG's nodes are found by these (W4).
     former = gate.former if same or not ids.is_dag_node(name) else (*gate.former, gate.generation)[-MOST_FORMER:]
     after = replace(after, expires_at=None, former=former)
-    wake_at, mode_at = gate.wake_at if same else None, gate.mode_at if mode == gate.mode else now
-    return replace(after, rev=gate.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at, mode_at=mode_at)
+    wake_at = gate.wake_at if same else None
+    after = replace(after, rev=gate.rev + 1, since=since, pauses=pauses, skips=skips, wake_at=wake_at)
+    return after if mode == gate.mode else replace(after, mode_at=now, reason="")
 
 
 def _changed(gate: Gate, mode: Mode, now: Instant, by: str, **fields: Any) -> Gate:
@@ -238,7 +239,7 @@ def _reopen(gate: Gate, old: Schedule, new: Schedule, timer: Timer | None, now: 
     return [*plan, Replace(emit.carried(timer, old, new, gate.version, now))]
 
 
-def _close(gate: Gate, schedule: Schedule, now: Instant, keep_timer: bool = False) -> list[Write]:
+def _close(gate: Gate, schedule: Schedule, now: Instant, keep_timer: bool) -> list[Write]:
     """Out of the index and the timers, and a tombstone over what gathers. ``keep_timer``: another is put over it."""
     # No event gathers for a message, and each of its jobs wakes by itself: nothing lies in the tombstone's place.
     closed = CloseGeneration(gate.schedule, gate.generation, now)

@@ -77,14 +77,15 @@ def listed(manifest: str) -> tuple[str, ...] | None:
 
 def partition_event(name: str, dataset: Dataset, values: tuple[str, ...], instant: Instant, now: Instant) -> Event:
     """The event that a partition became ready. Its id depends on the partition alone: each counts once (T7)."""
-    folders = "/".join(f"{key}={value}" for key, value in zip(dataset.keys, values, strict=True))
+    partition = dict(zip(dataset.keys, values, strict=True))
+    folders = "/".join(f"{key}={value}" for key, value in partition.items())
     return Event(
         id=ids.event_id("partition", name, *values),
         kind="partition",
         key=leaves.partition_key(name),
         instant=instant,
         accepted_at=now,
-        partition=dict(zip(dataset.keys, values, strict=True)),
+        partition=partition,
         dataset=name,
         path=f"s3://{dataset.bucket}/{dataset.prefix}{folders}/",
     )

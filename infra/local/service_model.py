@@ -76,7 +76,8 @@ def _structure(shape: StructureShape) -> Check:
             yield f"{place or 'request'}: expected a structure, got {value!r}"
             return
         for name in required:
-            if name not in value:
+            # botocore makes up an idempotency token that is not given.
+            if name not in value and not members[name].metadata.get("idempotencyToken"):
                 yield f"{_at(place, name)}: expected a value, got none"
         if is_union and len(value) != 1:
             yield f"{place}: expected one of {', '.join(members)}, got {', '.join(value) or 'none'}"

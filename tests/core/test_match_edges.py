@@ -93,6 +93,25 @@ def test_t10_a_status_is_dated_by_the_target_and_accepted_by_our_own_clock(
     )
 
 
+def test_t10_a_status_tells_the_version_of_the_workflow_that_was_run() -> None:
+    told = match.status_event(run("SUCCEEDED", workflow_version=3), "COMPLETED")
+    assert told.payload == {"workflow_version": 3}
+
+
+@pytest.mark.parametrize(
+    ("state", "statuses"),
+    [
+        ("STARTING", ("FAILED",)),
+        ("RUNNING", ("FAILED", "STARTED")),
+        ("SUCCEEDED", ("FAILED", "COMPLETED")),
+        ("CANCELLED", ("FAILED", "KILLED")),
+        ("RETRYING", ("FAILED",)),
+    ],
+)
+def test_t10_a_run_tells_what_it_owes_and_then_what_its_state_means(state: str, statuses: tuple[str, ...]) -> None:
+    assert match.announced(run(state, announce=("FAILED",))) == statuses
+
+
 def test_t8_an_object_lies_in_a_partition_only_if_every_folder_fits() -> None:
     folder = "raw/flights/year=2013/month=1/day=2/"
     assert match.locate(dataset(), KEY) == Located(("2013", "1", "2"), folder, "part-0.parquet")
@@ -100,6 +119,7 @@ def test_t8_an_object_lies_in_a_partition_only_if_every_folder_fits() -> None:
     odd = [
         *(KEY.removeprefix("raw/"), folder, folder.rstrip("/"), KEY.replace("month=1", "month="), f"{folder}sub/"),
         *(KEY.replace("month=1", "month"), KEY.replace("month=1", "m=1"), "raw/flights/year=2013/x.csv"),
+        *("raw/flights/year=2013", "raw/flights/year=2013/month=1"),
     ]
     assert [match.locate(dataset(), key) for key in odd] == [None] * len(odd)
     assert match.locate(dataset(), KEY.replace("day=2", "day=2=3")) == Located(

@@ -128,6 +128,7 @@ def test_t14_a_partial_match_expires_a_window_after_its_oldest_event(group: dict
 def test_t14_a_window_is_of_the_whole_trigger_and_refused_within_it(around: Any) -> None:
     error = refused(around(PARTITION, all_of(WEATHER, all_of(CLEANED, within="1h"))))
     assert (error.code, error.field) == ("invalid", "trigger.within")
+    assert error.message == "expected within on the outermost trigger only, got 'it on an inner one'"
     assert error.hint == "put within on the outermost trigger, or make a schedule of its own"
 
 

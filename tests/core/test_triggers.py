@@ -183,6 +183,10 @@ def test_an_any_that_waits_offers_its_choices() -> None:
     assert why(tree, {"0": came()}) == (
         f"waits for 1 partition of demo.weather or the time every 10 seconds (1 partition of demo.flights came {AT})"
     )
+    assert why(any_of(all_of(PARTITION, WEATHER), CLEANED), {}) == (
+        "waits for 1 partition of demo.flights and 1 partition of demo.weather "
+        "or demo.flights.clean to reach COMPLETED (nothing has come)"
+    )
 
 
 def test_a_met_trigger_says_what_came() -> None:
@@ -241,9 +245,17 @@ def test_l5_a_trigger_of_more_than_45_leaves_is_refused_each_status_counting(
         triggers.check_size(tree)
     assert caught.value.field == "trigger"
     assert caught.value.message == f"expected at most 45 leaves in one trigger (L5), got '{counted} leaves'"
-    assert "each status of a leaf counts" in (caught.value.hint or "")
+    assert caught.value.hint == (
+        "split the schedule in two, or trigger on an intermediate workflow; each status of a leaf counts"
+    )
 
 
 def test_l5_a_trigger_of_45_leaves_is_accepted() -> None:
     triggers.check_size(trigger(all_of(*[PARTITION] * 43, TWICE)))
     triggers.check_size(trigger(all_of(*[PARTITION] * 44, TICK)))
+
+
+def test_l5_the_index_rows_of_constraints_count_as_leaves() -> None:
+    triggers.check_size(trigger(all_of(*[PARTITION] * 43)), more=2)
+    with pytest.raises(SluiceError, match="got '46 leaves'"):
+        triggers.check_size(trigger(all_of(*[PARTITION] * 43)), more=3)

@@ -43,7 +43,7 @@ TESTS = {
     "lines": "lines* line_order rates facts conditions",
     "launch": "launch* claims complete* delivery",
     "gather": "gather* judgement match",
-    "emit": "emit* elapsed repeats pauses gates",
+    "emit": "emit* carried_timer elapsed repeats pauses gates",
     "lifecycle": "lifecycle* gates messages pauses",
 }
 MODULES = list(TESTS)
@@ -56,6 +56,8 @@ also_copy = {copied}
 pytest_add_cli_args_test_selection = {tests}
 pytest_add_cli_args = {arguments}
 timeout_constant = 5.0
+# A mutant that never ends is stopped after so many times what its tests take; by default it is 15 times.
+timeout_multiplier = 4.0
 """
 
 
