@@ -39,7 +39,10 @@ def deploy(
     # By URL, because a template in the request may have 51,200 bytes only, and every route adds some 600.
     url = s3.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": key}).split("?")[0]
     cloudformation: Any = session.client("cloudformation")
-    return stack.apply(cloudformation, stack_name, url, parameters, report=report, poll_seconds=poll_seconds)
+    declared = located["Parameters"]
+    return stack.apply(
+        cloudformation, stack_name, url, parameters, declared=declared, report=report, poll_seconds=poll_seconds
+    )
 
 
 def parse_parameters(arguments: list[str]) -> dict[str, str]:

@@ -2,14 +2,16 @@
 
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from botocore.exceptions import ClientError, WaiterError
 
 # A stack in one of these states can neither be created nor updated; only deleting it helps.
-_STUCK = {"ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED"}
+_STUCK = {"ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED"}
+# A creation that was rolled back. Nothing is left of it but its name (see `execute_change_set` below).
+_NEVER_WAS = "ROLLBACK_COMPLETE"
 _DONE = {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
 
 
@@ -40,15 +42,25 @@ def apply(
     template_url: str,
     parameters: Mapping[str, str],
     *,
+    declared: Collection[str],
     report: Callable[[Step], None] = lambda step: None,
     poll_seconds: float = 3.0,
 ) -> Outcome:
-    """Bring `stack` to the template at `template_url`; return when it is there.
+    """Bring `stack` to the template at `template_url`, whose parameters are `declared`; return when it is there.
 
     A parameter that is not given keeps the stack's present value, or takes the template's default in a new stack.
-    Raises `DeployError` with the reason of the first resource that failed.
+    Raises `DeployError` for a parameter that the template does not have, and with the reason of the first resource
+    that failed.
     """
+    if unknown := sorted(set(parameters) - set(declared)):
+        raise DeployError(f"expected parameters out of {', '.join(sorted(declared))}, got {', '.join(unknown)}")
     before = _describe(cloudformation, stack)
+    if before and before["StackStatus"] == _NEVER_WAS:
+        report(Step(stack, "DELETE_IN_PROGRESS", "its first deployment was rolled back; it is created anew"))
+        cloudformation.delete_stack(StackName=stack)
+        waiter = cloudformation.get_waiter("stack_delete_complete")
+        waiter.wait(StackName=stack, WaiterConfig={"Delay": poll_seconds, "MaxAttempts": int(600 / poll_seconds)})
+        before = None
     status = before["StackStatus"] if before else "REVIEW_IN_PROGRESS"
     if status in _STUCK:
         raise DeployError(
@@ -64,7 +76,7 @@ def apply(
         ChangeSetName=change_set,
         ChangeSetType="CREATE" if creating else "UPDATE",
         TemplateURL=template_url,
-        Parameters=_parameters(parameters, before),
+        Parameters=_parameters(parameters, before, declared),
         Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
     )
     if not _has_changes(cloudformation, stack, change_set, poll_seconds):
@@ -92,8 +104,12 @@ def _describe(cloudformation: Any, stack: str) -> dict[str, Any] | None:
     return found
 
 
-def _parameters(given: Mapping[str, str], before: dict[str, Any] | None) -> list[dict[str, Any]]:
-    kept = [p["ParameterKey"] for p in (before or {}).get("Parameters", []) if p["ParameterKey"] not in given]
+def _parameters(
+    given: Mapping[str, str], before: dict[str, Any] | None, declared: Collection[str]
+) -> list[dict[str, Any]]:  # fmt: skip
+    """What is given, and what stays. CloudFormation refuses to keep a parameter that the new template has no more."""
+    present = [p["ParameterKey"] for p in (before or {}).get("Parameters", [])]
+    kept = [key for key in present if key not in given and key in declared]
     return [
         *({"ParameterKey": key, "ParameterValue": value} for key, value in sorted(given.items())),
         *({"ParameterKey": key, "UsePreviousValue": True} for key in kept),

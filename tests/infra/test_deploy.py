@@ -22,13 +22,19 @@ class ScriptedCloudFormation:
         self.script = events or []
         self.requests: list[dict[str, Any]] = []
         self.executed: list[dict[str, Any]] = []
+        self.deleted: list[str] = []
 
     def describe_stacks(self, StackName: str) -> dict[str, Any]:  # noqa: N803 - AWS's names
         if self.status is None:
             raise ClientError({"Error": {"Message": f"Stack with id {StackName} does not exist"}}, "DescribeStacks")
         outputs = [{"OutputKey": "ApiUrl", "OutputValue": "https://api"}]
-        kept = [{"ParameterKey": "Stage", "ParameterValue": "dev"}, {"ParameterKey": "AlarmTopicArn"}]
+        names = ("Stage", "AlarmTopicArn", "GoneFromTheTemplate")
+        kept = [{"ParameterKey": name, "ParameterValue": "dev"} for name in names]
         return {"Stacks": [{"StackStatus": self.status, "Outputs": outputs, "Parameters": kept}]}
+
+    def delete_stack(self, StackName: str) -> None:  # noqa: N803
+        self.deleted.append(StackName)
+        self.status = None
 
     def create_change_set(self, **request: Any) -> None:
         self.requests.append(request)
@@ -59,7 +65,8 @@ class ScriptedCloudFormation:
 
 
 def apply(cloudformation: ScriptedCloudFormation, **parameters: str) -> stack.Outcome:
-    return stack.apply(cloudformation, "sluice-dev", URL, parameters, poll_seconds=0.001)
+    declared = ["Stage", "AlarmTopicArn"]
+    return stack.apply(cloudformation, "sluice-dev", URL, parameters, declared=declared, poll_seconds=0.001)
 
 
 def test_a_new_stack_is_created() -> None:
@@ -109,8 +116,22 @@ def test_the_first_failure_is_named_not_the_ones_it_caused() -> None:
 
 
 def test_a_stack_that_cannot_be_updated_says_what_to_do() -> None:
-    with pytest.raises(stack.DeployError, match="is in ROLLBACK_COMPLETE and cannot be updated. Delete it"):
-        apply(ScriptedCloudFormation("ROLLBACK_COMPLETE"))
+    with pytest.raises(stack.DeployError, match="is in DELETE_FAILED and cannot be updated. Delete it"):
+        apply(ScriptedCloudFormation("DELETE_FAILED"))
+
+
+def test_a_stack_whose_first_deployment_was_rolled_back_is_created_anew() -> None:
+    cloudformation = ScriptedCloudFormation("ROLLBACK_COMPLETE", "CREATE_COMPLETE")
+    assert apply(cloudformation, Stage="dev").action == "created"
+    assert cloudformation.deleted == ["sluice-dev"]
+    assert cloudformation.requests[0]["ChangeSetType"] == "CREATE"
+
+
+def test_a_parameter_that_the_template_does_not_have_is_refused_before_anything_is_changed() -> None:
+    cloudformation = ScriptedCloudFormation("CREATE_COMPLETE", "UPDATE_COMPLETE")
+    with pytest.raises(stack.DeployError, match="expected parameters out of AlarmTopicArn, Stage, got Stagee"):
+        apply(cloudformation, Stagee="dev")
+    assert cloudformation.requests == []
 
 
 def test_two_deployments_at_once_do_not_meet() -> None:
