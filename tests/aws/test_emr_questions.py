@@ -161,3 +161,70 @@ def test_w12_emr_is_told_a_limit_a_little_later_than_ours(emr: Emr, timeout: int
 
 def test_w12_a_run_of_before_there_were_timeouts_is_started_as_it_was(emr: Emr) -> None:
     assert "executionTimeoutMinutes" not in emr.target.request(emr.started(1))
+
+
+class Listing:
+    """An application of many runs, which lists those between two instants, newest first, and says when it was asked."""
+
+    def __init__(self, created: dict[str, int], refuses: int = 0) -> None:
+        self.created, self.refuses = created, refuses
+        self.asked: list[dict[str, Any]] = []
+
+    def list_job_runs(self, **asked: Any) -> dict[str, Any]:
+        self.asked.append(asked)
+        if self.refuses:
+            self.refuses -= 1
+            raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, "ListJobRuns")
+        first = asked["createdAtAfter"].timestamp() * 1000
+        last = asked["createdAtBefore"].timestamp() * 1000 if "createdAtBefore" in asked else 10**15
+        names = [name for name, at in sorted(self.created.items(), key=lambda each: -each[1]) if first <= at <= last]
+        start = int(asked.get("nextToken", 0))
+        found: dict[str, Any] = {"jobRuns": [{"id": f"jr-{name}", "name": name} for name in names[start : start + 50]]}
+        return found | ({"nextToken": str(start + 50)} if start + 50 < len(names) else {})
+
+
+def unanswered(name: str, lease_until: int | None = NOON + 50_000) -> Run:
+    """A run whose first call was made at noon."""
+    asked = run(run_id="demo.flights.clean.7.x")
+    request = replace(asked.request, target=TARGET, name=name)
+    return replace(asked, request=request, start_requested_at=NOON, unknown_answer=True, lease_until=lease_until)
+
+
+def a_day_of_runs() -> dict[str, int]:
+    """One each second, half a day before noon and half a day after it."""
+    return {f"run{second}": NOON + second * 1000 for second in range(-43_200, 43_200)}
+
+
+def finding(listing: Listing) -> tuple[EmrServerlessTarget, list[float]]:
+    paused: list[float] = []
+    return EmrServerlessTarget(listing, "00app", "role", "control", paused.append), paused
+
+
+@pytest.mark.parametrize(("name", "found"), [("run3", "00app/jr-run3"), ("lost", None)])
+def test_w7_whether_an_unanswered_start_began_is_told_by_some_pages_of_eighty_thousand_runs(
+    name: str, found: str | None
+) -> None:
+    listing = Listing(a_day_of_runs())
+    target, paused = finding(listing)
+    assert target.find(unanswered(name)) == found
+    # 50 seconds of the lease and two minutes on both sides are 290 runs.
+    assert len(listing.asked) <= 6
+    assert sum(paused) <= 5, "a page a second, which is what EMR bears"
+
+
+def test_w7_a_throttled_page_is_asked_for_again_and_at_last_given_up() -> None:
+    listing = Listing({"run1": NOON + 1000}, refuses=3)
+    target, paused = finding(listing)
+    assert target.find(unanswered("run1")) == "00app/jr-run1"
+    assert paused == [0, 1.0, 2.0, 4.0]
+
+    target, _ = finding(Listing({"run1": NOON + 1000}, refuses=4))
+    with pytest.raises(ClientError, match="slow down"):
+        target.find(unanswered("run1"))
+
+
+def test_w7_a_run_whose_last_call_was_refused_is_looked_for_from_its_first_call_on() -> None:
+    listing = Listing({"early": NOON - 600_000, "late": NOON + 600_000})
+    target, _ = finding(listing)
+    assert target.find(unanswered("late", lease_until=None)) == "00app/jr-late"
+    assert target.find(unanswered("early", lease_until=None)) is None, "it was created before the first call"

@@ -24,6 +24,9 @@ UNKNOWN = "the target knows no such run any more"
 # ListJobRuns: 1 a second, GetJobRun: 10. So a page costs as much as ten questions, and answers up to fifty.
 LISTED, WORTH, MOST_PAGES = 50, 10, 20
 BETWEEN_PAGES, BETWEEN_QUESTIONS = 1.0, 0.1  # seconds, where many are asked about
+CLOCKS = 2 * MINUTE  # that EMR's clock and ours may be apart
+MOST_PAGES_FOUND = 40  # of fifty runs: 2,000 that were created within a few minutes
+MOST_REFUSALS = 4  # of one page: 1 + 2 + 4 seconds of pauses
 MOST_TAG = 256  # characters of a tag's value
 MOST_REASON = 4_000  # characters of the driver's last lines that a run row keeps
 
@@ -134,15 +137,37 @@ class EmrServerlessTarget:
         return found
 
     def find(self, run: Run) -> str | None:
+        """The job run that a call without an answer has started, if it has.
+
+        What is listed was created between the first call and the end of the last one's lease, give or take a clock: a
+        few pages, however many runs there are a day.
+        """
         application_id = run.request.target["application_id"] or self._application_id
-        # The listing is by creation; a day before the first call leaves room for any clock.
-        since = datetime.fromtimestamp((run.start_requested_at or run.claimed_at) / 1000, UTC) - timedelta(days=1)
-        pages = self._client.get_paginator("list_job_runs").paginate(applicationId=application_id, createdAtAfter=since)
-        for page in pages:
+        first = run.start_requested_at or run.claimed_at
+        asked = {"applicationId": application_id, "maxResults": LISTED, "createdAtAfter": _told(first - CLOCKS)}
+        if run.lease_until is not None:
+            asked["createdAtBefore"] = _told(run.lease_until + CLOCKS)
+        for number in range(MOST_PAGES_FOUND):
+            self._pause(BETWEEN_PAGES if number else 0)
+            page = self._page(asked)
             for found in page["jobRuns"]:
                 if found.get("name") == run.request.name:
                     return f"{application_id}/{found['id']}"
-        return None
+            if not page.get("nextToken"):
+                return None
+            asked["nextToken"] = page["nextToken"]
+        raise RuntimeError(f"expected run {run.request.name} within {MOST_PAGES_FOUND} pages of job runs, got more")
+
+    def _page(self, asked: Mapping[str, Any]) -> Any:
+        """A page of the listing. A throttled call is made again, a little later each time."""
+        for number in range(MOST_REFUSALS - 1):
+            try:
+                return self._client.list_job_runs(**asked)
+            except ClientError as error:
+                if error.response["Error"]["Code"] not in _NOT_NOW:
+                    raise
+            self._pause(BETWEEN_PAGES * 2**number)
+        return self._client.list_job_runs(**asked)
 
     def cancel(self, run: Run) -> None:
         application_id, _, job_run_id = (run.target_id or "").partition("/")
@@ -179,6 +204,10 @@ def _news(found: Mapping[str, Any], run: Run) -> News | None:
     at = told if told is not None else round(found["updatedAt"].timestamp() * 1000)
     billed = _billed(found.get("billedResourceUtilization"))
     return News(state, at, reason, run.target_id, billed=billed, started_at=None if state == "RUNNING" else began)
+
+
+def _told(instant: Instant) -> datetime:
+    return datetime.fromtimestamp(instant / 1000, UTC)
 
 
 def _instant(told: datetime | None) -> Instant | None:
