@@ -10,7 +10,7 @@ from chalicelib.core.calendar import SECOND, parse_instant
 from chalicelib.core.sweep import Ref
 from chalicelib.log import logger
 from chalicelib.ports import Ports
-from chalicelib.wiring import ports
+from chalicelib.wiring import failed_messages, ports
 
 # A hint that comes this much earlier than it was to come is waited for; any other is sent on its way again.
 MOST_WAIT = 2 * SECOND
@@ -68,7 +68,7 @@ def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
     for due, messages in sorted(named.items(), key=lambda group: group[0]):
         for ref in attend_together(timed, tuple(messages), due):
             failed += [message for message in messages[ref] if message not in failed]
-    return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}
+    return _told(event, failed)
 
 
 def _with_its_end(ports: Ports, context: Any) -> Ports:
@@ -133,7 +133,14 @@ def _one_by_one(event: dict[str, Any], each: Callable[[str], None]) -> dict[str,
 
     https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting
     """
-    failed = _failures(event, lambda body, _: each(body))
+    return _told(event, _failures(event, lambda body, _: each(body)))
+
+
+def _told(event: dict[str, Any], failed: list[str]) -> dict[str, Any]:
+    """The answer that names what failed. These messages come back soon, not when their visibility ends."""
+    records = [record for record in event["Records"] if record["messageId"] in failed]
+    if records:
+        failed_messages(records[0]["eventSourceARN"]).come_again(records)
     return {"batchItemFailures": [{"itemIdentifier": message} for message in failed]}
 
 

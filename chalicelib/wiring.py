@@ -14,6 +14,7 @@ from chalicelib.ports import Ports, Target
 from chalicelib.settings import Settings
 
 if TYPE_CHECKING:
+    from chalicelib.aws.again import FailedMessages
     from chalicelib.aws.history import S3HistoryLake
     from chalicelib.aws.targets.callback import HttpTarget
     from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
@@ -166,6 +167,14 @@ def ports() -> Ports:
         settings=settings,
         ahead=DynamoAhead(dynamo),
     )
+
+
+@cache
+def failed_messages(queue_arn: str) -> FailedMessages:
+    """Of the queue that has invoked this Lambda."""
+    from chalicelib.aws.again import FailedMessages
+
+    return FailedMessages(client("sqs"), queue_arn)
 
 
 @cache

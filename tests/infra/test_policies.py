@@ -134,6 +134,14 @@ def _reads(statement: dict[str, Any], queue: str) -> bool:
     return "sqs:ReceiveMessage" in actions(statement) and queue in json.dumps(statement["Resource"])
 
 
+@pytest.mark.parametrize(("function", "queue"), [("Objects", "ObjectsQueue"), ("Check", "HintsQueue")])
+def test_who_reads_a_queue_may_say_when_a_failed_message_comes_again(
+    resources: dict[str, Any], function: str, queue: str
+) -> None:
+    [reading] = [s for s in statements(resources, f"{function}Role") if _reads(s, queue)]
+    assert {"sqs:ChangeMessageVisibility", "sqs:GetQueueUrl"} <= actions(reading)
+
+
 def test_runs_are_tagged_as_runs(resources: dict[str, Any]) -> None:
     """StartJobRun with tags asks for TagResource on the run, which has an ARN below its application's.
 
