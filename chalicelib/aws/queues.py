@@ -14,11 +14,13 @@ from typing import Any, get_args
 from chalicelib.core.calendar import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.errors import invalid
 from chalicelib.core.sweep import Ref, RefKind
+from chalicelib.log import logger
 from chalicelib.ports import LONGEST_DELAY, Clock
 
 MOST_REFS = 50  # per message: as many as one Lambda gets through one by one
 # So many for one instant are a crowd: prepared together before it comes, a thousand and more to an invocation.
 CROWD, CROWD_REFS = 500, 500
+MOST_TRIES = 3  # to send a message of a batch
 MOST_MESSAGES, MOST_BYTES = 10, 240_000  # SQS's batch, all of its messages together (256 KB with what else is in it)
 # How long before its instant a message is to come: to be received, and its rows read. More rows take longer.
 HEAD_START: Millis = 200
@@ -68,7 +70,18 @@ class SqsHints:
                 {"Id": str(index), "MessageBody": body, "DelaySeconds": delay}
                 for index, (body, delay) in enumerate(batch)
             ]
-            self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+            self._send(entries)
+
+    def _send(self, entries: list[dict[str, Any]]) -> None:
+        """Send a batch. SQS may take some of its messages and fail others, and says so in an answer that is no error.
+        What fails each time is found by the sweep."""
+        for _ in range(MOST_TRIES):
+            told = self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+            failed = {each["Id"] for each in told.get("Failed", ())}
+            entries = [entry for entry in entries if entry["Id"] in failed]
+            if not entries:
+                return
+        logger.warning("hints not sent", extra={"size": len(entries)})
 
     def _messages(
         self, refs: Sequence[Ref], due: Instant, now: Instant, least: Millis

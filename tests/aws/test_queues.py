@@ -25,13 +25,18 @@ class Queue:
         self.clock = clock
         self.comes: list[tuple[int, int, int]] = []  # when, for which instant, about how many
         self.calls = 0
+        self.fails: list[set[str]] = []  # for each call the ids that it fails
 
-    def send_message_batch(self, QueueUrl: str, Entries: Sequence[Any]) -> None:  # noqa: N803
+    def send_message_batch(self, QueueUrl: str, Entries: Sequence[Any]) -> Any:  # noqa: N803
         self.calls += 1
+        failing = self.fails.pop(0) if self.fails else set()
         for entry in Entries:
+            if entry["Id"] in failing:
+                continue
             hint = json.loads(entry["MessageBody"])
             at = self.clock.now() + 1000 * int(entry["DelaySeconds"])
             self.comes.append((at, hint["due"], len(hint["refs"])))
+        return {"Failed": [{"Id": each, "Code": "InternalError"} for each in failing]}
 
     @property
     def early(self) -> list[int]:
@@ -101,3 +106,18 @@ def test_o3_what_is_overdue_is_not_delayed() -> None:
     hints, queue, clock = made(fraction=5)
     hints.send_all([(NOON - MINUTE, [A_JOB]), (NOON + 100, [A_JOB])], clock.now())
     assert [at for at, _, _ in queue.comes] == [NOON + 5, NOON + 5]
+
+
+def test_o3_a_message_that_sqs_fails_within_a_batch_is_sent_again() -> None:
+    hints, queue, _ = made()
+    queue.fails = [{"0", "2"}, {"2"}]
+    hints.send_all([(NOON + MINUTE * number, [A_JOB]) for number in range(4)], NOON)
+    assert queue.calls == 3
+    assert sorted(due for _, due, _ in queue.comes) == [NOON + MINUTE * number for number in range(4)]
+
+
+def test_o3_a_message_that_fails_each_time_is_left_to_the_sweep() -> None:
+    hints, queue, _ = made()
+    queue.fails = [{"0"}] * 3
+    hints.send([A_JOB], NOON, NOON)
+    assert (queue.calls, queue.comes) == (queues.MOST_TRIES, [])
