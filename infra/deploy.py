@@ -37,7 +37,8 @@ def deploy(
     located = template.with_code_at(yaml_tags.load((out / "template.yaml").read_text()), bucket, code_key)
     key = artifacts.upload(s3, bucket, stack_name, yaml_tags.dump(located).encode(), ".yaml")
     # By URL, because a template in the request may have 51,200 bytes only, and every route adds some 600.
-    url = s3.generate_presigned_url("get_object", Params={"Bucket": bucket, "Key": key}).split("?")[0]
+    # Of the region's own endpoint: the global one does not know a bucket of another region in its first hours.
+    url = f"{s3.meta.endpoint_url}/{bucket}/{key}"
     cloudformation: Any = session.client("cloudformation")
     declared = located["Parameters"]
     return stack.apply(

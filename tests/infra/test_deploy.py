@@ -3,8 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+import boto3
 import pytest
 from botocore.exceptions import ClientError, WaiterError
+from moto import mock_aws
 
 from infra import deploy, stack
 
@@ -158,3 +160,15 @@ def test_without_credentials_the_answer_says_what_to_set(
     said = " ".join(capsys.readouterr().err.split())
     assert said.startswith("deploy: No AWS credentials")
     assert "Set AWS_PROFILE" in said
+
+
+def test_the_template_is_read_from_the_regions_own_endpoint(packaged: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The global one does not know a bucket of another region in its first hours."""
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    asked: list[str] = []
+    monkeypatch.setattr(stack, "apply", lambda _, name, url, *args, **more: asked.append(url))
+    with mock_aws():
+        session = boto3.Session("x", "x", region_name="eu-west-1")
+        deploy.deploy(session, "sluice-dev", packaged, {})
+    [url] = asked
+    assert url.startswith("https://s3.eu-west-1.amazonaws.com/sluice-artifacts-123456789012-eu-west-1/sluice-dev/")
