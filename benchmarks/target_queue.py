@@ -67,7 +67,7 @@ class TargetQueue:
             answer = client.receive_message(
                 QueueUrl=self.url,
                 MaxNumberOfMessages=10,
-                AttributeNames=["SentTimestamp"],
+                MessageSystemAttributeNames=["SentTimestamp"],
                 MessageAttributeNames=["All"],
             )
             messages = answer.get("Messages", [])

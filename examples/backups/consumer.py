@@ -60,7 +60,7 @@ class Consumer:
                     QueueUrl=self._queue,
                     MaxNumberOfMessages=TAKEN_AT_ONCE,
                     WaitTimeSeconds=WAIT,
-                    AttributeNames=["SentTimestamp"],
+                    MessageSystemAttributeNames=["SentTimestamp"],
                     MessageAttributeNames=["All"],
                 )
                 for message in answer.get("Messages", ()):

@@ -74,11 +74,11 @@ def test_only_check_starts_anything(resources: dict[str, Any]) -> None:
 @pytest.mark.parametrize(
     ("action", "parameter", "default"),
     [
-        ("sns:Publish", "TargetTopicArns", "arn:aws:sns:*:*:sluice-target-*"),
-        ("lambda:InvokeFunction", "TargetFunctionArns", "arn:aws:lambda:*:*:function:sluice-target-*"),
-        ("events:PutEvents", "TargetBusArns", "arn:aws:events:*:*:event-bus/sluice-target-*"),
-        ("secretsmanager:GetSecretValue", "TargetSecretArns", "arn:aws:secretsmanager:*:*:secret:sluice-target-*"),
-        ("ssm:GetParameter", "TargetParameterArns", "arn:aws:ssm:*:*:parameter/sluice-target/*"),
+        ("sns:Publish", "TargetTopicArns", "arn:*:sns:*:*:sluice-target-*"),
+        ("lambda:InvokeFunction", "TargetFunctionArns", "arn:*:lambda:*:*:function:sluice-target-*"),
+        ("events:PutEvents", "TargetBusArns", "arn:*:events:*:*:event-bus/sluice-target-*"),
+        ("secretsmanager:GetSecretValue", "TargetSecretArns", "arn:*:secretsmanager:*:*:secret:sluice-target-*"),
+        ("ssm:GetParameter", "TargetParameterArns", "arn:*:ssm:*:*:parameter/sluice-target/*"),
     ],
 )
 def test_e5_deliveries_reach_what_the_installation_names_and_no_more(

@@ -184,7 +184,7 @@ def test_a_poison_message_is_set_aside_and_its_neighbours_are_handled(
 
     def both_are_dead() -> bool:
         names = ["ApproximateReceiveCount"]
-        found = sqs.receive_message(QueueUrl=queue["dead"], MaxNumberOfMessages=10, AttributeNames=names)
+        found = sqs.receive_message(QueueUrl=queue["dead"], MaxNumberOfMessages=10, MessageSystemAttributeNames=names)
         dead.update({each["Body"]: each["Attributes"]["ApproximateReceiveCount"] for each in found.get("Messages", [])})
         return set(dead) == {"poison", '{"Records": 7}'}
 
@@ -200,7 +200,13 @@ def test_the_deployed_lambda_names_the_messages_that_failed_and_no_others(
     cloud: Endpoints, caller: Caller, orders: str
 ) -> None:
     right = notification(cloud.outputs["LakeBucket"], f"{orders}day%3D1/x")
-    records = [{"messageId": f"m{number}", "body": body} for number, body in enumerate(["poison", right, "[]"])]
+    more = {
+        "eventSourceARN": "arn:aws:sqs:us-east-1:000000000000:another",
+        "receiptHandle": "no message of that queue",
+        "attributes": {"ApproximateReceiveCount": "1"},
+    }
+    bodies = enumerate(["poison", right, "[]"])
+    records = [{"messageId": f"m{number}", "body": body, **more} for number, body in bodies]
     answer = cloud.client("lambda").invoke(
         FunctionName=f"{STACK}-objects", Payload=json.dumps({"Records": records}).encode()
     )

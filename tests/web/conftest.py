@@ -78,7 +78,9 @@ class Api:
         ]
 
     def messages(self, url: str) -> list[Any]:
-        found = self.sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages", [])
+        found = self.sqs.receive_message(
+            QueueUrl=url, MaxNumberOfMessages=10, MessageSystemAttributeNames=["ApproximateReceiveCount"]
+        ).get("Messages", [])
         for message in found:
             self.sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
         return found
@@ -93,7 +95,16 @@ class Api:
             found = self.messages(self.hints_url)
             if not found:
                 return
-            records = [{"messageId": each["MessageId"], "body": each["Body"]} for each in found]
+            records = [
+                {
+                    "messageId": each["MessageId"],
+                    "body": each["Body"],
+                    "receiptHandle": each["ReceiptHandle"],
+                    "attributes": each["Attributes"],
+                    "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:hints",
+                }
+                for each in found
+            ]
             # The client of Chalice gives an invocation three seconds; the deployed one has two minutes.
             context = LambdaContext("check", 512, max_runtime_ms=120_000)
             answer = app.handler_map["check"]({"Records": records}, context)
