@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -60,13 +59,8 @@ class EmrClient:
     def cancel_job_run(self, **asked: str) -> None:
         self._run(**asked).state = "CANCELLED"
 
-    def get_paginator(self, operation: str) -> EmrClient:
-        if operation != "list_job_runs":
-            raise ValueError(f"expected list_job_runs, got {operation}")
-        return self
-
-    def paginate(self, **asked: Any) -> Iterator[dict[str, Any]]:
-        yield {"jobRuns": [self._told(run) for run in self.runs if run.application == asked["applicationId"]]}
+    def list_job_runs(self, **asked: Any) -> dict[str, Any]:
+        return {"jobRuns": [self._told(run) for run in self.runs if run.application == asked["applicationId"]]}
 
     def _run(self, **asked: str) -> JobRun:
         for run in self.runs:
