@@ -10,8 +10,9 @@ from botocore.exceptions import ClientError, WaiterError
 
 # A stack in one of these states can neither be created nor updated; only deleting it helps.
 _STUCK = {"ROLLBACK_FAILED", "CREATE_FAILED", "DELETE_FAILED"}
-# A creation that was rolled back. Nothing is left of it but its name (see `execute_change_set` below).
-_NEVER_WAS = "ROLLBACK_COMPLETE"
+# The first deployment was rolled back. Only the stack's name is left, for CloudFormation has removed the resources
+# (`RetainExceptOnCreate` below).
+_ROLLED_BACK = "ROLLBACK_COMPLETE"
 _DONE = {"CREATE_COMPLETE", "UPDATE_COMPLETE"}
 
 
@@ -55,7 +56,7 @@ def apply(
     if unknown := sorted(set(parameters) - set(declared)):
         raise DeployError(f"expected parameters out of {', '.join(sorted(declared))}, got {', '.join(unknown)}")
     before = _describe(cloudformation, stack)
-    if before and before["StackStatus"] == _NEVER_WAS:
+    if before and before["StackStatus"] == _ROLLED_BACK:
         report(Step(stack, "DELETE_IN_PROGRESS", "its first deployment was rolled back; it is created anew"))
         cloudformation.delete_stack(StackName=stack)
         waiter = cloudformation.get_waiter("stack_delete_complete")

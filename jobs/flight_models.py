@@ -109,6 +109,9 @@ def fit(rows: DataFrame, origin: str, regularisation: float = REGULARISATION) ->
 
 def probability(model: Model) -> Column:
     """How likely a flight is to be late, from the columns of ``INPUTS``; a column between 0 and 1."""
+    if not len(model.inputs) == len(model.means) == len(model.weights):
+        sizes = f"{len(model.inputs)} inputs, {len(model.means)} means and {len(model.weights)} weights"
+        raise ContextError(f"expected a mean and a weight for each input of a model, got {sizes}; train it again")
     score = F.lit(model.intercept)
     for name, mean, weight in zip(model.inputs, model.means, model.weights):
         score = score + _filled(name, mean) * weight

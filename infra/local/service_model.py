@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from typing import Any
 
-import regex  # type: ignore[import-untyped]  # types-regex exists; one call is not worth a requirement
+import regex  # type: ignore[import-untyped]  # it has no types of its own
 from botocore.model import ListShape, MapShape, OperationModel, Shape, StringShape, StructureShape
 from botocore.session import Session
 

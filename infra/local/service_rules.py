@@ -22,7 +22,7 @@ _ATTRIBUTE_NAME = re.compile(r"(?!(?i:aws\.|amazon\.))(?!\.)(?!.*\.\.)[A-Za-z0-9
 # https://docs.aws.amazon.com/sns/latest/api/API_PublishBatch.html
 SNS_BATCH, SNS_BYTES = 10, 256 * KIB
 # https://docs.aws.amazon.com/eventbridge/latest/APIReference/API_PutEvents.html
-EVENTS_BATCH, EVENTS_BYTES = 10, 1024 * KIB
+EVENTS_BATCH, EVENTS_BYTES = 10, 256 * KIB
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/object-keys.html
 S3_KEY_BYTES = 1024
 # https://docs.aws.amazon.com/AmazonS3/latest/userguide/bucketnamingrules.html
@@ -32,7 +32,8 @@ _S3_BUCKET = re.compile(
 # https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 LAMBDA_BYTES = {"RequestResponse": 6 * KIB * KIB, "Event": KIB * KIB}
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
-DYNAMODB_BATCH_GET, DYNAMODB_BATCH_WRITE, DYNAMODB_TRANSACTION = 100, 25, 100
+# The models limit the requests to one table, and not those of a call to several.
+DYNAMODB_BATCH_GET, DYNAMODB_BATCH_WRITE = 100, 25
 
 
 def problems(service: str, operation: str, parameters: Parameters) -> Iterator[str]:
@@ -161,12 +162,6 @@ def _batch_write(parameters: Parameters) -> Iterator[str]:
         yield f"RequestItems: expected 1 to {DYNAMODB_BATCH_WRITE} requests, got {count}"
 
 
-def _transaction(parameters: Parameters) -> Iterator[str]:
-    count = len(parameters["TransactItems"])
-    if not 1 <= count <= DYNAMODB_TRANSACTION:
-        yield f"TransactItems: expected 1 to {DYNAMODB_TRANSACTION} actions, got {count}"
-
-
 def _batch(entries: Any, most: int) -> Iterator[str]:
     if not 1 <= len(entries) <= most:
         yield f"expected 1 to {most} entries, got {len(entries)}"
@@ -192,5 +187,4 @@ _RULES: dict[tuple[str, str], Callable[[Parameters], Iterator[str]]] = {
     ("lambda", "Invoke"): _invoke,
     ("dynamodb", "BatchGetItem"): _batch_get,
     ("dynamodb", "BatchWriteItem"): _batch_write,
-    ("dynamodb", "TransactWriteItems"): _transaction,
 }

@@ -84,7 +84,7 @@ def test_e3_a_claim_out_of_the_queue_of_a_policy_begins_what_it_held_and_gives_i
         DefinitionIs(POOL_ROW),
         TakePermit(EMR_PACE, NOON + 300, LineState(EMR_LINE), from_queue=False, begins=RUN, passing=True),
         TakePermit(NIGHT_PACE, NOON + 300, NIGHT_READ, from_queue=True, begins=RUN),
-        # Of its pool nothing is told, and of a group that it is in no more there is nothing to tell.
+        # No write for the pool, nor for the group that the schedule has left: the run keeps these permits as they are.
         Begin(SLOT, NOON, LINE_READ, RUN, numbers=True),
         Remove(Waiter(NIGHT, "4#x", NAME, 7, GATHERING, queued.job_id)),
         GiveBack(TURN, NOON),
@@ -119,7 +119,7 @@ def test_l12_a_retry_of_a_backfill_is_claimed_wherever_the_backfill_goes_on() ->
     ]
 
 
-def test_c11_a_fire_that_joins_no_other_is_claimed_whatever_gathers() -> None:
+def test_c11_a_fire_that_joins_no_other_is_claimed_beside_a_gathering_job() -> None:
     known = facts(schedule=schedule(coalesce=False))
     assert NoneGathering(NAME, 7) not in claim.claim(job("fire"), run(), known, Route((), None), NOON)
 

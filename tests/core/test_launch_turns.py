@@ -20,7 +20,7 @@ EMR = Pace("emr:app-1", SECOND, 20)
 NIGHT = Pace("policy:demo.night", MINUTE, 1, tolerance=100)
 PACES = (EMR, NIGHT)
 PACED = ("workflow:demo.flights.w", "emr:app-1", "policy:demo.night")
-LATER = NOON + 10 * MINUTE  # when a run that queues is looked at, whatever becomes of its place
+LATER = NOON + 10 * MINUTE  # when the sweep looks at a queued run, also at one whose row in the queue is lost
 NIGHT_HELD = LineState("policy:demo.night", waiters=3, head=NOON + MINUTE, rev=7)
 EMR_HELD = LineState("emr:app-1", waiters=2, head=NOON + 30 * SECOND, rev=5)
 NIGHT_WORDS = "waits for its turn at policy demo.night: one start every 1m, burst 1"

@@ -19,7 +19,7 @@ SHARE = Slots("pool:demo.big:demo.flights.clean", 2, units=4, unit="vCPUs", spar
 # -- logs ----------------------------------------------------------------------------------------------------------
 
 
-def test_c5_a_log_forgets_the_oldest_starts_whatever_their_names() -> None:
+def test_c5_a_log_forgets_starts_by_age_and_not_by_name() -> None:
     state = LineState(HOURLY.line, starts={"a": NOON + 2, "b": NOON + 1, "c": NOON})
     assert lines.outdated(HOURLY, state) == ("c", "b")
 

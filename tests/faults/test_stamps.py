@@ -20,7 +20,7 @@ def test_what_is_read_of_a_row_is_its_stamp() -> None:
         assert items.picked(item, ATTRIBUTES[kind]) == stamp_of(row)
 
 
-def test_every_write_to_a_gate_or_a_job_changes_its_stamp_whatever_is_played() -> None:
+def test_every_write_to_a_gate_or_a_job_changes_its_stamp_in_each_crash_scenario() -> None:
     """The crash scenarios once without a death; what each call changed is compared with what was there before."""
     changes = {"gate": 0, "job": 0}
     for name, scenario in SCENARIOS.items():

@@ -262,15 +262,15 @@ def _keys(properties: dict[str, Any]) -> tuple[str, str]:
 
 
 def test_lambda_does_not_take_hints_for_a_loop(resources: dict[str, Any]) -> None:
-    """A Lambda that sends to the queue that invokes it is cut off after sixteen hops, unless it allows them."""
-    sends_to_itself = {
+    """Lambda stops a chain of Lambdas and queues after sixteen hops, unless its functions allow it."""
+    invoked_by_a_queue = {
         name
         for name, properties in of_type(resources, "AWS::Serverless::Function")
         if any(event["Type"] == "SQS" for event in properties.get("Events", {}).values())
     }
-    assert sends_to_itself == {"Check", "Objects"}
-    assert all(resources[name]["Properties"]["RecursiveLoop"] == "Allow" for name in sends_to_itself)
-    for name in sends_to_itself:
+    assert invoked_by_a_queue == {"Check", "Objects"}
+    assert all(resources[name]["Properties"]["RecursiveLoop"] == "Allow" for name in invoked_by_a_queue)
+    for name in invoked_by_a_queue:
         [alarm] = alarms_of(resources, name, "RecursiveInvocationsDropped")
         assert (alarm["Threshold"], alarm["Statistic"]) == (0, "Sum")
 

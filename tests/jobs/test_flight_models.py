@@ -133,3 +133,9 @@ def test_h4_an_experiment_tells_what_each_strength_is_worth(spark: SparkSession,
     assert (row.regularisation, row.area) == (0.5, told["area"]) and row.area > 0.5
     with pytest.raises(ContextError, match="list of numbers"):
         run(explore_delays.work, asked | {"strengths": ["strong"]}, **month)
+
+
+def test_h4_a_model_without_a_weight_for_each_input_is_refused(spark: SparkSession) -> None:
+    short = Model("EWR", ["a", "b"], [0.0, 0.0], [1.0], 0.0, 240, 0.1)
+    with pytest.raises(ContextError, match="got 2 inputs, 2 means and 1 weights; train it again"):
+        probability(short)

@@ -1,7 +1,8 @@
-"""Every request of a boto3 client in the tests is held against AWS's own rules (`infra/local/service_model.py`).
+"""Every request of a boto3 client in the process of the tests is checked against AWS's own rules.
 
-moto, ministack and Chalice's test client take much that AWS refuses. A test that expects a refusal of AWS for a request
-that breaks a rule is marked `breaks_aws_rules`.
+moto and ministack take much that AWS refuses. The rules are in `infra/local/service_model.py`. Lambdas of the local
+cloud run in other processes and are not checked here; the emulator of EMR Serverless checks what it is sent by itself.
+A test that sends a request which breaks a rule on purpose is marked `breaks_aws_rules`.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ def requests_are_valid(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         yield
         return
     told: list[str] = []
+    # Private, but the one place that each call of each client passes, also of clients that were made before.
     call = BaseClient._make_api_call  # type: ignore[attr-defined]
 
     def checked(client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:

@@ -119,7 +119,7 @@ class EmrServerlessTarget:
     def _list(self, application_id: str, wanted: Mapping[str, Run]) -> list[dict[str, Any]]:
         """Those of the wanted job runs that a few pages of the listing show, which begins with the newest."""
         oldest = min(run.start_requested_at or run.claimed_at for run in wanted.values())
-        since = datetime.fromtimestamp(oldest / 1000, UTC) - timedelta(days=1)  # as in `find`: for any clock
+        since = datetime.fromtimestamp(oldest / 1000, UTC) - timedelta(days=1)  # wide: pages are few, newest first
         asked: dict[str, Any] = {"applicationId": application_id, "createdAtAfter": since, "maxResults": LISTED}
         found: list[dict[str, Any]] = []
         for number in range(min(len(wanted) // WORTH, MOST_PAGES)):
