@@ -20,7 +20,7 @@ from chalicelib.core.deadlines import deadline_of as deadline_of
 from chalicelib.core.deadlines import is_over, is_repeated, runs_anyway, timed_out, too_late
 from chalicelib.core.facts import Facts
 from chalicelib.core.lines import Ask, Log, Slots
-from chalicelib.core.model import Schedule, Workflow
+from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Gate, Job
 from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES, JobState, claimable
 
@@ -109,8 +109,8 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
         return Drop(gone)
     if job.retry_at is not None and job.retry_at > now:
         return Wait(job.retry_at, job.state, job.reason)
-    gate, schedule, workflow = facts.gate, facts.schedule, facts.workflow
-    if gate is None or schedule is None or workflow is None:
+    gate, schedule = facts.gate, facts.schedule
+    if gate is None or schedule is None or facts.workflow is None:
         return Abort(f"workflow {schedule.workflow if schedule else 'unknown'} does not exist any more")
     overflow = too_late(job, schedule, now)
     if overflow is not None:
@@ -119,7 +119,7 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
         settled = _decide_fire(job, facts, gate, schedule)
         if settled is not None:
             return settled
-    return _decide_open(job, facts, schedule, workflow, now, turn)
+    return _decide_open(job, facts, schedule, now, turn)
 
 
 def is_prepared(job: Job) -> bool:
@@ -166,9 +166,7 @@ def _decide_fire(job: Job, facts: Facts, gate: Gate, schedule: Schedule) -> Deci
     return Coalesce(f"joined job {waiting.job_id}, which was still waiting")
 
 
-def _decide_open(
-    job: Job, facts: Facts, schedule: Schedule, workflow: Workflow, now: Instant, turn: str | None
-) -> Decision:
+def _decide_open(job: Job, facts: Facts, schedule: Schedule, now: Instant, turn: str | None) -> Decision:
     deadline = deadline_of(job, schedule, facts.gate)
     late = deadline is not None and now >= deadline
     forced = late and runs_anyway(schedule)

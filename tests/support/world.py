@@ -144,9 +144,12 @@ class World:
     def settle(self, invoke: Callable[[Callable[[], Any]], Any] = lambda act: act()) -> None:
         """Let every hint that is due arrive, and those that these bring about. ``invoke`` plays the Lambda runtime."""
         for _ in range(MOST_ROUNDS):
-            due = self.hints.due(self.clock.now())
+            now = self.clock.now()
+            latest = max((due for due, _ in self.hints.sent if due <= now), default=now)
+            due = self.hints.due(now)
             if not due:
                 return
+            self.ports.clock.wait_until(latest)  # a Lambda whose clock is behind waits, as `attend_together` does
             for ref in self._crowd(due, invoke):
                 invoke(lambda ref=ref: attend.attend(self.ports, ref))
         raise AssertionError(f"expected quiet within {MOST_ROUNDS} rounds of hints")
