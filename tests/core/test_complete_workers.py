@@ -1,4 +1,4 @@
-"""News of runs that workers do, and what is final: leases, late reports, timeouts, dead letters, when rows pass away."""
+"""News of runs that workers do, and what is final: leases, timeouts, dead letters, when rows pass away."""
 
 from __future__ import annotations
 

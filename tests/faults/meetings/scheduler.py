@@ -37,13 +37,15 @@ OUTSIDE = -1  # in the place of an invocation: what the tick and the hints do, a
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A start call that was made: by which invocation, the number of it among all that happened, and its answer."""
+    """A start call that was made: by which invocation, the number of it among all that happened, and its answer.
+    ``calls``: how many calls all invocations had made by then."""
 
     actor: int
     number: int
     run: Any
     answer: Any
     at: Instant
+    calls: int = 0
 
 
 @dataclass(slots=True)
@@ -53,6 +55,7 @@ class Ended:
     number: int
     error: BaseException | None
     noted: Any = None
+    calls: int = 0
 
 
 @dataclass(slots=True)
@@ -67,6 +70,11 @@ class Log:
     def next(self) -> int:
         self.number += 1
         return self.number
+
+    def is_next(self, sent: Sent, ended: Ended) -> bool:
+        """Whether the invocation that sent it made no other call since that end."""
+        between = self.called[ended.calls : sent.calls]
+        return sum(actor == sent.actor for actor, _ in between) <= 1
 
 
 class Actor:
@@ -101,7 +109,8 @@ class Actor:
             self._act()
         except BaseException as raised:  # told to whoever looks at the log
             error = raised
-        self._log.ended[self.number] = Ended(self._log.next(), error, self._note() if error is None else None)
+        number, calls = self._log.next(), len(self._log.called)
+        self._log.ended[self.number] = Ended(number, error, self._note() if error is None else None, calls)
         self.done = True
         self._stopped.release()
 
@@ -180,7 +189,7 @@ class Stage:
         answer = call()
         actor = self._actors.get(threading.get_ident())
         number = OUTSIDE if actor is None else actor.number
-        self.log.sent.append(Sent(number, self.log.next(), run, answer, self.world.clock.now()))
+        self.log.sent.append(Sent(number, self.log.next(), run, answer, self.world.clock.now(), len(self.log.called)))
         return answer
 
     @contextmanager
