@@ -1,4 +1,4 @@
-"""AWS on a laptop: ministack in this process, with the six things it lacks for us.
+"""AWS on a laptop: ministack in this process, with the eight things it lacks for us.
 
     python -m infra.local.aws        settings come from the environment, see `cloud.py`
 
@@ -11,6 +11,8 @@
   query of a large index takes most of a second. Here it remembers what it has read; the answers are the same.
 - It keeps how far a mapping has read a table's stream over a restart, but not the stream: the first changes after it
   would be passed over. Here streams are read from their beginning, which is that of the process.
+- It lets Lambdas and queues call each other for ever. Here a chain ends where Lambda ends it (`hops.py`).
+- It takes every call. Here calls can be refused as AWS refuses what comes too fast (`throttle.py`).
 """
 
 import functools
@@ -34,8 +36,15 @@ def main() -> None:
     # Imported late: ministack reads its settings at import, and prints a banner.
     from ministack import app
     from ministack.core import iam_actions, persistence
-    from ministack.services import dynamodb, eventbridge, lambda_svc
+    from ministack.services import dynamodb, eventbridge, lambda_svc, s3, sns, sqs
+    from ministack.services.cloudformation import provisioners
 
+    from infra.local import hops, throttle
+    from infra.local.layout import Layout
+
+    hops.count(lambda_svc, sqs, provisioners)
+    services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}
+    throttle.install(services, throttle.Switch(Layout().throttle))
     _remember(dynamodb, iam_actions)
     _read_streams_from_their_beginning(lambda_svc)
     # It holds hundreds of thousands of rows: looking through all of them for garbage every few seconds stops everybody.

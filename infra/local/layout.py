@@ -49,6 +49,11 @@ class Layout:
         return self.home / "logs/emr.log"
 
     @property
+    def throttle(self) -> Path:
+        """Which calls are throttled (`throttle.py`). Without it, none are."""
+        return self.home / "throttle.json"
+
+    @property
     def package(self) -> Path:
         """What was packaged last: template and code."""
         return self.home / "package"

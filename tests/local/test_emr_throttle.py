@@ -7,7 +7,7 @@ from botocore.exceptions import ClientError
 from hypothesis import given
 from hypothesis import strategies as st
 
-from infra.local.emr_serverless.throttle import Rate, TokenBucket
+from infra.local.rates import Rate, TokenBucket
 from tests.local.conftest import Emulators
 
 

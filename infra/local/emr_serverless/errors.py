@@ -40,3 +40,7 @@ def throttled(operation: str, rate: float, burst: int) -> ApiError:
         429,
         f"Rate exceeded: {operation} allows {rate:g} per second with a burst of {burst}; back off and try again",
     )
+
+
+def refused(operation: str) -> ApiError:
+    return ApiError("ThrottlingException", 429, f"Rate exceeded: {operation} is throttled by `infra.local.throttle`")

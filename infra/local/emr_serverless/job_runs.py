@@ -38,7 +38,7 @@ class JobRuns:
 
     def start(self, application_id: str, parameters: Mapping[str, Any]) -> JobRun:
         """Idempotent by `clientToken` for ever: the run it started first is the answer, however that run ended."""
-        self._throttle.admit("StartJobRun")
+        self._throttle.admit("StartJobRun", application_id)
         request = records.plain(parameters)
         with self._lock:
             application = self._applications.get(application_id)
@@ -56,7 +56,7 @@ class JobRuns:
 
     def get(self, application_id: str, run_id: str, attempt: int | None = None) -> JobRun:
         """The run, seen as of `attempt` (its latest by default)."""
-        self._throttle.admit("GetJobRun")
+        self._throttle.admit("GetJobRun", application_id)
         run = self._run(application_id, run_id)
         if attempt is None:
             return run
@@ -72,7 +72,7 @@ class JobRuns:
         return [one for one in seen if one is not None]
 
     def page(self, application_id: str, parameters: Mapping[str, Any]) -> Page:
-        self._throttle.admit("ListJobRuns")
+        self._throttle.admit("ListJobRuns", application_id)
         self._applications.get(application_id)
         after, before = parameters.get("createdAtAfter"), parameters.get("createdAtBefore")
         # Clients send whole seconds, so the second named by `before` belongs to the listing.
@@ -85,7 +85,7 @@ class JobRuns:
         return self._store.page(application_id, parameters.get("states") or (), created, limit, cursor)
 
     def cancel(self, application_id: str, run_id: str, grace_s: float | None) -> None:
-        self._throttle.admit("CancelJobRun")
+        self._throttle.admit("CancelJobRun", application_id)
         with self._lock:
             run = self._run(application_id, run_id)
             if run.state in states.TERMINAL:

@@ -13,6 +13,8 @@ from typing import IO, TYPE_CHECKING, Self
 
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
+from infra.local.throttle import Switch
+
 from .applications import Applications
 from .aws import LambdaInvoker
 from .driver import Driver, InstantDriver
@@ -57,7 +59,8 @@ class Emulator:
             ledger, _driver(settings), settings.max_running, settings.max_vcpus, settings.minute_s
         )
         applications = Applications(ledger, settings.account_id, settings.region)
-        job_runs = JobRuns(ledger, applications, self._scheduler, Throttle(settings.rates), settings.account_id)
+        throttle = Throttle(settings.rates, Switch(settings.state_dir.parent / "throttle.json"))
+        job_runs = JobRuns(ledger, applications, self._scheduler, throttle, settings.account_id)
         self._server = _serve(self._listener, self._with_health(flask_app(applications, job_runs)))
         self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_S,), name="http", daemon=True)
 

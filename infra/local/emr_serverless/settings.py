@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
-from .throttle import Rate
+from infra.local.rates import Rate
 
 _STATE_DIR = Path(".local/emr")
 _SWITCH = {"on": True, "off": False, "1": True, "0": False, "true": True, "false": False}

@@ -1,0 +1,174 @@
+"""Throttled calls on the local cloud, switched on and off while it runs.
+
+    python -m infra.local.throttle "*" --share 0.05                      one call in twenty, of any kind
+    python -m infra.local.throttle "dynamodb:*:*-jobs" --per-second 50 --burst 10
+    python -m infra.local.throttle "emr-serverless:StartJobRun:*" --share 0.5
+    python -m infra.local.throttle                                       what is throttled
+    python -m infra.local.throttle off
+
+A pattern is compared with `service:Operation:resource`, `*` stands for anything: the resource is a table, a queue, a
+bucket, a topic or an application, the operation that of the API, and the method for S3 and Lambda. A call to several
+tables is one of each. The refusal is that of AWS; boto3 repeats it as it does there.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qs
+
+from infra.local.layout import Layout
+from infra.local.rates import Rate, TokenBucket
+
+Answer = tuple[int, dict[str, str], bytes]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """Which calls are throttled: a ``share`` of them at random, or those beyond a rate."""
+
+    calls: str
+    share: float = 0.0
+    per_second: float = 0.0
+    burst: int = 1
+
+
+class Switch:
+    """What a file says of throttling. It is read again whenever it has changed."""
+
+    def __init__(self, path: Path, chance: Callable[[], float] = random.random) -> None:
+        self._path, self._chance = path, chance
+        self._read_at: int | None = None
+        self._rules: list[tuple[Rule, TokenBucket]] = []
+
+    def refuses(self, calls: Sequence[str]) -> bool:
+        """Whether to refuse a request that is these calls, each `service:Operation:resource`."""
+        self._look()
+        for rule, bucket in self._rules:
+            if any(fnmatchcase(call, rule.calls) for call in calls):
+                if rule.share and self._chance() < rule.share:
+                    return True
+                if not bucket.take():
+                    return True
+        return False
+
+    def _look(self) -> None:
+        try:
+            changed_at: int | None = self._path.stat().st_mtime_ns
+        except FileNotFoundError:
+            changed_at = None
+        if changed_at == self._read_at:
+            return
+        self._read_at = changed_at
+        rules = read(self._path) if changed_at is not None else []
+        self._rules = [(rule, TokenBucket(Rate(rule.per_second, rule.burst))) for rule in rules]
+
+
+def read(path: Path) -> list[Rule]:
+    return [Rule(**rule) for rule in json.loads(path.read_text())] if path.exists() else []
+
+
+def write(path: Path, rules: Sequence[Rule]) -> None:
+    """In one piece: servers read it at any moment."""
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps([asdict(rule) for rule in rules]))
+    part.replace(path)
+
+
+def install(services: Mapping[str, Any], switch: Switch) -> None:
+    """Let ministack's services, by their names in AWS, refuse what the switch says."""
+    for name, service in services.items():
+        service.handle_request = _throttled(name, service.handle_request, switch)
+
+
+def _throttled(service: str, handle: Callable[..., Any], switch: Switch) -> Callable[..., Any]:
+    async def handle_request(
+        method: str, path: str, headers: dict[str, str], body: bytes, *more: Any, **named: Any
+    ) -> Any:
+        if switch.refuses(calls_of(service, method, path, headers, body)):
+            return refusal(service)
+        return await handle(method, path, headers, body, *more, **named)
+
+    return handle_request
+
+
+def calls_of(service: str, method: str, path: str, headers: Mapping[str, str], body: bytes) -> list[str]:
+    """What a request is: `service:Operation:resource`, once for each of its resources."""
+    operation, resources = method, [path.strip("/").partition("/")[0]]
+    if target := headers.get("x-amz-target", ""):
+        operation = target.rpartition(".")[2]
+        resources = _resources(json.loads(body or b"{}"))
+    elif service in ("sns", "sqs"):
+        form = parse_qs(body.decode("utf-8", errors="replace"))
+        operation = form.get("Action", [method])[0]
+        resources = [value[0].rpartition(":" if name == "TopicArn" else "/")[2]
+                     for name, value in form.items() if name in ("TopicArn", "QueueUrl")]  # fmt: skip
+    elif service == "lambda":
+        resources = [part for part in (path.partition("/functions/")[2].partition("/")[0],) if part]
+    return [f"{service}:{operation}:{resource}" for resource in resources or [""]]
+
+
+def refusal(service: str) -> Answer:
+    """How the service refuses a call that comes too fast."""
+    if service == "s3":
+        words = "<Code>SlowDown</Code><Message>Please reduce your request rate.</Message>"
+        body = f'<?xml version="1.0" encoding="UTF-8"?><Error>{words}</Error>'.encode()
+        return 503, {"Content-Type": "application/xml"}, body
+    if service == "sns":
+        words = "<Type>Sender</Type><Code>Throttling</Code><Message>Rate exceeded</Message>"
+        body = f"<ErrorResponse><Error>{words}</Error></ErrorResponse>".encode()
+        return 400, {"Content-Type": "text/xml"}, body
+    code, status = {
+        "dynamodb": ("ProvisionedThroughputExceededException", 400),
+        "sqs": ("RequestThrottled", 400),
+        "lambda": ("TooManyRequestsException", 429),
+    }.get(service, ("ThrottlingException", 400))
+    headers = {"Content-Type": "application/x-amz-json-1.0", "x-amzn-errortype": code}
+    return status, headers, json.dumps({"__type": code, "message": "Rate exceeded"}).encode()
+
+
+def _resources(request: Mapping[str, Any]) -> list[str]:
+    """The tables of a request to DynamoDB, the queue of one to SQS."""
+    found: list[str] = []
+    if "TableName" in request:
+        found.append(str(request["TableName"]))
+    if "QueueUrl" in request:
+        found.append(str(request["QueueUrl"]).rpartition("/")[2])
+    found += map(str, request.get("RequestItems", {}))
+    found += [str(part["TableName"]) for item in request.get("TransactItems", ()) for part in item.values()]
+    return list(dict.fromkeys(found))
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m infra.local.throttle", description="Throttle the local cloud.")
+    parser.add_argument("calls", nargs="?", help='"service:Operation:resource" with *, or "off"')
+    parser.add_argument("--share", type=float, default=0.0, help="of the calls, at random: 0.05 is one in twenty")
+    parser.add_argument("--per-second", type=float, default=0.0, help="calls a second that pass")
+    parser.add_argument("--burst", type=int, default=1, help="calls that pass at once")
+    told = parser.parse_args(arguments)
+    path = Layout().throttle
+    if told.calls == "off":
+        path.unlink(missing_ok=True)
+    elif told.calls:
+        if not 0 <= told.share <= 1 or not (told.share or told.per_second):
+            parser.error(f"expected --share from 0 to 1, or --per-second, got --share {told.share:g} alone")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        rule = Rule(told.calls, told.share, told.per_second, told.burst)
+        write(path, [*(each for each in read(path) if each.calls != rule.calls), rule])
+    for each in read(path):
+        rate = f"{each.per_second:g} a second, burst {each.burst}" if each.per_second else f"{each.share:.0%} refused"
+        print(f"{each.calls}: {rate}")
+    if not read(path):
+        print("nothing is throttled")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
