@@ -36,6 +36,7 @@ from chalicelib.core.writes import (
     SettleGate,
     TakeIn,
     TakeLease,
+    TakeLetter,
     TakeOut,
     Write,
 )
@@ -171,6 +172,11 @@ def _take_in(write: TakeIn, _: Shards) -> Built:
     return "Delete", keys.key_of(write.row), condition("rev = :rev", {"rev": write.row.rev})
 
 
+def _take_letter(write: TakeLetter, _: Shards) -> Built:
+    # The same attempt may have another letter by now: its redrive was cancelled.
+    return "Delete", keys.key_of(write.letter), condition("failed_at = :at", {"at": write.letter.failed_at})
+
+
 def _remove(write: Remove, _: Shards) -> Built:
     expected = "job_id = :job AND job_place = :place"
     return (
@@ -281,6 +287,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     RemoveDefinition: _remove_definition,
     Delete: _delete,
     TakeIn: _take_in,
+    TakeLetter: _take_letter,
     Remove: _remove,
     NotWaiting: _not_waiting,
     NotQueued: _not_queued,

@@ -190,6 +190,13 @@ class TakeIn:
 
 
 @dataclass(frozen=True, slots=True)
+class TakeLetter:
+    """Delete a dead letter as it was read: an event is redriven or dropped, and never both."""
+
+    letter: DeadLetter
+
+
+@dataclass(frozen=True, slots=True)
 class Remove:
     """Give up a place in a queue: it must be there, and be that of this very job in this very place."""
 
@@ -275,6 +282,7 @@ Write = (
     | RemoveDefinition
     | Delete
     | TakeIn
+    | TakeLetter
     | Remove
     | NotWaiting
     | NotQueued

@@ -13,7 +13,7 @@ from chalicelib.core.rows import HISTORY, Record, Run
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.sweep import ref_of
 from chalicelib.core.targets import has_lifecycle
-from chalicelib.core.writes import Create, Delete, GateIs, Put
+from chalicelib.core.writes import Create, GateIs, Put, TakeLetter
 from chalicelib.flow import facts
 from chalicelib.ports import MOST_RACES, Page, Ports
 
@@ -58,10 +58,12 @@ def redrive(ports: Ports, namespace: str, run_id: str) -> int:
         now = ports.clock.now()
         job = dead_letters.redrive(run, gate.generation, now)
         create = Create(job)
-        refused = ports.ledger.commit([create, Delete(letter), GateIs(gate, CLAIMABLE["redrive"])])
+        refused = ports.ledger.commit([create, TakeLetter(letter), GateIs(gate, CLAIMABLE["redrive"])])
         if refused is None or create in refused.writes:
             ports.hints.send([ref_of(job)], now, now)
             return job.attempt
+        if ports.runs.run(run_id, job.attempt) is not None:
+            return job.attempt  # somebody else redrove it meanwhile, and it has been tried
     raise errors.changed_meanwhile(f"schedule {letter.schedule}")
 
 
@@ -82,14 +84,18 @@ def redrive_all(ports: Ports, namespace: str, schedule: str, limit: int) -> Redr
 
 
 def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
-    """Give an event up for good, on record. Its run stays in the history as it failed."""
-    letter = existing(ports, namespace, run_id)
-    run = ports.runs.run(run_id, letter.attempt)
-    now = ports.clock.now()
-    reason = f"its dead letter was dropped by {by or 'somebody'}: {letter.reason}"
-    generation = run.generation if run else 0
-    record = Record(run_id, "DROPPED", letter.schedule, generation, reason, now, expires_at=now + HISTORY)
-    ports.ledger.commit([Delete(letter), Put(record)])
+    """Give an event up for good, on record. Its run stays in the history as it failed. Raises ``not_found`` if it was
+    redriven or dropped meanwhile."""
+    for _ in range(MOST_RACES):
+        letter = existing(ports, namespace, run_id)
+        run = ports.runs.run(run_id, letter.attempt)
+        now = ports.clock.now()
+        reason = f"its dead letter was dropped by {by or 'somebody'}: {letter.reason}"
+        generation = run.generation if run else 0
+        record = Record(run_id, "DROPPED", letter.schedule, generation, reason, now, expires_at=now + HISTORY)
+        if ports.ledger.commit([TakeLetter(letter), Put(record)]) is None:
+            return
+    raise errors.changed_meanwhile(f"the dead letter of {run_id}")
 
 
 def view(letter: DeadLetter) -> dict[str, Any]:

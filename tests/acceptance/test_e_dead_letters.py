@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -55,6 +56,48 @@ def test_e6_two_who_redrive_the_same_make_one(world: World) -> None:
     assert (states(world, "tick"), world.jobs("tick"), letters(world)) == (["FAILED", "SUCCEEDED"], [], [])
     with pytest.raises(SluiceError, match="no dead letter"):
         redrive(world, letter)
+
+
+class RightBefore:
+    """A ledger before whose next transaction somebody else acts."""
+
+    def __init__(self, world: World, act: Callable[[], Any]) -> None:
+        self._ledger, self._act = world.ports.ledger, [act]
+
+    def commit(self, writes: Any) -> Any:
+        if self._act:
+            self._act.pop()()
+        return self._ledger.commit(writes)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._ledger, name)
+
+
+def test_e6_what_is_redriven_while_somebody_drops_it_is_delivered_and_not_dropped(world: World) -> None:
+    letter = undelivered(world)
+
+    def redriven() -> None:
+        redrive(world, letter)
+        world.settle()
+
+    crossed = world.with_ports(ledger=RightBefore(world, redriven))
+    with pytest.raises(SluiceError, match="no dead letter") as told:
+        dead_letters.drop(crossed, "demo", letter.run_id, "ada")
+    assert "redriven or dropped already" in str(told.value.hint)
+    assert (states(world, "tick"), len(world.targets.queue.messages)) == (["FAILED", "SUCCEEDED"], 1)
+    assert world.ports.runs.record(letter.run_id) is None
+
+
+def test_e6_what_is_dropped_while_somebody_redrives_it_is_not_delivered(world: World) -> None:
+    letter = undelivered(world)
+    dropped = RightBefore(world, lambda: dead_letters.drop(world.ports, "demo", letter.run_id, "ada"))
+    with pytest.raises(SluiceError, match="no dead letter"):
+        dead_letters.redrive(world.with_ports(ledger=dropped), "demo", letter.run_id)
+    world.settle()
+    assert (world.jobs("tick"), world.targets.queue.messages, letters(world)) == ([], [], [])
+    record = world.ports.runs.record(letter.run_id)
+    assert record is not None
+    assert (record.kind, record.reason) == ("DROPPED", "its dead letter was dropped by ada: no such queue")
 
 
 def test_e6_a_redrive_that_fails_is_a_dead_letter_again_and_may_be_tried_further(world: World) -> None:

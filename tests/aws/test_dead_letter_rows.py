@@ -12,7 +12,7 @@ from chalicelib.core import dead_letters
 from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.probes import Said, remembered
 from chalicelib.core.rows import Job, Run
-from chalicelib.core.writes import Create, Delete, Put
+from chalicelib.core.writes import Create, Delete, Put, TakeLetter
 from tests.support import rows
 from tests.support.clock import NOON
 
@@ -99,3 +99,11 @@ def test_e6_a_redrive_keeps_who_the_event_is(dynamo: Dynamo) -> None:
     kept = {"due_at", "event", "correlation", "accepted_at", "schedule"} & {each.name for each in fields(job)}
     assert all(getattr(job, name) == getattr(run, name) for name in kept)
     assert keys.key_of(job).pk == keys.jobs_of(run.schedule, 7)
+
+
+def test_e6_a_dead_letter_is_taken_away_once_and_as_it_was_read(dynamo: Dynamo) -> None:
+    read, again = letter(1), replace(letter(1), failed_at=NOON + 60_000)
+    assert dynamo.commit([Put(again)]) is None
+    assert dynamo.commit([TakeLetter(read)]) is not None, "its redrive was cancelled, and it is there again"
+    assert dynamo.commit([TakeLetter(again)]) is None
+    assert dynamo.commit([TakeLetter(again), Put(rows.note())]) is not None

@@ -27,6 +27,7 @@ from chalicelib.core.writes import (
     SettleGate,
     SettleLine,
     TakeIn,
+    TakeLetter,
     TakeOut,
     Write,
 )
@@ -41,6 +42,7 @@ LINE = "workflow:demo.flights.w"
 PACE = Pace("emr:app", 1000, 3)
 QUEUE = JoinLine(PACE, NOON, NOON, 0, behind=True)
 JOB = rows.job()
+LETTER = rows.dead_letter()
 # A single write of each kind, after the writes that it expects.
 SINGLE: list[tuple[list[Write], Write]] = [
     ([], Create(JOB)),
@@ -51,6 +53,7 @@ SINGLE: list[tuple[list[Write], Write]] = [
     ([PutGate(replace(rows.gate(), wake_at=NOON), None)], SettleGate(rows.gate())),
     ([Create(JOB)], TakeOut(JOB)),
     ([Put(rows.note())], TakeIn(rows.note())),
+    ([Put(LETTER)], TakeLetter(LETTER)),
     ([QUEUE], LeaseLine("emr:app", NOON, NOON + 60_000)),
     ([], SettleLine(LINE)),
     ([], HoldBack(PACE, NOON + 5000)),

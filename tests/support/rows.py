@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.rows import Backfill, Event, Gate, Job, Marker, Note, Posted, Run, SizedObject, StartRequest
 from tests.support.clock import NOON
 
@@ -54,6 +55,11 @@ def backfill(backfill_id: str = "b1", **fields: Any) -> Backfill:
 
 def note(note_id: str = "j1", **fields: Any) -> Note:
     plain = Note("demo.flights.w", "failed", note_id, SCHEDULE, "disk full", NOON, wake_at=NOON)
+    return replace(plain, **fields)
+
+
+def dead_letter(run_id: str = "demo.flights.tell.1.e1", **fields: Any) -> DeadLetter:
+    plain = DeadLetter(run_id, 1, "demo.flights.tell", "demo.flights.tell", "sqs", "no such queue", 3, NOON)
     return replace(plain, **fields)
 
 
