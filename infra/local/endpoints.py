@@ -23,8 +23,9 @@ class LocalSession(boto3.Session):  # type: ignore[misc]  # boto3 has no types
     def client(self, service_name: str, *args: Any, **kwargs: Any) -> Any:
         """As `boto3.Session.client`, with the local endpoint unless another is given."""
         kwargs.setdefault("endpoint_url", self._url)
-        # Bucket names in the path: `<bucket>.127.0.0.1` resolves nowhere.
-        kwargs.setdefault("config", Config(s3={"addressing_style": "path"}))
+        # Bucket names in the path: `<bucket>.127.0.0.1` resolves nowhere. Who looks on repeats a throttled call.
+        retries = {"mode": "standard", "total_max_attempts": 8}
+        kwargs.setdefault("config", Config(s3={"addressing_style": "path"}, retries=retries))
         return super().client(service_name, *args, **kwargs)
 
 
