@@ -1,4 +1,5 @@
-"""Every request of a boto3 client in the process of the tests is checked against AWS's own rules.
+"""Every request of a boto3 client in the process of the tests is checked against AWS's own rules, and so is every call
+of the tables in memory, but in the tests that are marked `long`.
 
 moto and ministack take much that AWS refuses. The rules are in `infra/local/service_model.py`. Lambdas of the local
 cloud run in other processes and are not checked here; the emulator of EMR Serverless checks what it is sent by itself.
@@ -14,6 +15,18 @@ import pytest
 from botocore.client import BaseClient
 
 from infra.local import service_model
+from tests.faults.memory_tables import MemoryTables
+
+TABLE_CALLS = {
+    "get_item": "GetItem",
+    "batch_get_item": "BatchGetItem",
+    "batch_write_item": "BatchWriteItem",
+    "put_item": "PutItem",
+    "update_item": "UpdateItem",
+    "delete_item": "DeleteItem",
+    "transact_write_items": "TransactWriteItems",
+    "query": "Query",
+}
 
 
 @pytest.fixture(autouse=True)
@@ -32,5 +45,19 @@ def requests_are_valid(request: pytest.FixtureRequest, monkeypatch: pytest.Monke
         return call(client, operation, parameters)
 
     monkeypatch.setattr(BaseClient, "_make_api_call", checked)
+    if not request.node.get_closest_marker("long"):
+        _check_tables_in_memory(monkeypatch, told)
     yield
     assert not told, "AWS would refuse what was sent:\n" + "\n".join(told)
+
+
+def _check_tables_in_memory(monkeypatch: pytest.MonkeyPatch, told: list[str]) -> None:
+    for name, operation in TABLE_CALLS.items():
+        call = getattr(MemoryTables, name)
+
+        def checked(tables: MemoryTables, *, call: Any = call, operation: str = operation, **parameters: Any) -> Any:
+            found = service_model.problems("dynamodb", operation, parameters)
+            told.extend(f"tables in memory, {operation}: {each}" for each in found)
+            return call(tables, **parameters)
+
+        monkeypatch.setattr(MemoryTables, name, checked)
