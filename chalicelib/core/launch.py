@@ -162,9 +162,10 @@ def uncalled(before: Run, called: Run, span: Span | None, now: Instant) -> Run:
 
 
 def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run:
-    """The run after an answer that leaves it STARTING."""
+    """The run after an answer that leaves it STARTING. One that was started waits for no further call."""
     later = replace(run, rev=run.rev + 1, leases=0)
     if isinstance(answer, Started):
+        later = replace(later, waits_at=None, rank=None)
         if run.cancel:
             return replace(later, target_id=answer.target_id, lease_until=None, wake_at=now)
         return replace(

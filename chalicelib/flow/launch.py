@@ -197,7 +197,9 @@ def _keep(ports: Ports, run: Run, answer: launch.Answer, now: Instant) -> None:
         ports.ledger.commit([Put(_pointer(run, answer.target_id, now))])
     for _ in range(MOST_RACES):
         after = launch.answered(run, answer, now)
-        if ports.ledger.commit([Replace(after)]) is None:
+        # A call that was given up for lost may be answered late, when the run queues for the next already.
+        left = places.leave(run) if after.waits_at is None else []
+        if ports.ledger.commit([Replace(after), *left]) is None:
             if isinstance(answer, NotNow) and any(lines.is_target_pace(line) for line in run.permits):
                 start(ports, run.run_id, run.attempt)  # it queues at once, before those that are less urgent
                 return

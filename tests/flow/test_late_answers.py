@@ -1,0 +1,55 @@
+"""A start call that is answered when it was given up for lost, and its run queues for the next call (W7, W10)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tests.faults import invariants
+from tests.faults.memory_tables import QuickWorld
+from tests.support.schedules import partitions
+from tests.support.world import EMR, World, day, flights
+
+POLICY = "policy:demo.calm"
+
+
+def with_a_slow_first_call() -> World:
+    """One start in two minutes; the first call takes as long, and its run queues when the answer comes."""
+    world = QuickWorld()
+    app = flights({"daily": partitions(by=["day"], policy="calm")}, clean={"target": EMR})
+    world.deploy({**app, "policies": {"calm": {"max_events": 1, "interval": "2m"}}})
+    start = world.targets.emr.start
+
+    def slow(run: Any, context: Any) -> Any:
+        world.targets.emr.start = start
+        answer = start(run, context)
+        for _ in range(110):
+            world.pass_by("1s")
+            [now] = world.runs("daily")
+            if now.waits_at == POLICY:
+                return answer
+        raise AssertionError(f"expected a run that queues at {POLICY}, got {now}")
+
+    world.targets.emr.start = slow
+    world.upload(day(1))
+    world.settle()
+    return world
+
+
+def test_a_run_whose_call_is_answered_late_leaves_its_queue() -> None:
+    world = with_a_slow_first_call()
+    [run] = world.runs("daily")
+    assert run.target_id is not None
+    assert (run.waits_at, run.rank, world.line(POLICY).waiters) == (None, None, 0)
+    world.finish()
+    world.pass_by("1m")
+    assert [each.state for each in world.runs("daily")] == ["SUCCEEDED"]
+    invariants.check_rest(world)
+
+
+def test_those_behind_it_are_served() -> None:
+    world = with_a_slow_first_call()
+    world.upload(day(2))
+    world.settle()
+    world.pass_by("5m")
+    assert [run.target_id is not None for run in world.runs("daily")] == [True, True]
+    assert (world.line(POLICY).waiters, len(world.targets.emr.runs)) == (0, 2)
