@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+from copy import deepcopy
 from typing import Any
+
+from moto.events.models import EventPattern
+
+from tests.support import s3_notifications as told
 
 RULE = "arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:rule/${AWS::StackName}-watched-buckets"
 LISTED = {"Ref": "WatchedBuckets"}
@@ -35,6 +40,20 @@ def test_t20_a_rule_sends_new_objects_of_the_listed_buckets_to_the_queue(resourc
     [target] = rule["Properties"]["Targets"]
     assert target["Arn"] == {"Fn::GetAtt": ["ObjectsQueue", "Arn"]}
     assert not {"Input", "InputPath", "InputTransformer"} & set(target), "the event must come as S3 wrote it"
+
+
+def test_t20_the_rule_fits_new_objects_of_a_listed_bucket_and_no_other_event(resources: dict[str, Any]) -> None:
+    """As AWS documents them: the local cloud plays the same rule with its own notion of such events."""
+    filled = deepcopy(resources["WatchedBucketsRule"]["Properties"]["EventPattern"])
+    filled["detail"]["bucket"]["name"] = ["acme-landing", "acme.drop-2"]
+    pattern = EventPattern(None, filled)
+    for bucket in ("acme-landing", "acme.drop-2"):
+        for how in (told.PUT, told.COPY, told.PARTS):
+            assert pattern.matches_event(told.event(bucket, "in/day=1/a b", how=how))
+    new = told.event("acme-landing", "in/day=1/x")
+    assert not pattern.matches_event(told.event("acme-landing-2", "in/day=1/x"))
+    assert not pattern.matches_event(new | {"detail-type": "Object Deleted"})
+    assert not pattern.matches_event(new | {"source": "acme.s3"})
 
 
 def test_t20_what_cannot_be_delivered_is_tried_for_a_day_and_then_kept(resources: dict[str, Any]) -> None:
