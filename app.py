@@ -59,7 +59,7 @@ def tick(event: CloudWatchEvent) -> dict[str, int]:
 
 @app.on_sqs_message(queue="objects", batch_size=10)
 def objects(event: SQSEvent) -> dict[str, Any]:
-    """S3 notifications of the lake, through SQS."""
+    """News of objects through SQS: S3 notifications of the lake, and events of the other buckets that are watched."""
     return handlers.objects(event.to_dict())
 
 

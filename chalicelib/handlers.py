@@ -33,13 +33,15 @@ def tick() -> dict[str, int]:
 
 
 def objects(event: dict[str, Any]) -> dict[str, Any]:
-    """S3 notifications out of SQS. A message that is none goes to the dead letters; its neighbours are not harmed."""
+    """News of objects out of SQS, from S3 or from EventBridge. A message that is none goes to the dead letters; its
+    neighbours are not harmed."""
     from chalicelib.aws.notifications import objects_of
     from chalicelib.flow.match import match_object
 
     def each(body: str) -> None:
         for created in objects_of(body):
-            logger.info("object", extra={"key": created.key, "outcome": match_object(ports(), created)})
+            outcome = match_object(ports(), created)
+            logger.info("object", extra={"bucket": created.bucket, "key": created.key, "outcome": outcome})
 
     return _one_by_one(event, each)
 

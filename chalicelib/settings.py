@@ -35,6 +35,8 @@ class Settings:
     update_schedules: bool = True
     # How long runs and records are kept, 90 to 180 days (H1).
     history_days: int = 180
+    # Buckets besides the lake whose new objects reach this installation, through EventBridge (T20).
+    watched_buckets: tuple[str, ...] = ()
     # Whether callbacks may go to private addresses and by plain http: on a laptop alone, where the cloud is inside.
     http_allow_private: bool = False
     # List prices of EMR Serverless, in dollars: `core/prices.py` says of when and where. Yours may differ (H1).
@@ -45,6 +47,11 @@ class Settings:
     @property
     def prices(self) -> Prices:
         return Prices(self.price_vcpu_hour, self.price_memory_gb_hour, self.price_storage_gb_hour)
+
+    @property
+    def notified_buckets(self) -> tuple[str, ...]:
+        """The buckets of whose new objects this installation is told, each once: the lake first."""
+        return tuple(dict.fromkeys((self.lake_bucket, *self.watched_buckets)))
 
     @property
     def start_spacing(self) -> int:
@@ -66,6 +73,7 @@ class Settings:
             "price_vcpu_hour": float,
             "price_memory_gb_hour": float,
             "price_storage_gb_hour": float,
+            "watched_buckets": _names,
         }
         tuned: dict[str, Any] = {
             name: cast(env[key]) for name, cast in optional.items() if (key := f"SLUICE_{name.upper()}") in env
@@ -85,6 +93,11 @@ class Settings:
             emr_job_role_arn=env.get("SLUICE_EMR_JOB_ROLE_ARN", ""),
             **tuned,
         )
+
+
+def _names(text: str) -> tuple[str, ...]:
+    """A list as CloudFormation joins it: an empty parameter is one empty name."""
+    return tuple(name for each in text.split(",") if (name := each.strip()))
 
 
 def _between(name: str, least: int, most: int) -> Callable[[str], int]:

@@ -26,7 +26,7 @@ from chalicelib.core.writes import (
     RemoveDefinition,
     Write,
 )
-from chalicelib.flow import addresses, counting, pools
+from chalicelib.flow import addresses, buckets, counting, pools
 from chalicelib.ports import MOST_RACES, Kind, Page, Ports
 
 T = TypeVar("T")
@@ -65,6 +65,8 @@ def put(
             if old.uncounted:
                 counting.of_workflow(ports, old)
             return Change("unchanged", old.version)
+        if kind == "dataset":
+            buckets.check(ports, document)
         new = Definition(kind, name, document, old.version + 1 if old else 1, ports.clock.now(), by)
         new = replace(new, counted=old is not None and old.counted, edition=old.edition if old is not None else 0)
         served: list[LeaseLine] = []

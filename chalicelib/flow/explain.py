@@ -9,7 +9,7 @@ from chalicelib.core.facts import Facts
 from chalicelib.core.history import waited
 from chalicelib.core.rows import Gate, Job, Run
 from chalicelib.core.states import GATHERING_MODES
-from chalicelib.flow import facts, schedules
+from chalicelib.flow import buckets, definitions, facts, schedules
 from chalicelib.flow.read import View, iso_of
 from chalicelib.ports import Ports
 
@@ -52,6 +52,9 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
         why = "; ".join(dict.fromkeys(str(job["why"]) for job in waiting[:3]))
     else:
         why = f"nothing has come yet: waits for {triggers.describe(schedule.trigger)}"
+    if gate.mode == "enabled":
+        datasets = [each for each in definitions.named(schedule.model_dump(mode="json")) if _names_a_dataset(each)]
+        why = "; ".join([why, *buckets.not_watched(ports, datasets)])
     return {
         "schedule": name,
         "state": gate.mode,
@@ -59,6 +62,11 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
         "next_fire": iso_of(upcoming[0]) if upcoming else None,
         "jobs": waiting,
     }
+
+
+def _names_a_dataset(name: str) -> bool:
+    """Whether a name that a schedule refers to is that of a dataset: a workflow's has three parts."""
+    return name.count(".") == 1 and " " not in name
 
 
 def why_run(run: Run) -> View:

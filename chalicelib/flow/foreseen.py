@@ -10,7 +10,7 @@ from chalicelib.core import ids, lifecycle
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Definition, Gate, Subscription, Version
-from chalicelib.flow import addresses, dags, definitions, pools, references
+from chalicelib.flow import addresses, buckets, dags, definitions, pools, references
 from chalicelib.flow.plan import AS_SENT, Part, Plan
 from chalicelib.ports import Kind, Page, Ports
 
@@ -27,6 +27,8 @@ def check(ports: Ports, plan: Plan) -> None:
         try:
             if part.document is not None:
                 definitions.check_size(part.document)
+            if part.document is not None and part.kind == "dataset" and part.fate != "kept":
+                buckets.check(ports, part.document)
             if part.document is not None and part.kind == "workflow":
                 addresses.check_workflow(ports, part.document)
                 pools.check_workflow(seen, part.name, part.document)

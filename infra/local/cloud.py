@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from infra import system_app
-from infra.local import developer, ports, processes, rollout, services
+from infra.local import developer, landing, ports, processes, rollout, services
 from infra.local.endpoints import Endpoints, LocalSession
 from infra.local.layout import Layout
 
@@ -52,6 +52,7 @@ def up(layout: Layout | None = None) -> Up:
         if emr:
             services.wait_for_emr(layout, emr.port)
         application = rollout.emr_application(emr_url)
+        landing.ensure(LocalSession(aws_url).client("s3"))
         access_key, secret_key = developer.keys(layout, LocalSession(aws_url).client("iam"))
         outcome = rollout.roll_out(layout, aws_url, rollout.parameters(aws_url, emr_url, application))
         emr_or_default = emr_url or f"http://{ports.HOST}:{services.EMR_PORT}"

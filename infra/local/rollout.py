@@ -8,7 +8,7 @@ from pathlib import Path
 from botocore.exceptions import BotoCoreError, ClientError
 
 from infra import deploy, package, stack, template
-from infra.local import services
+from infra.local import landing, services
 from infra.local.endpoints import LocalSession
 from infra.local.layout import Layout
 
@@ -53,6 +53,7 @@ def parameters(aws_url: str, emr_url: str | None, application: str) -> dict[str,
         "EmrJobRoleArn": _JOB_ROLE,
         "EmrEndpointUrl": emr_url or "",
         "ApiBaseUrl": aws_url,
+        "WatchedBuckets": landing.BUCKET,
     }
 
 

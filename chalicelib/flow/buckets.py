@@ -1,0 +1,34 @@
+"""Which buckets this installation watches: of new objects elsewhere Sluice is not told (T20)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+from chalicelib.core.errors import invalid
+from chalicelib.ports import Ports
+
+HINT = (
+    "turn on EventBridge notifications on the bucket, add the bucket to the stack parameter WatchedBuckets, "
+    "and run `make deploy`"
+)
+
+
+def check(ports: Ports, dataset: Mapping[str, Any]) -> None:
+    """Refuse a dataset that would never notice an object. ``bucket`` is a real name, not ``lake``."""
+    watched = ports.settings.notified_buckets
+    if dataset["bucket"] not in watched:
+        expected = f"a bucket that this installation watches ({', '.join(watched)})"
+        raise invalid("bucket", expected, dataset["bucket"], HINT)
+
+
+def not_watched(ports: Ports, names: Collection[str]) -> list[str]:
+    """A sentence for each dataset among these whose bucket is not watched. There may be one after the parameter was
+    shortened, or if the dataset is older than the check."""
+    rows = [ports.catalog.definition("dataset", name) for name in sorted(names)]
+    buckets = {row.name: str(row.document["bucket"]) for row in rows if row is not None}
+    return [
+        f"dataset {name}: new objects are not noticed, because bucket {bucket} is not watched; {HINT}"
+        for name, bucket in buckets.items()
+        if bucket not in ports.settings.notified_buckets
+    ]
