@@ -180,10 +180,12 @@ def _send(ports: Ports, going: Sequence[Ready]) -> list[Answered]:
     except Exception as error:  # nothing is known: the policy decides about the next try
         logger.exception("target failed", extra={"size": len(going)})
         answers = [NoAnswer(f"the call failed: {error}")] * len(going)
-    logger.info("sent", extra={"size": len(going), "runs": [run.run_id for run in called]})
-    for each, run in zip(going, called, strict=True):
-        if measured := measures.start_of(run, each.job.reason, now):
-            ports.metrics.add(*measured)
+    measured = [measures.start_of(run, each.job.reason, now) for each, run in zip(going, called, strict=True)]
+    starts = [start for start in measured if start is not None]
+    for measure, late in starts:
+        ports.metrics.add(measure, late)
+    told = {"size": len(going), "runs": [run.run_id for run in called]}
+    logger.info("sent", extra=told | ({"late_ms": max(late for _, late in starts)} if starts else {}))
     return [Answered(*each, now) for each in zip(going, called, answers, strict=True)]
 
 

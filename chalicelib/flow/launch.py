@@ -169,9 +169,11 @@ def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LineStat
 
 def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> None:
     answer = target_of(ports, run).start(run, context)
-    logger.info("start requested", extra={**run_fields(run), "why": run.fired_by, "answer": str(answer)})
+    told = {**run_fields(run), "why": run.fired_by, "answer": str(answer)}
     if measured := measures.start_of(run, run.waited_for, now):
         ports.metrics.add(*measured)
+        told["late_ms"] = measured[1]
+    logger.info("start requested", extra=told)
     if not isinstance(answer, Started) and not has_lifecycle(str(run.request.target["type"])):
         answer = judged(ports, run, answer, now)
     if isinstance(answer, Never) and run.unknown_answer:

@@ -15,7 +15,7 @@ from tests.support.deliveries_crossed import deploy, due, fires, spread
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights
 
-FIELDS = ("schedule", "job", "run", "attempt", "outcome", "why", "state", "runs", "size")
+FIELDS = ("schedule", "job", "run", "attempt", "outcome", "why", "state", "runs", "size", "late_ms")
 
 
 @pytest.fixture
@@ -40,7 +40,7 @@ def test_o2_a_run_can_be_followed_through_the_log_by_its_id(world: World, lines:
     assert told(lines, "checked") == [
         {**ids, "job": run.run_id, "run": run.run_id, "outcome": "launched", "why": run.fired_by}
     ]
-    assert told(lines, "start requested") == [{**ids, "run": run.run_id, "why": run.fired_by}]
+    assert told(lines, "start requested") == [{**ids, "run": run.run_id, "why": run.fired_by, "late_ms": 0}]
     moved = [{**ids, "run": run.run_id, "state": state, "why": ""} for state in ("RUNNING", "SUCCEEDED")]
     assert told(lines, "run moved") == moved
 
@@ -77,6 +77,6 @@ def test_o2_a_sub_batch_is_one_line_with_the_ids_of_its_runs(lines: pytest.LogCa
     attend_together(world.ports, fires(world), due(world))
 
     sent = told(lines, "sent")
-    assert [line["size"] for line in sent] == [10, 10, 10]
+    assert [(line["size"], line["late_ms"]) for line in sent] == [(10, 0)] * 3
     assert {run for line in sent for run in line["runs"]} == {run.run_id for run in world.runs("daily")}
     assert told(lines, "checked") == []
