@@ -127,6 +127,14 @@ def test_o2_the_dashboard_names_what_is_in_the_template(template: dict[str, Any]
     assert len(set(places)) == len(places)
 
 
+def test_o2_only_what_the_emulator_does_not_know_is_left_out_on_a_laptop(
+    template: dict[str, Any], resources: dict[str, Any]
+) -> None:
+    assert template["Conditions"]["IsOnAws"] == {"Fn::Equals": [{"Ref": "ApiBaseUrl"}, ""]}
+    left_out = {name for name, each in resources.items() if each.get("Condition") == "IsOnAws"}
+    assert left_out == {"Dashboard", *(name for name, alarm in alarms(resources).items() if "Metrics" in alarm)}
+
+
 def test_o2_each_alarm_goes_where_alarms_go(resources: dict[str, Any]) -> None:
     topic = {"Fn::If": ["AlarmsAreSent", [{"Ref": "AlarmTopicArn"}], {"Ref": "AWS::NoValue"}]}
     for name, alarm in alarms(resources).items():
