@@ -274,9 +274,29 @@ def messages() -> set[str]:
     return {str(call.args[0].value) for call in logged() if isinstance(call.args[0], ast.Constant)}
 
 
-def test_o2_the_queries_of_the_page_ask_for_lines_that_are_logged() -> None:
+def fields(resources: dict[str, Any]) -> set[str]:
+    """What the lines of the service, of its logger and of the API have as fields."""
+    found = {"level", "message", "exception", "exception_name"}
+    for path in (ROOT / "chalicelib").rglob("*.py"):
+        text = path.read_text()
+        if "logger" in text:
+            keys = (key for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Dict) for key in node.keys)
+            found |= {str(key.value) for key in keys if isinstance(key, ast.Constant)}
+            found |= set(re.findall(r'told\["(\w+)"\] =', text))
+    return found | set(json.loads(resources["RestAPI"]["Properties"]["AccessLogSetting"]["Fn::If"][1]["Format"]))
+
+
+def asked(query: str) -> set[str]:
+    """The fields that a query names."""
+    plain = re.sub(r'"[^"]*"|/[^/]*/|\bas \w+|\w+\([^)]*\)|@\w+', "", query)
+    made = set(re.findall(r"\bas (\w+)", query))
+    words = {*"fields filter stats sort limit by desc and or in like".split()}
+    return set(re.findall(r"[a-z_]+", plain)) - words - made
+
+
+def test_o2_the_queries_of_the_page_ask_for_lines_and_fields_that_are_logged(resources: dict[str, Any]) -> None:
     queries = re.findall(r"^```logs\n(.*?)^```", PAGE, flags=re.S | re.M)
-    asked = {message for query in queries for message in re.findall(r'message = "([^"]+)"', query)}
     assert len(queries) >= 6
-    assert asked
-    assert asked <= messages()
+    wanted = {message for query in queries for message in re.findall(r'message = "([^"]+)"', query)}
+    assert {"checked", "sent", "parked"} <= wanted <= messages()
+    assert {"schedule", "why", "late_ms"} <= set().union(*map(asked, queries)) <= fields(resources)
