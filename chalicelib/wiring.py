@@ -175,7 +175,7 @@ def ports() -> Ports:
 
 @cache
 def metrics() -> EmfMetrics:
-    """What this process measures. Whoever handles an invocation flushes it at the end."""
+    """What this process measures. The middleware of all Lambdas flushes it at the end of an invocation."""
     from chalicelib.aws.metrics import EmfMetrics
 
     return EmfMetrics(os.environ.get("SLUICE_STAGE", "dev"))
