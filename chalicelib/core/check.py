@@ -10,7 +10,7 @@ that has to wait for the night is not aborted by day for a run of the night befo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from chalicelib.core import conditions, emit, gather, ids, lines, triggers
 from chalicelib.core.calendar import Instant, iso
@@ -44,7 +44,7 @@ class Wait:
     state: JobState
     why: str
     leaves: bool = False
-    reason: WaitReason | None = None
+    reason: WaitReason | None = field(default=None, compare=False)  # two waits are equal if they say the same
 
 
 @dataclass(frozen=True, slots=True)
