@@ -34,6 +34,7 @@ from chalicelib.web import (
 )
 
 app = Chalice(app_name="sluice")
+app.register_middleware(handlers.measured, "all")
 app.register_blueprint(definitions.routes)
 app.register_blueprint(schedules.routes)
 app.register_blueprint(messages.routes)

@@ -10,10 +10,18 @@ from chalicelib.core.calendar import SECOND, parse_instant
 from chalicelib.core.sweep import Ref
 from chalicelib.log import logger
 from chalicelib.ports import Ports
-from chalicelib.wiring import failed_messages, ports
+from chalicelib.wiring import failed_messages, metrics, ports
 
 # A hint that comes this much earlier than it was to come is waited for; any other is sent on its way again.
 MOST_WAIT = 2 * SECOND
+
+
+def measured(event: Any, handle: Callable[[Any], Any]) -> Any:
+    """Middleware of every Lambda: what an invocation measured is written at its end, also if it failed."""
+    try:
+        return handle(event)
+    finally:
+        metrics().flush()
 
 
 def tick() -> dict[str, int]:

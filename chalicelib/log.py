@@ -2,6 +2,20 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from aws_lambda_powertools.logging import Logger
 
+from chalicelib.core.rows import Job, Run
+
 logger = Logger(service="sluice", utc=True)
+
+
+def job_fields(job: Job) -> dict[str, Any]:
+    """The fields by which the lines about a job are found. Its run has the same id."""
+    return {"schedule": job.schedule, "job": job.job_id, "attempt": job.attempt}
+
+
+def run_fields(run: Run) -> dict[str, Any]:
+    """The fields by which the lines about a run are found. Its job has the same id."""
+    return {"schedule": run.schedule, "run": run.run_id, "attempt": run.attempt}

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.delivery_leases import DeliveryLease
 from chalicelib.core.lines import LineState, Waiter
+from chalicelib.core.measures import Measure
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import (
     Alert,
@@ -269,6 +270,18 @@ class Ahead(Protocol):
         """The stamps of gates and jobs at this moment, likewise. Rows that do not exist are left out."""
 
 
+class Metrics(Protocol):
+    """Measurements of this invocation (O2). No measurement may fail what is measured: this never raises."""
+
+    def add(self, measure: Measure, value: float, reason: str = "") -> None: ...
+
+
+class NoMetrics:
+    """Where nothing is measured."""
+
+    def add(self, measure: Measure, value: float, reason: str = "") -> None: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Ports:
     """Everything that a flow may reach for. ``ends_at`` is when the runtime stops this invocation, None if never."""
@@ -286,6 +299,7 @@ class Ports:
     settings: Settings
     ahead: Ahead
     ends_at: Instant | None = None
+    metrics: Metrics = field(default_factory=NoMetrics)
 
     def has_time(self, span: Millis) -> bool:
         """Whether something that takes so long ends before the runtime stops this invocation."""

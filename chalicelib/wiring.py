@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Mapping
 from functools import cache, cached_property
@@ -16,6 +17,7 @@ from chalicelib.settings import Settings
 if TYPE_CHECKING:
     from chalicelib.aws.again import FailedMessages
     from chalicelib.aws.history import S3HistoryLake
+    from chalicelib.aws.metrics import EmfMetrics
     from chalicelib.aws.targets.callback import HttpTarget
     from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
     from chalicelib.aws.targets.function import LambdaTarget
@@ -152,7 +154,8 @@ def ports() -> Ports:
 
     settings, clock = Settings.from_environment(), SystemClock()
     # `aws/tries.py` repeats table calls: it must know of each answer that was lost. Rows come within milliseconds.
-    dynamo = Dynamo(client("dynamodb", retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=6), settings)
+    tables = client("dynamodb", retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=6)
+    dynamo = Dynamo(tables, settings, metrics=metrics())
     return Ports(
         clock=clock,
         ledger=dynamo,
@@ -166,7 +169,16 @@ def ports() -> Ports:
         lake=S3Lake(client("s3")),
         settings=settings,
         ahead=DynamoAhead(dynamo),
+        metrics=metrics(),
     )
+
+
+@cache
+def metrics() -> EmfMetrics:
+    """What this process measures. The middleware of all Lambdas flushes it at the end of an invocation."""
+    from chalicelib.aws.metrics import EmfMetrics
+
+    return EmfMetrics(os.environ.get("SLUICE_STAGE", "dev"))
 
 
 @cache

@@ -50,6 +50,7 @@ def assemble(chalice: Template, fragments: Sequence[Template], policies: Mapping
             # Named, so that operators find it and the local EMR emulator knows whom to tell before the stack exists.
             "FunctionName": {"Fn::Sub": f"${{AWS::StackName}}-{_dashed(handler)}"},
             "Role": {"Fn::GetAtt": [f"{logical_id}Role", "Arn"]},
+            "Tracing": {"Ref": "Tracing"},
             "LoggingConfig": {"LogGroup": {"Ref": f"{logical_id}Log"}},
             "Tags": {"sluice:stage": {"Ref": "Stage"}, "sluice:handler": handler},
         }
@@ -98,6 +99,18 @@ def _expect_same(with_policy: set[str], in_app: set[str]) -> None:
         )
 
 
+def _traces() -> Template:
+    """What a Lambda needs to send its traces, if the stack is traced. Of X-Ray IAM knows no resource type for that."""
+    statement = {
+        "Sid": "SendTraces",
+        "Effect": "Allow",
+        "Action": ["xray:PutTelemetryRecords", "xray:PutTraceSegments"],
+        "Resource": "*",
+    }
+    policy = {"PolicyName": "traces", "PolicyDocument": {"Version": "2012-10-17", "Statement": [statement]}}
+    return {"Fn::If": ["TracingIsActive", policy, {"Ref": "AWS::NoValue"}]}
+
+
 def _role_and_log(logical_id: str, handler: str, policy: Template) -> Template:
     """A role that may do what the policy says and write its own log, and that log."""
     write_log = {
@@ -123,7 +136,8 @@ def _role_and_log(logical_id: str, handler: str, policy: Template) -> Template:
                     {
                         "PolicyName": _dashed(handler),
                         "PolicyDocument": {"Version": "2012-10-17", "Statement": [write_log, *policy["Statement"]]},
-                    }
+                    },
+                    _traces(),
                 ],
             },
         },

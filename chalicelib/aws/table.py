@@ -6,6 +6,7 @@ import base64
 import json
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from botocore.exceptions import ClientError
@@ -16,10 +17,13 @@ from chalicelib.aws.keys import Key, TableName
 from chalicelib.aws.statements import Statement, statement
 from chalicelib.aws.tries import FAILURES, Patience, Tries, code_of, reasons_of, tried
 from chalicelib.aws.updates import Shards
+from chalicelib.core import measures
 from chalicelib.core.calendar import DAY
+from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows import HISTORY
 from chalicelib.core.writes import Put, Refused, Write
+from chalicelib.ports import Metrics, NoMetrics
 from chalicelib.settings import Settings
 
 R = TypeVar("R")
@@ -31,9 +35,14 @@ MOST_ACTIONS, MOST_PUTS, MOST_GETS = 100, 25, 100
 class Dynamo:
     """Reads by key and query, writes by plan. Implements `ports.Ledger`."""
 
-    def __init__(self, client: Any, settings: Settings, patience: Patience | None = None) -> None:
+    def __init__(
+        self, client: Any, settings: Settings, patience: Patience | None = None, metrics: Metrics | None = None
+    ) -> None:  # fmt: skip
         self._client = client
-        self._patience = patience or Patience()
+        self._metrics = metrics or NoMetrics()
+        self._patience = replace(
+            patience or Patience(), throttled=lambda: self._metrics.add(measures.THROTTLED_CALLS, 1)
+        )
         self._names = {
             "catalog": settings.catalog_table,
             "jobs": settings.jobs_table,
@@ -43,6 +52,14 @@ class Dynamo:
 
     def commit(self, writes: Sequence[Write]) -> Refused | None:
         """Carry out a plan in one piece, or nothing of it."""
+        refused = self._commit(writes)
+        if refused is not None:
+            self._metrics.add(measures.RACES_LOST, 1)
+        elif letters := sum(isinstance(each, Put) and isinstance(each.row, DeadLetter) for each in writes):
+            self._metrics.add(measures.DEAD_LETTERS, letters)
+        return refused
+
+    def _commit(self, writes: Sequence[Write]) -> Refused | None:
         statements = [statement(write, self._names, self.shards) for write in writes]
         if len({made.key for made in statements}) < len(statements):
             raise ValueError(f"expected each key once in a plan, got {[tuple(made.key) for made in statements]}")

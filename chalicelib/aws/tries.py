@@ -21,11 +21,10 @@ T = TypeVar("T")
 
 # What is caught around a table call; `Tries.again` raises what no repeat can mend.
 FAILURES = (ClientError, ConnectionError, HTTPClientError, ResponseParserError)
-# The call was refused and changed nothing.
-# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
-REFUSED_FOR_NOW = {
-    "TransactionConflict",
-    "TransactionConflictException",
+# Another write was under way on the same row.
+CONFLICTS = {"TransactionConflict", "TransactionConflictException"}
+# The table, or the account, has taken too many calls at the moment.
+THROTTLES = {
     "ThrottlingError",
     "ThrottlingException",
     "Throttling",
@@ -33,6 +32,9 @@ REFUSED_FOR_NOW = {
     "ProvisionedThroughputExceededException",
     "RequestLimitExceeded",
 }
+# The call was refused and changed nothing.
+# https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Programming.Errors.html
+REFUSED_FOR_NOW = CONFLICTS | THROTTLES
 # The call may have been carried out, or still be under way.
 UNKNOWN = {
     "InternalServerError",
@@ -45,14 +47,20 @@ UNKNOWN = {
 FIRST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds: conflicts on a hot row are over within milliseconds
 
 
+def _nobody() -> None:
+    """Nobody hears it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """For how many seconds a call is tried again, and how the time passes until then."""
+    """For how many seconds a call is tried again, how the time passes until then, and who hears that a call was
+    throttled."""
 
     seconds: float = 8.0
     now: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     draw: Callable[[float, float], float] = random.uniform
+    throttled: Callable[[], None] = _nobody
 
 
 class Tries:
@@ -76,6 +84,8 @@ class Tries:
     def pause(self, cause: Exception | None = None) -> None:
         """Wait before the next try: full jitter, 10 ms doubling to 1 s, so that contenders come back apart."""
         patience = self._patience
+        if cause is None or is_throttled(cause):  # a batch that was taken in part comes without an error
+            patience.throttled()
         wait = patience.draw(0, min(FIRST_PAUSE * 2.0 ** min(self._failed, 10), LONGEST_PAUSE))
         if patience.now() + wait >= self._ends_at:
             seconds = f"{patience.seconds:g} seconds"
@@ -110,6 +120,13 @@ def is_refused_for_now(error: ClientError) -> bool:
     if code_of(error) in REFUSED_FOR_NOW:
         return True
     return any(reason.get("Code") in REFUSED_FOR_NOW for reason in reasons_of(error))
+
+
+def is_throttled(error: Exception) -> bool:
+    """Whether a call was refused because there were too many."""
+    if not isinstance(error, ClientError):
+        return False
+    return code_of(error) in THROTTLES or any(reason.get("Code") in THROTTLES for reason in reasons_of(error))
 
 
 def code_of(error: ClientError) -> str:

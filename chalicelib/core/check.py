@@ -10,7 +10,7 @@ that has to wait for the night is not aborted by day for a run of the night befo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from chalicelib.core import conditions, emit, gather, ids, lines, triggers
 from chalicelib.core.calendar import Instant, iso
@@ -20,6 +20,7 @@ from chalicelib.core.deadlines import deadline_of as deadline_of
 from chalicelib.core.deadlines import is_over, is_repeated, runs_anyway, timed_out, too_late
 from chalicelib.core.facts import Facts
 from chalicelib.core.lines import Ask, Log, Slots
+from chalicelib.core.measures import WaitReason, reason_of_constraint
 from chalicelib.core.model import Schedule
 from chalicelib.core.rows import Gate, Job
 from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES, JobState, claimable
@@ -36,12 +37,14 @@ class Launch:
 @dataclass(frozen=True, slots=True)
 class Wait:
     """Nothing to do before ``until`` (None: an event, a line or a resume will wake it). ``leaves``: it gives up its
-    place in a queue, for what it waits for now is no line."""
+    place in a queue, for what it waits for now is no line. ``reason`` is the class of the wait in the metrics, None for
+    one that is not counted: for more events, for its instant, for the next try, or for a moment."""
 
     until: Instant | None
     state: JobState
     why: str
     leaves: bool = False
+    reason: WaitReason | None = field(default=None, compare=False)  # two waits are equal if they say the same
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,7 +201,8 @@ def _decide_constraints(
     waits = [each for each in unmet if each.waits or (is_repeated(job) and _is_no_line(each))]
     if waits:
         until = _earliest(deadline, _latest(waits))
-        return Wait(until, "PENDING_CONSTRAINTS", _words(waits), leaves=job.waits_at is not None)
+        reason = reason_of_constraint(waits[0].constraint)
+        return Wait(until, "PENDING_CONSTRAINTS", _words(waits), job.waits_at is not None, reason)
     aborts = [each for each in unmet if each.aborts and not (isinstance(each.constraint, Concurrency) and job.waits_at)]
     return Abort(_words(aborts)) if aborts and not is_repeated(job) else None
 
@@ -216,7 +220,7 @@ def _decide_lines(
         # At the head of a queue it would stop all others for ever; the pool may grow, so it is looked at again.
         until = _earliest(deadline, now + lines.TOO_LARGE)
         state = facts.line(too_large.line)
-        return Wait(until, "PENDING_CONSTRAINTS", lines.why(too_large, state), leaves=job.waits_at is not None)
+        return Wait(until, "PENDING_CONSTRAINTS", lines.why(too_large, state), job.waits_at is not None, "pool")
     used_up = next((ask for ask in asks if isinstance(ask, Log) and _is_void(ask, job, facts, now)), None)
     if used_up is not None:
         rate = lines.why(used_up, facts.line(used_up.line))
@@ -291,7 +295,7 @@ def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
     if gate is None or gate.mode in claimable(job.kind, job.backfill):
         return None
     why = f"the schedule is on {gate.mode} since {iso(gate.mode_at)}{f' ({gate.reason})' if gate.reason else ''}"
-    return Wait(deadline, "PENDING_CONSTRAINTS", why, leaves=job.waits_at is not None)
+    return Wait(deadline, "PENDING_CONSTRAINTS", why, job.waits_at is not None, "paused")
 
 
 def _is_no_line(condition: Condition) -> bool:

@@ -5,7 +5,19 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from chalicelib.core import approvals, check, claim, complete, conditions, emit, gather, lines, permits, routes
+from chalicelib.core import (
+    approvals,
+    check,
+    claim,
+    complete,
+    conditions,
+    emit,
+    gather,
+    lines,
+    measures,
+    permits,
+    routes,
+)
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.check import (
     Abort,
@@ -31,7 +43,7 @@ from chalicelib.flow import cancel, fires, load, notices, probe, urgency, waitin
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import launch as launching
 from chalicelib.flow.deliver import deliver, put_back
-from chalicelib.log import logger
+from chalicelib.log import job_fields, logger
 from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
 
 # The hint of a line may lie in the queue behind those of a crowd that joins it: then whoever joins serves it (E3).
@@ -42,11 +54,13 @@ Ended = Literal["gone", "launched", "delivered", "queued", "waiting", "dropped",
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """What a check did, and why: the sentence that the log carries. ``overdue`` is a line whose queue the job has
-    joined, and which should have been served a while ago."""
+    joined, and which should have been served a while ago. ``same``: a look that changed nothing, so that the log has
+    said why already."""
 
     ended: Ended
     why: str = ""
     overdue: str | None = None
+    same: bool = False
 
 
 def check_job(
@@ -75,9 +89,17 @@ def check_job(
             job = replace(job, number=number)
         outcome = _act(ports, job, facts, decision, now, turn)
         if outcome is not None:
-            logger.info("checked", extra={"job": job.job_id, "outcome": outcome.ended, "why": outcome.why})
+            _log(job, outcome)
             return outcome
     raise RuntimeError(f"the check of {place} lost {MOST_RACES} races; the sweep will find it again")
+
+
+def _log(job: Job, outcome: Outcome) -> None:
+    """One line for a decision that changed something: a queue is looked at often, and says the same each time."""
+    told = {**job_fields(job), "outcome": outcome.ended, "why": outcome.why}
+    if outcome.ended in ("launched", "delivered"):
+        told["run"] = job.job_id
+    (logger.debug if outcome.same else logger.info)("checked", extra=told)
 
 
 def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant, turn: str | None) -> Outcome | None:
@@ -159,7 +181,7 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
         why = claim.why_blocked(route, facts)
         if route.blocked.line == job.waits_at:
             _make_room(ports, job, facts, route.blocked)
-            return Outcome("waiting", why)
+            return Outcome("waiting", why, same=True)
         return _queue(ports, job, facts, route, now, why)
     taken = tuple(line for line in (*job.held, *(ask.line for ask in route.take)) if not lines.is_turn(line))
     why = f"{decision.why}{approvals.words_of(job.approvals)}"
@@ -186,6 +208,7 @@ def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why
     outcome = _settled(ports, claim.queue(job, facts, route, now), "queued", f"{why}{claim.told_lent(job)}")
     if outcome is None or route.blocked is None:
         return outcome
+    ports.metrics.add(measures.WAITS_BEGUN, 1, measures.reason_of_line(route.blocked.line))
     state = facts.line(route.blocked.line)
     # Only the first to queue sets the instant, and hints it: a hint per waiter would be a hint per waiter and permit.
     first = state.waiters == 0 or state.wake_at is None
@@ -215,7 +238,7 @@ def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) ->
     same = (job.wake_at, job.state, job.reason) == (decision.until, decision.state, decision.why)
     # A prepared fire waits for its second and keeps its row as it is: writing it again would cost the hottest path.
     if (same and not decision.leaves) or (job.due_at is not None and job.due_at == decision.until):
-        return Outcome("waiting", decision.why)
+        return Outcome("waiting", decision.why, same=True)
     unmet = decision.state == "PENDING_TRIGGER"
     tried = decision.until is not None and decision.until == job.retry_at  # it waits for its next try where it is
     met_at = None if unmet else job.met_at if job.met_at is not None else now
@@ -229,6 +252,8 @@ def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) ->
     plan = claim.stand_aside(job, later, held, now) if decision.leaves else claim.moved(job, later)
     outcome = _settled(ports, plan, "queued" if decision.leaves else "waiting", decision.why)
     if outcome is not None:
+        if decision.reason is not None:
+            ports.metrics.add(measures.WAITS_BEGUN, 1, decision.reason)
         refs = [ref_of(later)] if decision.until is not None and decision.until - now <= LONGEST_DELAY else []
         if refs:
             ports.hints.send(refs, decision.until or now, now)

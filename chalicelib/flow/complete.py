@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import bills, complete, follow, match, states, urgency
+from chalicelib.core import bills, complete, follow, match, measures, states, urgency
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import Advance, News
 from chalicelib.core.lines import gives_back
+from chalicelib.core.prices import Usage, cost_usd
 from chalicelib.core.rows import Run
 from chalicelib.core.states import EMR_STATE, Outcome
 from chalicelib.core.sweep import Ref, ref_of
@@ -17,7 +18,7 @@ from chalicelib.core.writes import Replace
 from chalicelib.flow import facts, notices, pools, waiting
 from chalicelib.flow.apply import apply_to_all
 from chalicelib.flow.hold import hold_failing
-from chalicelib.log import logger
+from chalicelib.log import logger, run_fields
 from chalicelib.ports import MOST_RACES, Ports
 
 PAGE = 200  # index rows; the cursor on the run row is kept after each page
@@ -69,8 +70,8 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
         step = complete.unannounced(step, unheard, now) if unheard else step
         lines = {line: ports.jobs.line(line) for line in run.permits} if step.ended else {}
         if ports.ledger.commit(complete.plan(run, step, lines, now)) is None:
-            told = {"run": run_id, "attempt": attempt, "state": step.run.state, "why": step.run.reason}
-            logger.info("run moved", extra=told)
+            logger.info("run moved", extra={**run_fields(run), "state": step.run.state, "why": step.run.reason})
+            _measure_cost(ports, run, step.run)
             woken = [Ref("line", (line,)) for line, state in lines.items() if state.waiters and gives_back(line)]
             if run.backfill is not None and step.settled:
                 woken.append(Ref("backfill", (run.schedule, run.backfill)))
@@ -145,7 +146,15 @@ def ask_bill(ports: Ports, run: Run) -> None:
         logger.exception("no account of a run", extra={"run": run.run_id})
         news = None
     later = bills.looked(run, news.billed if news is not None else (), ports.clock.now())
-    ports.ledger.commit([Replace(later)])
+    if ports.ledger.commit([Replace(later)]) is None:
+        _measure_cost(ports, run, later)
+
+
+def _measure_cost(ports: Ports, before: Run, after: Run) -> None:
+    """What a run has cost, once its bill is known."""
+    usage = Usage.of(after.billed)
+    if usage is not None and any(after.billed) and not any(before.billed):
+        ports.metrics.add(measures.RUN_COST, cost_usd(usage, ports.settings.prices))
 
 
 def time_out(ports: Ports, run: Run) -> None:
@@ -156,7 +165,7 @@ def time_out(ports: Ports, run: Run) -> None:
         return
     late = follow.timed_out(run, now)
     if ports.ledger.commit([Replace(late)]) is None:
-        logger.info("run timed out", extra={"run": run.run_id, "attempt": run.attempt, "why": late.reason})
+        logger.info("run timed out", extra={**run_fields(run), "why": late.reason})
         cancel(ports, late)
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from chalicelib.core import check, claim, dead_letters, delivery, delivery_leases, emit, sub_batches
+from chalicelib.core import check, claim, dead_letters, delivery, delivery_leases, emit, measures, sub_batches
 from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.check import Launch
 from chalicelib.core.delivery import Delivery, GiveUp
@@ -180,7 +180,12 @@ def _send(ports: Ports, going: Sequence[Ready]) -> list[Answered]:
     except Exception as error:  # nothing is known: the policy decides about the next try
         logger.exception("target failed", extra={"size": len(going)})
         answers = [NoAnswer(f"the call failed: {error}")] * len(going)
-    logger.info("sent", extra={"size": len(going)})
+    measured = [measures.start_of(run, each.job.reason, now) for each, run in zip(going, called, strict=True)]
+    starts = [start for start in measured if start is not None]
+    for measure, late in starts:
+        ports.metrics.add(measure, late)
+    told = {"size": len(going), "runs": [run.run_id for run in called]}
+    logger.info("sent", extra=told | ({"late_ms": max(late for _, late in starts)} if starts else {}))
     return [Answered(*each, now) for each in zip(going, called, answers, strict=True)]
 
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import claim, data, launch, lines, routes, states, urgency, workers
+from chalicelib.core import claim, data, launch, lines, measures, routes, states, urgency, workers
 from chalicelib.core import waiting as places
 from chalicelib.core.calendar import Instant
 from chalicelib.core.complete import News
@@ -21,7 +21,7 @@ from chalicelib.flow import complete as completing
 from chalicelib.flow import facts, waiting
 from chalicelib.flow.context import build, events_of, partition_of
 from chalicelib.flow.deliver import judged
-from chalicelib.log import logger
+from chalicelib.log import logger, run_fields
 from chalicelib.ports import MOST_RACES, Ports, Target
 
 
@@ -94,7 +94,7 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
     if as_updated(ports, updated, again) != updated:
         return _restart(ports, updated, called, span)  # an update came in between, and has been acknowledged
     if span is not None and not _is_time(ports, span):
-        logger.info("start not made", extra={"run": run.run_id, "why": "its permit has grown old", "until": span.until})
+        logger.info("start not made", extra={**run_fields(run), "why": "its permit has grown old", "until": span.until})
         return _restart(ports, updated, called, None)
     _call(ports, called, context, ports.clock.now())  # nothing comes between that look at the clock and the call
     return False
@@ -169,7 +169,11 @@ def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LineStat
 
 def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> None:
     answer = target_of(ports, run).start(run, context)
-    logger.info("start requested", extra={"run": run.run_id, "attempt": run.attempt, "answer": str(answer)})
+    told = {**run_fields(run), "why": run.fired_by, "answer": str(answer)}
+    if measured := measures.start_of(run, run.waited_for, now):
+        ports.metrics.add(*measured)
+        told["late_ms"] = measured[1]
+    logger.info("start requested", extra=told)
     if not isinstance(answer, Started) and not has_lifecycle(str(run.request.target["type"])):
         answer = judged(ports, run, answer, now)
     if isinstance(answer, Never) and run.unknown_answer:

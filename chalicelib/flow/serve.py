@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from chalicelib.core import lines, routes
+from chalicelib.core import lines, measures, routes
 from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.lines import Ask, LineState, Waiter
 from chalicelib.core.sweep import Ref
@@ -151,6 +151,7 @@ def _next_look(ports: Ports, service: _Service) -> None:
     """Say when the queue wants serving again, unless the write that freed a permit has said so already."""
     now, line = ports.clock.now(), service.line
     state = ports.jobs.line(line)
+    ports.metrics.add(measures.QUEUE_LENGTH, state.waiters, measures.reason_of_line(line))
     if state.waiters == 0:
         ports.ledger.commit([SettleLine(line)])
         return

@@ -8,7 +8,7 @@ from functools import partial
 from itertools import groupby
 from typing import Literal, TypeVar
 
-from chalicelib.core import sweep
+from chalicelib.core import measures, sweep
 from chalicelib.core.calendar import SECOND, Instant, Millis
 from chalicelib.core.lines import LineState
 from chalicelib.core.rows import Alert, Backfill, DagRun, Gate, Job, Note, Outbox, Run, Watch
@@ -36,13 +36,14 @@ def sweep_all(ports: Ports, tick_began: Instant | None = None) -> int:
     ends_at = (now if tick_began is None else tick_began) + sweep.LONGEST_TICK
     rumours = [ref for table, grace in TABLES for ref in ports.wakes.overdue(table, now - grace, sweep.MOST_ROWS)]
     failed: list[Exception] = []
-    hinted = asked = 0
+    hinted = asked = oldest = 0
     for start in range(0, len(rumours), sweep.SLICE):
         if start and ports.clock.now() >= ends_at:
             logger.warning("sweep broken off", extra={"left": len(rumours) - start})
             break
         found: list[tuple[Ref, Found]] = []
         failed += _failures(rumours[start : start + sweep.SLICE], partial(_look, ports, now, found))
+        oldest = max([oldest, *(now - row.wake_at for _, row in found if row.wake_at is not None)])
         questions = [ref for ref, row in found if sweep.is_question(row, now)]
         plain = [ref for ref, _ in found if ref not in questions]
         told = [*([(now, plain)] if plain else []), *sweep.in_turns(questions, now, asked)]
@@ -51,6 +52,7 @@ def sweep_all(ports: Ports, tick_began: Instant | None = None) -> int:
             ports.hints.send_all(told, now, False, True)
         failed += _failures(found, partial(_lease, ports, now))
         hinted, asked = hinted + len(found), asked + len(questions)
+    ports.metrics.add(measures.OVERDUE_AGE, oldest)
     if failed:
         raise ExceptionGroup(f"{len(failed)} of {hinted} overdue rows failed", failed)
     return hinted
@@ -84,6 +86,7 @@ def _lease(ports: Ports, now: Instant, found: tuple[Ref, Found]) -> None:
     if lease.parked:
         hint = "it keeps failing; see its reason"
         logger.error("parked", extra={"ref": ref, "leases": row.leases, "hint": hint})
+        ports.metrics.add(measures.ROWS_PARKED, 1)
     if isinstance(row, Outbox):
         ports.ledger.put_all([Put(replace(row, wake_at=lease.until, leases=row.leases + 1))])
     else:

@@ -90,7 +90,7 @@ def test_every_queue_is_encrypted_has_an_alarm_if_dead_and_takes_tls_only(resour
     guarded = {p["Queues"][0]["Ref"]: json.dumps(p) for _, p in of_type(resources, "AWS::SQS::QueuePolicy")}
     assert set(guarded) == set(queues)
     assert all(json.dumps(TLS_ONLY) in policy for policy in guarded.values())
-    watched = {json.dumps(p["Dimensions"]) for _, p in of_type(resources, "AWS::CloudWatch::Alarm")}
+    watched = {json.dumps(p.get("Dimensions")) for _, p in of_type(resources, "AWS::CloudWatch::Alarm")}
     for dead in (name for name in queues if name.endswith("DeadLetters")):
         assert any(f'"{dead}"' in dimension for dimension in watched)
 
@@ -153,7 +153,7 @@ def test_tls_is_asked_for_unless_the_api_is_an_emulator(template: dict[str, Any]
 def test_lambdas(resources: dict[str, Any], function: str, memory: int, timeout: int) -> None:
     properties = resources[function]["Properties"]
     assert (properties["MemorySize"], properties["Timeout"]) == (memory, timeout)
-    assert (properties["Runtime"], properties["Tracing"]) == ("python3.11", "PassThrough")
+    assert (properties["Runtime"], properties["Tracing"]) == ("python3.11", {"Ref": "Tracing"})
     assert properties["Role"] == {"Fn::GetAtt": [f"{function}Role", "Arn"]}
     own = {"SLUICE_WATCHED_BUCKETS"} if function == "APIHandler" else set()
     told = properties.get("Environment", {"Variables": {}})["Variables"]
@@ -293,5 +293,5 @@ def test_a_lambda_that_is_throttled_is_an_alarm(resources: dict[str, Any], funct
 def alarms_of(resources: dict[str, Any], function: str, metric: str) -> list[dict[str, Any]]:
     """The alarms on a metric of a Lambda."""
     dimension = [{"Name": "FunctionName", "Value": {"Ref": function}}]
-    found = [alarm for _, alarm in of_type(resources, "AWS::CloudWatch::Alarm") if alarm["MetricName"] == metric]
+    found = [alarm for _, alarm in of_type(resources, "AWS::CloudWatch::Alarm") if alarm.get("MetricName") == metric]
     return [alarm for alarm in found if alarm["Dimensions"] == dimension]

@@ -11,6 +11,7 @@ from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.calendar import Instant, Millis
 from chalicelib.core.complete import News
 from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
+from chalicelib.core.measures import Measure
 from chalicelib.core.rows import Run
 from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.sweep import Ref
@@ -45,6 +46,20 @@ class MemoryHints:
         ready = [ref for due, ref in sorted(self.sent, key=lambda hint: hint[0]) if due <= now]
         self.sent = [(due, ref) for due, ref in self.sent if due > now]
         return list(dict.fromkeys(ready))
+
+
+class MemoryMetrics:
+    """Measurements in a list, by name and reason. An unknown reason is refused: in production it would cost money."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], list[float]] = {}
+
+    def add(self, measure: Measure, value: float, reason: str = "") -> None:
+        assert (reason in measure.reasons) if measure.reasons else not reason, (measure.name, reason)
+        self.kept.setdefault((measure.name, reason), []).append(value)
+
+    def of(self, measure: Measure, reason: str = "") -> list[float]:
+        return self.kept.get((measure.name, reason), [])
 
 
 @dataclass

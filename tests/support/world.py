@@ -37,7 +37,7 @@ from chalicelib.flow import (
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 from tests.support.clock import HandClock
-from tests.support.fakes import APPLICATION, FakeTargets, MemoryHints, MemoryLake, MemoryPayloads
+from tests.support.fakes import APPLICATION, FakeTargets, MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
 
 MOST_ROUNDS = 200
 EMR = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
@@ -64,8 +64,9 @@ class World:
         self.targets = FakeTargets(self.clock)
         self.payloads = MemoryPayloads()
         self.lake = MemoryLake()
+        self.metrics = MemoryMetrics()
         made = settings(names, **tuned)
-        dynamo = Dynamo(client, made, patience)
+        dynamo = Dynamo(client, made, patience, self.metrics)
         self.dynamo = dynamo
         self.ports = Ports(
             clock=self.clock,
@@ -80,6 +81,7 @@ class World:
             lake=self.lake,
             settings=made,
             ahead=DynamoAhead(dynamo),
+            metrics=self.metrics,
         )
 
     # -- what people do ------------------------------------------------------------------------------------------
