@@ -53,6 +53,8 @@ def parameters(aws_url: str, emr_url: str | None, application: str) -> dict[str,
         "EmrJobRoleArn": _JOB_ROLE,
         "EmrEndpointUrl": emr_url or "",
         "ApiBaseUrl": aws_url,
+        # A Lambda that waits costs nothing here, and work is taken at once.
+        "WorkerWaitSeconds": "20",
     }
 
 
