@@ -141,7 +141,7 @@ def test_tls_is_asked_for_unless_the_api_is_an_emulator(template: dict[str, Any]
 @pytest.mark.parametrize(
     ("function", "memory", "timeout"),
     [
-        ("APIHandler", 512, 29),
+        ("APIHandler", 1024, 29),
         ("Tick", 1024, 60),
         ("Objects", 512, 60),
         ("Check", 512, 120),
