@@ -134,7 +134,7 @@ def client(service: str, **options: Any) -> Any:
 
     defaults: dict[str, Any] = {
         "connect_timeout": 3,
-        "read_timeout": 20,
+        "read_timeout": 10,
         "retries": {"mode": "standard"},
         # What is sent is made here and tested; a look at each value of a batch of rows is a tenth of a Lambda's time.
         "parameter_validation": False,

@@ -33,7 +33,9 @@ def check(
     """
     _check_warm_tables(wanted, present)
     _check_concurrency(session, stack, wanted)
-    if not wanted.get("EmrApplicationId") and not wanted.get("EmrEndpointUrl"):
+    if wanted.get("ApiBaseUrl"):
+        return  # an emulator has what it has
+    if not wanted.get("EmrApplicationId"):
         _check_region(session)
     _check_existing(session, given)
 
@@ -122,14 +124,14 @@ def _check_existing(session: Any, given: Mapping[str, str]) -> None:
 
 
 def _named(session: Any, given: Mapping[str, str]) -> Iterator[tuple[str, str, Callable[[], Any]]]:
-    if (application := given.get("EmrApplicationId")) and not given.get("EmrEndpointUrl"):
+    if application := given.get("EmrApplicationId"):
         emr = session.client("emr-serverless")
         yield (
             "EmrApplicationId",
             "an EMR Serverless application",
             lambda: emr.get_application(applicationId=application),
         )
-    if (role := given.get("EmrJobRoleArn")) and not given.get("EmrEndpointUrl"):
+    if role := given.get("EmrJobRoleArn"):
         iam = session.client("iam")
         yield "EmrJobRoleArn", "a role", lambda: iam.get_role(RoleName=role.rpartition("/")[2])
     if topic := given.get("AlarmTopicArn"):

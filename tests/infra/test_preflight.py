@@ -112,7 +112,7 @@ def test_a_region_without_emr_serverless_is_named(monkeypatch: pytest.MonkeyPatc
     session.region_name = "eu-west-9"
     with pytest.raises(DeployError, match="expected a region with EMR Serverless, got eu-west-9"):
         check(session, {"Stage": "dev"})
-    check(session, {"EmrEndpointUrl": "http://localhost"})
+    check(session, {"ApiBaseUrl": "http://localhost"})
 
 
 @pytest.mark.parametrize(
