@@ -147,7 +147,12 @@ class Undeploy:
         """EMR deletes no application that runs, and stops none that has job runs."""
         emr = self._session.client("emr-serverless")
         while True:
-            state = emr.get_application(applicationId=application)["application"]["state"]
+            try:
+                state = emr.get_application(applicationId=application)["application"]["state"]
+            except ClientError as error:
+                if error.response["Error"]["Code"] == "ResourceNotFoundException":
+                    return
+                raise
             if state == "STARTED":
                 try:
                     emr.stop_application(applicationId=application)

@@ -162,6 +162,8 @@ class Application:
         self.states, self.busy, self.stopped = list(states), busy, 0
 
     def get_application(self, applicationId: str) -> dict[str, Any]:  # noqa: N803
+        if not self.states:
+            raise ClientError({"Error": {"Code": "ResourceNotFoundException", "Message": "gone"}}, "GetApplication")
         return {"application": {"state": self.states.pop(0) if len(self.states) > 1 else self.states[0]}}
 
     def stop_application(self, applicationId: str) -> None:  # noqa: N803
@@ -186,6 +188,10 @@ def test_a_running_application_is_stopped_before_it_is_deleted() -> None:
     assert application.stopped == 1
     stopping(application)._stop("00f")
     assert application.stopped == 1
+
+
+def test_an_application_that_is_gone_needs_no_stop() -> None:
+    stopping(Application())._stop("00f")
 
 
 def test_an_application_with_job_runs_is_not_taken_away_from_them() -> None:
