@@ -8,6 +8,7 @@ NAME ?= flights.demo
 ONLY ?=
 MINUTES ?=
 PARAMETERS ?=
+DELETE_DATA ?=
 WORKERS ?= 2
 FIRST ?= 1
 LAST ?= 50
@@ -28,7 +29,7 @@ export PATH := $(JAVA_HOME)/bin:$(PATH)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock demo test test-long worlds lint mutants up down reset package deploy bench example
+.PHONY: help venv lock demo test test-long worlds lint mutants up down reset package deploy undeploy bench example
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -86,6 +87,9 @@ package: $(STAMP) ## write $(OUT)/template.yaml and its code zip
 
 deploy: package ## create or update the stack sluice-$(STAGE) in the account the environment names
 	@$(BIN)/python -m infra.deploy $(STAGE) $(OUT) $(PARAMETERS)
+
+undeploy: $(STAMP) ## remove the stack sluice-$(STAGE); its tables and buckets stay unless DELETE_DATA=yes
+	@$(BIN)/python -m infra.undeploy $(STAGE) $(if $(filter yes,$(DELETE_DATA)),--delete-data)
 
 bench: $(STAMP) ## measure: make bench ONLY=burst
 	$(BIN)/python -m benchmarks $(ONLY)

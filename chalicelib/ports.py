@@ -25,6 +25,7 @@ from chalicelib.core.rows import (
     Offer,
     Output,
     Partition,
+    PlanPart,
     Posted,
     Record,
     Requested,
@@ -152,7 +153,7 @@ class JobTable(Protocol):
     def delivery_leases(self, due: Instant) -> tuple[DeliveryLease, ...]:
         """The leases, expired ones too, under which jobs that are due at an instant are delivered."""
 
-    def plan_part(self, plan: str, number: int) -> tuple[str, ...]:
+    def plan_part(self, plan: str, number: int) -> PlanPart | None:
         """A part of the entries of a backfill's plan, none if it is not there."""
 
     def line(self, line: str) -> LineState: ...

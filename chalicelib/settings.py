@@ -39,6 +39,10 @@ class Settings:
     watched_buckets: tuple[str, ...] = ()
     # Whether callbacks may go to private addresses and by plain http: on a laptop alone, where the cloud is inside.
     http_allow_private: bool = False
+    # How long a claim of a pull worker may wait for work, 0 to 20 s. It keeps a Lambda, which costs as if it worked.
+    worker_wait_seconds: float = 0
+    # After how many seconds a worker that got nothing asks again, if it did not wait.
+    worker_retry_seconds: float = 5
     # List prices of EMR Serverless, in dollars: `core/prices.py` says of when and where. Yours may differ (H1).
     price_vcpu_hour: float = LIST.vcpu_hour
     price_memory_gb_hour: float = LIST.memory_gb_hour
@@ -70,6 +74,8 @@ class Settings:
             "history_days": _between("SLUICE_HISTORY_DAYS", 90, 180),
             "update_schedules": _switch("SLUICE_UPDATE_SCHEDULES"),
             "http_allow_private": _switch("SLUICE_HTTP_ALLOW_PRIVATE"),
+            "worker_wait_seconds": float,
+            "worker_retry_seconds": float,
             "price_vcpu_hour": float,
             "price_memory_gb_hour": float,
             "price_storage_gb_hour": float,

@@ -31,6 +31,10 @@ KINDS = ("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus", "worker"
 DELIVERY: dict[str, Any] = {"read_timeout": 10, "retries": {"mode": "standard", "total_max_attempts": 2}}
 
 
+# A start call answers within a second. One that does not is not waited for long: the next call has the same token.
+EMR: dict[str, Any] = {"connect_timeout": 2, "read_timeout": 6, "retries": {"total_max_attempts": 1}}
+
+
 class SystemClock:
     def now(self) -> Instant:
         return time.time_ns() // 1_000_000
@@ -68,8 +72,8 @@ class AwsTargets:
         from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 
         settings = self._settings
-        # A start call has its own retries, with the token, in the flow: here one attempt is one answer.
-        emr = client("emr-serverless", retries={"total_max_attempts": 1}, read_timeout=20)
+        # The target repeats a call that was not answered, and the flow does so later: the token makes it one run.
+        emr = client("emr-serverless", **EMR)
         return EmrServerlessTarget(emr, settings.emr_application_id, settings.emr_job_role_arn, settings.control_bucket)
 
     @cached_property
@@ -132,7 +136,7 @@ def client(service: str, **options: Any) -> Any:
 
     defaults: dict[str, Any] = {
         "connect_timeout": 3,
-        "read_timeout": 20,
+        "read_timeout": 10,
         "retries": {"mode": "standard"},
         # What is sent is made here and tested; a look at each value of a batch of rows is a tenth of a Lambda's time.
         "parameter_validation": False,

@@ -15,9 +15,10 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 from rich.table import Table
 
-from infra import artifacts, stack, template, yaml_tags
+from infra import artifacts, preflight, stack, template, yaml_tags
 
 _NO_ACCOUNT = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION."
+_MORE_RIGHTS = "Use those of somebody who may, or have this right added (docs/deployment.md)."
 
 
 def deploy(
@@ -31,19 +32,35 @@ def deploy(
 ) -> stack.Outcome:
     """Deploy the package in `out` as `stack_name`. Raises `stack.DeployError`, `BotoCoreError` or `ClientError`."""
     s3, region = session.client("s3"), session.region_name
+    made = yaml_tags.load((out / "template.yaml").read_text())
+    declared = made["Parameters"]
+    cloudformation: Any = session.client("cloudformation")
+    present = stack.parameters(cloudformation, stack_name)
+    defaults = {name: str(each.get("Default", "")) for name, each in declared.items()}
+    wanted = {**defaults, **(present or {}), **parameters}
+    preflight.check(session, stack_name, parameters, wanted, present or {})
     account = session.client("sts").get_caller_identity()["Account"]
     bucket = artifacts.ensure_bucket(s3, account, region)
     code_key = artifacts.upload(s3, bucket, stack_name, artifacts.code_of(out), ".zip")
-    located = template.with_code_at(yaml_tags.load((out / "template.yaml").read_text()), bucket, code_key)
+    located = template.with_code_at(made, bucket, code_key)
     key = artifacts.upload(s3, bucket, stack_name, yaml_tags.dump(located).encode(), ".yaml")
     # By URL, because a template in the request may have 51,200 bytes only, and every route adds some 600.
     # Of the region's own endpoint: the global one does not know a bucket of another region in its first hours.
     url = f"{s3.meta.endpoint_url}/{bucket}/{key}"
-    cloudformation: Any = session.client("cloudformation")
-    declared = located["Parameters"]
-    return stack.apply(
-        cloudformation, stack_name, url, parameters, declared=declared, report=report, poll_seconds=poll_seconds
-    )
+
+    def apply(more: Mapping[str, str]) -> stack.Outcome:
+        given = {**parameters, **more}
+        return stack.apply(
+            cloudformation, stack_name, url, given, declared=declared, report=report, poll_seconds=poll_seconds
+        )
+
+    protected = wanted["DeletionProtection"] == "true" and wanted["DataRetention"] == "Retain"
+    if present is not None or not protected:
+        return apply({})
+    # A first deployment that fails takes its tables back, which it could not if they were protected.
+    created = apply({"DeletionProtection": "false"})
+    apply({"DeletionProtection": "true"})
+    return created
 
 
 def parse_parameters(arguments: list[str]) -> dict[str, str]:
@@ -70,7 +87,7 @@ def main(argv: list[str] | None = None) -> int:
         errors.print(f"deploy: {error}", style="red", highlight=False)
         return 1
     except (BotoCoreError, ClientError) as error:
-        errors.print(f"deploy: {_explain(error)}", style="red", highlight=False)
+        errors.print(f"deploy: {explain(error)}", style="red", highlight=False)
         return 1
     table = Table(title=f"sluice-{stage} is {outcome.action}")
     table.add_column("output")
@@ -83,20 +100,18 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _with_progress(console: Console, name: str, out: Path, parameters: Mapping[str, str]) -> stack.Outcome:
-    session = boto3.Session()
-    if session.region_name is None:
-        raise stack.DeployError(f"No region is named. {_NO_ACCOUNT}")
+    session = preflight.session()
     with console.status(f"deploying {name} to {session.region_name}"):
         return deploy(
             session,
             name,
             out,
             parameters,
-            report=lambda step: console.print(f"{step.status:<28} {step.resource}  {step.reason}", highlight=False),
+            report=lambda step: console.print(stack.line_of(step), highlight=False, soft_wrap=True),
         )
 
 
-def _explain(error: Exception) -> str:
+def explain(error: Exception) -> str:
     """The error of an AWS call in words that say what to do."""
     if type(error).__name__ in ("NoCredentialsError", "PartialCredentialsError", "ProfileNotFound"):
         return f"No AWS credentials: {error} {_NO_ACCOUNT}"
@@ -105,6 +120,8 @@ def _explain(error: Exception) -> str:
     code = error.response.get("Error", {}).get("Code", "") if isinstance(error, ClientError) else ""
     if code in ("InvalidClientTokenId", "UnrecognizedClientException", "SignatureDoesNotMatch", "ExpiredToken"):
         return f"AWS does not accept these credentials: {error} {_NO_ACCOUNT}"
+    if code in ("AccessDenied", "AccessDeniedException", "UnauthorizedOperation", "AuthorizationError"):
+        return f"These credentials may not do that: {error} {_MORE_RIGHTS}"
     return str(error)
 
 

@@ -89,10 +89,37 @@ def apply(
     return Outcome("created" if creating else "updated", outputs(cloudformation, stack))
 
 
+def delete(
+    cloudformation: Any, stack: str, *, report: Callable[[Step], None] = lambda step: None, poll_seconds: float = 3.0
+) -> None:
+    """Delete `stack`; return when it is gone. Raises `DeployError` with the reason of the first that stayed."""
+    found = _describe(cloudformation, stack)
+    if found is None:
+        return
+    # By its id, for a stack that is gone is found by nothing else.
+    stack_id = found.get("StackId", stack)
+    seen = {event["EventId"] for event in _events(cloudformation, stack_id)}
+    cloudformation.delete_stack(StackName=stack)
+    _follow(cloudformation, stack_id, seen, report, poll_seconds, done={"DELETE_COMPLETE"})
+
+
+def line_of(step: Step) -> str:
+    """A step as a line of progress."""
+    return f"{step.status:<28} {step.resource}  {step.reason}".rstrip()
+
+
 def outputs(cloudformation: Any, stack: str) -> dict[str, str]:
     """The stack's outputs by key; empty when there is no such stack."""
     found = _describe(cloudformation, stack)
     return {o["OutputKey"]: o["OutputValue"] for o in (found or {}).get("Outputs", [])}
+
+
+def parameters(cloudformation: Any, stack: str) -> dict[str, str] | None:
+    """The parameters that hold for a stack; None if there is none, or only the rest of one that was never created."""
+    found = _describe(cloudformation, stack)
+    if found is None or found["StackStatus"] in (_ROLLED_BACK, "REVIEW_IN_PROGRESS"):
+        return None
+    return {each["ParameterKey"]: each.get("ParameterValue", "") for each in found.get("Parameters", [])}
 
 
 def _describe(cloudformation: Any, stack: str) -> dict[str, Any] | None:
@@ -137,7 +164,12 @@ def _has_changes(cloudformation: Any, stack: str, change_set: str, poll_seconds:
 
 
 def _follow(
-    cloudformation: Any, stack: str, seen: set[str], report: Callable[[Step], None], poll_seconds: float
+    cloudformation: Any,
+    stack: str,
+    seen: set[str],
+    report: Callable[[Step], None],
+    poll_seconds: float,
+    done: Collection[str] = _DONE,
 ) -> None:
     """Report every new event until the stack rests. Raises `DeployError` unless it rests where it should."""
     failures: list[Step] = []
@@ -152,7 +184,7 @@ def _follow(
                 failures.append(step)
         found = _describe(cloudformation, stack)
         status = found["StackStatus"] if found else "DELETE_COMPLETE"
-        if status in _DONE:
+        if status in done:
             return
         if not status.endswith("_IN_PROGRESS"):
             # What failed after the first was only cancelled because of it.

@@ -21,7 +21,7 @@ from sluice.errors import ApiRefused, Failure, NotReachable
 LONGEST_PAUSE = 30.0  # seconds between two tries while the API does not answer
 LATER = (429, 500, 502, 503, 504)
 BEATS_PER_LEASE = 3  # two heartbeats may get lost
-WAIT = 20  # seconds that a claim waits for work
+WAIT = 20  # seconds that a claim waits for work at an API that does not say how long it may
 CLAIM_AT_MOST = 10
 DRAIN_LOOK = 0.5  # seconds: how soon a wish to stop is noticed while a claim waits for nothing
 
@@ -39,7 +39,6 @@ class Plan:
     command: Sequence[str]
     concurrency: int = 1
     grace: float = 10.0
-    wait: float = WAIT
 
 
 @dataclass
@@ -54,6 +53,8 @@ class Worker:
     stop: threading.Event = field(default_factory=threading.Event)
     kill: threading.Event = field(default_factory=threading.Event)
     done: int = 0
+    _wait: float = 0  # seconds, as the API said: at first, it has said nothing
+    _retry_after: float = 0
     _busy: dict[str, threading.Thread] = field(default_factory=dict)
     _changed: threading.Condition = field(default_factory=threading.Condition)
 
@@ -79,13 +80,18 @@ class Worker:
                 self._begin(lease)
             if self.once and not leases:
                 break
+            if not leases and self._retry_after:
+                # Scattered, so that workers which began together do not ask together for ever.
+                self.stop.wait(self._retry_after * random.uniform(0.8, 1.2))
         self._drain()
         return self.done
 
     def _claim(self, room: int) -> list[Document]:
-        wait = 0 if self.once else self.plan.wait
+        wait = 0 if self.once else self._wait
         body = {"worker": self.plan.name, "capacity": min(room, CLAIM_AT_MOST), "wait": wait}
-        leases: list[Document] = self.client.post(f"/v1/workers/{segment(self.plan.pool)}/claim", body)["leases"]
+        answer = self.client.post(f"/v1/workers/{segment(self.plan.pool)}/claim", body)
+        leases: list[Document] = answer["leases"]
+        self._wait, self._retry_after = float(answer.get("wait", WAIT)), float(answer.get("retry_after", 0))
         if self.stop.is_set():
             for lease in leases:
                 self._give_back(lease)

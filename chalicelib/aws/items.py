@@ -1,13 +1,14 @@
 """Rows as DynamoDB items and back. Free-form documents are stored as JSON text, everything else as plain attributes.
 
 ``format`` counts the layouts that were ever released; a reader knows them all (O11). In the second one runs are packed.
+An attribute more is no new layout: code that does not know it carries it along (`core/stored_row.py`).
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import astuple, fields
+from dataclasses import fields
 from decimal import Decimal
 from functools import cache
 from typing import Any, TypeVar
@@ -20,6 +21,7 @@ from chalicelib.core.calendar import Instant, iso, parse_instant
 from chalicelib.core.dead_letters import DeadLetter
 from chalicelib.core.progress import Progress
 from chalicelib.core.rows import Event, Record, Run, StartRequest
+from chalicelib.core.stored_row import StoredRow, Unknown
 from chalicelib.core.writes import Row
 
 R = TypeVar("R")
@@ -28,9 +30,16 @@ Item = dict[str, Any]
 FORMAT = 2
 # Floats and deep structures of users survive as text, byte for byte; DynamoDB's numbers would not keep them.
 _JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics"}
+_CARRIED = "unknown"  # the one field that is not stored under its own name
+_HISTORY_KEYS = frozenset({"wf_key", "schedule_key", "day_key", "at"})
 
 _serialize = TypeSerializer().serialize
 _deserialize = TypeDeserializer().deserialize
+
+
+class NewerLayout(RuntimeError):
+    """A row is of a layout that came after this code, which would misread it. The message or tick that needs the row
+    is tried again, and succeeds once the newer code is deployed."""
 
 
 def value(plain: Any) -> dict[str, Any]:
@@ -50,7 +59,7 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
     packs = isinstance(row, Run)
     for item in fields(row):
         content = getattr(row, item.name)
-        if content is None or item.name == "wake_at":
+        if content is None or item.name in ("wake_at", _CARRIED):
             continue
         # What is empty in a run, and is so when it is not there, stays out.
         if not (packs and item.name != "rev" and not content and content == item.default):
@@ -61,13 +70,27 @@ def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
         plain["ttl"] = expires_at // 1000
     if isinstance(row, Run | Record | DeadLetter):
         plain |= _history(row, history_shards)
-    return {name: value(content) for name, content in (packing.pack(plain) if packs else plain).items()}
+    carried = dict(row.unknown)
+    if packs:
+        plain = packing.pack(carried.pop(packing.ATTRIBUTE, {}) | plain)
+    return carried | {name: value(content) for name, content in plain.items()}
 
 
 def from_item(kind: type[R], item: Item) -> R:
-    known = _names(kind)  # type: ignore[arg-type]  # a class is hashable
-    stored = packing.unpack({name: _deserialize(content) for name, content in item.items()})
-    return kind(**{name: _decode(name, content) for name, content in stored.items() if name in known})
+    """A row of a stored item. Raises `NewerLayout` for one of a layout that this code does not know."""
+    stored = {name: _deserialize(content) for name, content in item.items()}
+    if stored.get("format", FORMAT) > FORMAT:
+        raise NewerLayout(
+            f"row {stored['pk']}, {stored['sk']} has layout {stored['format']}; this code reads up to {FORMAT}"
+        )
+    known, written = _names(kind), _written(kind)  # type: ignore[arg-type]  # a class is hashable
+    hidden = packing.unpack(stored)
+    told = {name: _decode(name, content) for name, content in hidden.items() if name in known}
+    unknown: list[tuple[str, Any]] = [(name, content) for name, content in item.items() if name not in written]
+    if packing.ATTRIBUTE in stored:
+        packed = {name: content for name, content in hidden.items() if name not in stored and name not in known}
+        unknown += [(packing.ATTRIBUTE, packed)] if packed else []
+    return kind(**told, **({_CARRIED: tuple(unknown)} if unknown and issubclass(kind, StoredRow) else {}))
 
 
 def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:
@@ -77,7 +100,20 @@ def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:
 
 @cache
 def _names(kind: type[Any]) -> frozenset[str]:
-    return frozenset(name.name for name in fields(kind))
+    return frozenset(name.name for name in fields(kind)) - {_CARRIED}
+
+
+@cache
+def _written(kind: type[Any]) -> frozenset[str]:
+    """The attributes of an item of a kind that this code writes, or leaves out on purpose."""
+    names = _names(kind) | {"pk", "sk", "format"}  # type: ignore[arg-type]  # as above
+    if "wake_at" in names:
+        names |= {"wake_shard"}
+    if "expires_at" in names:
+        names |= {"ttl"}
+    if kind is Run:
+        names |= {packing.ATTRIBUTE}
+    return names | _HISTORY_KEYS if kind in (Run, Record, DeadLetter) else names
 
 
 def _history(row: Run | Record | DeadLetter, shards: int) -> dict[str, str]:
@@ -109,10 +145,10 @@ def _encode(name: str, content: Any) -> Any:
 def _told(name: str, content: Any) -> Any:
     if isinstance(content, Event | StartRequest):
         # Without what is not there, which is None to a reader anyway.
-        parts = ((part.name, getattr(content, part.name)) for part in fields(content))
-        return {name: told for name, told in parts if told is not None}
+        parts = ((part.name, getattr(content, part.name)) for part in fields(content) if part.name != _CARRIED)
+        return {name: told for name, told in parts if told is not None} | dict(content.unknown)
     if name == "leaves":
-        return {leaf: list(astuple(progress)) for leaf, progress in content.items()}
+        return {leaf: progress.numbers for leaf, progress in content.items()}
     return content if name in _JSON_FIELDS else _listed(content)
 
 
@@ -125,10 +161,22 @@ def _decode(name: str, content: Any) -> Any:
         return parse_instant(content)
     if name in _JSON_FIELDS:
         document = json.loads(content) if isinstance(content, str) else content
-        return {"event": Event, "request": StartRequest}[name](**document) if name in ("event", "request") else document
+        return (
+            _part({"event": Event, "request": StartRequest}[name], document)
+            if name in ("event", "request")
+            else document
+        )
     if name == "leaves":
-        return {leaf: Progress(*(int(number) for number in numbers)) for leaf, numbers in content.items()}
+        return {leaf: Progress.of([int(number) for number in numbers]) for leaf, numbers in content.items()}
     return _plain(content)
+
+
+def _part(kind: type[R], document: dict[str, Any]) -> R:
+    """A row that is stored within another one."""
+    known = _names(kind)  # type: ignore[arg-type]  # a class is hashable
+    unknown: Unknown = tuple((name, content) for name, content in document.items() if name not in known)
+    told = {name: content for name, content in document.items() if name in known}
+    return kind(**told, **({_CARRIED: unknown} if unknown else {}))
 
 
 def _plain(content: Any) -> Any:

@@ -94,9 +94,8 @@ class DynamoJobs:
     def watch(self, job_id: str) -> Watch | None:
         return self._dynamo.get(keys.watch(job_id), Watch)
 
-    def plan_part(self, plan: str, number: int) -> tuple[str, ...]:
-        found = self._dynamo.get(keys.plan_part(plan, number), PlanPart)
-        return found.entries if found else ()
+    def plan_part(self, plan: str, number: int) -> PlanPart | None:
+        return self._dynamo.get(keys.plan_part(plan, number), PlanPart)
 
     def delivery_leases(self, due: Instant) -> tuple[DeliveryLease, ...]:
         found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": keys.deliveries(due)})

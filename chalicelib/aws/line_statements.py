@@ -266,7 +266,23 @@ def _settle_line(write: SettleLine, _: Shards) -> Built:
     return update(keys.line(write.line), "REMOVE wake_at, wake_shard", NOBODY, zero=0)
 
 
-BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
+def _with_layout(build: Callable[[Any, Shards], Built]) -> Callable[[Any, Shards], Built]:
+    """A line's row comes to be by an update, whichever is first. So each that sets anything says the layout, too."""
+
+    def built(write: Any, shards: Shards) -> Built:
+        action, key, arguments = build(write, shards)
+        if not arguments["UpdateExpression"].startswith("SET "):
+            return action, key, arguments
+        expression = f"SET #format = :format, {arguments['UpdateExpression'].removeprefix('SET ')}"
+        names = arguments.get("ExpressionAttributeNames", {}) | {"#format": "format"}
+        values = arguments.get("ExpressionAttributeValues", {}) | {":format": items.value(items.FORMAT)}
+        told = {"UpdateExpression": expression, "ExpressionAttributeNames": names, "ExpressionAttributeValues": values}
+        return action, key, arguments | told
+
+    return built
+
+
+_BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     TakePermit: _take_permit,
     Begin: _begin,
     CountRates: _count_rates,
@@ -279,3 +295,4 @@ BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     Quicken: quicken,
     SettleLine: _settle_line,
 }
+BUILDERS = {kind: _with_layout(build) for kind, build in _BUILDERS.items()}

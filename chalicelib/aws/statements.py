@@ -104,7 +104,9 @@ def _settle_gate(write: SettleGate, _: Shards) -> Built:
 def _put_seen(write: PutSeen, shards: Shards) -> Built:
     if write.over is None:
         return _put(write.seen, shards, ABSENT)
-    action, key, arguments = _put(write.seen, shards, "#at = :over", over=write.over)
+    # The one attribute that changes: the row was not read, so what else newer code keeps in it is not known here.
+    key, values = keys.key_of(write.seen), {"at": write.seen.at, "over": write.over}
+    action, key, arguments = update(key, "SET #at = :at", "#at = :over", **values)
     return action, key, arguments | {"ExpressionAttributeNames": {"#at": "at"}}
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from chalicelib.core.calendar import Instant
+from chalicelib.core.stored_row import StoredRow
 
 # RUNNING until every entry has had its run (DONE), somebody cancels it, or its schedule is not what it was (ENDED).
 BackfillState = Literal["RUNNING", "DONE", "CANCELLED", "ENDED"]
@@ -19,7 +20,7 @@ BackfillOrder = Literal["oldest", "newest"]
 
 
 @dataclass(frozen=True, slots=True)
-class Backfill:
+class Backfill(StoredRow):
     """One backfill of a schedule. ``plan`` names its entries, in `PlanPart` rows; ``next`` is the first one that has
     not been handed out. ``live`` holds the entries under way, each with the generation in which its job lives: never
     more than ``concurrency``. ``dropped`` are entries whose job left without a run.
@@ -64,7 +65,7 @@ class Backfill:
 
 
 @dataclass(frozen=True, slots=True)
-class PlanPart:
+class PlanPart(StoredRow):
     """A part of a backfill's plan: instants (RFC 3339), or the values of partitions joined by ``/``. The plan's name is
     a digest of its backfill and all of it, so writing it again changes nothing. It ends with its backfill."""
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core.calendar import Instant
+from chalicelib.core.stored_row import StoredRow
 
 
 @dataclass(frozen=True, slots=True)
-class DagRun:
+class DagRun(StoredRow):
     """The re-runs of a DAG's run, in order: each with the ``request`` that asked for it, ``what`` of it (``from``,
     ``only`` or ``all``), the ``node``, and who asked when (``by``, ``at``). A run that went as it was has no such row.
 

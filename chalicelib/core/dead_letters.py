@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from chalicelib.core.calendar import Instant
 from chalicelib.core.rows import HISTORY, Job, Run
+from chalicelib.core.stored_row import StoredRow
 from chalicelib.core.targets import has_lifecycle
 
 
 @dataclass(frozen=True, slots=True)
-class DeadLetter:
+class DeadLetter(StoredRow):
     """One attempt to deliver an event that was given up. ``run_id`` is the id that the consumer was to see.
 
     ``size`` is that of what it carries, in bytes: its data, else its properties. A row per attempt: whoever removes

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from chalicelib.core import ids
 from chalicelib.core.calendar import HOUR, SECOND, Instant, Millis
 from chalicelib.core.rows import Job
+from chalicelib.core.stored_row import StoredRow
 
 # A lease outlives the longest call by so much, and is renewed when less than the longest call is left of it. So it is
 # renewed every five seconds at most, and a batch of SQS, which takes less, not at all.
@@ -23,7 +24,7 @@ _MARK = (
 
 
 @dataclass(frozen=True, slots=True)
-class DeliveryLease:
+class DeliveryLease(StoredRow):
     """``marks`` name the jobs, each at its next try. ``id`` follows from them: the same batch has the same row."""
 
     due_at: Instant

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from chalicelib.core.calendar import Instant
+from chalicelib.core.stored_row import StoredRow
 
 
 @dataclass(frozen=True, slots=True)
-class Definition:
+class Definition(StoredRow):
     """A document that is not a schedule: namespace, app, workflow, dataset, policy, pool or DAG, by its full name. A
     graph that a DAG has or had is one, too, under the name that `core/dag_schedules.py` gives it, and never changes.
 
@@ -35,7 +36,7 @@ class Definition:
 
 
 @dataclass(frozen=True, slots=True)
-class Listing:
+class Listing(StoredRow):
     """Says that an app has a schedule of this name; of a message also what it runs, so that a workflow which goes is
     looked for in the list alone."""
 
@@ -44,7 +45,7 @@ class Listing:
 
 
 @dataclass(frozen=True, slots=True)
-class PrefixRow:
+class PrefixRow(StoredRow):
     """Says which dataset a prefix of a bucket belongs to."""
 
     bucket: str

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeVar
 
 from chalicelib.core.calendar import DAY, Instant, Millis
+from chalicelib.core.stored_row import StoredRow
 
 POSTED_LIFE: Millis = 45 * DAY  # after it was told; as long as a marker: so long the same id is the same event
 
@@ -17,7 +18,7 @@ EventKind = Literal["time", "partition", "size", "program_status", "event", "ela
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
+class Event(StoredRow):
     """A fact that may fire triggers. ``accepted_at`` is when it became ready; only later leaves count it."""
 
     id: str
@@ -37,7 +38,7 @@ class Event:
 
 
 @dataclass(frozen=True, slots=True)
-class Partition:
+class Partition(StoredRow):
     """The registry row of a partition and the outbox of its event: due until every schedule of its key has it."""
 
     dataset: str
@@ -50,7 +51,7 @@ class Partition:
 
 
 @dataclass(frozen=True, slots=True)
-class SizedObject:
+class SizedObject(StoredRow):
     """An object that was counted for size leaves, and the outbox of its event. ``etag``: if overwrites count."""
 
     dataset: str
@@ -63,7 +64,7 @@ class SizedObject:
 
 
 @dataclass(frozen=True, slots=True)
-class Posted:
+class Posted(StoredRow):
     """A custom event, and its outbox. It has an end once it has been told, and none before."""
 
     event: Event
@@ -84,7 +85,7 @@ def told(outbox: Stored, cursor: str | None, now: Instant) -> Stored:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class Seen(StoredRow):
     """When an event of an absent leaf was last accepted (T18)."""
 
     schedule: str
@@ -94,7 +95,7 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Marker:
+class Marker(StoredRow):
     """Says that an event has been applied to a generation, and to which job. Lives longer than any message can."""
 
     schedule: str

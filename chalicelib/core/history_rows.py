@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from typing import Literal
 
 from chalicelib.core.calendar import Instant
+from chalicelib.core.stored_row import StoredRow
 
 RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED", "EXPIRED", "LATE"]
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Record(StoredRow):
     """What became of work that never became a run, and why."""
 
     id: str
@@ -26,7 +27,7 @@ class Record:
 
 
 @dataclass(frozen=True, slots=True)
-class Pointer:
+class Pointer(StoredRow):
     """From the target's id of a run to ours."""
 
     target_id: str

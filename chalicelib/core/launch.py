@@ -12,8 +12,8 @@ from chalicelib.core.routes import Route
 from chalicelib.core.rows import Run
 from chalicelib.core.writes import Create, JoinLine, Replace, TakePermit, Write
 
-# Longer than a start call can be under way: two reads and writes of rows before it, and the clients' timeouts
-# (`wiring.py`: 3 s to connect, 20 s to read, one attempt). A tick that comes a minute after the record finds it over.
+# Longer than a start call can be under way: two reads and writes of rows before it, and the clients' timeouts (see
+# `wiring.py`; of EMR 2 s to connect and 6 s to read, twice). A tick that comes a minute after the record finds it over.
 CALL_LEASE: Millis = 50 * SECOND
 
 
@@ -36,10 +36,11 @@ class Started:
 @dataclass(frozen=True, slots=True)
 class NotNow:
     """The target refused for the moment (throttled, at capacity): surely not started. ``retry_after``: not before so
-    many ms have passed, if it said so."""
+    many ms have passed, if it said so. ``alone``: it refused this run for what it is, so nobody else is held back."""
 
     why: str
     retry_after: Millis | None = None
+    alone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from chalicelib.core.line_names import share_line as share_line
 from chalicelib.core.line_names import spell as spell
 from chalicelib.core.line_names import turn_line as turn_line
 from chalicelib.core.line_names import workflow_line as workflow_line
+from chalicelib.core.stored_row import StoredRow
 
 # Living runs whose starts are remembered one by one; a row with more would cost every start of the workflow.
 MOST_STARTS = 100
@@ -165,7 +166,7 @@ class LineState:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiter:
+class Waiter(StoredRow):
     """A place in a queue. ``rank`` sorts by inverse priority, latest start, age; ``job`` is where its job lives: for a
     run that has been claimed, and must take a permit anew, that is ``A#<attempt>``."""
 

@@ -5,7 +5,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 
 from chalicelib.core import occurrences, patterns, sizes
 from chalicelib.core.calendar import Instant, duration, iso, spell_duration
@@ -26,15 +27,31 @@ from chalicelib.core.leaves import (
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What one leaf has gathered: how many events, the instants of the first and last (when accepted), and bytes."""
+    """What one leaf has gathered: how many events, the instants of the first and last (when accepted), and bytes.
+
+    ``unknown`` are numbers that newer code has stored behind these; they are stored again as they were (O11).
+    """
 
     count: int
     first_at: Instant
     last_at: Instant
     amount: int = 0
+    unknown: tuple[int, ...] = field(default=(), compare=False, repr=False)
+
+    @classmethod
+    def of(cls, numbers: Sequence[int]) -> Progress:
+        """As it is stored: its numbers in order. Rows of the first layout may have no ``amount``."""
+        count, first_at, last_at, *rest = numbers
+        return cls(count, first_at, last_at, rest[0] if rest else 0, tuple(rest[1:]))
+
+    @property
+    def numbers(self) -> list[int]:
+        return [self.count, self.first_at, self.last_at, self.amount, *self.unknown]
 
     def plus(self, more: int, at: Instant, amount: int = 0) -> Progress:
-        return Progress(self.count + more, min(self.first_at, at), max(self.last_at, at), self.amount + amount)
+        """Progress with ``more`` events, the last of them accepted at ``at``."""
+        first, last = min(self.first_at, at), max(self.last_at, at)
+        return Progress(self.count + more, first, last, self.amount + amount, self.unknown)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ from dataclasses import dataclass
 
 from chalicelib.core import ids
 from chalicelib.core.calendar import Instant
+from chalicelib.core.stored_row import StoredRow
 
 
 @dataclass(frozen=True, slots=True)
-class Requested:
+class Requested(StoredRow):
     """The job that a request made. ``id`` follows from what was asked for and from the request's own id, and from no
     generation: a repeat finds the first job also when its schedule was replaced, or deleted and created again."""
 

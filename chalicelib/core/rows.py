@@ -33,6 +33,7 @@ from chalicelib.core.notice_rows import Watch as Watch
 from chalicelib.core.progress import Progress
 from chalicelib.core.request_rows import Requested as Requested
 from chalicelib.core.states import JobKind, JobState, Mode, Outcome, RunState
+from chalicelib.core.stored_row import StoredRow
 from chalicelib.core.worker_rows import Offer as Offer
 from chalicelib.core.worker_rows import Output as Output
 
@@ -42,7 +43,7 @@ HISTORY: Millis = 180 * DAY  # how long runs and records are kept (H1)
 
 
 @dataclass(frozen=True, slots=True)
-class Gate:
+class Gate(StoredRow):
     """The small row that every claim checks: may this generation and version of a schedule be launched from?
 
     ``rev`` counts its changes. ``since`` is when the generation began to gather, ``mode_at`` when the mode began.
@@ -71,7 +72,7 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
-class Version:
+class Version(StoredRow):
     """One version of a schedule's definition. Never changed once written, so it may be cached for ever."""
 
     schedule: str
@@ -83,7 +84,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Subscription:
+class Subscription(StoredRow):
     """A row of the reverse index: events of this key, accepted at ``since`` or later, touch this leaf.
 
     The leaf `WAKE` gathers nothing: the event may meet a constraint, so the waiting jobs are looked at. ``apart``:
@@ -100,7 +101,7 @@ class Subscription:
 
 
 @dataclass(frozen=True, slots=True)
-class Timer:
+class Timer(StoredRow):
     """The next nominal instant of each timed leaf, and the anchor that ``@every`` counts from. A leaf that has none
     any more (its repeats are used up) is left out.
     ``fired`` is how often each leaf with ``repeats`` has fired. ``begun`` are the fires of which not every event is
@@ -119,7 +120,7 @@ class Timer:
 
 
 @dataclass(frozen=True, slots=True)
-class Failures:
+class Failures(StoredRow):
     """How many runs of a schedule have failed in a row (L19)."""
 
     schedule: str
@@ -127,7 +128,7 @@ class Failures:
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class Job(StoredRow):
     """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues;
     ``backfill`` is the one that it is a part of, ``rerun_of`` the run whose arguments it carries, ``number`` that of
     the run which a retry goes on with (H1).
@@ -182,7 +183,7 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class StartRequest:
+class StartRequest(StoredRow):
     """Exactly what the target is asked to start, fixed at the claim, so that a repeated call is the same call.
 
     ``data`` is what a delivery carries instead of the run context: its ``content_type``, and its content as ``text``,
@@ -198,7 +199,7 @@ class StartRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class Run:
+class Run(StoredRow):
     """One attempt of a run: outbox while STARTING, then history. ``permits`` are given back when it ends, to its pool
     ``units`` of them. ``latest_start`` is when it must start to meet its deadline.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chalicelib.core.calendar import Instant
+from chalicelib.core.stored_row import StoredRow
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
+class Offer(StoredRow):
     """A run that a worker of this pool may take. ``rank`` sorts by inverse priority, latest start, age, and ends with
     the attempt. The run's own row decides: an offer whose run is not on offer is a ghost, and is swept up by whoever
     meets it. It has no end of its own: work may lie in its pool for as long as no worker comes."""
@@ -20,7 +21,7 @@ class Offer:
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class Output(StoredRow):
     """The last lines that a run has written, as its worker told them, and the exit code of its command."""
 
     run_id: str

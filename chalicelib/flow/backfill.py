@@ -13,7 +13,7 @@ from chalicelib.core import backfill, errors, ids, lifecycle, states
 from chalicelib.core.backfill import Standing, Step
 from chalicelib.core.backfill_wish import Backfill as Wish
 from chalicelib.core.calendar import Instant
-from chalicelib.core.rows import Backfill, Gate, Job, PlanPart
+from chalicelib.core.rows import Backfill, Gate, Job
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.sweep import ref_of
 from chalicelib.core.writes import Create, GateIs, Put, Replace, WakeBackfill, Write
@@ -134,8 +134,8 @@ def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
 
 def _end_plan(ports: Ports, row: Backfill, at: Instant) -> None:
     """Nothing is handed out any more: the plan passes away with its backfill. A death before this leaves it there."""
-    parts = [(number, ports.jobs.plan_part(row.plan, number)) for number in backfill.parts_of(row)]
-    ports.ledger.put_all([Put(PlanPart(row.plan, number, entries, at)) for number, entries in parts if entries])
+    parts = [ports.jobs.plan_part(row.plan, number) for number in backfill.parts_of(row)]
+    ports.ledger.put_all([Put(replace(part, expires_at=at)) for part in parts if part is not None])
 
 
 def _jobs(ports: Ports, step: Step, gate: Gate | None, now: Instant) -> list[Job]:

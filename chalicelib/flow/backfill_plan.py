@@ -105,7 +105,8 @@ class Entries:
     def __getitem__(self, index: int) -> str:
         number, place = divmod(index, backfill.PART)
         if number not in self._parts:
-            self._parts[number] = self._ports.jobs.plan_part(self._row.plan, number)
+            part = self._ports.jobs.plan_part(self._row.plan, number)
+            self._parts[number] = part.entries if part is not None else ()
         return self._parts[number][place]
 
     def event(self, index: int) -> Event:

@@ -7,6 +7,7 @@ the graph before it are told to go: wherever that is broken off, the same reques
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from chalicelib.core import dag_schedules, errors, ids, lifecycle, triggers
@@ -44,7 +45,9 @@ def put(
         for node, schedule in made.nodes.items():
             _put(ports, ids.dag_node(made.graph, node), schedule, True, by)
         now = ports.clock.now()
-        new = Definition("dag", name, body, old.version + 1 if old else 1, now, by)
+        new = Definition("dag", name, body, 1, now, by)
+        if old is not None:
+            new = replace(new, version=old.version + 1, unknown=old.unknown)
         graph = Definition("dag", made.graph, body_of(dag_schedules.resolved(dag, name)), 1, now, by)
         along: list[Write] = [PutDefinition(new, old.version if old else None), Put(graph)]
         if _put(ports, ids.dag_start(name), made.start, document.enabled, by, along):

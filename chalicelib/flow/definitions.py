@@ -68,7 +68,8 @@ def put(
         if kind == "dataset":
             buckets.check(ports, document)
         new = Definition(kind, name, document, old.version + 1 if old else 1, ports.clock.now(), by)
-        new = replace(new, counted=old is not None and old.counted, edition=old.edition if old is not None else 0)
+        if old is not None:
+            new = replace(new, counted=old.counted, edition=old.edition, unknown=old.unknown)
         served: list[LeaseLine] = []
         if kind == "pool" and old is not None:
             new, served = pools.serve_anew(ports, new, old)

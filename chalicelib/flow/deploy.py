@@ -125,7 +125,7 @@ def _note(ports: Ports, plan: Plan, by: str) -> None:
         if document == row.document:
             return
         ports.payloads.put_deployment(plan.app, digest, sent)
-        new = Definition("app", plan.app, document, row.version + 1, now, by)
+        new = Definition("app", plan.app, document, row.version + 1, now, by, unknown=row.unknown)
         if ports.ledger.commit([PutDefinition(new, row.version)]) is None:
             return
     raise errors.changed_meanwhile(f"app {plan.app}")

@@ -194,7 +194,8 @@ def _keep(ports: Ports, run: Run, answer: launch.Answer, now: Instant) -> None:
     """Record the answer. The run may have moved on already: its RUNNING event can come before we know its id."""
     if isinstance(answer, Never):
         raise TypeError("expected an answer that leaves the run STARTING")
-    if isinstance(answer, NotNow):
+    holds_back = isinstance(answer, NotNow) and not answer.alone
+    if holds_back:
         _hold_back(ports, run, now)
     if isinstance(answer, Started):
         # By itself and first: it is true whatever becomes of the run row, and a transaction of both costs double.
@@ -204,7 +205,7 @@ def _keep(ports: Ports, run: Run, answer: launch.Answer, now: Instant) -> None:
         # A call that was given up for lost may be answered late, when the run queues for the next already.
         left = places.leave(run) if after.waits_at is None else []
         if ports.ledger.commit([Replace(after), *left]) is None:
-            if isinstance(answer, NotNow) and any(lines.is_target_pace(line) for line in run.permits):
+            if holds_back and any(lines.is_target_pace(line) for line in run.permits):
                 start(ports, run.run_id, run.attempt)  # it queues at once, before those that are less urgent
                 return
             if (after.cancel or not isinstance(answer, Started)) and after.wake_at is not None:

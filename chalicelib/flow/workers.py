@@ -23,6 +23,7 @@ MOST_AT_ONCE = 10  # runs that one claim takes: each is a transaction, and the A
 READ_AHEAD = 15  # offers beyond those wanted: others may take the first ones meanwhile
 LOOK_EVERY: Millis = 1 * SECOND  # while a claim waits for something to come
 LONGEST_WAIT: Millis = 20 * SECOND  # API Gateway gives up after 29 s
+LEAST_WAIT: Millis = 1 * SECOND  # of who asks to wait: a worker that knows no hint would ask again at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,15 +37,28 @@ class Report:
     metrics: Mapping[str, Any] | None = None
 
 
-def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0) -> list[dict[str, Any]]:
-    """Lease up to ``capacity`` runs of a pool, the most urgent first; wait for one if there is none. No two workers
-    ever get the same: the run's own revision decides."""
-    end = ports.clock.now() + min(wait, LONGEST_WAIT)
+@dataclass(frozen=True, slots=True)
+class Claimed:
+    """What a claim is answered with. ``retry_after``: when to ask again, if there was nothing; ``wait``: how long a
+    claim may wait here."""
+
+    leases: list[dict[str, Any]]
+    retry_after: Millis
+    wait: Millis
+
+
+def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0) -> Claimed:
+    """Lease up to ``capacity`` runs of a pool, the most urgent first. No two workers ever get the same: the run's own
+    revision decides. If there is none, wait for one as long as the installation lets a claim wait."""
+    longest = min(round(ports.settings.worker_wait_seconds * SECOND), LONGEST_WAIT)
+    end = ports.clock.now() + min(wait, max(longest, LEAST_WAIT))
     while True:
         taken = _take(ports, pool, worker, min(capacity, MOST_AT_ONCE))
         now = ports.clock.now()
         if taken or now >= end:
-            return taken
+            waited = 0 < longest <= wait
+            retry_after = 0 if taken or waited else round(ports.settings.worker_retry_seconds * SECOND)
+            return Claimed(taken, retry_after, longest)
         ports.clock.wait_until(min(now + LOOK_EVERY, end))
 
 

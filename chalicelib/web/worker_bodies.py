@@ -35,7 +35,7 @@ class _Measured(Document):
 
 class Claim(Document):
     """A worker asks for work: who it is, how many runs it has room for, and for how many seconds it waits if there
-    are none."""
+    are none. It waits no longer than the answer's ``wait`` says, or a second if it asks for more."""
 
     worker: Worker
     capacity: int = Field(default=1, ge=1, le=10)

@@ -18,13 +18,15 @@ routes = Blueprint(__name__)
 
 @route(routes, "POST", "/v1/workers/{pool}/claim", body="Claim")
 def claim_runs(pool: str) -> dict[str, Any]:
-    """Take runs of a pool, the most urgent first. If there are none, the answer waits a while.
-    Each is leased to this worker alone, until it has not been heard of for ``heartbeat_seconds``."""
+    """Take runs of a pool, the most urgent first. If there are none, ``retry_after`` says in how many seconds to ask
+    again, and ``wait`` for how many a claim may wait here. Each run is leased to this worker alone, until it has not
+    been heard of for ``heartbeat_seconds``."""
     from chalicelib.flow.workers import claim
     from chalicelib.web.bodies import Claim
 
     wish = parse(Claim, routes.current_request)
-    return {"leases": claim(ports(), pool, wish.worker, wish.capacity, round(wish.wait * 1000))}
+    made = claim(ports(), pool, wish.worker, wish.capacity, round(wish.wait * 1000))
+    return {"leases": made.leases, "retry_after": made.retry_after / 1000, "wait": made.wait / 1000}
 
 
 @route(routes, "POST", "/v1/leases/{lease_id}/heartbeat", body="Heartbeat")

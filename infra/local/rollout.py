@@ -54,6 +54,8 @@ def parameters(aws_url: str, emr_url: str | None, application: str) -> dict[str,
         "EmrEndpointUrl": emr_url or "",
         "ApiBaseUrl": aws_url,
         "WatchedBuckets": landing.BUCKET,
+        # A Lambda that waits costs nothing here, and work is taken at once.
+        "WorkerWaitSeconds": "20",
     }
 
 

@@ -55,6 +55,8 @@ class MemoryTables:
         self._lock = threading.RLock()
         self.before_call: Callable[[], None] = _nothing
         self.after_write: Callable[[], None] = _nothing  # the write was carried out, and is not answered yet
+        # What is stored of an item that is written over another one, or over none.
+        self.as_stored: Callable[[Item | None, Item], Item] = _as_written
         self.known: dict[int, tuple[Item, Any]] = {}  # items that a test has read, by identity
         self._tokens: set[str] = set()  # of transactions that were carried out
 
@@ -82,9 +84,11 @@ class MemoryTables:
             for name, requests in RequestItems.items():
                 for request in requests:
                     if "PutRequest" in request:
-                        self._tables[name].put(request["PutRequest"]["Item"])
+                        self._store(
+                            self._tables[name], _key(request["PutRequest"]["Item"]), request["PutRequest"]["Item"]
+                        )
                     else:
-                        self._tables[name].replace(_key(request["DeleteRequest"]["Key"]), None)
+                        self._store(self._tables[name], _key(request["DeleteRequest"]["Key"]), None)
         self.after_write()
         return {"UnprocessedItems": {}}
 
@@ -115,8 +119,8 @@ class MemoryTables:
             if any(reason["Code"] != "None" for reason in reasons):
                 raise _error("TransactionCanceledException", "a condition does not hold", CancellationReasons=reasons)
             changes = [self._change(action, arguments) for action, arguments in actions]
-            for table, key, item in changes:
-                table.replace(key, item)
+            for change in changes:
+                self._store(*change)
             if ClientRequestToken:
                 self._tokens.add(ClientRequestToken)
         self.after_write()
@@ -169,9 +173,13 @@ class MemoryTables:
                 more = {"Item": stored} if shown else {}
                 raise _error("ConditionalCheckFailedException", "the condition does not hold", **more)
             table, key, item = self._change(action, arguments)
-            table.replace(key, item)
+            self._store(table, key, item)
         self.after_write()
         return item
+
+    def _store(self, table: _Table, key: Key, item: Item | None) -> None:
+        before = table.items.get(key)
+        table.replace(key, item if item is None or item is before else self.as_stored(before, item))
 
     def _holds(self, arguments: Mapping[str, Any]) -> bool:
         expected, bound = arguments.get("ConditionExpression"), Bound(arguments)
@@ -234,9 +242,6 @@ class _Table:
         self._changed.clear()
         return self._digest
 
-    def put(self, item: Item) -> None:
-        self.replace(_key(item), item)
-
     def replace(self, key: Key, item: Item | None) -> None:
         before = self.items.pop(key, None)
         self._changed.add(key)
@@ -270,6 +275,10 @@ class _Table:
 
 def _nothing() -> None:
     pass
+
+
+def _as_written(before: Item | None, item: Item) -> Item:
+    return item
 
 
 def _key(row: Item) -> Key:

@@ -154,3 +154,22 @@ def test_e8_a_start_whose_permit_has_grown_old_takes_another() -> None:
     assert len(starts) == 5
     assert crowded(starts, 1, 5 * SECOND - 1) == []
     check(world)
+
+
+def test_e8_a_run_whose_role_is_not_seen_yet_holds_nobody_else_back() -> None:
+    """EMR refuses it for what it is: the other runs of the application start at once, and it does when it may."""
+    world = QuickWorld()
+    world.deploy(flights({"daily": partitions(), "other": partitions(dataset="weather", workflow="join")}))
+    world.targets.emr.answers = [NotNow("the role is not visible", alone=True)]
+    world.upload(day(1))
+    world.settle()
+    [waiting] = world.runs("daily")
+    assert (waiting.state, waiting.target_id, waiting.calls) == ("STARTING", None, 1)
+    assert waiting.reason == "the role is not visible"
+
+    world.upload(day(1, "weather", "x.csv"))
+    world.settle()
+    assert [run.target_id for run in world.runs("other")] == ["00app/jr00001"]
+
+    world.pass_by("10s")
+    assert [run.target_id for run in world.runs("daily")] == ["00app/jr00002"]

@@ -170,5 +170,70 @@ def test_the_template_is_read_from_the_regions_own_endpoint(packaged: Any, monke
     with mock_aws():
         session = boto3.Session("x", "x", region_name="eu-west-1")
         deploy.deploy(session, "sluice-dev", packaged, {})
-    [url] = asked
+    [url] = set(asked)
     assert url.startswith("https://s3.eu-west-1.amazonaws.com/sluice-artifacts-123456789012-eu-west-1/sluice-dev/")
+
+
+@pytest.mark.parametrize(
+    ("present", "given", "protections"),
+    [
+        (None, {}, ["false", "true"]),
+        (None, {"DataRetention": "Delete"}, [None]),
+        (None, {"DeletionProtection": "false"}, ["false"]),
+        ({"DataRetention": "Retain"}, {}, [None]),
+    ],
+    ids=["first", "thrown away", "unprotected", "update"],
+)
+def test_tables_are_protected_once_the_first_deployment_has_succeeded(
+    packaged: Any,
+    monkeypatch: pytest.MonkeyPatch,
+    present: dict[str, str] | None,
+    given: dict[str, str],
+    protections: list[str | None],
+) -> None:
+    """One that fails takes its tables back, which DynamoDB refuses for those that are protected."""
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    asked: list[str | None] = []
+    monkeypatch.setattr(stack, "parameters", lambda *_: present)
+    monkeypatch.setattr(stack, "apply", lambda _, n, u, wanted, **more: asked.append(wanted.get("DeletionProtection")))
+    with mock_aws():
+        deploy.deploy(boto3.Session("x", "x", region_name="eu-west-1"), "sluice-dev", packaged, given)
+    assert asked == protections
+
+
+def test_what_the_account_cannot_bear_is_refused_before_anything_is_changed(
+    packaged: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("AWS_ENDPOINT_URL", raising=False)
+    with mock_aws():
+        session = boto3.Session("x", "x", region_name="eu-west-1")
+        with pytest.raises(stack.DeployError, match="WarmWriteUnits: expected 0, or 4000 and more, got 5"):
+            deploy.deploy(session, "sluice-dev", packaged, {"WarmWriteUnits": "5"})
+        assert session.client("s3").list_buckets()["Buckets"] == []
+
+
+def test_credentials_without_a_right_are_told_which_one_and_what_to_do() -> None:
+    told = {"Error": {"Code": "AccessDenied", "Message": "not authorized to perform: s3:CreateBucket"}}
+    said = deploy.explain(ClientError(told, "CreateBucket"))  # type: ignore[arg-type]
+    assert said.startswith("These credentials may not do that: ")
+    assert "s3:CreateBucket" in said
+    assert "have this right added" in said
+
+
+def test_each_resource_is_told_as_it_gets_on() -> None:
+    steps: list[str] = []
+    events = [
+        {"LogicalResourceId": "JobsTable", "ResourceStatus": "CREATE_IN_PROGRESS"},
+        {"LogicalResourceId": "JobsTable", "ResourceStatus": "CREATE_COMPLETE"},
+    ]
+    cloudformation = ScriptedCloudFormation(None, "CREATE_COMPLETE", events)
+    stack.apply(
+        cloudformation,
+        "sluice-dev",
+        URL,
+        {},
+        declared=[],
+        report=lambda step: steps.append(stack.line_of(step)),
+        poll_seconds=0.001,
+    )
+    assert steps == ["CREATE_IN_PROGRESS           JobsTable", "CREATE_COMPLETE              JobsTable"]

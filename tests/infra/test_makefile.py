@@ -5,7 +5,9 @@ import subprocess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-TARGETS = "help venv demo test test-long worlds lint mutants up down reset package deploy bench example".split()
+TARGETS = (
+    "help venv demo test test-long worlds lint mutants up down reset package deploy undeploy bench example".split()
+)
 
 
 def make(*arguments: str) -> str:

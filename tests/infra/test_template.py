@@ -141,7 +141,7 @@ def test_tls_is_asked_for_unless_the_api_is_an_emulator(template: dict[str, Any]
 @pytest.mark.parametrize(
     ("function", "memory", "timeout"),
     [
-        ("APIHandler", 512, 29),
+        ("APIHandler", 1024, 29),
         ("Tick", 1024, 60),
         ("Objects", 512, 60),
         ("Check", 512, 120),
@@ -150,9 +150,11 @@ def test_tls_is_asked_for_unless_the_api_is_an_emulator(template: dict[str, Any]
         ("Lake", 512, 120),
     ],
 )
-def test_lambdas(resources: dict[str, Any], function: str, memory: int, timeout: int) -> None:
-    properties = resources[function]["Properties"]
-    assert (properties["MemorySize"], properties["Timeout"]) == (memory, timeout)
+def test_lambdas(template: dict[str, Any], function: str, memory: int, timeout: int) -> None:
+    properties = template["Resources"][function]["Properties"]
+    condition, local, parameter = properties["MemorySize"]["Fn::If"]
+    assert (condition, local, properties["Timeout"]) == ("ApiIsEmulated", memory, timeout)
+    assert template["Parameters"][parameter["Ref"]]["Default"] == memory
     assert (properties["Runtime"], properties["Tracing"]) == ("python3.11", {"Ref": "Tracing"})
     assert properties["Role"] == {"Fn::GetAtt": [f"{function}Role", "Arn"]}
     own = {"SLUICE_WATCHED_BUCKETS"} if function == "APIHandler" else set()
@@ -173,6 +175,8 @@ def test_every_lambda_knows_its_surroundings(template: dict[str, Any]) -> None:
         "SLUICE_EMR_JOB_ROLE_ARN",
         "SLUICE_UPDATE_SCHEDULES",
         "SLUICE_HISTORY_DAYS",
+        "SLUICE_WORKER_WAIT_SECONDS",
+        "SLUICE_WORKER_RETRY_SECONDS",
         "SLUICE_HTTP_ALLOW_PRIVATE",
         "POWERTOOLS_SERVICE_NAME",
         "AWS_ENDPOINT_URL",

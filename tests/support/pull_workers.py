@@ -33,7 +33,7 @@ class PullWorker:
     leases: list[dict[str, Any]] = field(default_factory=list)
 
     def claim(self, capacity: int = 1, pool: str = POOL, wait: int = 0) -> list[dict[str, Any]]:
-        taken = workers.claim(self.world.ports, pool, self.name, capacity, wait)
+        taken = workers.claim(self.world.ports, pool, self.name, capacity, wait).leases
         self.leases += taken
         return taken
 

@@ -14,8 +14,15 @@ KEPT = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes", "LocalSec
 def definitions() -> dict[str, dict[str, Any]]:
     """CreateTable arguments by logical id."""
     resources = yaml_tags.load(RESOURCES.read_text())["Resources"]
-    return {name: {key: body["Properties"][key] for key in KEPT if key in body["Properties"]}
+    return {name: {key: _cold(body["Properties"][key]) for key in KEPT if key in body["Properties"]}
             for name, body in resources.items()}  # fmt: skip
+
+
+def _cold(content: Any) -> Any:
+    """Indexes without what only CloudFormation can resolve: the throughput that they are warmed for."""
+    if not isinstance(content, list):
+        return content
+    return [{key: each[key] for key in each if key != "WarmThroughput"} for each in content]
 
 
 def create(client: Any, prefix: str) -> dict[str, str]:

@@ -81,6 +81,7 @@ def serving() -> Iterator[Served]:
     clock = ShiftedClock(lock)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(wiring, "SystemClock", lambda: clock)
+        patch.setenv("SLUICE_WORKER_RETRY_SECONDS", "0.2")
         with installation() as api:
             served = Served(api, lock, clock)
             settle_in(api)

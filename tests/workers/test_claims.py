@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from chalicelib.core.calendar import SECOND
@@ -126,7 +128,13 @@ def test_w5_a_claim_takes_no_more_than_the_worker_has_room_for_and_at_most_ten(w
     assert len(ann.claim(50)) == 1
 
 
+def waiting(world: World, seconds: float) -> None:
+    """An installation that lets a claim wait so long."""
+    world.ports = world.with_ports(settings=replace(world.ports.settings, worker_wait_seconds=seconds))
+
+
 def test_w5_a_claim_waits_for_what_comes_and_not_for_ever(world: World, ann: PullWorker) -> None:
+    waiting(world, 60)
     before = world.clock.now()
     assert ann.claim(wait=60 * SECOND) == [], "longer than the API can keep a request"
     assert world.clock.now() - before == 20 * SECOND
@@ -134,6 +142,28 @@ def test_w5_a_claim_waits_for_what_comes_and_not_for_ever(world: World, ann: Pul
     before = world.clock.now()
     assert len(ann.claim(wait=20 * SECOND)) == 1
     assert world.clock.now() == before
+
+
+def test_w5_an_idle_worker_keeps_no_lambda_waiting_and_is_told_when_to_ask_again(world: World) -> None:
+    before = world.clock.now()
+    told = workers.claim(world.ports, "demo.etl", "ann", 1)
+    assert world.clock.now() == before
+    assert (told.leases, told.retry_after, told.wait) == ([], 5 * SECOND, 0)
+
+
+def test_w5_a_worker_that_knows_no_hint_is_held_for_a_second(world: World) -> None:
+    before = world.clock.now()
+    workers.claim(world.ports, "demo.etl", "ann", 1, 20 * SECOND)
+    assert world.clock.now() - before == 1 * SECOND, "or it would ask again at once, and for ever"
+
+
+def test_w5_who_has_waited_as_long_as_it_may_and_who_got_something_asks_again_at_once(world: World) -> None:
+    waiting(world, 10)
+    told = workers.claim(world.ports, "demo.etl", "ann", 1)
+    assert (told.retry_after, told.wait) == (5 * SECOND, 10 * SECOND)
+    assert workers.claim(world.ports, "demo.etl", "ann", 1, told.wait).retry_after == 0
+    run_now(world)
+    assert workers.claim(world.ports, "demo.etl", "ann", 1).retry_after == 0
 
 
 def test_w5_a_run_now_that_lies_in_the_pool_keeps_what_it_was_given(world: World, ann: PullWorker) -> None:

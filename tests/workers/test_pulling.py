@@ -172,3 +172,35 @@ def is_alive(process: int) -> bool:
     except ProcessLookupError:
         return False
     return Path(f"/proc/{process}/stat").read_text().split()[2] != "Z"  # dead, and nobody has asked for its end yet
+
+
+def claims_until(api: PlayedApi, count: int) -> tuple[list[Any], float]:
+    """A worker that finds nothing asks so often: what it asked for, and how long it took."""
+    worker = Worker(Client(api.url), Plan("demo.etl", "ann", ("true",)), lambda text, run=None: None)
+    claim, began = worker.client.post, time.monotonic()
+
+    def counted(where: str, *given: Any, **more: Any) -> Any:
+        if len(api.sent("POST", CLAIM)) == count - 1:
+            worker.stop.set()
+        return claim(where, *given, **more)
+
+    worker.client.post = counted  # type: ignore[method-assign]
+    worker.run()
+    return [request.body["wait"] for request in api.sent("POST", CLAIM)], time.monotonic() - began
+
+
+def test_w5_a_worker_that_gets_nothing_asks_again_when_it_was_told_to(api: PlayedApi) -> None:
+    api.play("POST", CLAIM, {"leases": [], "retry_after": 0.5, "wait": 0})
+    waits, took = claims_until(api, 3)
+    assert waits == [0, 0, 0]
+    assert took >= 2 * 0.8 * 0.5
+
+
+def test_w5_a_worker_waits_as_long_as_the_api_lets_it(api: PlayedApi) -> None:
+    api.play("POST", CLAIM, {"leases": [], "retry_after": 0, "wait": 12.0})
+    assert claims_until(api, 3)[0] == [0, 12, 12]
+
+
+def test_w5_at_an_api_that_says_nothing_a_worker_waits_as_it_used_to(api: PlayedApi) -> None:
+    api.play("POST", CLAIM, {"leases": []})
+    assert claims_until(api, 3)[0] == [0, 20, 20]

@@ -1,25 +1,26 @@
-"""EMR Serverless as a target: start, ask, find, cancel. Every answer is put into one of four words (`core/launch`)."""
+"""EMR Serverless as a target: start, ask, find, cancel. What an answer means is in `emr_answers.py`."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from chalicelib.aws.targets import emr_answers
+from chalicelib.core import lines
 from chalicelib.core.calendar import MINUTE, Instant, Millis
 from chalicelib.core.complete import News
-from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
+from chalicelib.core.launch import Answer, NoAnswer, Started
 from chalicelib.core.prices import Usage
 from chalicelib.core.rows import Run
 from chalicelib.core.states import EMR_STATE, RunState
 
-# https://docs.aws.amazon.com/emr-serverless/latest/APIReference/CommonErrors.html
-_NOT_NOW = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException", "RequestLimitExceeded"}
+R = TypeVar("R")
+
 _GOING: tuple[RunState, ...] = ("STARTING", "RUNNING")
-_NO_ANSWER = {"InternalServerException", "InternalFailure", "ServiceUnavailable", "RequestTimeout"}
 UNKNOWN = "the target knows no such run any more"
 # ListJobRuns: 1 a second, GetJobRun: 10. So a page costs as much as ten questions, and answers up to fifty.
 LISTED, WORTH, MOST_PAGES = 50, 10, 20
@@ -27,6 +28,7 @@ BETWEEN_PAGES, BETWEEN_QUESTIONS = 1.0, 0.1  # seconds, where many are asked abo
 CLOCKS = 2 * MINUTE  # that EMR's clock and ours may be apart
 MOST_PAGES_FOUND = 40  # of fifty runs: 2,000 that were created within a few minutes
 MOST_REFUSALS = 4  # of one page: 1 + 2 + 4 seconds of pauses
+BETWEEN_ATTEMPTS = 0.2  # seconds, before a call that was not answered is made once more
 MOST_TAG = 256  # characters of a tag's value
 MOST_REASON = 4_000  # characters of the driver's last lines that a run row keeps
 
@@ -48,10 +50,19 @@ class EmrServerlessTarget:
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         del context  # it stands in the control bucket, and the job reads it there
+        answer = self._start(run)
+        if not isinstance(answer, NoAnswer) or not _may_repeat(run):
+            return answer
+        self._pause(BETWEEN_ATTEMPTS)
+        again = self._start(run)
+        # Only a run that was started says what became of the first call.
+        return again if isinstance(again, Started) else answer
+
+    def _start(self, run: Run) -> Answer:
         try:
             answer = self._client.start_job_run(**self.request(run))
         except ClientError as error:
-            return _refusal(error)
+            return emr_answers.of_refusal(error, run)
         except BotoCoreError as error:
             return NoAnswer(f"StartJobRun gave no answer: {error}")
         return Started(f"{answer['applicationId']}/{answer['jobRunId']}")
@@ -87,11 +98,11 @@ class EmrServerlessTarget:
     def ask(self, run: Run) -> News | None:
         application_id, _, job_run_id = (run.target_id or "").partition("/")
         try:
-            found = self._client.get_job_run(applicationId=application_id, jobRunId=job_run_id)["jobRun"]
+            found = self._twice(self._client.get_job_run, applicationId=application_id, jobRunId=job_run_id)["jobRun"]
         except self._client.exceptions.ResourceNotFoundException:
             return News("FAILED", run.start_requested_at or run.claimed_at, UNKNOWN, run.target_id, outcome="lost")
         except ClientError as error:
-            if error.response["Error"]["Code"] in _NOT_NOW:
+            if error.response["Error"]["Code"] in emr_answers.NOT_NOW:
                 return None  # too many questions: this one is asked again at its next look
             raise
         return _news(found, run)
@@ -125,9 +136,9 @@ class EmrServerlessTarget:
         for number in range(min(len(wanted) // WORTH, MOST_PAGES)):
             self._pause(BETWEEN_PAGES if number else 0)
             try:
-                page = self._client.list_job_runs(**asked)
+                page = self._twice(self._client.list_job_runs, **asked)
             except ClientError as error:
-                if error.response["Error"]["Code"] in _NOT_NOW:
+                if error.response["Error"]["Code"] in emr_answers.NOT_NOW:
                     break
                 raise
             found += [each for each in page["jobRuns"] if each["id"] in wanted]
@@ -162,26 +173,43 @@ class EmrServerlessTarget:
         """A page of the listing. A throttled call is made again, a little later each time."""
         for number in range(MOST_REFUSALS - 1):
             try:
-                return self._client.list_job_runs(**asked)
+                return self._twice(self._client.list_job_runs, **asked)
             except ClientError as error:
-                if error.response["Error"]["Code"] not in _NOT_NOW:
+                if error.response["Error"]["Code"] not in emr_answers.NOT_NOW:
                     raise
             self._pause(BETWEEN_PAGES * 2**number)
-        return self._client.list_job_runs(**asked)
+        return self._twice(self._client.list_job_runs, **asked)
 
     def cancel(self, run: Run) -> None:
         application_id, _, job_run_id = (run.target_id or "").partition("/")
         try:
-            self._client.cancel_job_run(applicationId=application_id, jobRunId=job_run_id)
+            self._twice(self._client.cancel_job_run, applicationId=application_id, jobRunId=job_run_id)
         except (self._client.exceptions.ResourceNotFoundException, self._client.exceptions.ValidationException):
             return  # it has ended already: the question that follows tells how
 
+    def _twice(self, call: Callable[..., R], **asked: Any) -> R:
+        """A question, or a wish that may be repeated, once more if there was no answer."""
+        try:
+            return call(**asked)
+        except BotoCoreError:
+            pass
+        except ClientError as error:
+            if not emr_answers.is_no_answer(error):
+                raise
+        self._pause(BETWEEN_ATTEMPTS)
+        return call(**asked)
+
     def run_name(self, application_id: str, job_run_id: str) -> str | None:
         try:
-            found = self._client.get_job_run(applicationId=application_id, jobRunId=job_run_id)["jobRun"]
+            found = self._twice(self._client.get_job_run, applicationId=application_id, jobRunId=job_run_id)["jobRun"]
         except self._client.exceptions.ResourceNotFoundException:
             return None
         return str(found.get("name") or "") or None
+
+
+def _may_repeat(run: Run) -> bool:
+    """A permit of a policy is one for an instant, which is over by then. The pace of the application bears one more."""
+    return all(lines.is_target_pace(line) or not lines.is_pace(line) for line in run.permits)
 
 
 def _tag(name: str) -> str:
@@ -224,13 +252,3 @@ def _billed(hours: Mapping[str, float] | None) -> tuple[int, ...]:
     if hours is None:
         return ()
     return Usage(hours.get("vCPUHour", 0), hours.get("memoryGBHour", 0), hours.get("storageGBHour", 0)).stored()
-
-
-def _refusal(error: ClientError) -> Answer:
-    code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
-    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
-    if code in _NOT_NOW:
-        return NotNow(f"EMR Serverless refused for now: {code}")
-    if code in _NO_ANSWER or status >= 500:
-        return NoAnswer(f"StartJobRun gave no answer: {code}")
-    return Never(f"EMR Serverless refused the start: {code}: {message}")

@@ -1,0 +1,65 @@
+"""What a refusal of StartJobRun means: not now, no answer, or never (`core/launch`).
+
+Some refusals pass by themselves: an application that is being stopped or created, a role or a policy that IAM does not
+show everywhere yet. They are *not now* for ten minutes. EMR tells them by an error that also means "never", so what
+lasts longer is taken for that.
+"""
+
+from __future__ import annotations
+
+import re
+
+from botocore.exceptions import ClientError
+
+from chalicelib.core.calendar import MINUTE, Millis
+from chalicelib.core.launch import CALL_LEASE, Answer, Never, NoAnswer, NotNow
+from chalicelib.core.rows import Run
+
+# https://docs.aws.amazon.com/emr-serverless/latest/APIReference/CommonErrors.html
+NOT_NOW = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException", "RequestLimitExceeded"}
+_NO_ANSWER = {"InternalServerException", "InternalFailure", "ServiceUnavailable", "RequestTimeout"}
+# Stopping takes an application a minute or two, and IAM says that a change may take some minutes to be seen.
+UNREADY: Millis = 10 * MINUTE
+FEWEST_CALLS = 6  # before such a refusal is one for good: a run may have waited for other things since its first call
+_STATE = re.compile(r"\bapplication\b.*\b(state|status|statuses)\b", re.IGNORECASE | re.DOTALL)
+_GONE = re.compile(r"\bTERMINATED\b")
+_ROLE = re.compile(r"\brole\b|iam:PassRole", re.IGNORECASE)
+_OF_ANOTHER_ACCOUNT = re.compile(r"cross-account", re.IGNORECASE)
+
+
+def is_no_answer(error: ClientError) -> bool:
+    """Whether nothing is known of what became of a call."""
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return error.response["Error"]["Code"] in _NO_ANSWER or status >= 500
+
+
+def of_refusal(error: ClientError, run: Run) -> Answer:
+    """The answer to the start call of a run that EMR refused."""
+    code, message = error.response["Error"]["Code"], error.response["Error"]["Message"]
+    if code in NOT_NOW:
+        return NotNow(f"EMR Serverless refused for now: {code}")
+    if is_no_answer(error):
+        return NoAnswer(f"StartJobRun gave no answer: {code}")
+    told = f"{code}: {message}"
+    if not _may_pass(run):
+        return Never(f"EMR Serverless refused the start: {told}")
+    if code == "ConflictException" or (code == "ValidationException" and _is_between_states(message)):
+        return NotNow(f"EMR Serverless takes no runs at the moment: {told}")
+    if code in ("AccessDeniedException", "ValidationException") and _is_about_a_role(message):
+        # The other runs of the application have other roles, and go on.
+        return NotNow(f"EMR Serverless does not see the role yet, or may not use it: {told}", alone=True)
+    return Never(f"EMR Serverless refused the start: {told}")
+
+
+def _may_pass(run: Run) -> bool:
+    if run.start_requested_at is None or run.lease_until is None or run.calls < FEWEST_CALLS:
+        return True
+    return run.lease_until - CALL_LEASE - run.start_requested_at < UNREADY
+
+
+def _is_between_states(message: str) -> bool:
+    return _STATE.search(message) is not None and _GONE.search(message) is None
+
+
+def _is_about_a_role(message: str) -> bool:
+    return _ROLE.search(message) is not None and _OF_ANOTHER_ACCOUNT.search(message) is None

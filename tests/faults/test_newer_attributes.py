@@ -1,0 +1,124 @@
+"""Every scenario on tables whose rows newer code has written: older code keeps what it does not know (O11).
+
+Each row gets an attribute of newer code when it is first stored, and keeps it through every write after that, unless it
+is made anew.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.faults.dying import play, world_for
+from tests.faults.memory_tables import Item, QuickWorld
+from tests.faults.test_crash_points import SCENARIOS
+
+NEWER = {"zz_newer": {"S": "kept"}}
+
+
+class NewerRows:
+    """Adds to every row that is stored for the first time, and notes those that lose it without being made anew."""
+
+    def __init__(self, world: QuickWorld) -> None:
+        self.lost: list[tuple[str, Item, Item]] = []
+        self.kept: set[str] = set()
+        world.tables.as_stored = self.stored
+
+    def stored(self, before: Item | None, item: Item) -> Item:
+        kind = kind_of(item)
+        if before is None:
+            return {**item, **NEWER}
+        if "zz_newer" in item:
+            self.kept.add(kind)
+        elif "zz_newer" in before and not _is_made_anew(kind, before, item):
+            self.lost.append((kind, before, item))
+        return item
+
+
+@pytest.mark.parametrize("name", SCENARIOS)
+def test_o11_no_write_erases_an_attribute_that_it_does_not_know(name: str) -> None:
+    scenario = SCENARIOS[name]
+    world = world_for(scenario)
+    rows = NewerRows(world)
+
+    play(scenario, world)
+
+    assert rows.lost == []
+    KEPT.update(rows.kept)
+
+
+def test_each_kind_of_row_that_is_written_again_has_kept_what_it_had() -> None:
+    """The scenarios above write each of them over a row with an attribute that is not known."""
+    again = {"alert", "backfill", "dag_run", "definition", "gate", "job", "line", "note", "plan_part", "run", "seen",
+             "timer", "watch"}  # fmt: skip
+    for name in () if again <= KEPT else SCENARIOS:
+        test_o11_no_write_erases_an_attribute_that_it_does_not_know(name)
+    assert again - KEPT == set()
+
+
+OUTBOXES = {
+    "partition": "partitions, a queue for one slot, and a join by day",
+    "object": "objects that are enough together",
+    "posted": "custom events for two schedules",
+}
+
+
+@pytest.mark.parametrize("kind", OUTBOXES)
+def test_o11_an_outbox_that_another_invocation_finishes_keeps_what_is_not_known(kind: str) -> None:
+    """The one that wrote it dies before the event is applied; the tick reads it, and goes on."""
+    scenario = SCENARIOS[OUTBOXES[kind]]
+    effects = play(scenario, world_for(scenario)).names
+    wrote = {"partition": "Partition", "object": "SizedObject", "posted": "Posted"}[kind]
+    first = next(number for number, name in enumerate(effects, start=1) if wrote in name)
+    world = world_for(scenario)
+    rows = NewerRows(world)
+
+    play(scenario, world, first)
+
+    assert kind in rows.kept
+
+
+KEPT: set[str] = set()
+# What an invocation writes and writes again, holding it in between: nobody reads it from the table.
+_HELD = {"partition", "object", "posted", "lease"}
+# What follows from its key and from a document or a job that is put: of the row before nothing belongs to it.
+_DERIVED = {"subscription", "listing", "failures", "waiter"}
+
+
+def kind_of(item: Item) -> str:
+    head, name = item["pk"]["S"].partition("#")[0], item["sk"]["S"].partition("#")[0]
+    match head, name:
+        case "SCHEDULE", ("TIMER" | "GATE" | "FAILURES" | "VERSION"):
+            return str(name).lower()
+        case "APP", ("SCHEDULE" | "MESSAGE"):
+            return "listing"
+        case (("NS" | "APP" | "NAMESPACES" | "GRAPH"), _):
+            return "definition"
+        case "TRIGGER", _:
+            return "subscription"
+        case "DATASET", "PARTITION":
+            return "partition"
+        case "OBJECTS", _:
+            return "object"
+        case "EVENT", _:
+            return "posted"
+        case "DELIVERY", _:
+            return "lease"
+        case "LINE", "WAIT":
+            return "waiter"
+        case "PLAN", _:
+            return "plan_part"
+        case "RUN", "A":
+            return "run"
+        case "RUN", "DAG":
+            return "dag_run"
+        case _, "ABSENT":
+            return "seen"
+        case _ if "@" in head:
+            return "job"
+        case _:
+            return str(head).lower()
+
+
+def _is_made_anew(kind: str, before: Item, item: Item) -> bool:
+    anew = {"timer": ("generation", "anchor"), "job": ("job_id",)}.get(kind, ())
+    return kind in _HELD | _DERIVED or any(before.get(name) != item.get(name) for name in anew)

@@ -1,0 +1,61 @@
+"""What of the template is a matter of capacity: shares of the account, memory, warm tables; and who deletes tables."""
+
+from typing import Any
+
+import pytest
+
+from .conftest import of_type
+
+NONE = {"Ref": "AWS::NoValue"}
+
+
+@pytest.mark.parametrize(
+    ("function", "condition", "parameter"),
+    [
+        ("Tick", "TickIsReserved", "TickReservedConcurrency"),
+        ("Check", "CheckIsReserved", "CheckReservedConcurrency"),
+        ("APIHandler", "ApiIsCapped", "ApiConcurrency"),
+    ],
+)
+def test_shares_of_the_account_are_reserved_when_somebody_asks_for_them(
+    template: dict[str, Any], function: str, condition: str, parameter: str
+) -> None:
+    reserved = template["Resources"][function]["Properties"]["ReservedConcurrentExecutions"]
+    assert reserved == {"Fn::If": [condition, {"Ref": parameter}, NONE]}
+    assert template["Conditions"][condition] == {"Fn::Not": [{"Fn::Equals": [{"Ref": parameter}, "0"]}]}
+    assert template["Parameters"][parameter]["Default"] == 0, "a new account has nothing to reserve of"
+
+
+def test_the_memory_of_each_lambda_is_a_parameter(template: dict[str, Any]) -> None:
+    memory = {
+        name: p["MemorySize"]["Fn::If"] for name, p in of_type(template["Resources"], "AWS::Serverless::Function")
+    }
+    assert {name: asked[2] for name, asked in memory.items()} == {
+        "APIHandler": {"Ref": "ApiMemory"},
+        "Tick": {"Ref": "TickMemory"},
+        "Check": {"Ref": "CheckMemory"},
+        **{name: {"Ref": "EventMemory"} for name in ("Objects", "RunState", "Custom", "Lake")},
+    }
+    for emulated, local, asked in memory.values():
+        assert emulated == "ApiIsEmulated"
+        assert template["Parameters"][asked["Ref"]]["Default"] == local
+
+
+@pytest.mark.parametrize("table", ["JobsTable", "RunsTable"])
+def test_a_warm_table_has_warm_indexes(resources: dict[str, Any], table: str) -> None:
+    """A cold index would hold back the writes of its table."""
+    properties = resources[table]["Properties"]
+    units = {"ReadUnitsPerSecond": {"Ref": "WarmReadUnits"}, "WriteUnitsPerSecond": {"Ref": "WarmWriteUnits"}}
+    for each in (properties, *properties["GlobalSecondaryIndexes"]):
+        assert each["WarmThroughput"] == {"Fn::If": ["TablesAreWarm", units, NONE]}
+
+
+def test_tables_are_protected_unless_the_stage_is_thrown_away(template: dict[str, Any]) -> None:
+    assert template["Parameters"]["DeletionProtection"]["Default"] == "true"
+    kept = [
+        {"Fn::Equals": [{"Ref": "DeletionProtection"}, "true"]},
+        {"Fn::Equals": [{"Ref": "DataRetention"}, "Retain"]},
+    ]
+    assert template["Conditions"]["TablesAreProtected"] == {"Fn::And": kept}
+    for _, properties in of_type(template["Resources"], "AWS::DynamoDB::Table"):
+        assert properties["DeletionProtectionEnabled"] == {"Fn::If": ["TablesAreProtected", True, False]}

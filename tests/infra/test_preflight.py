@@ -1,0 +1,135 @@
+"""What is refused before a stack is changed, and in which words; AWS is played by botocore's Stubber."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import EndpointConnectionError
+from botocore.stub import Stubber
+
+from infra import preflight
+from infra.stack import DeployError
+
+STACK = "sluice-dev"
+
+
+class Session:
+    """A session whose clients answer as they are told to, and no others."""
+
+    region_name = "eu-west-1"
+
+    def __init__(self, **clients: Any) -> None:
+        self.clients = clients
+        self._real = boto3.Session("x", "x", region_name=self.region_name)
+
+    def client(self, service: str, **options: Any) -> Any:
+        return self.clients[service.replace("-", "_")]
+
+    def get_available_regions(self, service: str, partition: str) -> list[str]:
+        return [name for name in self._real.get_available_regions(service, partition) if name != "eu-west-9"]
+
+    def get_partition_for_region(self, region: str) -> str:
+        return "aws"
+
+
+def stubbed(service: str) -> tuple[Any, Stubber]:
+    client = boto3.client(service, region_name="eu-west-1", aws_access_key_id="x", aws_secret_access_key="x")
+    stub = Stubber(client)
+    stub.activate()
+    return client, stub
+
+
+def account(concurrency: int, unreserved: int, **held: int) -> Session:
+    client, stub = stubbed("lambda")
+    limit = {"ConcurrentExecutions": concurrency, "UnreservedConcurrentExecutions": unreserved}
+    stub.add_response("get_account_settings", {"AccountLimit": limit})
+    for handler in ("tick", "check", "api"):
+        name = {"FunctionName": f"{STACK}-{handler}"}
+        if handler in held:
+            stub.add_response("get_function_concurrency", {"ReservedConcurrentExecutions": held[handler]}, name)
+        else:
+            stub.add_client_error("get_function_concurrency", "ResourceNotFoundException", expected_params=name)
+    return Session(**{"lambda": client})
+
+
+def check(session: Any, given: Mapping[str, str], present: Mapping[str, str] | None = None) -> None:
+    preflight.check(session, STACK, given, {"CheckConcurrency": "20", **(present or {}), **given}, present or {})
+
+
+def test_reservations_that_leave_a_hundred_are_taken() -> None:
+    check(
+        account(1000, 1000), {"TickReservedConcurrency": "2", "CheckReservedConcurrency": "30", "ApiConcurrency": "50"}
+    )
+    check(account(1000, 900), {"ApiConcurrency": "800"})
+
+
+@pytest.mark.parametrize(
+    ("concurrency", "unreserved", "most"), [(10, 10, 0), (1000, 110, 10)], ids=["new account", "others reserve"]
+)
+def test_reservations_that_the_account_cannot_bear_are_refused(concurrency: int, unreserved: int, most: int) -> None:
+    with pytest.raises(DeployError, match=rf"at most {most} together, got 12.*keeps 100.*Set them to 0, or ask AWS"):
+        check(account(concurrency, unreserved), {"TickReservedConcurrency": "2", "ApiConcurrency": "10"})
+
+
+def test_what_the_stack_has_reserved_already_counts_as_free() -> None:
+    check(account(1000, 110, api=40), {"ApiConcurrency": "50"})
+    with pytest.raises(DeployError, match="at most 50 together, got 51"):
+        check(account(1000, 110, api=40), {"ApiConcurrency": "51"})
+
+
+def test_a_stack_without_reservations_asks_nothing_of_the_account() -> None:
+    check(Session(), {"Stage": "dev"})
+
+
+def test_who_may_not_ask_is_not_held_up() -> None:
+    client, stub = stubbed("lambda")
+    stub.add_client_error("get_account_settings", "AccessDeniedException")
+    check(Session(**{"lambda": client}), {"ApiConcurrency": "51"})
+
+
+def test_a_reservation_below_what_its_queue_calls_is_refused() -> None:
+    with pytest.raises(DeployError, match=r"expected CheckConcurrency \(20\) or more, got 5"):
+        check(Session(), {"CheckReservedConcurrency": "5"})
+
+
+@pytest.mark.parametrize(
+    ("asked", "before", "sentence"),
+    [("3999", "0", "expected 0, or 4000 and more, got 3999"), ("4000", "8000", "expected 8000 or more.*got 4000")],
+)
+def test_tables_are_not_warmed_for_less_than_dynamodb_knows(asked: str, before: str, sentence: str) -> None:
+    with pytest.raises(DeployError, match=sentence):
+        check(Session(), {"WarmWriteUnits": asked}, {"WarmWriteUnits": before})
+    check(Session(), {"WarmWriteUnits": "8000"}, {"WarmWriteUnits": "8000"})
+
+
+def test_a_region_without_emr_serverless_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Nobody:
+        def list_applications(self, **asked: Any) -> None:
+            raise EndpointConnectionError(endpoint_url="https://emr-serverless.eu-west-9.amazonaws.com")
+
+    session = Session(emr_serverless=Nobody())
+    session.region_name = "eu-west-9"
+    with pytest.raises(DeployError, match="expected a region with EMR Serverless, got eu-west-9"):
+        check(session, {"Stage": "dev"})
+    check(session, {"ApiBaseUrl": "http://localhost"})
+
+
+@pytest.mark.parametrize(
+    ("service", "call", "code", "parameter", "value"),
+    [
+        ("emr-serverless", "get_application", "ResourceNotFoundException", "EmrApplicationId", "00fnone"),
+        ("iam", "get_role", "NoSuchEntity", "EmrJobRoleArn", "arn:aws:iam::1:role/none"),
+        ("sns", "get_topic_attributes", "NotFound", "AlarmTopicArn", "arn:aws:sns:eu-west-1:1:none"),
+    ],
+)
+def test_what_a_parameter_names_must_exist(service: str, call: str, code: str, parameter: str, value: str) -> None:
+    client, stub = stubbed(service)
+    stub.add_client_error(call, code, "there is no such thing")
+    stub.add_client_error(call, "AccessDenied", "not yours to ask")
+    session = Session(**{service.replace("-", "_"): client})
+    with pytest.raises(
+        DeployError, match=f"{parameter}: expected an? .* that exists in eu-west-1, got {value}.*no such"
+    ):
+        check(session, {parameter: value})
+    check(session, {parameter: value})
