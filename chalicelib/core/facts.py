@@ -14,7 +14,6 @@ from chalicelib.core.lines import Ask, LineState, Log, Pace, Slots
 from chalicelib.core.loads import Reading
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.policies import Policy
-from chalicelib.core.pool_asks import resources_of
 from chalicelib.core.probes import Said
 from chalicelib.core.rows import Backfill, Definition, Gate, Job, Run
 from chalicelib.core.targets import EmrServerlessTarget
@@ -99,10 +98,7 @@ def asks_of(
     own = [rule_of(constraint) for constraint in schedule.constraints if isinstance(constraint, Rate)]
     asks += [lines.log_of(schedule.workflow, rule, rule in own) for rule in sorted({*rates, *own})]
     if isinstance(workflow.target, EmrServerlessTarget):
-        resources = resources_of(workflow, schedule)
-        wanted = resources.application if resources is not None else None
-        application = wanted or workflow.target.application_id or rate.application_id
-        asks.append(Pace(lines.emr_line(application), rate.spacing, rate.burst))
+        asks.append(Pace(lines.EMR_STARTS, rate.spacing, rate.burst))
     return lines.in_order(_tightest(asks))
 
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from chalicelib.core.calendar import Millis
 
+# AWS counts StartJobRun by account and region, so the starts of all applications share one pace (E8). Before that each
+# application had a line of its own, `emr:<application>`: runs that were claimed then still name it.
+EMR_STARTS = "emr:starts"
+
 
 def spell(line: str) -> str:
     kind, _, name = line.partition(":")
@@ -15,7 +19,7 @@ def spell(line: str) -> str:
     if kind == "turn":
         return f"policy {name.partition(':')[0]}"
     words = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}"}
-    return (words | {"emr": f"the start rate of EMR application {name}"}).get(kind, line)
+    return (words | {"emr": "the start rate of EMR Serverless in this account"}).get(kind, line)
 
 
 def gives_back(line: str) -> bool:
@@ -60,10 +64,6 @@ def rate_line(workflow: str, rule: str) -> str:
 
 def rate_rule(limit: int, span: Millis) -> str:
     return f"{limit}/{span}"
-
-
-def emr_line(application_id: str) -> str:
-    return f"emr:{application_id}"
 
 
 def policy_line(policy: str) -> str:

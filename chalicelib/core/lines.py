@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from chalicelib.core.calendar import SECOND, Instant, Millis, iso, spell_duration
-from chalicelib.core.line_names import emr_line as emr_line
+from chalicelib.core.line_names import EMR_STARTS as EMR_STARTS
 from chalicelib.core.line_names import gives_back as gives_back
 from chalicelib.core.line_names import group_line as group_line
 from chalicelib.core.line_names import is_log as is_log

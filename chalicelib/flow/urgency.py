@@ -127,14 +127,14 @@ def _lift_those_of(ports: Ports, name: str, workflow: Workflow, by: Collection[s
 
 
 def _queues_of(ports: Ports, name: str, workflow: Workflow) -> list[str]:
-    """Where jobs of a workflow may wait: at its own slots, in its pool, for the start rate of its application."""
+    """Where jobs of a workflow may wait: at its own slots, in its pool, for the start rate of EMR."""
     found = [lines.workflow_line(name)]
     if workflow.pool is not None:
         pool = workflow.pool if "." in workflow.pool else f"{name.partition('.')[0]}.{workflow.pool}"
         row = pools.pool_of(ports, pool)
         found += list(lines_of(pool, row)) if row is not None else []
     if isinstance(workflow.target, EmrServerlessTarget):
-        found.append(lines.emr_line(workflow.target.application_id or facts.start_rate(ports).application_id))
+        found.append(lines.EMR_STARTS)
     return found
 
 
