@@ -20,6 +20,9 @@ class Settings:
     control_bucket: str
     emr_application_id: str
     emr_job_role_arn: str
+    # Further applications and roles that workflows may name. IAM lets the Lambdas use these and the stack's own alone.
+    emr_application_ids: tuple[str, ...] = ()
+    emr_role_arns: tuple[str, ...] = ()
     # Parts of each wake index. One takes about 1,000 writes a second; each costs the tick one query a table.
     wake_shards: int = 4
     # Parts of the history indexes, for the same reason.
@@ -47,6 +50,15 @@ class Settings:
         return Prices(self.price_vcpu_hour, self.price_memory_gb_hour, self.price_storage_gb_hour)
 
     @property
+    def all_emr_applications(self) -> tuple[str, ...]:
+        """The stack's own application, and those that workflows may name beside it."""
+        return tuple(dict.fromkeys(each for each in (self.emr_application_id, *self.emr_application_ids) if each))
+
+    @property
+    def all_emr_roles(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each for each in (self.emr_job_role_arn, *self.emr_role_arns) if each))
+
+    @property
     def start_spacing(self) -> int:
         return round(1000 / self.start_rate_per_second)
 
@@ -54,6 +66,8 @@ class Settings:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
         env = os.environ if environment is None else environment
         optional: dict[str, Callable[[str], Any]] = {
+            "emr_application_ids": _listed,
+            "emr_role_arns": _listed,
             "wake_shards": int,
             "history_shards": int,
             "start_rate_per_second": float,
@@ -85,6 +99,11 @@ class Settings:
             emr_job_role_arn=env.get("SLUICE_EMR_JOB_ROLE_ARN", ""),
             **tuned,
         )
+
+
+def _listed(text: str) -> tuple[str, ...]:
+    """A list that is separated by commas, as a stack parameter has it. The empty text is the empty list."""
+    return tuple(each.strip() for each in text.split(",") if each.strip())
 
 
 def _between(name: str, least: int, most: int) -> Callable[[str], int]:

@@ -19,7 +19,7 @@ def spell(line: str) -> str:
     if kind == "turn":
         return f"policy {name.partition(':')[0]}"
     words = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}"}
-    return (words | {"emr": "the start rate of EMR Serverless in this account"}).get(kind, line)
+    return (words | {"emr": "the EMR start rate of this account"}).get(kind, line)
 
 
 def gives_back(line: str) -> bool:

@@ -12,7 +12,7 @@ from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
 from tests.support.world import EMR, day, flights
 
-FAST = {"start_burst": 1_000}
+FAST = {"start_burst": 1_000, "emr_application_ids": ("00other",)}
 
 
 def sharing(pool: dict[str, Any], schedules: dict[str, Any], **workflows: Any) -> QuickWorld:

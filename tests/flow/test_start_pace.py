@@ -27,7 +27,7 @@ TEN_SECONDS = {"start_burst": 1, "start_rate_per_second": 0.1}
 
 @pytest.fixture
 def world() -> Iterator[QuickWorld]:
-    made = QuickWorld(**SMALL, **TEN_SECONDS)
+    made = QuickWorld(**SMALL, **TEN_SECONDS, emr_application_ids=(OTHER,))
     elsewhere = {"target": {**EMR, "application_id": OTHER}}
     here, there = partitions(by=["day"]), partitions(1, "elsewhere", "weather", by=["day"])
     made.deploy(flights({"here": here, "there": there}, elsewhere=elsewhere))
