@@ -23,6 +23,9 @@ class Settings:
     # Further applications and roles that workflows may name. IAM lets the Lambdas use these and the stack's own alone.
     emr_application_ids: tuple[str, ...] = ()
     emr_role_arns: tuple[str, ...] = ()
+    # How many runs of an EMR application may live at a time: more wait in Sluice, by priority, and not in EMR's queue.
+    # An application that is not named has no limit here.
+    emr_run_limits: tuple[tuple[str, int], ...] = ()
     # Parts of each wake index. One takes about 1,000 writes a second; each costs the tick one query a table.
     wake_shards: int = 4
     # Parts of the history indexes, for the same reason.
@@ -68,6 +71,7 @@ class Settings:
         optional: dict[str, Callable[[str], Any]] = {
             "emr_application_ids": _listed,
             "emr_role_arns": _listed,
+            "emr_run_limits": _run_limits,
             "wake_shards": int,
             "history_shards": int,
             "start_rate_per_second": float,
@@ -104,6 +108,17 @@ class Settings:
 def _listed(text: str) -> tuple[str, ...]:
     """A list that is separated by commas, as a stack parameter has it. The empty text is the empty list."""
     return tuple(each.strip() for each in text.split(",") if each.strip())
+
+
+def _run_limits(text: str) -> tuple[tuple[str, int], ...]:
+    """``<application>=<runs>``, separated by commas. Of two limits of one application the later holds."""
+    limits: dict[str, int] = {}
+    for each in _listed(text):
+        application, _, runs = each.partition("=")
+        if not (application and runs.isdecimal() and int(runs) > 0):
+            raise RuntimeError(f"expected <application>=<runs> in SLUICE_EMR_RUN_LIMITS, got {each!r}")
+        limits[application] = int(runs)
+    return tuple(limits.items())
 
 
 def _between(name: str, least: int, most: int) -> Callable[[str], int]:
