@@ -7,8 +7,8 @@ A *log* remembers the last starts, and has a permit when the n-th last is old en
 
 A newcomer takes a permit when there is one **and** nobody waits; it joins the queue under the exact negation of that,
 so no wake-up can fall between look and wait, and nobody overtakes. Lines have one order (logs, slots of the workflow,
-of the next at a policy, of groups, of the pool, of the EMR application, then pace), and a job takes them in that order, holding what it has
-while it queues for the next: so no two jobs can wait for each other.
+of the next at a policy, of groups, of the pool, of the EMR application, then pace), and a job takes them in that order,
+holding what it has while it queues for the next: so no two jobs can wait for each other.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""EMR applications with a limit of runs, for `test_crash_points.py`: slots that are taken, queued for and given back."""
+"""EMR applications with a limit of runs, for `test_crash_points.py`: slots taken and given back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The limit of an EMR application's runs is a setting of the stack: what becomes of jobs when a deployment changes it."""
+"""The limit of an EMR application is a setting of the stack: what becomes of jobs when a deployment changes it."""
 
 from __future__ import annotations
 
