@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 from rich.table import Table
 
-from infra import artifacts, stack, template, yaml_tags
+from infra import artifacts, emr_checks, stack, template, yaml_tags
 
 _NO_ACCOUNT = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION."
 
@@ -29,7 +29,11 @@ def deploy(
     report: Callable[[stack.Step], None] = lambda step: None,
     poll_seconds: float = 3.0,
 ) -> stack.Outcome:
-    """Deploy the package in `out` as `stack_name`. Raises `stack.DeployError`, `BotoCoreError` or `ClientError`."""
+    """Deploy the package in `out` as `stack_name`. Raises `stack.DeployError`, `BotoCoreError` or `ClientError`.
+
+    Parameters that name an EMR application or role which is not there are refused before anything is changed."""
+    cloudformation: Any = session.client("cloudformation")
+    emr_checks.check(session, {**stack.parameters(cloudformation, stack_name), **parameters}, report)
     s3, region = session.client("s3"), session.region_name
     account = session.client("sts").get_caller_identity()["Account"]
     bucket = artifacts.ensure_bucket(s3, account, region)
@@ -39,7 +43,6 @@ def deploy(
     # By URL, because a template in the request may have 51,200 bytes only, and every route adds some 600.
     # Of the region's own endpoint: the global one does not know a bucket of another region in its first hours.
     url = f"{s3.meta.endpoint_url}/{bucket}/{key}"
-    cloudformation: Any = session.client("cloudformation")
     declared = located["Parameters"]
     return stack.apply(
         cloudformation, stack_name, url, parameters, declared=declared, report=report, poll_seconds=poll_seconds

@@ -95,6 +95,12 @@ def outputs(cloudformation: Any, stack: str) -> dict[str, str]:
     return {o["OutputKey"]: o["OutputValue"] for o in (found or {}).get("Outputs", [])}
 
 
+def parameters(cloudformation: Any, stack: str) -> dict[str, str]:
+    """The stack's present parameters by key; empty when there is no such stack."""
+    found = _describe(cloudformation, stack)
+    return {p["ParameterKey"]: p["ParameterValue"] for p in (found or {}).get("Parameters", [])}
+
+
 def _describe(cloudformation: Any, stack: str) -> dict[str, Any] | None:
     try:
         found: dict[str, Any] = cloudformation.describe_stacks(StackName=stack)["Stacks"][0]

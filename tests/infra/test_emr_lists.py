@@ -17,6 +17,8 @@ ANYWHERE = "arn:*:emr-serverless:*:*:/applications/"
 MADE = {"EmrApplication.ApplicationId": OWN, "EmrJobRole.Arn": ROLE}
 TWO_MORE = {"EmrApplicationIds": "00one, 00two"}
 GIVEN = {"EmrApplicationId": "00given", "EmrJobRoleArn": "arn:aws:iam::123456789012:role/given"}
+# StartJobRun with tags asks for TagResource on the run, which has an ARN below its application's.
+# https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonemrserverless.html
 USING = {
     "Check": {
         "emr-serverless:StartJobRun": "",
@@ -92,7 +94,7 @@ def test_the_states_of_runs_of_all_listed_applications_are_heard_of(
     [
         ({}, (OWN,), (ROLE,), {OWN: 1}),
         (
-            {**TWO_MORE, "EmrRoleArns": "arn:aws:iam::1:role/x".replace("::1:", "::123456789012:")},
+            {**TWO_MORE, "EmrRoleArns": "arn:aws:iam::123456789012:role/x"},
             (OWN, "00one", "00two"),
             (ROLE, "arn:aws:iam::123456789012:role/x"),
             {OWN: 1},
