@@ -15,7 +15,7 @@ OWN, ROLE = "00own", "arn:aws:iam::123456789012:role/own"
 EXACT = "arn:aws:emr-serverless:eu-west-1:123456789012:/applications/"
 ANYWHERE = "arn:*:emr-serverless:*:*:/applications/"
 MADE = {"EmrApplication.ApplicationId": OWN, "EmrJobRole.Arn": ROLE}
-TWO_MORE = {"EmrApplicationIds": "00one, 00two"}
+TWO_MORE = {"EmrApplicationIds": "00one,00two"}
 GIVEN = {"EmrApplicationId": "00given", "EmrJobRoleArn": "arn:aws:iam::123456789012:role/given"}
 # StartJobRun with tags asks for TagResource on the run, which has an ARN below its application's.
 # https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonemrserverless.html
@@ -144,6 +144,9 @@ def test_the_default_limit_is_what_the_default_capacity_carries(template: dict[s
     [
         ("EmrApplicationIds", "00ok,00/jobruns"),
         ("EmrApplicationIds", "*"),
+        ("EmrApplicationIds", "00one, 00two"),
+        ("EmrApplicationIds", "00one,"),
+        ("EmrRoleArns", "arn:aws:iam::123456789012:role/*"),
         ("EmrRoleArns", "arn:aws:iam::123456789012:user/me"),
         ("EmrRoleArns", "*"),
         ("EmrRunLimits", "00app=0"),
