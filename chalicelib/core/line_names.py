@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from chalicelib.core.calendar import Millis
 
-# AWS counts StartJobRun by account and region, so the starts of all applications share one pace (E8). Earlier versions had
-# a line for each application, `emr:<application>`, and runs that they claimed still name it.
+# AWS counts StartJobRun by account and region, so the starts of all applications share one pace (E8). Earlier versions
+# had a line for each application, `emr:<application>`, and runs that they claimed still name it.
 EMR_STARTS = "emr:starts"
 
 
