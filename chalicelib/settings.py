@@ -20,6 +20,12 @@ class Settings:
     control_bucket: str
     emr_application_id: str
     emr_job_role_arn: str
+    # Further applications and roles that workflows may name. IAM lets the Lambdas use these and the stack's own alone.
+    emr_application_ids: tuple[str, ...] = ()
+    emr_role_arns: tuple[str, ...] = ()
+    # How many runs of an EMR application may live at a time: more wait in Sluice, by priority, and not in EMR's queue.
+    # An application that is not named has no limit here.
+    emr_run_limits: tuple[tuple[str, int], ...] = ()
     # Parts of each wake index. One takes about 1,000 writes a second; each costs the tick one query a table.
     wake_shards: int = 4
     # Parts of the history indexes, for the same reason.
@@ -58,6 +64,15 @@ class Settings:
         return tuple(dict.fromkeys((self.lake_bucket, *self.watched_buckets)))
 
     @property
+    def all_emr_applications(self) -> tuple[str, ...]:
+        """The stack's own application, and those that workflows may name beside it."""
+        return tuple(dict.fromkeys(each for each in (self.emr_application_id, *self.emr_application_ids) if each))
+
+    @property
+    def all_emr_roles(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(each for each in (self.emr_job_role_arn, *self.emr_role_arns) if each))
+
+    @property
     def start_spacing(self) -> int:
         return round(1000 / self.start_rate_per_second)
 
@@ -65,6 +80,9 @@ class Settings:
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
         env = os.environ if environment is None else environment
         optional: dict[str, Callable[[str], Any]] = {
+            "emr_application_ids": _names,
+            "emr_role_arns": _names,
+            "emr_run_limits": _run_limits,
             "wake_shards": int,
             "history_shards": int,
             "start_rate_per_second": float,
@@ -104,6 +122,17 @@ class Settings:
 def _names(text: str) -> tuple[str, ...]:
     """A list as CloudFormation joins it: an empty parameter is one empty name."""
     return tuple(name for each in text.split(",") if (name := each.strip()))
+
+
+def _run_limits(text: str) -> tuple[tuple[str, int], ...]:
+    """``<application>=<runs>``, separated by commas. Of two limits of one application the later holds."""
+    limits: dict[str, int] = {}
+    for each in _names(text):
+        application, _, runs = each.partition("=")
+        if not (application and runs.isdecimal() and int(runs) > 0):
+            raise RuntimeError(f"expected <application>=<runs> in SLUICE_EMR_RUN_LIMITS, got {each!r}")
+        limits[application] = int(runs)
+    return tuple(limits.items())
 
 
 def _between(name: str, least: int, most: int) -> Callable[[str], int]:

@@ -15,7 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 from rich.table import Table
 
-from infra import artifacts, preflight, stack, template, yaml_tags
+from infra import artifacts, emr_checks, preflight, stack, template, yaml_tags
 
 _NO_ACCOUNT = "Set AWS_PROFILE, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, and AWS_REGION."
 _MORE_RIGHTS = "Use those of somebody who may, or have this right added (docs/deployment.md)."
@@ -30,7 +30,9 @@ def deploy(
     report: Callable[[stack.Step], None] = lambda step: None,
     poll_seconds: float = 3.0,
 ) -> stack.Outcome:
-    """Deploy the package in `out` as `stack_name`. Raises `stack.DeployError`, `BotoCoreError` or `ClientError`."""
+    """Deploy the package in `out` as `stack_name`. Raises `stack.DeployError`, `BotoCoreError` or `ClientError`.
+
+    Parameters that name an EMR application or role which is not there are refused before anything is changed."""
     s3, region = session.client("s3"), session.region_name
     made = yaml_tags.load((out / "template.yaml").read_text())
     declared = made["Parameters"]
@@ -39,6 +41,7 @@ def deploy(
     defaults = {name: str(each.get("Default", "")) for name, each in declared.items()}
     wanted = {**defaults, **(present or {}), **parameters}
     preflight.check(session, stack_name, parameters, wanted, present or {})
+    emr_checks.check(session, {**(present or {}), **parameters}, report)
     account = session.client("sts").get_caller_identity()["Account"]
     bucket = artifacts.ensure_bucket(s3, account, region)
     code_key = artifacts.upload(s3, bucket, stack_name, artifacts.code_of(out), ".zip")

@@ -108,7 +108,7 @@ def _check_region(session: Any) -> None:
 
 
 def _check_existing(session: Any, given: Mapping[str, str]) -> None:
-    """What a parameter names must be there."""
+    """What a parameter names must be there. EMR applications and roles are looked at by `emr_checks`."""
     for name, what, look in _named(session, given):
         try:
             look()
@@ -124,16 +124,6 @@ def _check_existing(session: Any, given: Mapping[str, str]) -> None:
 
 
 def _named(session: Any, given: Mapping[str, str]) -> Iterator[tuple[str, str, Callable[[], Any]]]:
-    if application := given.get("EmrApplicationId"):
-        emr = session.client("emr-serverless")
-        yield (
-            "EmrApplicationId",
-            "an EMR Serverless application",
-            lambda: emr.get_application(applicationId=application),
-        )
-    if role := given.get("EmrJobRoleArn"):
-        iam = session.client("iam")
-        yield "EmrJobRoleArn", "a role", lambda: iam.get_role(RoleName=role.rpartition("/")[2])
     if topic := given.get("AlarmTopicArn"):
         sns = session.client("sns")
         yield "AlarmTopicArn", "a topic", lambda: sns.get_topic_attributes(TopicArn=topic)

@@ -360,8 +360,8 @@ def _permits(
     appointment: Instant | None = None,
 ) -> list[Write]:
     """A log's entry is made when its permit is taken; a slot learns of a start only when it is one; a pace's permit is
-    that of the appointment. A pool is never asked when something started there: its row is as short with a thousand
-    runs as with one."""
+    that of the appointment. A pool, or an EMR application, is never asked when something started there: its row is as
+    short with a thousand runs as with one."""
     own = holder_of(job.job_id, job.attempt)
     return [
         TakePermit(
@@ -369,7 +369,7 @@ def _permits(
             appointment if appointment is not None and isinstance(ask, Pace) else now,
             facts.line(ask.line),
             from_queue=ask.line == job.waits_at,
-            begins=own if isinstance(ask, Log) else None if lines.is_pool(ask.line) else begins,
+            begins=own if isinstance(ask, Log) else begins if lines.names_starts(ask.line) else None,
             passing=routes.passes(ask, take),
             numbers=begins is not None and _takes_number(job, ask.line),
         )
@@ -380,8 +380,7 @@ def _permits(
 def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
     """The start of a run, told to the lines whose permits its job held while it queued for another."""
     asks = {ask.line: ask for ask in lines.with_spares(facts.asks(job.schedule.partition(".")[0]))}
-    forgetful = [line for line in job.held if lines.is_turn(line) or lines.is_pool(line)]
-    held = [asks[line] for line in job.held if line in asks and line not in forgetful]
+    held = [asks[line] for line in job.held if line in asks and lines.names_starts(line)]
     return [
         Begin(ask, now, facts.line(ask.line), holder, _takes_number(job, ask.line))
         for ask in held

@@ -16,6 +16,7 @@ from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.policies import Policy
 from chalicelib.core.pool_asks import resources_of
 from chalicelib.core.probes import Said
+from chalicelib.core.resources import Resources
 from chalicelib.core.rows import Backfill, Definition, Gate, Job, Run
 from chalicelib.core.targets import EmrServerlessTarget
 
@@ -26,12 +27,14 @@ NEXT_AT_PACE: Millis = 5 * SECOND
 @dataclass(frozen=True, slots=True)
 class StartRate:
     """The stack's EMR Serverless application, what it allows (a start every ``spacing`` ms, ``burst`` at once, E8), and
-    the role of its jobs: what a workflow gets that names none."""
+    the role of its jobs: what a workflow gets that names none. ``run_limits``: how many runs of an application may live
+    at a time, for each application that has a limit."""
 
     application_id: str
     spacing: Millis
     burst: int
     role_arn: str = ""
+    run_limits: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,11 +102,16 @@ def asks_of(
     own = [rule_of(constraint) for constraint in schedule.constraints if isinstance(constraint, Rate)]
     asks += [lines.log_of(schedule.workflow, rule, rule in own) for rule in sorted({*rates, *own})]
     if isinstance(workflow.target, EmrServerlessTarget):
-        resources = resources_of(workflow, schedule)
-        wanted = resources.application if resources is not None else None
-        application = wanted or workflow.target.application_id or rate.application_id
-        asks.append(Pace(lines.emr_line(application), rate.spacing, rate.burst))
+        application = application_of(workflow.target, resources_of(workflow, schedule), rate)
+        if application in rate.run_limits:
+            asks.append(Slots(lines.application_line(application), rate.run_limits[application]))
+        asks.append(Pace(lines.EMR_STARTS, rate.spacing, rate.burst))
     return lines.in_order(_tightest(asks))
+
+
+def application_of(target: EmrServerlessTarget, resources: Resources | None, stack: StartRate) -> str:
+    """The EMR application on which a run with this target and these resources starts."""
+    return (resources.application if resources is not None else None) or target.application_id or stack.application_id
 
 
 def _turns(asks: tuple[Ask, ...], pace: Pace, policy: str) -> tuple[Slots, ...]:

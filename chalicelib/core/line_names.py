@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from chalicelib.core.calendar import Millis
 
+# AWS counts StartJobRun by account and region, so the starts of all applications share one pace (E8). Earlier versions
+# had a line for each application, `emr:<application>`, and runs that they claimed still name it.
+EMR_STARTS = "emr:starts"
+
 
 def spell(line: str) -> str:
     kind, _, name = line.partition(":")
@@ -15,7 +19,8 @@ def spell(line: str) -> str:
     if kind == "turn":
         return f"policy {name.partition(':')[0]}"
     words = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}"}
-    return (words | {"emr": f"the start rate of EMR application {name}"}).get(kind, line)
+    words["application"] = f"EMR application {name}"
+    return (words | {"emr": "the EMR start rate of this account"}).get(kind, line)
 
 
 def gives_back(line: str) -> bool:
@@ -62,8 +67,9 @@ def rate_rule(limit: int, span: Millis) -> str:
     return f"{limit}/{span}"
 
 
-def emr_line(application_id: str) -> str:
-    return f"emr:{application_id}"
+def application_line(application: str) -> str:
+    """The runs that an EMR application has at a time (W3)."""
+    return f"application:{application}"
 
 
 def policy_line(policy: str) -> str:
@@ -96,7 +102,13 @@ def is_turn(line: str) -> bool:
 
 def is_shared(line: str) -> bool:
     """Whether other workflows take of it, too."""
-    return line.startswith(("group:", "pool:"))
+    return line.startswith(("group:", "pool:", "application:"))
+
+
+def names_starts(line: str) -> bool:
+    """Whether a line of slots names the runs that hold them, and when these started. Lines that many workflows take of
+    do not: each KB of such a row would cost every start."""
+    return not line.startswith(("turn:", "pool:", "application:"))
 
 
 def pool_of(line: str) -> str:
@@ -107,6 +119,6 @@ def pool_of(line: str) -> str:
 def place_of_slots(line: str) -> int:
     """Where slots come in the order of lines: what a job has to itself before what it shares with ever more others, so
     that nobody keeps what many share while waiting for what few do."""
-    kinds = ("workflow", "turn", "group", "pool")
+    kinds = ("workflow", "turn", "group", "pool", "application")
     kind = line.partition(":")[0]
     return kinds.index(kind) if kind in kinds else len(kinds)

@@ -7,8 +7,8 @@ A *log* remembers the last starts, and has a permit when the n-th last is old en
 
 A newcomer takes a permit when there is one **and** nobody waits; it joins the queue under the exact negation of that,
 so no wake-up can fall between look and wait, and nobody overtakes. Lines have one order (logs, slots of the workflow,
-of the next at a policy, of groups, of the pool, then pace), and a job takes them in that order, holding what it has
-while it queues for the next: so no two jobs can wait for each other.
+of the next at a policy, of groups, of the pool, of the EMR application, then pace), and a job takes them in that order,
+holding what it has while it queues for the next: so no two jobs can wait for each other.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from chalicelib.core.calendar import SECOND, Instant, Millis, iso, spell_duration
-from chalicelib.core.line_names import emr_line as emr_line
+from chalicelib.core.line_names import EMR_STARTS as EMR_STARTS
+from chalicelib.core.line_names import application_line as application_line
 from chalicelib.core.line_names import gives_back as gives_back
 from chalicelib.core.line_names import group_line as group_line
 from chalicelib.core.line_names import is_log as is_log
@@ -27,6 +28,7 @@ from chalicelib.core.line_names import is_pool as is_pool
 from chalicelib.core.line_names import is_shared as is_shared
 from chalicelib.core.line_names import is_target_pace as is_target_pace
 from chalicelib.core.line_names import is_turn as is_turn
+from chalicelib.core.line_names import names_starts as names_starts
 from chalicelib.core.line_names import numbers as numbers
 from chalicelib.core.line_names import place_of_slots as place_of_slots
 from chalicelib.core.line_names import policy_line as policy_line

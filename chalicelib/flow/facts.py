@@ -181,7 +181,11 @@ def policy_of(ports: Ports, name: str) -> Policy | None:
 def start_rate(ports: Ports) -> StartRate:
     settings = ports.settings
     return StartRate(
-        settings.emr_application_id, settings.start_spacing, settings.start_burst, settings.emr_job_role_arn
+        settings.emr_application_id,
+        settings.start_spacing,
+        settings.start_burst,
+        settings.emr_job_role_arn,
+        dict(settings.emr_run_limits),
     )
 
 

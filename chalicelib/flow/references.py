@@ -12,7 +12,7 @@ from chalicelib.core.facts import rates_of
 from chalicelib.core.leaves import AbsentTrigger, LeafTrigger, PartitionTrigger, ProgramStatusTrigger, SizeTrigger
 from chalicelib.core.model import Schedule, Workflow
 from chalicelib.core.rows import WAKE
-from chalicelib.flow import addresses, facts, pools
+from chalicelib.flow import addresses, applications, facts, pools
 from chalicelib.ports import Ports
 
 MOST_RATES = 20
@@ -37,6 +37,8 @@ def check(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Place] |
         addresses.check_target(ports, rule.to.model_dump(mode="json"), f"notify.{number}.to")
     _check_policy(ports, schedule)
     pools.check(ports, workflow, schedule)
+    if schedule.resources is not None:
+        applications.check_resources(ports, schedule.resources.model_dump(), "resources")
     _check_rates(ports, schedule)
     _check_failures(schedule, workflow)
     for leaf in triggers.leaves(schedule.trigger):
@@ -74,6 +76,8 @@ def _check_constraint(ports: Ports, name: str, constraint: AnyConstraint, workfl
         raise errors.invalid(field, expected, got, hint)
     if isinstance(constraint, Load) and constraint.of.pool is not None:
         pools.existing(ports, constraint.of.pool, f"{field}.of.pool")
+    if isinstance(constraint, Load):
+        applications.check_application(ports, constraint.of.emr_application, f"{field}.of.emr_application")
     if isinstance(constraint, Probe):
         addresses.check_target(ports, constraint.target.model_dump(), f"{field}.target")
     for upstream in getattr(constraint, "workflows", ()):

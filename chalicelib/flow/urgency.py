@@ -9,6 +9,7 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from chalicelib.core import leaves, lines, triggers, urgency
+from chalicelib.core.facts import application_of
 from chalicelib.core.leaves import PartitionTrigger, ProgramStatusTrigger, SizeTrigger
 from chalicelib.core.lines import Waiter
 from chalicelib.core.model import Dataset, Schedule, Workflow
@@ -127,14 +128,15 @@ def _lift_those_of(ports: Ports, name: str, workflow: Workflow, by: Collection[s
 
 
 def _queues_of(ports: Ports, name: str, workflow: Workflow) -> list[str]:
-    """Where jobs of a workflow may wait: at its own slots, in its pool, for the start rate of its application."""
+    """Where jobs of a workflow may wait: at its own slots, in its pool, at its EMR application, for the start rate."""
     found = [lines.workflow_line(name)]
     if workflow.pool is not None:
         pool = workflow.pool if "." in workflow.pool else f"{name.partition('.')[0]}.{workflow.pool}"
         row = pools.pool_of(ports, pool)
         found += list(lines_of(pool, row)) if row is not None else []
     if isinstance(workflow.target, EmrServerlessTarget):
-        found.append(lines.emr_line(workflow.target.application_id or facts.start_rate(ports).application_id))
+        application = application_of(workflow.target, workflow.resources, facts.start_rate(ports))
+        found += [lines.application_line(application), lines.EMR_STARTS]
     return found
 
 

@@ -9,8 +9,9 @@ from chalicelib.core.launch import NotNow
 from chalicelib.core.rows import Run
 from tests.acceptance.words import concurrency, event, on, partition, reasons, states, why
 from tests.support.fakes import FakeEmr
+from tests.support.pull_workers import PULLED
 from tests.support.schedules import at_most, partitions
-from tests.support.world import EMR, World, day, flights
+from tests.support.world import World, day, flights
 
 GROUP = {"group": "heavy"}
 
@@ -112,9 +113,9 @@ def test_c1_cancel_other_ends_the_older_run_and_the_newcomer_starts_when_it_has_
 
 
 def test_c1_cancel_other_withdraws_a_run_that_has_not_started_yet(world: World) -> None:
-    """Two workflows on two applications share one slot: what throttles the one leaves the other free to take it."""
+    """A workflow on EMR and one of pull workers share one slot: EMR throttles the one, and the other takes the slot."""
     one = concurrency(1, "cancel_other", group="cluster")
-    elsewhere = {"target": {**EMR, "application_id": "00other"}}
+    elsewhere = {"target": PULLED}
     schedules = {"daily": on(partition(), "clean", one), "urgent": on(partition("weather"), "elsewhere", one)}
     world.deploy(flights(schedules, elsewhere=elsewhere))
     world.targets.emr.answers = [NotNow("throttled")]
@@ -129,7 +130,8 @@ def test_c1_cancel_other_withdraws_a_run_that_has_not_started_yet(world: World) 
     assert (first.state, second.state) == ("CANCELLED", "STARTING")
     assert first.reason == f"cancelled to make room for job {second.run_id}"
     world.pass_by("3m")
-    assert [run.name for run in world.targets.emr.runs.values()] == [second.request.name]
+    assert world.targets.emr.runs == {}
+    assert world.runs("urgent")[0].state == "STARTING"
 
 
 def test_c1_cancel_other_cancels_no_more_than_it_needs_room_for(world: World) -> None:

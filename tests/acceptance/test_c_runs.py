@@ -191,7 +191,7 @@ def test_c5_a_job_dropped_in_the_queue_of_a_later_line_gives_its_entry_back(make
         world.upload(day(number))
         world.settle()
     [queued] = world.jobs("daily")
-    assert (queued.waits_at, len(world.line(f"rate:demo.flights.clean:2/{HOUR}").starts)) == ("emr:00app", 2)
+    assert (queued.waits_at, len(world.line(f"rate:demo.flights.clean:2/{HOUR}").starts)) == ("emr:starts", 2)
     world.disable("daily")
     assert len(world.line(f"rate:demo.flights.clean:2/{HOUR}").starts) == 1
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from hypothesis import settings
 
+from chalicelib.core import lines
 from chalicelib.core.calendar import SECOND, Instant, iso, parse_instant
 from chalicelib.core.facts import Facts, StartRate
 from chalicelib.core.model import Dataset, Schedule, Workflow
@@ -17,7 +18,7 @@ from chalicelib.core.triggers import AnyTrigger, Composite
 NOON = parse_instant("2026-03-02T12:00:00Z")
 NAME = "demo.flights.clean"
 LINE = f"workflow:{NAME}"
-EMR_LINE = "emr:app-1"
+EMR_LINE = lines.EMR_STARTS
 RATE = StartRate("app-1", 1 * SECOND, 20)
 
 # A gate must not depend on how busy the machine is, so no example has a deadline.

@@ -234,7 +234,7 @@ def test_w2_a_job_that_queues_waits_until_it_is_served() -> None:
 def test_e8_a_job_that_queues_for_its_start_says_at_which_pace_it_goes() -> None:
     known = facts(lines={EMR_LINE: LineState(EMR_LINE, waiters=2)})
     decision = decided(met(waits_at=EMR_LINE, rank="5", held=(LINE,)), known)
-    why = "waits for its turn at the start rate of EMR application app-1: one start every 1s, burst 20, 2 waiting"
+    why = "waits for its turn at the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
     assert decision == Wait(NOON + DAY, "PENDING_LAUNCH", why)
 
 
@@ -281,6 +281,6 @@ def test_c1_a_target_without_a_lifecycle_goes_through_no_line() -> None:
     assert decided(job("fire"), facts(workflow=workflow(SQS))) == Launch((), "due")
 
 
-def test_e8_a_workflow_with_an_application_of_its_own_goes_at_that_applications_pace() -> None:
+def test_e8_a_workflow_with_an_application_of_its_own_goes_at_the_pace_of_the_account() -> None:
     own = workflow(EMR | {"application_id": "app-2"})
-    assert asks_of(schedule(), own, RATE, "demo")[1] == Pace("emr:app-2", RATE.spacing, RATE.burst)
+    assert asks_of(schedule(), own, RATE, "demo")[1] == Pace(EMR_LINE, RATE.spacing, RATE.burst)

@@ -136,7 +136,7 @@ def test_e3_a_job_that_another_pace_holds_up_queues_at_its_policy_with_what_it_h
     plan = claim.queue(waiting, throttled(LINE_READ, NIGHT_READ, emr, gate=paused), route, NOON)
 
     rank = f"1#~#2026-03-02T12:00:00.000Z#{waiting.job_id}"
-    start_rate = "the start rate of EMR application app-1: one start every 1s, burst 20"
+    start_rate = "the EMR start rate of this account: one start every 1s, burst 20"
     queued = replace(
         waiting,
         state="PENDING_LAUNCH",

@@ -90,7 +90,7 @@ def test_e3_a_run_that_may_not_call_yet_queues_at_its_slowest_pace() -> None:
 def test_e3_a_run_that_another_pace_holds_up_says_so_and_is_looked_at_when_that_has_a_permit() -> None:
     plan = launch.queue(rows.run(), Route((), NIGHT, behind=EMR), {"emr:app-1": EMR_HELD}, NOON)
 
-    why = "waits for its turn at the start rate of EMR application app-1: one start every 1s, burst 20, 2 waiting"
+    why = "waits for its turn at the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
     queued = rows.run(waits_at="policy:demo.night", rank=RANK, reason=why, rev=2, wake_at=LATER)
     assert plan == [
         Replace(queued),
@@ -105,7 +105,7 @@ def test_e3_a_pace_that_nobody_has_used_yet_may_be_behind_or_blocked() -> None:
     assert queued.row == rows.run(
         waits_at="policy:demo.night",
         rank=RANK,
-        reason="waits for its turn at the start rate of EMR application app-1: one start every 1s, burst 20",
+        reason="waits for its turn at the EMR start rate of this account: one start every 1s, burst 20",
         rev=2,
         wake_at=LATER,
     )

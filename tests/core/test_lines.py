@@ -222,6 +222,6 @@ def test_why_a_job_waits_at_a_line() -> None:
         "waits for a slot of workflow demo.flights.clean: 2 of 2 in use, 3 waiting"
     )
     assert lines.why(PACE, LineState(EMR_LINE)) == (
-        "waits for its turn at the start rate of EMR application app-1: one start every 1s, burst 3"
+        "waits for its turn at the EMR start rate of this account: one start every 1s, burst 3"
     )
     assert lines.spell("pool:demo.big") == "pool demo.big"

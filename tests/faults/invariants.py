@@ -178,7 +178,7 @@ def _slots_are_counted(stock: Stock) -> None:
         if not lines.gives_back(name):
             continue
         assert state.active == used[name], f"{name} counts {state.active} slots in use, and {used[name]} are"
-        if lines.is_pool(name):
+        if not lines.names_starts(name):
             assert state.starts == {}, f"{name} grows with its runs"
             continue
         holders = {claim.holder_of(run.run_id, run.attempt) for run in living if name in run.permits}

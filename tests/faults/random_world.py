@@ -25,6 +25,7 @@ from tests.faults.memory_tables import QuickWorld
 from tests.faults.weather import MOST_SKEW, Weather
 from tests.support import backfills
 from tests.support.crash import lost, redelivered, wrap
+from tests.support.fakes import APPLICATION
 from tests.support.world import EMR, day, flights, full
 
 NAMES = ("a", "b", "c")
@@ -57,7 +58,9 @@ class RumourWakes:
 
 class RandomWorld(QuickWorld):
     def __init__(self, schedules: dict[str, Any], seed: int) -> None:
-        super().__init__(wake_shards=1, history_shards=1, start_burst=3)
+        self.most_runs = seed % 4  # of the EMR application at a time; 0: as many as there are
+        limits = ((APPLICATION, self.most_runs),) if self.most_runs else ()
+        super().__init__(wake_shards=1, history_shards=1, start_burst=3, emr_run_limits=limits)
         self.chance = random.Random(seed)
         retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
         self.deploy({**flights(schedules, clean=retried), "policies": dying.POLICIES, "pools": dying.POOLS})
@@ -312,6 +315,12 @@ class RandomWorld(QuickWorld):
         in_use = self._in_pool()
         assert in_use <= max(self.pool_size, self.in_pool), f"{in_use} of {self.pool_size} units are in use"
         self.in_pool = min(self.in_pool, in_use)
+
+    def keeps_application(self, found: list[Run]) -> None:
+        """Never do more runs of the EMR application live than its limit allows."""
+        living = [run for run in found if not states.is_terminal(run.state)]
+        there = [run.run_id for run in living if run.request.target.get("application_id") == APPLICATION]
+        assert not self.most_runs or len(there) <= self.most_runs, f"{len(there)} of {self.most_runs} runs: {there}"
 
     def _in_pool(self) -> int:
         return sum(state.active for name, state in invariants.Stock(self).lines.items() if lines.is_pool(name))

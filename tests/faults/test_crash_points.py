@@ -14,6 +14,7 @@ import pytest
 from chalicelib.core.writes import Write
 from tests.faults.dying import play, world_for
 from tests.faults.roads import ROADS
+from tests.faults.roads_applications import APPLICATIONS
 from tests.faults.roads_backfill import BACKFILLED
 from tests.faults.roads_bills import BILLS
 from tests.faults.roads_dags import DAGS
@@ -32,7 +33,7 @@ from tests.faults.roads_workers import WORKERS
 from tests.support.crash import EFFECTS
 
 SCENARIOS = {**ROADS, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
-             **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED}  # fmt: skip
+             **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS}  # fmt: skip
 # Ways of using a write that are conditions of their own in the tables.
 FORMS = {"GiveBack ended", "GiveBack wake_at", "Replace over", "TakeOut exact", "TakePermit begins", "PutSeen over",
          "TakePermit from_queue", "TakePermit passing", "JoinLine behind", "PutGate over",

@@ -49,7 +49,7 @@ def test_interleaving_01_nothing_more_starts_of_a_schedule_whose_jobs_queue_for_
 
     assert len(world.targets.emr.calls) == started
     assert [record.kind for record in world.records("daily")] == ["DROPPED"] * (300 - started)
-    assert (world.line("emr:00app").waiters, world.line(LINE).active) == (0, started)
+    assert (world.line("emr:starts").waiters, world.line(LINE).active) == (0, started)
 
 
 def test_interleaving_09_the_last_run_ends_between_a_look_and_the_queue(world: World) -> None:

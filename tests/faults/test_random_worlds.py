@@ -173,6 +173,7 @@ def _holds(world: RandomWorld) -> None:
         invariants.check_limits(stock.runs, stock.versions)
     world.keeps_pace()
     world.keeps_pool()
+    world.keeps_application(stock.runs)
 
 
 everything = given(schedules(), st.lists(step, min_size=15, max_size=60), st.integers(0, 1000))

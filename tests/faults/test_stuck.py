@@ -142,7 +142,7 @@ def test_w2_a_waiter_whose_check_raises_holds_up_nobody_behind_it(make_world: An
     world.settle()
     world.upload(day(1, "weather", "x.csv"))
     world.settle()
-    assert [job.waits_at for job in (*world.jobs("bad"), *world.jobs("good"))] == ["emr:00app", "emr:00app"]
+    assert [job.waits_at for job in (*world.jobs("bad"), *world.jobs("good"))] == ["emr:starts", "emr:starts"]
 
     Failing(world, lambda write: getattr(getattr(write, "row", None), "run_id", "").startswith(full("bad") + "."))
     for _ in range(3):

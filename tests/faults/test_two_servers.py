@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.launch import NotNow
-from chalicelib.core.lines import emr_line
+from chalicelib.core.lines import EMR_STARTS
 from chalicelib.core.rows import Job, Run
 from chalicelib.core.waiting import waiter_of
 from chalicelib.core.writes import LeaveLine, Remove
@@ -21,11 +21,10 @@ from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld
 from tests.faults.turns import ENDLESS, Actor
-from tests.support.fakes import APPLICATION
 from tests.support.schedules import at_most, partitions
 from tests.support.world import day, flights
 
-EMR_QUEUE = emr_line(APPLICATION)
+EMR_QUEUE = EMR_STARTS
 WORKFLOW_QUEUE = "workflow:demo.flights.clean"
 Act = Callable[[], Any]
 

@@ -105,7 +105,7 @@ def test_l6_carry_lets_go_from_the_middle_of_a_queue_what_the_limit_no_longer_co
     world.put("third", go(3, workflow="join", constraints=[], **CARRY))
     world.settle()
     assert len(world.runs("third")) == 1
-    assert world.runs("third")[0].permits == ("workflow:demo.flights.join", "emr:00app")
+    assert world.runs("third")[0].permits == ("workflow:demo.flights.join", "emr:starts")
     assert (world.line("group:demo.g").active, world.line("group:demo.g").waiters) == (1, 1)
     assert sorted(starts(world)) == ["first", "second", "third"]
 
@@ -161,8 +161,8 @@ def test_l6_carry_ranks_a_claimed_run_anew_that_queues_for_the_start_rate(world:
     world.settle()
     world.targets.emr.start = start  # type: ignore[method-assign]
     runs = [run for name in names for run in world.runs(name)]
-    assert [run.waits_at for run in runs] == ["emr:00app", "emr:00app"]
-    assert [waiter.job_schedule for waiter in world.ports.jobs.head_of("emr:00app", 2)] == [
+    assert [run.waits_at for run in runs] == ["emr:starts", "emr:starts"]
+    assert [waiter.job_schedule for waiter in world.ports.jobs.head_of("emr:starts", 2)] == [
         run.schedule for run in runs
     ]
 
@@ -171,4 +171,4 @@ def test_l6_carry_ranks_a_claimed_run_anew_that_queues_for_the_start_rate(world:
     assert (ranked.priority, ranked.request.properties) == (9, {"new": True})
     world.pass_by("3s")
     assert [run.name.split(".")[2] for run in world.targets.emr.runs.values()] == ["second", "first"]
-    assert world.line("emr:00app").waiters == 0
+    assert world.line("emr:starts").waiters == 0

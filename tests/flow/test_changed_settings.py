@@ -105,19 +105,3 @@ def test_a_job_that_waits_is_started_by_the_settings_of_its_claim(world: QuickWo
     emr.runs[0].state = "SUCCESS"
     world.pass_by("30m")
     assert places(emr) == [(APPLICATION, ROLE), (NEW_APPLICATION, NEW_ROLE)]
-    first, second = world.runs("daily")
-    assert (f"emr:{APPLICATION}" in first.permits, f"emr:{NEW_APPLICATION}" in second.permits) == (True, True)
-
-
-def test_a_start_that_waits_for_the_rate_of_its_application_is_still_started_there(emr: EmrClient) -> None:
-    world = QuickWorld(**{**SMALL, "start_burst": 1, "start_rate_per_second": 0.05})
-    world.deploy(flights({"daily": partitions(by=["day"])}))
-    world.ports = world.with_ports(targets=RealTargets(world.targets, emr, APPLICATION, ROLE))
-    for number in (1, 2):
-        world.upload(day(number))
-    world.settle()
-    redeploy(world, emr)
-    world.pass_by("5m")
-    assert len(emr.runs) == 2
-    assert all(f"emr:{run.request.target['application_id']}" in run.permits for run in world.runs("daily"))
-    assert world.line(f"emr:{APPLICATION}").waiters == 0

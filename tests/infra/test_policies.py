@@ -100,16 +100,6 @@ def test_e5_the_keys_of_callbacks_are_read_by_the_lambda_that_signs_alone(resour
     assert [f for f in LAMBDAS if reading & allowed(resources, f)] == ["Check"]
 
 
-def test_a_role_is_passed_to_emr_serverless_only(resources: dict[str, Any]) -> None:
-    (passing,) = (s for s in statements(resources, "CheckRole") if "iam:PassRole" in actions(s))
-    assert passing["Condition"] == {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
-    assert passing["Resource"]["Fn::If"] == [
-        "CreateEmr",
-        {"Fn::GetAtt": ["EmrJobRole", "Arn"]},
-        {"Ref": "EmrJobRoleArn"},
-    ]
-
-
 def test_o1_no_lambda_may_scan(resources: dict[str, Any]) -> None:
     assert [f for f in LAMBDAS if "dynamodb:Scan" in allowed(resources, f)] == []
 
@@ -146,12 +136,3 @@ def test_who_reads_a_queue_may_say_when_a_failed_message_comes_again(
 ) -> None:
     [reading] = [s for s in statements(resources, f"{function}Role") if _reads(s, queue)]
     assert {"sqs:ChangeMessageVisibility", "sqs:GetQueueUrl"} <= actions(reading)
-
-
-def test_runs_are_tagged_as_runs(resources: dict[str, Any]) -> None:
-    """StartJobRun with tags asks for TagResource on the run, which has an ARN below its application's.
-
-    https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonemrserverless.html
-    """
-    [tagging] = [s for s in statements(resources, "CheckRole") if "emr-serverless:TagResource" in actions(s)]
-    assert json.dumps(tagging["Resource"]).count("/jobruns/*") == 1

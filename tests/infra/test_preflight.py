@@ -118,8 +118,6 @@ def test_a_region_without_emr_serverless_is_named(monkeypatch: pytest.MonkeyPatc
 @pytest.mark.parametrize(
     ("service", "call", "code", "parameter", "value"),
     [
-        ("emr-serverless", "get_application", "ResourceNotFoundException", "EmrApplicationId", "00fnone"),
-        ("iam", "get_role", "NoSuchEntity", "EmrJobRoleArn", "arn:aws:iam::1:role/none"),
         ("sns", "get_topic_attributes", "NotFound", "AlarmTopicArn", "arn:aws:sns:eu-west-1:1:none"),
     ],
 )

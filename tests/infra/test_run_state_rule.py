@@ -4,13 +4,14 @@ https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-eventbridg
 The emulator delivers events itself, because nobody can put events of `aws.*` sources; so the pattern is tested here.
 """
 
-from copy import deepcopy
 from typing import Any
 
 import pytest
 from moto.events.models import EventPattern
 
-APPLICATION = "00f1982r1uukb925"
+from .resolve import Resolver
+
+APPLICATION, LISTED = "00f1982r1uukb925", "00g2093s2vvlc036"
 RUNNING: dict[str, Any] = {
     "version": "0",
     "id": "00df3ec6-5da1-36e6-ab71-20f0de68f8a0",
@@ -35,18 +36,11 @@ RUNNING: dict[str, Any] = {
 
 
 @pytest.fixture
-def pattern(resources: dict[str, Any]) -> EventPattern:
-    """The rule's pattern with the application's id filled in, as CloudFormation does."""
-    (event,) = resources["RunState"]["Properties"]["Events"].values()
-    filled = deepcopy(event["Properties"]["Pattern"])
-    (application,) = filled["detail"]["applicationId"]
-    assert application["Fn::If"] == [
-        "CreateEmr",
-        {"Fn::GetAtt": ["EmrApplication", "ApplicationId"]},
-        {"Ref": "EmrApplicationId"},
-    ]
-    filled["detail"]["applicationId"] = [APPLICATION]
-    return EventPattern(None, filled)
+def pattern(template: dict[str, Any]) -> EventPattern:
+    """The rule's pattern, as CloudFormation resolves it."""
+    (event,) = template["Resources"]["RunState"]["Properties"]["Events"].values()
+    resolve = Resolver(template, {"EmrApplication.ApplicationId": APPLICATION}, EmrApplicationIds=LISTED)
+    return EventPattern(None, resolve(event["Properties"]["Pattern"]))
 
 
 def envelope(**detail: str) -> dict[str, Any]:
@@ -62,6 +56,10 @@ def test_states_that_mean_something_to_a_run_match(pattern: EventPattern, state:
 @pytest.mark.parametrize("state", ["SUBMITTED", "QUEUED", "PENDING", "SCHEDULED", "CANCELLING"])
 def test_states_on_the_way_do_not(pattern: EventPattern, state: str) -> None:
     assert not pattern.matches_event(envelope(state=state))
+
+
+def test_runs_of_a_listed_application_match(pattern: EventPattern) -> None:
+    assert pattern.matches_event(envelope(applicationId=LISTED))
 
 
 def test_other_applications_do_not(pattern: EventPattern) -> None:

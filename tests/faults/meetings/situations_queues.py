@@ -35,7 +35,7 @@ from tests.support.world import EMR, World, flights
 
 BY_DAY_ONE = partitions(by=["day"], constraints=ONE_AT_A_TIME)
 BY_DAY = partitions(by=["day"])
-SLOTS, STARTS, POLICY = "workflow:demo.flights.clean", "emr:00app", "policy:demo.calm"
+SLOTS, STARTS, POLICY = "workflow:demo.flights.clean", "emr:starts", "policy:demo.calm"
 
 
 def made(app: dict[str, Any], *steps: Do, **tuned: Any) -> QuickWorld:

@@ -1,0 +1,40 @@
+"""EMR Serverless applications and job roles that documents name, checked against what the stack allows (W13).
+
+IAM lets the Lambdas use the applications and roles that the stack lists, and no others. A document that names another
+one is refused when it is stored, and not when its first run starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chalicelib.core.errors import invalid
+from chalicelib.ports import Ports
+
+
+def check_target(ports: Ports, target: Mapping[str, Any], field: str) -> None:
+    """Refuse an EMR Serverless target with an application or role that the stack does not list."""
+    if target.get("type") != "emr_serverless":
+        return
+    settings = ports.settings
+    check_application(ports, target.get("application_id"), f"{field}.application_id")
+    role = target.get("execution_role_arn")
+    _check(f"{field}.execution_role_arn", "execution role", role, settings.all_emr_roles, "EmrRoleArns")
+
+
+def check_resources(ports: Ports, resources: Mapping[str, Any] | None, field: str) -> None:
+    """The same for the ``resources`` of a workflow or schedule, which may name an application."""
+    check_application(ports, (resources or {}).get("application"), f"{field}.application")
+
+
+def check_application(ports: Ports, application: str | None, field: str) -> None:
+    """Refuse an application that the stack does not list. None stands for the stack's own."""
+    _check(field, "EMR application", application, ports.settings.all_emr_applications, "EmrApplicationIds")
+
+
+def _check(field: str, what: str, named: str | None, listed: Sequence[str], parameter: str) -> None:
+    if named is None or named in listed:
+        return
+    expected = f"one of {', '.join(listed)}" if listed else f"no {what}, for the stack lists none"
+    raise invalid(field, expected, named, f"add it to the stack parameter {parameter} and deploy, or leave it out")

@@ -1,0 +1,116 @@
+"""A deployment that names an EMR application or role which is not there changes nothing and says which one it is."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+from moto.core import set_initial_no_auth_action_count
+
+from infra import deploy, emr_checks, stack
+
+ACCOUNT = "arn:aws:iam::123456789012"
+TRUST = {"Version": "2012-10-17", "Statement": []}
+
+
+@pytest.fixture
+def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_EMR_SERVERLESS"):
+        monkeypatch.delenv(name, raising=False)
+    with mock_aws():
+        yield boto3.Session("x", "x", region_name="eu-west-1")
+
+
+@pytest.fixture
+def application(session: boto3.Session) -> str:
+    emr = session.client("emr-serverless")
+    made = emr.create_application(name="a", type="SPARK", releaseLabel="emr-7.9.0", clientToken="a")
+    return str(made["applicationId"])
+
+
+@pytest.fixture
+def role(session: boto3.Session) -> str:
+    made = session.client("iam").create_role(
+        RoleName="sales", Path="/jobs/", AssumeRolePolicyDocument=json.dumps(TRUST)
+    )
+    return str(made["Role"]["Arn"])
+
+
+def asked(session: boto3.Session, **parameters: str) -> list[stack.Step]:
+    steps: list[stack.Step] = []
+    emr_checks.check(session, parameters, steps.append)
+    return steps
+
+
+def test_what_exists_passes(session: boto3.Session, application: str, role: str) -> None:
+    assert asked(session) == []
+    assert asked(session, EmrApplicationIds=f"{application}, {application}", EmrRoleArns=role) == []
+    assert asked(session, EmrApplicationId=application, EmrJobRoleArn=role, EmrRoleArns="") == []
+
+
+@pytest.mark.parametrize("parameter", ["EmrApplicationId", "EmrApplicationIds"])
+def test_an_application_that_is_not_there_is_named(session: boto3.Session, application: str, parameter: str) -> None:
+    named = "00nothing" if parameter == "EmrApplicationId" else f"{application},00nothing"
+    with pytest.raises(
+        stack.DeployError, match=f"expected {parameter} to name an existing EMR application, got 00nothing"
+    ):
+        asked(session, **{parameter: named})
+
+
+def test_an_application_that_was_deleted_is_none(session: boto3.Session, application: str) -> None:
+    emr = session.client("emr-serverless")
+    emr.stop_application(applicationId=application)
+    emr.delete_application(applicationId=application)
+    with pytest.raises(stack.DeployError, match=f"got {application}, which is terminated"):
+        asked(session, EmrApplicationIds=application)
+
+
+@pytest.mark.parametrize(
+    ("arn", "why"),
+    [
+        (f"{ACCOUNT}:role/nobody", "which does not exist"),
+        (f"{ACCOUNT}:role/sales", f"while the role of that name is {ACCOUNT}:role/jobs/sales"),
+        ("arn:aws:iam::999999999999:role/jobs/sales", f"while the role of that name is {ACCOUNT}:role/jobs/sales"),
+    ],
+)
+def test_a_role_that_is_not_there_is_named(session: boto3.Session, role: str, arn: str, why: str) -> None:
+    with pytest.raises(stack.DeployError) as refused:
+        asked(session, EmrRoleArns=f"{role},{arn}")
+    assert str(refused.value).startswith(f"expected EmrRoleArns to name an existing role, got {arn}, {why}.")
+
+
+@set_initial_no_auth_action_count(3)  # moto lets these make the user, and asks IAM from then on
+def test_who_may_not_look_roles_up_may_deploy_all_the_same(session: boto3.Session) -> None:
+    iam = session.client("iam")
+    iam.create_user(UserName="deployer")
+    key = iam.create_access_key(UserName="deployer")["AccessKey"]
+    iam.create_role(RoleName="sales", AssumeRolePolicyDocument=json.dumps(TRUST))
+    narrow = boto3.Session(key["AccessKeyId"], key["SecretAccessKey"], region_name="eu-west-1")
+    arn = f"{ACCOUNT}:role/sales"
+    assert [(step.resource, step.status) for step in asked(narrow, EmrRoleArns=arn)] == [
+        (f"EmrRoleArns {arn}", "NOT_CHECKED")
+    ]
+
+
+@pytest.mark.parametrize("emulator", ["EmrEndpointUrl", "ApiBaseUrl"])
+def test_an_emulator_is_not_asked(session: boto3.Session, emulator: str) -> None:
+    local = {emulator: "http://127.0.0.1:4566"}
+    assert asked(session, EmrApplicationId="emulator-missing", EmrJobRoleArn=f"{ACCOUNT}:role/none", **local) == []
+
+
+def test_a_larger_application_asks_for_its_limit_of_runs(session: boto3.Session) -> None:
+    with pytest.raises(stack.DeployError, match="EmrMaximumRuns=25 for runs of 16 vCPUs each"):
+        asked(session, EmrMaximumVcpu="400 vCPU")
+    assert asked(session, EmrMaximumVcpu="400 vCPU", EmrMaximumRuns="1") == []
+    assert asked(session, EmrMaximumVcpu="16 vCPU") == []
+
+
+def test_nothing_is_uploaded_for_a_deployment_that_is_refused(session: boto3.Session, packaged: Any) -> None:
+    with pytest.raises(stack.DeployError, match="Nothing was changed"):
+        deploy.deploy(session, "sluice-dev", packaged, {"EmrApplicationIds": "00nothing"})
+    assert session.client("s3").list_buckets()["Buckets"] == []
+    assert session.client("cloudformation").list_stacks()["StackSummaries"] == []

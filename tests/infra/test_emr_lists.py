@@ -1,0 +1,158 @@
+"""Further EMR applications and roles, as parameters: who may use them, whose states are heard of, what Lambdas know."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.settings import Settings
+
+from .resolve import Resolver
+from .test_policies import LAMBDAS, actions, statements
+
+OWN, ROLE = "00own", "arn:aws:iam::123456789012:role/own"
+EXACT = "arn:aws:emr-serverless:eu-west-1:123456789012:/applications/"
+ANYWHERE = "arn:*:emr-serverless:*:*:/applications/"
+MADE = {"EmrApplication.ApplicationId": OWN, "EmrJobRole.Arn": ROLE}
+TWO_MORE = {"EmrApplicationIds": "00one,00two"}
+GIVEN = {"EmrApplicationId": "00given", "EmrJobRoleArn": "arn:aws:iam::123456789012:role/given"}
+# StartJobRun with tags asks for TagResource on the run, which has an ARN below its application's.
+# https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonemrserverless.html
+USING = {
+    "Check": {
+        "emr-serverless:StartJobRun": "",
+        "emr-serverless:GetApplication": "",
+        "emr-serverless:ListJobRuns": "",
+        "emr-serverless:GetJobRun": "/jobruns/*",
+        "emr-serverless:CancelJobRun": "/jobruns/*",
+        "emr-serverless:TagResource": "/jobruns/*",
+    },
+    "Tick": {"emr-serverless:GetJobRun": "/jobruns/*", "emr-serverless:CancelJobRun": "/jobruns/*"},
+    "RunState": {"emr-serverless:GetJobRun": "/jobruns/*", "emr-serverless:CancelJobRun": "/jobruns/*"},
+}
+CASES = [(function, action, suffix) for function, used in USING.items() for action, suffix in used.items()]
+
+
+def granted(template: dict[str, Any], function: str, action: str, **parameters: str) -> list[str]:
+    """What a Lambda may do an action to, in a stack with these parameters."""
+    resolve = Resolver(template, MADE, **parameters)
+    found = [s["Resource"] for s in statements(template["Resources"], f"{function}Role") if action in actions(s)]
+    arns = [arn for each in map(resolve, found) for arn in (each if isinstance(each, list) else [each])]
+    return [str(arn) for arn in arns]
+
+
+@pytest.mark.parametrize(("function", "action", "suffix"), CASES)
+def test_a_lambda_may_use_the_stacks_application_and_those_that_are_listed_and_no_others(
+    template: dict[str, Any], function: str, action: str, suffix: str
+) -> None:
+    assert granted(template, function, action) == [f"{EXACT}{OWN}{suffix}"]
+    assert granted(template, function, action, **TWO_MORE) == [
+        f"{EXACT}{OWN}{suffix}",
+        f"{ANYWHERE}00one{suffix}",
+        f"{ANYWHERE}00two{suffix}",
+    ]
+    assert granted(template, function, action, **GIVEN, EmrApplicationIds="00one") == [
+        f"{EXACT}00given{suffix}",
+        f"{ANYWHERE}00one{suffix}",
+    ]
+
+
+def test_no_other_lambda_may_use_an_application(template: dict[str, Any]) -> None:
+    for function in set(LAMBDAS) - set(USING):
+        allowed = {a for s in statements(template["Resources"], f"{function}Role") for a in actions(s)}
+        assert not [action for action in allowed if action.startswith("emr-serverless:")]
+
+
+def test_the_stacks_role_and_those_that_are_listed_are_passed_to_emr_serverless_alone(template: dict[str, Any]) -> None:
+    more = "arn:aws:iam::123456789012:role/path/sales,arn:aws:iam::123456789012:role/hr"
+    assert granted(template, "Check", "iam:PassRole") == [ROLE]
+    assert granted(template, "Check", "iam:PassRole", EmrRoleArns=more) == [ROLE, *more.split(",")]
+    assert granted(template, "Check", "iam:PassRole", **GIVEN, EmrRoleArns=ROLE) == [GIVEN["EmrJobRoleArn"], ROLE]
+    (passing,) = (s for s in statements(template["Resources"], "CheckRole") if "iam:PassRole" in actions(s))
+    assert passing["Condition"] == {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
+
+
+@pytest.mark.parametrize(
+    ("parameters", "heard"),
+    [
+        ({}, [OWN]),
+        (TWO_MORE, [OWN, "00one", "00two"]),
+        ({**GIVEN, "EmrApplicationIds": "00one"}, ["00given", "00one"]),
+    ],
+)
+def test_the_states_of_runs_of_all_listed_applications_are_heard_of(
+    template: dict[str, Any], parameters: dict[str, str], heard: list[str]
+) -> None:
+    (event,) = template["Resources"]["RunState"]["Properties"]["Events"].values()
+    pattern = Resolver(template, MADE, **parameters)(event["Properties"]["Pattern"])
+    assert pattern["detail"]["applicationId"] == heard
+
+
+@pytest.mark.parametrize(
+    ("parameters", "applications", "roles", "limits"),
+    [
+        ({}, (OWN,), (ROLE,), {OWN: 1}),
+        (
+            {**TWO_MORE, "EmrRoleArns": "arn:aws:iam::123456789012:role/x"},
+            (OWN, "00one", "00two"),
+            (ROLE, "arn:aws:iam::123456789012:role/x"),
+            {OWN: 1},
+        ),
+        (
+            {"EmrMaximumRuns": "8", "EmrRunLimits": "00one=3,00two=40"},
+            (OWN,),
+            (ROLE,),
+            {OWN: 8, "00one": 3, "00two": 40},
+        ),
+        (GIVEN, ("00given",), (GIVEN["EmrJobRoleArn"],), {}),
+        ({**GIVEN, "EmrRunLimits": "00given=15"}, ("00given",), (GIVEN["EmrJobRoleArn"],), {"00given": 15}),
+    ],
+)
+def test_lambdas_know_the_applications_roles_and_limits(
+    template: dict[str, Any],
+    parameters: dict[str, str],
+    applications: tuple[str, ...],
+    roles: tuple[str, ...],
+    limits: dict[str, int],
+) -> None:
+    variables = template["Globals"]["Function"]["Environment"]["Variables"]
+    environment = Resolver(template, MADE, **parameters)(variables)
+    made = Settings.from_environment(environment)
+    assert (made.all_emr_applications, made.all_emr_roles, dict(made.emr_run_limits)) == (applications, roles, limits)
+    assert (made.start_rate_per_second, made.start_burst) == (1.0, 20)
+
+
+def test_emr_has_the_same_limit_of_runs_as_sluice(template: dict[str, Any]) -> None:
+    resolve = Resolver(template, MADE, EmrMaximumRuns="7", EmrMaximumVcpu="112 vCPU", EmrMaximumMemory="448 GB")
+    properties = resolve(template["Resources"]["EmrApplication"]["Properties"])
+    assert properties["SchedulerConfiguration"] == {"MaxConcurrentRuns": "7", "QueueTimeoutMinutes": "360"}
+    assert properties["MaximumCapacity"] == {"Cpu": "112 vCPU", "Memory": "448 GB"}
+    variables = template["Globals"]["Function"]["Environment"]["Variables"]
+    assert Settings.from_environment(resolve(variables)).emr_run_limits == ((OWN, 7),)
+
+
+def test_the_default_limit_is_what_the_default_capacity_carries(template: dict[str, Any]) -> None:
+    """A run of the usual size has a driver and three executors of 4 vCPUs. EMR fails what goes beyond the capacity."""
+    parameters = template["Parameters"]
+    vcpus = int(parameters["EmrMaximumVcpu"]["Default"].partition(" ")[0])
+    assert parameters["EmrMaximumRuns"]["Default"] == vcpus // 16
+
+
+@pytest.mark.parametrize(
+    ("parameter", "wrong"),
+    [
+        ("EmrApplicationIds", "00ok,00/jobruns"),
+        ("EmrApplicationIds", "*"),
+        ("EmrApplicationIds", "00one, 00two"),
+        ("EmrApplicationIds", "00one,"),
+        ("EmrRoleArns", "arn:aws:iam::123456789012:role/*"),
+        ("EmrRoleArns", "arn:aws:iam::123456789012:user/me"),
+        ("EmrRoleArns", "*"),
+        ("EmrRunLimits", "00app=0"),
+        ("EmrRunLimits", "00app"),
+    ],
+)
+def test_a_list_with_something_else_in_it_is_refused(template: dict[str, Any], parameter: str, wrong: str) -> None:
+    with pytest.raises(AssertionError, match="does not allow"):
+        Resolver(template, MADE, **{parameter: wrong})
