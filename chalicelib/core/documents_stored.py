@@ -45,8 +45,9 @@ class Listing:
 
 @dataclass(frozen=True, slots=True)
 class PrefixRow:
-    """Says which dataset a prefix of a bucket belongs to."""
+    """Says which dataset a prefix of a bucket belongs to, and since when. What a table had before is its history."""
 
     bucket: str
     prefix: str
     dataset: str
+    since: Instant = 0

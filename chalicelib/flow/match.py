@@ -35,6 +35,10 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
     if found is None:
         return "no dataset has this prefix"
     name, dataset = found
+    if dataset.format == "iceberg":
+        from chalicelib.flow.snapshots import match_metadata
+
+        return match_metadata(ports, name, dataset, created)
     counted = count_object(ports, name, dataset, created)
     located = match.locate(dataset, created.key)
     if located is None:
