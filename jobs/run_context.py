@@ -51,8 +51,9 @@ class Increment(NamedTuple):
 
 @dataclass(frozen=True)
 class Event:
-    """One event that helped to start the run; ``instant`` in ms since 1970. Fields its kind lacks are None. ``snapshot``
-    is the commit of an Iceberg table that it tells of: ``id``, ``parent_id``, ``sequence_number``, ``operation``..."""
+    """One event that helped to start the run; ``instant`` in ms since 1970. Fields its kind lacks are None.
+
+    ``snapshot`` is the commit of an Iceberg table that it tells of: ``id``, ``parent_id``, ``sequence_number``, ..."""
 
     kind: str
     id: str
@@ -146,8 +147,9 @@ class RunContext:
         found = self.snapshots(dataset)
         tables = sorted({str(event.dataset) for event in found})
         if len(tables) != 1:
+            named = f" {dataset}" if dataset else ""
             raise ContextError(
-                f"run {self.run_id}: expected snapshots of one table{f' {dataset}' if dataset else ''} among its events, "
+                f"run {self.run_id}: expected snapshots of one table{named} among its events, "
                 f"got {', '.join(tables) or 'none'}; name the dataset, or trigger the schedule by its snapshots"
             )
         first, last = found[0].snapshot or {}, found[-1].snapshot or {}
@@ -317,4 +319,8 @@ def _shown(value: Any) -> str:
 
 
 _NAMES: dict[type, str] = {str: "a text", int: "an integer", dict: "an object", list: "a list", type(None): "null"}
-_OWN = {"partition": ("dataset", "path"), "size": ("dataset", "path"), "program_status": ("workflow", "run_id", "status")}
+_OWN = {
+    "partition": ("dataset", "path"),
+    "size": ("dataset", "path"),
+    "program_status": ("workflow", "run_id", "status"),
+}

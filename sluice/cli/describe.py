@@ -116,7 +116,7 @@ def _dataset(view: Document, _: Parts) -> Pairs:
     if view.get("format") == "iceberg":
         return [
             ("Iceberg table", tables.location(view)),
-            ("counts", f"commits that {' or '.join(view.get('operations', ()))}"),
+            ("counts", f"commits by {' or '.join(view.get('operations', ()))}"),
             ("confirmed by", _confirmed_by(view)),
         ]
     keys = "/".join(f"{key}=…" for key in view.get("keys", ()))

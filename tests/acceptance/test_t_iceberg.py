@@ -10,10 +10,12 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.iceberg import BadMetadata
 from chalicelib.core.rows import Partition
 from chalicelib.flow.snapshots import NotCommittedYet
 from tests.acceptance.words import any_of, doze, on, size, why
+from tests.support.backfills import begin
 from tests.support.iceberg import BUCKET, PREFIX, Orders, app, edited, orders, told
 from tests.support.world import World
 
@@ -351,3 +353,18 @@ def _notified(world: World, key: str, at: int) -> str:
     from chalicelib.flow.match import ObjectCreated, match_object
 
     return match_object(world.ports, ObjectCreated(BUCKET, key, at))
+
+
+def test_t21_a_backfill_runs_snapshots_that_are_known_one_by_one(world: World, table: Orders) -> None:
+    world.deploy(app({"each": on(snapshots(9))}, **SINGLE))
+    table.append(1)
+    table.append(2)
+    table.deliver(world)
+    with pytest.raises(SluiceError, match="expected snapshots of a table one by one"):
+        begin(world, "each", partitions={"from": {"snapshot": "1"}, "to": {"snapshot": "2"}})
+    with pytest.raises(SluiceError, match="expected a snapshot of demo.orders that is known, got '1'"):
+        begin(world, "each", partitions={"values": [{"snapshot": "1"}]})
+
+    begin(world, "each", partitions={"values": [{"snapshot": table.snapshots[0]}]})
+    world.settle()
+    assert told(world, "each") == [table.snapshots[:1]]
