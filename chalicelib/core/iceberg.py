@@ -12,16 +12,20 @@ import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, get_args
 
 from chalicelib.core import ids, leaves
 from chalicelib.core.calendar import Instant
 from chalicelib.core.events import Event
 from chalicelib.core.model import Dataset
+from chalicelib.core.workflows import Operation
 
 # Bytes of a metadata file, packed or not. A snapshot takes about 1 KB of it, and a Lambda has some 500 MB.
 MAX_METADATA = 32_000_000
-UNKNOWN = "unknown"  # the operation of a snapshot without a summary, which only the first format of tables allows
+# The operation of a snapshot without a summary, which only the first format of tables allows, or of a later format.
+UNKNOWN = "unknown"
+_LARGEST = 2**63 - 1  # ids and counts are longs
+_LATEST = 253_402_300_799_999  # the last millisecond of the year 9999
 _METADATA = re.compile(r"metadata/[^/]+\.metadata\.json(\.gz)?")
 # A table without a catalog counts its files. Whoever creates the next one has committed.
 _COUNTED = re.compile(r"metadata/v[0-9]+(\.gz)?\.metadata\.json(\.gz)?")
@@ -90,8 +94,8 @@ def parse(content: bytes) -> Metadata:
         current = document.get("current-snapshot-id")
         former = tuple(str(each["metadata-file"]) for each in document.get("metadata-log") or ())
         known = {snapshot.id: snapshot for snapshot in snapshots}
-        return Metadata(None if current in (None, -1) else str(int(current)), known, former)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        return Metadata(_id(current), known, former)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise BadMetadata(f"expected the metadata of an Iceberg table, got {type(error).__name__}: {error}") from error
 
 
@@ -114,22 +118,35 @@ def _snapshot(told: Mapping[str, Any]) -> Snapshot:
     summary = told.get("summary") or {}
 
     def count(name: str, default: int | None) -> int | None:
-        return int(summary[name]) if name in summary else default
+        return _bounded(summary[name], 0, _LARGEST) if name in summary else default
 
-    parent = told.get("parent-snapshot-id")
+    operation = summary.get("operation")
     missing = 0 if summary else None  # writers leave out what is nothing
     return Snapshot(
-        id=str(int(told["snapshot-id"])),
-        parent_id=None if parent in (None, -1) else str(int(parent)),
-        sequence_number=int(told.get("sequence-number", 0)),
-        committed_at=int(told["timestamp-ms"]),
-        operation=str(summary.get("operation", UNKNOWN)),
+        id=str(_bounded(told["snapshot-id"], -_LARGEST, _LARGEST)),
+        parent_id=_id(told.get("parent-snapshot-id")),
+        sequence_number=_bounded(told.get("sequence-number", 0), 0, _LARGEST),
+        committed_at=_bounded(told["timestamp-ms"], 0, _LATEST),
+        operation=operation if operation in get_args(Operation) else UNKNOWN,
         added_data_files=count("added-data-files", missing),
         added_records=count("added-records", missing),
         added_files_size=count("added-files-size", missing),
         deleted_data_files=count("deleted-data-files", missing),
         total_records=count("total-records", None),
     )
+
+
+def _id(told: Any) -> str | None:
+    """Writers say -1 as well for a snapshot that there is not."""
+    return None if told in (None, -1) else str(_bounded(told, -_LARGEST, _LARGEST))
+
+
+def _bounded(told: Any, least: int, most: int) -> int:
+    """A whole number of the file, or the text of one."""
+    number = int(told)
+    if not least <= number <= most:
+        raise ValueError(f"expected a number from {least} to {most}, got {number}")
+    return number
 
 
 def main(metadata: Metadata) -> Iterator[Snapshot]:

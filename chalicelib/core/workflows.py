@@ -134,7 +134,7 @@ class Dataset(Described):
     prefix: str
     format: Literal["files", "iceberg"] = "files"
     keys: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")], ...] = Field(
-        min_length=1, max_length=10
+        default=(), min_length=1, max_length=10
     )
     ready: Readiness = Field(default_factory=Readiness)
     count_overwrites: bool = False
@@ -157,6 +157,8 @@ class Dataset(Described):
             for field in ("operations", "glue_table", "single_writer"):
                 if getattr(self, field):
                     raise invalid(field, "it only with format: iceberg", getattr(self, field))
+            if not self.keys:
+                raise invalid("keys", "the partition keys of the dataset", "nothing", "add the field")
             return self
         if self.keys != SNAPSHOT:
             raise invalid("keys", "no keys, for each snapshot of a table is a partition", list(self.keys))

@@ -72,15 +72,20 @@ def _is_in_catalog(ports: Ports, name: str, dataset: Dataset, created: ObjectCre
     """Whether a metadata file is, or was, the one that the catalog tells for the table."""
     told = ports.lake.metadata_location(str(dataset.glue_table))
     current = iceberg.key_of(dataset, told) if told is not None else None
+    where = f"the table {dataset.glue_table} of the Glue catalog"
     if current == created.key:
         return True
     later = read(ports, dataset, current) if current is not None else None
     if later is not None and created.key in [iceberg.key_of(dataset, each) for each in later.former]:
         return True
     if ports.clock.now() - created.at < CONFIRM_WITHIN:
-        where = f"the table {dataset.glue_table} of the Glue catalog"
         raise NotCommittedYet(f"expected {where} to have had {created.key}, got {told}; it is asked again")
-    logger.warning("metadata never committed", extra={"dataset": name, "key": created.key, "current": told})
+    extra = {"dataset": name, "key": created.key, "current": told}
+    if current is None:
+        hint = f"{where} with its metadata under s3://{dataset.bucket}/{dataset.prefix}"
+        logger.error("table not in the catalog", extra={**extra, "expected": hint})
+    else:
+        logger.warning("metadata never committed", extra=extra)
     return False
 
 

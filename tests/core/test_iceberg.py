@@ -81,6 +81,8 @@ def test_t21_what_a_summary_leaves_out_is_nothing_and_without_one_nothing_is_kno
     [old] = iceberg.main(parsed(metadata(bare)))
     assert (old.operation, old.added_data_files, old.sequence_number) == ("unknown", None, 0)
     assert iceberg.counts(ORDERS, old)
+    [later] = iceberg.main(parsed(metadata({**bare, "summary": {"operation": "merge"}})))
+    assert later.operation == "unknown"
 
 
 def test_t21_main_goes_from_the_current_snapshot_to_its_parents_and_to_no_branch() -> None:
@@ -107,6 +109,12 @@ def test_t21_parents_in_a_circle_come_to_an_end() -> None:
         (b'{"snapshots": [{}]}', "KeyError: 'snapshot-id'"),
         (b'{"snapshots": [{"snapshot-id": "x", "timestamp-ms": 1}]}', "ValueError"),
         (b'{"metadata-log": [1]}', "TypeError"),
+        (b'{"current-snapshot-id": Infinity}', "OverflowError"),
+        (b'{"current-snapshot-id": 9223372036854775808}', "to 9223372036854775807, got 9223372036854775808"),
+        (b'{"snapshots": [{"snapshot-id": 1, "timestamp-ms": 253402300800000}]}', "to 253402300799999"),
+        (b'{"snapshots": [{"snapshot-id": 1, "timestamp-ms": -1}]}', "from 0 to"),
+        (b'{"snapshots": [{"snapshot-id": 1, "timestamp-ms": 1, "summary": {"added-records": "-1"}}]}', "got -1"),
+        (b'{"snapshots": [{"snapshot-id": 1, "timestamp-ms": 1, "summary": "append"}]}', "AttributeError"),
         (b"\x1f\x8bnothing", "that gzip can unpack"),
         (gzip.compress(b"{}" * 1000)[:-4], "ends too early"),
     ],
