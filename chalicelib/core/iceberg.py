@@ -120,7 +120,7 @@ def _snapshot(told: Mapping[str, Any]) -> Snapshot:
     def count(name: str, default: int | None) -> int | None:
         return _bounded(summary[name], 0, _LARGEST) if name in summary else default
 
-    operation = summary.get("operation")
+    operation = str(summary.get("operation", UNKNOWN))
     missing = 0 if summary else None  # writers leave out what is nothing
     return Snapshot(
         id=str(_bounded(told["snapshot-id"], -_LARGEST, _LARGEST)),

@@ -14,6 +14,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.iceberg import BadMetadata
 from chalicelib.core.rows import Partition
 from chalicelib.flow.snapshots import NotCommittedYet
+from chalicelib.log import logger
 from tests.acceptance.words import any_of, doze, on, size, why
 from tests.support.backfills import begin
 from tests.support.iceberg import BUCKET, PREFIX, Orders, app, edited, orders, told
@@ -368,3 +369,21 @@ def test_t21_a_backfill_runs_snapshots_that_are_known_one_by_one(world: World, t
     begin(world, "each", partitions={"values": [{"snapshot": table.snapshots[0]}]})
     world.settle()
     assert told(world, "each") == [table.snapshots[:1]]
+
+
+def test_t21_a_table_that_glue_does_not_have_is_told_in_the_log(
+    world: World, table: Orders, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world.deploy(app({"each": on(snapshots())}, glue_table="sales.order"))
+    table.append(1)
+    put_at = world.clock.now()
+    with pytest.raises(NotCommittedYet):
+        table.deliver(world, table.keys()[-1])
+    doze(world, "3m")
+    logged: list[Any] = []
+    monkeypatch.setattr(logger, "error", lambda message, extra: logged.append((message, extra["expected"])))
+    _notified(world, table.keys()[-1], put_at)
+    expected = (
+        "the table sales.order of the Glue catalog with its metadata under s3://lake-bucket/warehouse/sales/orders/"
+    )
+    assert logged == [("table not in the catalog", expected)]
