@@ -14,7 +14,7 @@ from chalicelib.core.progress import count_of
 from chalicelib.core.rows import Partition, SizedObject
 from chalicelib.core.writes import Create
 from chalicelib.flow.alone import each_alone
-from chalicelib.flow.match import ObjectCreated, tell
+from chalicelib.flow.tell import tell
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -26,21 +26,21 @@ class NotCommittedYet(RuntimeError):
     """The catalog does not know a metadata file that is new; its notification is to come again."""
 
 
-def match_metadata(ports: Ports, name: str, dataset: Dataset, created: ObjectCreated) -> str:
+def match_metadata(ports: Ports, name: str, dataset: Dataset, key: str, put_at: Instant) -> str:
     """Store and tell the committed snapshots that a metadata file shows first. Returns what was done, in words.
 
     Raises BadMetadata, or NotCommittedYet: then the notification comes again."""
-    if not iceberg.is_metadata(dataset, created.key):
+    if not iceberg.is_metadata(dataset, key):
         return f"no metadata file of the table {name}"
-    metadata = read(ports, dataset, created.key)
+    metadata = read(ports, dataset, key)
     if metadata is None:
         return f"the metadata file of {name} is gone"
-    committed = _committed(ports, name, dataset, created, metadata)
+    committed = _committed(ports, name, dataset, key, put_at, metadata)
     if committed is None:
         return f"no catalog or later metadata file confirms what is new in {name}"
     new = unknown(ports, name, dataset, committed)
     # All are stored before any is told: a schedule that cannot take one keeps none of the others from being known.
-    stored = [row for snapshot in new for row in register(ports, name, dataset, snapshot, created.key)]
+    stored = [row for snapshot in new for row in register(ports, name, dataset, snapshot, key)]
     each_alone(stored, lambda row: tell(ports, row))
     left_out = sum(not iceberg.counts(dataset, snapshot) for snapshot in new)
     told = f"{count_of(len(new) - left_out, 'new snapshot')} of {name}"
@@ -57,30 +57,30 @@ def read(ports: Ports, dataset: Dataset, key: str) -> Metadata | None:
 
 
 def _committed(
-    ports: Ports, name: str, dataset: Dataset, created: ObjectCreated, metadata: Metadata
+    ports: Ports, name: str, dataset: Dataset, key: str, put_at: Instant, metadata: Metadata
 ) -> Metadata | None:
     """The metadata that is known to have been the table's: that of the file itself, or of the one it was made from."""
-    if dataset.single_writer or iceberg.is_counted(dataset, created.key):
+    if dataset.single_writer or iceberg.is_counted(dataset, key):
         return metadata
     if dataset.glue_table is not None:
-        return metadata if _is_in_catalog(ports, name, dataset, created) else None
+        return metadata if _is_in_catalog(ports, name, dataset, key, put_at) else None
     base = iceberg.key_of(dataset, metadata.former[-1]) if metadata.former else None
     return read(ports, dataset, base) if base is not None else None
 
 
-def _is_in_catalog(ports: Ports, name: str, dataset: Dataset, created: ObjectCreated) -> bool:
+def _is_in_catalog(ports: Ports, name: str, dataset: Dataset, key: str, put_at: Instant) -> bool:
     """Whether a metadata file is, or was, the one that the catalog tells for the table."""
     told = ports.lake.metadata_location(str(dataset.glue_table))
     current = iceberg.key_of(dataset, told) if told is not None else None
     where = f"the table {dataset.glue_table} of the Glue catalog"
-    if current == created.key:
+    if current == key:
         return True
     later = read(ports, dataset, current) if current is not None else None
-    if later is not None and created.key in [iceberg.key_of(dataset, each) for each in later.former]:
+    if later is not None and key in [iceberg.key_of(dataset, each) for each in later.former]:
         return True
-    if ports.clock.now() - created.at < CONFIRM_WITHIN:
-        raise NotCommittedYet(f"expected {where} to have had {created.key}, got {told}; it is asked again")
-    extra = {"dataset": name, "key": created.key, "current": told}
+    if ports.clock.now() - put_at < CONFIRM_WITHIN:
+        raise NotCommittedYet(f"expected {where} to have had {key}, got {told}; it is asked again")
+    extra = {"dataset": name, "key": key, "current": told}
     if current is None:
         hint = f"{where} with its metadata under s3://{dataset.bucket}/{dataset.prefix}"
         logger.error("table not in the catalog", extra={**extra, "expected": hint})
