@@ -133,9 +133,7 @@ class Dataset(Described):
     bucket: str = Field(pattern=BUCKET)
     prefix: str
     format: Literal["files", "iceberg"] = "files"
-    keys: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")], ...] = Field(
-        default=(), min_length=1, max_length=10
-    )
+    keys: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")], ...] = Field(default=(), max_length=10)
     ready: Readiness = Field(default_factory=Readiness)
     count_overwrites: bool = False
     priority: int | None = Field(default=None, ge=0, le=9)
