@@ -27,6 +27,7 @@ from chalicelib.core.rows import (
     Partition,
     PlanPart,
     Posted,
+    PrefixRow,
     Record,
     Requested,
     Run,
@@ -97,6 +98,8 @@ class Catalog(Protocol):
         """The dataset with the longest prefix of an object key, with its full name."""
 
     def dataset_at(self, bucket: str, prefix: str) -> str | None: ...
+
+    def prefix(self, bucket: str, prefix: str) -> PrefixRow | None: ...
 
     def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
         """Index rows of a key, ordered by schedule; a page never splits a schedule."""
@@ -217,6 +220,13 @@ class Lake(Protocol):
 
     def text(self, bucket: str, key: str) -> str | None:
         """A small object's content, or None if there is none."""
+
+    def content(self, bucket: str, key: str, most: int) -> bytes | None:
+        """An object's bytes, or None if there is none. Raises ValueError for more than ``most``."""
+
+    def metadata_location(self, table: str) -> str | None:
+        """Where the Glue catalog says that the metadata of an Iceberg table (``database.table``) lies; None if it has
+        no such table."""
 
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         """The keys of all objects under a prefix."""

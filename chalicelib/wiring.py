@@ -170,7 +170,7 @@ def ports() -> Ports:
         hints=SqsHints(client("sqs"), settings.hints_queue_url, clock),
         targets=AwsTargets(settings),
         payloads=S3Payloads(client("s3"), settings.control_bucket),
-        lake=S3Lake(client("s3")),
+        lake=S3Lake(client("s3"), cache(lambda: client("glue"))),
         settings=settings,
         ahead=DynamoAhead(dynamo),
         metrics=metrics(),

@@ -41,9 +41,19 @@ class Day(NamedTuple):
         return f"{self.year:04}-{self.month:02}-{self.day:02}"
 
 
+class Increment(NamedTuple):
+    """A span of the commits of an Iceberg table, as Spark's read options of these names take it. The start is not a
+    part of it; None: from the table's beginning."""
+
+    start_snapshot_id: str | None
+    end_snapshot_id: str
+
+
 @dataclass(frozen=True)
 class Event:
-    """One event that helped to start the run; ``instant`` in ms since 1970. Fields its kind lacks are None."""
+    """One event that helped to start the run; ``instant`` in ms since 1970. Fields its kind lacks are None.
+
+    ``snapshot`` is the commit of an Iceberg table that it tells of: ``id``, ``parent_id``, ``sequence_number``, ..."""
 
     kind: str
     id: str
@@ -54,6 +64,7 @@ class Event:
     workflow: str | None = None
     run_id: str | None = None
     status: str | None = None
+    snapshot: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -121,6 +132,28 @@ class RunContext:
                 f"got {', '.join(paths) or 'none'}; name the input's root in the schedule's properties instead"
             )
         return paths[0]
+
+    def snapshots(self, dataset: str | None = None) -> tuple[Event, ...]:
+        """The commits of an Iceberg table that the run was started on, each once, oldest first."""
+        found: dict[str, Event] = {}
+        for event in self.events:
+            named = dataset is None or dataset in (event.dataset, str(event.dataset).rpartition(".")[2])
+            if named and event.snapshot is not None:
+                found[event.snapshot["id"]] = event
+        return tuple(sorted(found.values(), key=_committed))
+
+    def increment(self, dataset: str | None = None) -> Increment:
+        """All that was committed to the one Iceberg table (``dataset``) from the first to the last of these commits."""
+        found = self.snapshots(dataset)
+        tables = sorted({str(event.dataset) for event in found})
+        if len(tables) != 1:
+            named = f" {dataset}" if dataset else ""
+            raise ContextError(
+                f"run {self.run_id}: expected snapshots of one table{named} among its events, "
+                f"got {', '.join(tables) or 'none'}; name the dataset, or trigger the schedule by its snapshots"
+            )
+        first, last = found[0].snapshot or {}, found[-1].snapshot or {}
+        return Increment(first["parent_id"], last["id"])
 
     def day(self) -> Day:
         """The one day this run is about: from its correlation, else its events' partitions, else upstream.
@@ -248,7 +281,22 @@ def _event(item: Any, where: str) -> Event:
     own = {name: _field(item, name, (str,), where) for name in _OWN.get(kind, ())}
     partition = _keys(item, "partition", where) if kind == "partition" or "partition" in item else None
     identity = _field(item, "id", (str,), where)
-    return Event(kind, identity, _field(item, "instant", (int,), where), partition=partition, **own)
+    snapshot = _snapshot(item, where) if "snapshot" in item else None
+    instant = _field(item, "instant", (int,), where)
+    return Event(kind, identity, instant, partition=partition, snapshot=snapshot, **own)
+
+
+def _snapshot(item: Mapping[str, Any], where: str) -> dict[str, Any]:
+    snapshot: dict[str, Any] = _field(item, "snapshot", (dict,), where)
+    _field(snapshot, "id", (str,), f"{where}.snapshot")
+    _field(snapshot, "parent_id", (str, type(None)), f"{where}.snapshot")
+    _field(snapshot, "sequence_number", (int,), f"{where}.snapshot")
+    return snapshot
+
+
+def _committed(event: Event) -> tuple[int, int]:
+    """The order of commits. Tables of the first format have no sequence numbers."""
+    return (event.snapshot or {})["sequence_number"], event.instant
 
 
 def _day(keys: Mapping[str, str] | None) -> Day | None:
@@ -271,4 +319,8 @@ def _shown(value: Any) -> str:
 
 
 _NAMES: dict[type, str] = {str: "a text", int: "an integer", dict: "an object", list: "a list", type(None): "null"}
-_OWN = {"partition": ("dataset", "path"), "program_status": ("workflow", "run_id", "status")}
+_OWN = {
+    "partition": ("dataset", "path"),
+    "size": ("dataset", "path"),
+    "program_status": ("workflow", "run_id", "status"),
+}

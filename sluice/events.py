@@ -18,6 +18,7 @@ STATUSES = ("STARTED", "COMPLETED", "FAILED", "KILLED")
 # What an event that is played has to say, by its type.
 NEEDED = {
     "partition": ("dataset", "partition"),
+    "snapshot": ("dataset",),
     "time": ("at",),
     "program_status": ("workflow", "status"),
     "size": ("dataset", "bytes"),
@@ -57,7 +58,7 @@ def _playable(event: Document, where: str) -> Document:
     played = {**event, "type": kind}
     if event.get("at") is not None:
         played["at"] = checks.instant(event["at"], f"{where}.at")
-    if kind == "partition":
+    if kind == "partition" or (kind == "snapshot" and event.get("partition") is not None):
         played["partition"] = _values(event["partition"], f"{where}.partition")
     if kind == "program_status":
         played["status"] = checks.one_of(str(event["status"]), STATUSES, f"{where}.status")

@@ -96,8 +96,11 @@ class DynamoCatalog:
         return max((row for row in rows if row.prefix in folders), key=lambda row: len(row.prefix), default=None)
 
     def dataset_at(self, bucket: str, prefix: str) -> str | None:
-        row = self._dynamo.get(keys.prefix(bucket, prefix), PrefixRow)
+        row = self.prefix(bucket, prefix)
         return row.dataset if row else None
+
+    def prefix(self, bucket: str, prefix: str) -> PrefixRow | None:
+        return self._dynamo.get(keys.prefix(bucket, prefix), PrefixRow)
 
     def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
         # '$' sorts right after '#': the page begins after all rows of the schedule that ended the last one.

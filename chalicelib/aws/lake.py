@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 # Bytes: some fifty thousand names of a manifest, or the longest part of a report, each line of it with a long reason.
@@ -9,18 +10,37 @@ MOST_TEXT = 5_000_000
 
 
 class S3Lake:
-    def __init__(self, client: Any) -> None:
+    """``glue`` makes a client of the Glue catalog: only tables that name one there need it."""
+
+    def __init__(self, client: Any, glue: Callable[[], Any] | None = None) -> None:
         self._client = client
+        self._glue = glue
 
     def text(self, bucket: str, key: str) -> str | None:
+        content = self.content(bucket, key, MOST_TEXT)
+        return None if content is None else content.decode()
+
+    def content(self, bucket: str, key: str, most: int) -> bytes | None:
         try:
             answer = self._client.get_object(Bucket=bucket, Key=key)
         except self._client.exceptions.NoSuchKey:
             return None
-        if answer["ContentLength"] > MOST_TEXT:
-            raise ValueError(f"expected a text of at most {MOST_TEXT} bytes, got {answer['ContentLength']}: {key}")
-        text: str = answer["Body"].read().decode()
-        return text
+        if answer["ContentLength"] > most:
+            raise ValueError(f"expected an object of at most {most} bytes, got {answer['ContentLength']}: {key}")
+        content: bytes = answer["Body"].read()
+        return content
+
+    def metadata_location(self, table: str) -> str | None:
+        if self._glue is None:
+            raise ValueError(f"expected a Glue catalog that has {table}, got none")
+        glue = self._glue()
+        database, _, name = table.partition(".")
+        try:
+            found = glue.get_table(DatabaseName=database, Name=name)["Table"]
+        except glue.exceptions.EntityNotFoundException:
+            return None
+        location: str | None = found.get("Parameters", {}).get("metadata_location")
+        return location
 
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         pages = self._client.get_paginator("list_objects_v2").paginate(Bucket=bucket, Prefix=prefix)

@@ -46,8 +46,9 @@ class Listing(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class PrefixRow(StoredRow):
-    """Says which dataset a prefix of a bucket belongs to."""
+    """Says which dataset a prefix of a bucket belongs to, and since when. What a table had before is its history."""
 
     bucket: str
     prefix: str
     dataset: str
+    since: Instant = 0

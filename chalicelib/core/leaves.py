@@ -23,9 +23,9 @@ MOST = 1_000_000  # events that one leaf may count
 
 
 class PartitionTrigger(Document):
-    """``count`` new partitions of a dataset, each counted once (T7)."""
+    """``count`` new partitions of a dataset, each counted once (T7). Those of a table are its snapshots (T21)."""
 
-    type: Literal["partition"]
+    type: Literal["partition", "snapshot"]
     dataset: Reference
     count: int = Field(default=1, ge=1, le=MOST)
 
@@ -78,10 +78,11 @@ class EventTrigger(Document):
         return pattern
 
 
-GATHERING_TYPES = ("partition", "size", "program_status", "event")
+GATHERING_TYPES = ("partition", "snapshot", "size", "program_status", "event")
 GatheringLeaf = PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger
 AnyGathering = Annotated[
     Annotated[PartitionTrigger, Tag("@partition")]
+    | Annotated[PartitionTrigger, Tag("@snapshot")]
     | Annotated[SizeTrigger, Tag("@size")]
     | Annotated[ProgramStatusTrigger, Tag("@program_status")]
     | Annotated[EventTrigger, Tag("@event")],

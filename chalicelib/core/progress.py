@@ -94,7 +94,7 @@ def _came(leaf: LeafTrigger, progress: Progress) -> str:
         case TimeTrigger():
             return f"the time {occurrences.describe(leaf)} came {since}"
         case PartitionTrigger():
-            return f"{count_of(progress.count, 'partition')} of {leaf.dataset} came {since}"
+            return f"{count_of(progress.count, leaf.type)} of {leaf.dataset} came {since}"
         case SizeTrigger():
             objects = count_of(progress.count, "object")
             return f"{sizes.spell_bytes(progress.amount)} in {objects} of {leaf.dataset} came {since}"
@@ -119,7 +119,7 @@ def missing(leaf: LeafTrigger, progress: Progress | None) -> str:
         case TimeTrigger():
             return f"the time {occurrences.describe(leaf)}"
         case PartitionTrigger():
-            return f"{count_of(lacking, 'partition')} of {leaf.dataset}"
+            return f"{count_of(lacking, leaf.type)} of {leaf.dataset}"
         case SizeTrigger():
             rest = leaf.bytes - (progress.amount if progress else 0)
             return f"{sizes.spell_bytes(max(rest, 1))} of {leaf.dataset}"
@@ -155,7 +155,7 @@ def _limit(leaf: AbsentTrigger) -> str:
 def _noun(leaf: GatheringLeaf) -> str:
     match leaf:
         case PartitionTrigger():
-            return f"partition of {leaf.dataset}"
+            return f"{leaf.type} of {leaf.dataset}"
         case SizeTrigger():
             return f"object of {leaf.dataset}"
         case ProgramStatusTrigger():

@@ -40,7 +40,7 @@ class GivenTime(_Given):
 
 
 class GivenPartition(_Given):
-    type: Literal["partition"]
+    type: Literal["partition", "snapshot"]
     dataset: Reference
     partition: dict[str, str] = Field(default_factory=dict)
 
@@ -78,10 +78,11 @@ AnyGiven = Annotated[
     | Annotated[GivenTime, Tag("@elapsed")]
     | Annotated[GivenTime, Tag("@absent")]
     | Annotated[GivenPartition, Tag("@partition")]
+    | Annotated[GivenPartition, Tag("@snapshot")]
     | Annotated[GivenSize, Tag("@size")]
     | Annotated[GivenStatus, Tag("@program_status")]
     | Annotated[GivenEvent, Tag("@event")],
-    by_type(("time", "elapsed", "absent", "partition", "size", "program_status", "event")),
+    by_type(("time", "elapsed", "absent", "partition", "snapshot", "size", "program_status", "event")),
 ]
 
 
@@ -211,7 +212,7 @@ def _words(given: AnyGiven) -> str:
     match given:
         case GivenPartition():
             values = "/".join(f"{key}={value}" for key, value in given.partition.items())
-            return f"partition {values} of {given.dataset}" if values else f"partition of {given.dataset}"
+            return f"{given.type} {values} of {given.dataset}" if values else f"{given.type} of {given.dataset}"
         case GivenSize():
             return f"{sizes.spell_bytes(given.bytes)} of {given.dataset}"
         case GivenStatus():

@@ -67,6 +67,7 @@ class AtLeastTrigger(Document):
 AnyTrigger = Annotated[
     Annotated[TimeTrigger, Tag("@time")]
     | Annotated[PartitionTrigger, Tag("@partition")]
+    | Annotated[PartitionTrigger, Tag("@snapshot")]
     | Annotated[SizeTrigger, Tag("@size")]
     | Annotated[ProgramStatusTrigger, Tag("@program_status")]
     | Annotated[EventTrigger, Tag("@event")]
@@ -78,7 +79,7 @@ AnyTrigger = Annotated[
     | Annotated[AtLeastTrigger, Tag("@at_least")],
     by_type(
         (
-            "time", "partition", "size", "program_status", "event", "quiet", "elapsed", "absent",
+            "time", "partition", "snapshot", "size", "program_status", "event", "quiet", "elapsed", "absent",
             "all", "any", "at_least",
         )
     ),

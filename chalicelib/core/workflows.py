@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
 
@@ -114,21 +114,60 @@ class Readiness(Document):
         return self
 
 
-class Dataset(Described):
-    """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``.
+Operation = Literal["append", "overwrite", "delete", "replace"]
+NEW_DATA: tuple[Operation, ...] = ("append", "overwrite")
+SNAPSHOT = ("snapshot",)  # the partition key of a table
 
+
+class Dataset(Described):
+    """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``; or, with
+    ``format: iceberg``, the location of an Iceberg table, each snapshot of which is a partition (T21).
+
+    ``operations``: snapshots of a table that count. What only rewrites or removes data does not, unless it is named.
+    ``glue_table`` (``database.table``): the Glue catalog says which snapshots are committed; ``single_writer``: all
+    are, for no commit of the table competes with another. Else a later metadata file of the table says so.
     ``count_overwrites``: for size triggers, an object that is written again with other content counts again (T9).
     ``priority``: the jobs that its data triggers are at least as urgent (W2).
     """
 
     bucket: str = Field(pattern=BUCKET)
     prefix: str
-    keys: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")], ...] = Field(
-        min_length=1, max_length=10
-    )
+    format: Literal["files", "iceberg"] = "files"
+    keys: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")], ...] = Field(default=(), max_length=10)
     ready: Readiness = Field(default_factory=Readiness)
     count_overwrites: bool = False
     priority: int | None = Field(default=None, ge=0, le=9)
+    operations: tuple[Operation, ...] = Field(default=(), max_length=4)
+    glue_table: str | None = Field(default=None, pattern=r"^[^.\s]{1,255}\.[^.\s]{1,255}$")
+    single_writer: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_table(cls, data: Any) -> Any:
+        """What follows from the format need not be written."""
+        if isinstance(data, dict) and data.get("format") == "iceberg":
+            return {"keys": SNAPSHOT, "operations": NEW_DATA, **data}
+        return data
+
+    @model_validator(mode="after")
+    def _fits_its_format(self) -> Dataset:
+        if self.format == "files":
+            for field in ("operations", "glue_table", "single_writer"):
+                if getattr(self, field):
+                    raise invalid(field, "it only with format: iceberg", getattr(self, field))
+            if not self.keys:
+                raise invalid("keys", "the partition keys of the dataset", "nothing", "add the field")
+            return self
+        if self.keys != SNAPSHOT:
+            raise invalid("keys", "no keys, for each snapshot of a table is a partition", list(self.keys))
+        if not self.operations:
+            raise invalid("operations", "at least one operation, such as append", "none")
+        for field in ("ready", "count_overwrites"):
+            if getattr(self, field) != type(self).model_fields[field].get_default(call_default_factory=True):
+                raise invalid(field, "it only with format: files", "it for a table, whose commits say what is ready")
+        if self.glue_table is not None and self.single_writer:
+            raise invalid("single_writer", "either glue_table or single_writer", "both")
+        return self
 
     @field_validator("prefix")
     @classmethod

@@ -11,6 +11,7 @@ from chalicelib.core.calendar import Instant, iso, parse_instant
 from chalicelib.core.errors import invalid, unknown_reference
 from chalicelib.core.model import Dataset, Schedule, dataset_name
 from chalicelib.core.rows import Backfill, Event, Gate
+from chalicelib.core.workflows import SNAPSHOT
 from chalicelib.ports import Ports
 
 AT_ONCE = 500
@@ -58,7 +59,9 @@ def _partitions(ports: Ports, gate: Gate, schedule: Schedule, wish: PartitionRan
     if stored is None:
         raise unknown_reference("partitions.dataset", "dataset", name)
     dataset = Dataset.model_validate(stored.document)
-    if wish.values is not None:
+    if dataset.format == "iceberg":
+        chosen = _snapshots(ports, name, wish)
+    elif wish.values is not None:
         chosen = backfill.named(dataset.keys, wish.values)
     else:
         chosen = backfill.between(dataset.keys, _registered(ports, name), wish.from_, wish.to)
@@ -67,6 +70,18 @@ def _partitions(ports: Ports, gate: Gate, schedule: Schedule, wish: PartitionRan
         hint = f"sluice datasets {name} lists what is registered; values may name others"
         raise invalid("partitions", f"a range that holds a partition of {name}", "one that holds none", hint)
     return Plan(entries, dataset=name, keys=dataset.keys, base=f"s3://{dataset.bucket}/{dataset.prefix}")
+
+
+def _snapshots(ports: Ports, table: str, wish: PartitionRange) -> list[tuple[str, ...]]:
+    """The snapshots that were named. Their ids are in no order, and of an unknown one there is nothing to tell."""
+    hint = f"name them by values; sluice datasets {table} lists those that are known"
+    if wish.values is None:
+        raise invalid("partitions.from", "snapshots of a table one by one", "a range of them", hint)
+    chosen = backfill.named(SNAPSHOT, wish.values)
+    for number, values in enumerate(chosen):
+        if ports.catalog.partition(table, values) is None:
+            raise invalid(f"partitions.values.{number}", f"a snapshot of {table} that is known", values[0], hint)
+    return chosen
 
 
 def _dataset_of(name: str, schedule: Schedule, wish: PartitionRange) -> str:

@@ -85,6 +85,8 @@ def describe_event(event: Event) -> dict[str, Any]:
     if event.kind == "size":
         partition = dict(event.partition) if event.partition else None
         told |= {"dataset": event.dataset, "path": event.path, "partition": partition, "bytes": event.size}
+    if event.kind in ("partition", "size") and event.payload is not None:
+        told |= {"snapshot": dict(event.payload)}
     if event.kind == "event":
         told |= {"type": _type_of(event), "payload": dict(event.payload or {})}
     if event.kind == "program_status":

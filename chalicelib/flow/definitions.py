@@ -174,13 +174,23 @@ def _prefix_plan(ports: Ports, new: Definition, old: Definition | None) -> list[
     """Move the prefix row along; a prefix belongs to one dataset only, or an object would be in two."""
     dataset = Dataset.model_validate(new.document)
     before = Dataset.model_validate(old.document) if old else None
+    if old is not None:
+        check_format(new.document, old.document)
     if before is not None and (before.bucket, before.prefix) == (dataset.bucket, dataset.prefix):
         return []
     owner = ports.catalog.dataset_at(dataset.bucket, dataset.prefix)
     if owner is not None:
         raise prefix_taken(dataset.bucket, dataset.prefix, owner)
-    plan: list[Write] = [Create(PrefixRow(dataset.bucket, dataset.prefix, new.name))]
+    plan: list[Write] = [Create(PrefixRow(dataset.bucket, dataset.prefix, new.name, new.updated_at))]
     return [*plan, Delete(PrefixRow(before.bucket, before.prefix, new.name))] if before else plan
+
+
+def check_format(new: Mapping[str, Any], old: Mapping[str, Any], field: str = "format") -> None:
+    """Schedules wait for partitions of a dataset's keys; those of another format have others."""
+    before, after = (document.get("format", "files") for document in (old, new))
+    if before != after:
+        hint = "delete the dataset and create it again, or give the new one another name"
+        raise errors.invalid(field, f"the format that the dataset has, {before}", after, hint)
 
 
 def prefix_taken(bucket: str, prefix: str, owner: str) -> SluiceError:

@@ -87,6 +87,7 @@ def _check_prefixes(ports: Ports, plan: Plan) -> None:
             raise definitions.prefix_taken(*place, str(owner)).under(_field(part))
         stored = ports.catalog.definition("dataset", part.name)
         if stored is not None:
+            definitions.check_format(part.document, stored.document, f"{_field(part)}.format")
             owners[str(stored.document["bucket"]), str(stored.document["prefix"])] = None
         owners[place] = part.name
 

@@ -6,16 +6,14 @@ from dataclasses import dataclass
 
 from chalicelib.core import leaves, match
 from chalicelib.core.calendar import Instant
-from chalicelib.core.events import Stored, told
 from chalicelib.core.match import Located
 from chalicelib.core.model import Dataset
 from chalicelib.core.rows import Outbox, Partition, SizedObject
-from chalicelib.core.writes import Create, Put
-from chalicelib.flow.apply import apply_to_all
+from chalicelib.core.writes import Create
+from chalicelib.flow.snapshots import match_metadata
+from chalicelib.flow.tell import tell as tell
 from chalicelib.log import logger
 from chalicelib.ports import Ports
-
-PAGE = 200  # index rows; progress is kept after each page, so a crash repeats one page at most
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +33,8 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
     if found is None:
         return "no dataset has this prefix"
     name, dataset = found
+    if dataset.format == "iceberg":
+        return match_metadata(ports, name, dataset, created.key, created.at)
     counted = count_object(ports, name, dataset, created)
     located = match.locate(dataset, created.key)
     if located is None:
@@ -101,27 +101,3 @@ def resume(ports: Ports, outbox: Outbox | None) -> None:
     """Go on where somebody stopped telling an event."""
     if outbox is not None and outbox.wake_at is not None:
         tell(ports, outbox)
-
-
-def tell(ports: Ports, outbox: Stored) -> Stored:
-    """Apply a stored event to all schedules of its key, page by page; only then is it settled.
-
-    A schedule that cannot take it keeps none of the others from it; the row stays open then, and is told again.
-    """
-    failed: list[ExceptionGroup[Exception]] = []
-    cursor = outbox.cursor
-    while True:
-        now = ports.clock.now()
-        page = ports.catalog.subscriptions(outbox.event.key, PAGE, cursor)
-        cursor = page.cursor
-        try:
-            apply_to_all(ports, outbox.event, page.items, now)
-        except ExceptionGroup as group:
-            failed.append(group)
-        if not failed:
-            outbox = told(outbox, cursor, now)
-            ports.ledger.put_all([Put(outbox)])
-        if cursor is None and failed:
-            raise ExceptionGroup(f"event {outbox.event.id} of {outbox.event.key} is not told to all", failed)
-        if cursor is None:
-            return outbox

@@ -14,6 +14,9 @@ from chalicelib.ports import Ports
 
 def register_values(ports: Ports, name: str, dataset: Dataset, content: Mapping[str, Any]) -> Partition:
     """Store and tell the partition that ``content["partition"]`` names. One that is known already is not told again."""
+    if dataset.format == "iceberg":
+        hint = "commit to the table: its metadata says which snapshots there are"
+        raise invalid("", "a dataset of format files", f"the table {name}, whose partitions are its snapshots", hint)
     unknown = set(content) - {"partition"}
     if unknown:
         field = sorted(unknown)[0]

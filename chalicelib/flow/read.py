@@ -173,6 +173,7 @@ def partition_view(partition: Partition) -> View:
         "ready_at": iso(event.accepted_at),
         "put_at": iso(event.instant),
         "object": partition.object_key,
+        **({"snapshot": dict(event.payload)} if event.payload is not None else {}),
     }
 
 

@@ -112,6 +112,9 @@ def _check_dataset(ports: Ports, schedule: Schedule, leaf: PartitionTrigger | Si
         namespace = leaf.dataset.partition(".")[0]
         known = [row.name for row in ports.catalog.definitions("dataset", namespace, 1000, None).items]
         raise errors.unknown_reference("trigger", "dataset", leaf.dataset, known)
+    if leaf.type == "snapshot" and definition.document.get("format") != "iceberg":
+        hint = "wait for partitions of it, or name a dataset of format iceberg"
+        raise errors.invalid("trigger.dataset", "a dataset of format iceberg", leaf.dataset, hint)
     keys = definition.document["keys"]
     for key in schedule.by:
         if key not in keys:

@@ -21,6 +21,7 @@ Check = Callable[[str, Any], Iterator[str]]
 _SIZED = ("string", "blob", "list", "map")
 # Of DynamoDB, without rules of their own, and many to a request.
 _FREE = ("AttributeValue",)
+_HALVES = regex.compile(r"\\u(D[89AB]..)\\u(D[C-F]..)")
 _NUMBERS = ("integer", "long", "float", "double")
 
 
@@ -146,8 +147,14 @@ def _range(shape: Shape, place: str, value: Any) -> Iterator[str]:
 
 @cache
 def _compiled(pattern: str) -> Any:
-    """The models write patterns as Java does, with classes such as `\\p{L}`, which `re` does not know."""
-    return regex.compile(pattern)
+    """The models write patterns as Java does, with classes such as `\\p{L}`, which `re` does not know, and with two
+    halves in the place of a character beyond `\\uFFFF` (Glue)."""
+    return regex.compile(_HALVES.sub(_whole, pattern))
+
+
+def _whole(halves: regex.Match[str]) -> str:
+    high, low = (int(half, 16) for half in halves.groups())
+    return f"\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08X}"
 
 
 def _at(place: str, name: str) -> str:

@@ -105,7 +105,20 @@ def _workflow(view: Document, _: Parts) -> Pairs:
     ]
 
 
+def _confirmed_by(table: Document) -> str:
+    """What says that a commit of a table has not lost (T21)."""
+    if table.get("glue_table"):
+        return f"the table {table['glue_table']} of the Glue catalog"
+    return "its metadata file, for the table has one writer" if table.get("single_writer") else "the next commit"
+
+
 def _dataset(view: Document, _: Parts) -> Pairs:
+    if view.get("format") == "iceberg":
+        return [
+            ("Iceberg table", tables.location(view)),
+            ("counts", f"commits by {' or '.join(view.get('operations', ()))}"),
+            ("confirmed by", _confirmed_by(view)),
+        ]
     keys = "/".join(f"{key}=…" for key in view.get("keys", ()))
     return [("location", tables.location(view) + keys), ("ready at", tables.ready(view))]
 

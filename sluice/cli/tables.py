@@ -158,6 +158,10 @@ def runs(console: Console, items: Sequence[View], now: datetime, indent: int = 0
 
 
 def partitions(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
+    """Those of a table are its snapshots, oldest first: their ids are in no order."""
+    if any(item.get("snapshot") for item in items):
+        _snapshots(console, items, now, indent)
+        return
     rows: Rows = [
         (
             spell.pairs(item.get("partition")),
@@ -167,6 +171,28 @@ def partitions(console: Console, items: Sequence[View], now: datetime, indent: i
         for item in items
     ]
     render.table(console, ("PARTITION", "READY", "PATH…"), rows, indent)
+
+
+def _snapshots(console: Console, items: Sequence[View], now: datetime, indent: int) -> None:
+    known = [(item, item.get("snapshot") or {}) for item in items]
+    rows: Rows = [
+        (
+            snapshot.get("id"),
+            snapshot.get("operation"),
+            _count(snapshot.get("added_data_files")),
+            _count(snapshot.get("added_records")),
+            _count(snapshot.get("deleted_data_files")),
+            _count(snapshot.get("total_records")),
+            spell.ago(item.get("put_at"), now),
+        )
+        for item, snapshot in sorted(known, key=lambda each: str(each[0].get("put_at")))
+    ]
+    columns = ("SNAPSHOT", "OPERATION", "FILES ADDED", "RECORDS ADDED", "FILES DELETED", "RECORDS", "COMMITTED")
+    render.table(console, columns, rows, indent)
+
+
+def _count(number: int | None) -> str:
+    return spell.NOTHING if number is None else f"{number:,}"
 
 
 def constraints(console: Console, items: Sequence[View], now: datetime, indent: int = 0) -> None:
@@ -206,6 +232,8 @@ def location(dataset: View) -> str:
 
 def ready(dataset: View) -> str:
     """When a partition counts as ready (T8)."""
+    if dataset.get("format") == "iceberg":
+        return "a commit"
     return str((dataset.get("ready") or {}).get("done_flag") or "first object")
 
 

@@ -192,7 +192,7 @@ def test_t18_a_leaf_that_makes_no_sense_is_refused_with_its_path(document: dict[
 
 
 def test_t18_what_may_be_waited_for_is_offered() -> None:
-    expected = "expected an object whose type is one of partition, size, program_status, event"
+    expected = "expected an object whose type is one of partition, snapshot, size, program_status, event"
     assert refused(QUIET | {"of": TICK}).message.startswith(expected)
 
 

@@ -74,7 +74,7 @@ def test_a_value_of_the_wrong_kind_is_refused_with_its_path_and_itself(
 def test_a_trigger_of_an_unknown_type_is_refused_naming_the_types(trigger: dict[str, Any]) -> None:
     error = refused_schedule(trigger=trigger)
     assert error.field == "trigger"
-    leaves = "time, partition, size, program_status, event, quiet, elapsed, absent"
+    leaves = "time, partition, snapshot, size, program_status, event, quiet, elapsed, absent"
     expected = f"expected an object whose type is one of {leaves}, all, any, at_least"
     assert error.message == f"{expected}, got {trigger!r}"
 

@@ -16,7 +16,7 @@ from chalicelib.core.calendar import MINUTE, SECOND, Instant, duration, iso
 from chalicelib.core.rows import Event, Job, Run
 from chalicelib.core.sizes import parse_bytes
 from chalicelib.flow import approve, context, explain, pauses
-from tests.support import backfills
+from tests.support import backfills, iceberg_files
 from tests.support.world import EMR, World, day, flights, full
 
 WIDTH = 118  # of a line in a page's block
@@ -35,7 +35,10 @@ class Story:
         self._seen: set[str] = set()
         self._last = ""
         enabled = {name: {"enabled": True} | document for name, document in schedules.items()}
-        world.deploy(flights(enabled, report={"target": EMR}, urgent={"target": EMR}))
+        app = flights(enabled, report={"target": EMR}, urgent={"target": EMR})
+        app["datasets"]["orders"] = iceberg_files.TABLE | {"single_writer": True}
+        world.deploy(app)
+        self._commits: list[Documents] = []
         world.settle()
 
     # -- what happens ----------------------------------------------------------------------------------------------
@@ -51,6 +54,18 @@ class Story:
         """An object of a size is put into a day of a dataset."""
         self._tell(f"{name} comes to day {number} of {dataset}, {size}")
         self.world.upload(day(number, dataset, name), size=parse_bytes(size, "size"))
+        self._settle()
+
+    def commits(self, operation: str, records: int) -> None:
+        """A snapshot is committed to the table `orders`."""
+        number = len(self._commits) + 1
+        self._tell(f"commit {number} to orders: {operation}, {records} records added")
+        made = iceberg_files.snapshot(
+            number, number - 1 or None, self.world.clock.now(), operation, **{"added-records": str(records)}
+        )
+        self._commits.append(made)
+        key = iceberg_files.file(number)
+        self.world.upload(key, text=json.dumps(iceberg_files.metadata(*self._commits, former=number - 1)))
         self._settle()
 
     def posts(self, kind: str, source: str = "", **payload: Any) -> None:
@@ -224,6 +239,8 @@ def _events(events: Sequence[Event]) -> str:
 
 def _event(event: Event) -> str:
     match event.kind:
+        case "partition" if event.payload is not None:
+            return f"commit {event.payload['id']} to {_short(event.dataset or '')}"
         case "partition":
             return f"day {(event.partition or {})['day']} of {_short(event.dataset or '')}"
         case "size":

@@ -39,6 +39,15 @@ def partition(story: Story) -> None:
     story.why()
 
 
+def snapshot(story: Story) -> None:
+    story.commits("append", 400)
+    story.commits("replace", 0)
+    story.commits("append", 250)
+    story.why()
+    story.passes("30m")
+    story.commits("overwrite", 90)
+
+
 def size(story: Story) -> None:
     story.comes("a.parquet", "60GB")
     story.comes("a.parquet", "60GB")
@@ -139,6 +148,7 @@ STORIES: dict[str, Callable[[Story], None]] = {
     "catch_up": catch_up,
     "spread": spread,
     "partition": partition,
+    "snapshot": snapshot,
     "size": size,
     "program_status": program_status,
     "event": event,

@@ -28,12 +28,14 @@ from tests.faults.roads_notices import NOTICES
 from tests.faults.roads_paced import PACED
 from tests.faults.roads_paused import PAUSED
 from tests.faults.roads_pools import POOLED
+from tests.faults.roads_tables import TABLES
 from tests.faults.roads_updated import UPDATED
 from tests.faults.roads_workers import WORKERS
 from tests.support.crash import EFFECTS
 
 SCENARIOS = {**ROADS, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
-             **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS}  # fmt: skip
+             **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
+             **TABLES}  # fmt: skip
 # Ways of using a write that are conditions of their own in the tables.
 FORMS = {"GiveBack ended", "GiveBack wake_at", "Replace over", "TakeOut exact", "TakePermit begins", "PutSeen over",
          "TakePermit from_queue", "TakePermit passing", "JoinLine behind", "PutGate over",

@@ -255,10 +255,24 @@ class MemoryLake:
     """The objects of all buckets: what was uploaded is there at once, as in S3."""
 
     def __init__(self) -> None:
-        self.objects: dict[tuple[str, str], str] = {}
+        self.objects: dict[tuple[str, str], str | bytes] = {}
+        self.glue: dict[str, str] = {}
+        self.reads: list[str] = []
 
     def text(self, bucket: str, key: str) -> str | None:
-        return self.objects.get((bucket, key))
+        found = self.objects.get((bucket, key))
+        return found.decode() if isinstance(found, bytes) else found
+
+    def content(self, bucket: str, key: str, most: int) -> bytes | None:
+        self.reads.append(key)
+        found = self.objects.get((bucket, key))
+        content = found.encode() if isinstance(found, str) else found
+        if content is not None and len(content) > most:
+            raise ValueError(f"expected an object of at most {most} bytes, got {len(content)}: {key}")
+        return content
+
+    def metadata_location(self, table: str) -> str | None:
+        return self.glue.get(table)
 
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         return frozenset(key for where, key in self.objects if where == bucket and key.startswith(prefix))

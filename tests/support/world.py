@@ -116,7 +116,9 @@ class World:
 
     # -- what the outside does -----------------------------------------------------------------------------------
 
-    def upload(self, key: str, bucket: str = "lake-bucket", size: int = 0, etag: str = "", text: str = "") -> str:
+    def upload(
+        self, key: str, bucket: str = "lake-bucket", size: int = 0, etag: str = "", text: str | bytes = ""
+    ) -> str:
         """An object is put, and its notification arrives."""
         self.lake.objects[bucket, key] = text
         return match.match_object(self.ports, match.ObjectCreated(bucket, key, self.clock.now(), size, etag))

@@ -11,7 +11,7 @@ CRON = (
     "expected a 5-field cron expression such as '0 5 * * mon-fri', one of 6 fields with the second first, "
     "a macro such as @daily, '@every 1h30m', or 'R4/PT3S', got "
 )
-TRIGGERS = "time, partition, size, program_status, event, quiet, elapsed, absent, all, any, at_least"
+TRIGGERS = "time, partition, snapshot, size, program_status, event, quiet, elapsed, absent, all, any, at_least"
 CONSTRAINTS = "concurrency, delay, time_window, since_last_run, rate, fresh, load, approval, probe"
 
 

@@ -8,7 +8,7 @@ from tests.web.conftest import KEYS, WEEKDAYS, Api
 from tests.web.wrong import ONE, after, partition, refused, schedule
 
 FLIGHTS = partition("flights")
-GATHERING = "expected an object whose type is one of partition, size, program_status, event, got "
+GATHERING = "expected an object whose type is one of partition, snapshot, size, program_status, event, got "
 DURATION = "expected a duration such as 90s, 1h30m, 2d or PT5M, from 1ms to 10 years, got "
 SIZE = "expected a size such as 100GB, 1.5 MiB or a number of bytes, from 1 B to 1000 PB, got "
 STATUS = "expected 'STARTED', 'COMPLETED', 'FAILED' or 'KILLED', got "
@@ -113,7 +113,7 @@ def test_a_wrong_leaf_is_named_alone_and_in_a_tree(standing: Api, leaf: Any, fie
         (every(FLIGHTS, within="soon"), "within", DURATION + "'soon'"),
         ({"type": "any", "triggers": [FLIGHTS], "within": "1h"}, "within", "unknown field 'within'"),
         (every(every(FLIGHTS, within="1h")), "within", "expected within on the outermost trigger only, got "),
-        (every(FLIGHTS, "weather"), "triggers.1", "expected an object whose type is one of time, partition, size, "),
+        (every(FLIGHTS, "weather"), "triggers.1", "expected an object whose type is one of time, partition, "),
         ({"type": "any", "triggers": FLIGHTS}, "triggers", "expected a list, got {"),
     ],
 )

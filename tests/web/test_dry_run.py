@@ -199,7 +199,8 @@ def test_l11_many_events_can_be_played_at_once(api: Api) -> None:
 
 # -- what is refused -------------------------------------------------------------------------------------------------
 
-TYPES = "expected an object whose type is one of time, elapsed, absent, partition, size, program_status, event, got "
+KINDS = "time, elapsed, absent, partition, snapshot, size, program_status, event"
+TYPES = f"expected an object whose type is one of {KINDS}, got "
 INSTANT = "expected an RFC 3339 instant such as 2026-11-20T12:00:00Z, got "
 AGE = "expected an instant from the year 1970 to 9998, got "
 STATUS = "expected 'STARTED', 'COMPLETED', 'FAILED' or 'KILLED', got "

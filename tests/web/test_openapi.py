@@ -97,11 +97,11 @@ def test_every_union_of_typed_documents_has_its_discriminator(document: Any) -> 
         "rehearsed": schemas["DryRun"]["properties"]["events"]["items"],
     }
     types = {name: set(union["discriminator"]["mapping"]) for name, union in unions.items()}
-    leaves = {"time", "partition", "size", "program_status", "event", "quiet", "elapsed", "absent"}
+    leaves = {"time", "partition", "snapshot", "size", "program_status", "event", "quiet", "elapsed", "absent"}
     assert types == {
         "trigger": leaves | {"all", "any", "at_least"},
         "inner": leaves | {"all", "any", "at_least"},
-        "of": {"partition", "size", "program_status", "event"},
+        "of": {"partition", "snapshot", "size", "program_status", "event"},
         "constraint": {
             "concurrency",
             "delay",

@@ -1,0 +1,50 @@
+"""Commits of an Iceberg table, for `test_crash_points.py` (T21): every other notification is lost, some come twice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalicelib.flow import definitions
+from chalicelib.flow.match import ObjectCreated, match_object
+from tests.faults.dying import Scenario, finish, people, tick
+from tests.support.crash import lost, redelivered
+from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
+from tests.support.world import World
+
+COMMITS = 5
+SNAPSHOT = {"type": "snapshot", "dataset": "orders"}
+
+
+def on(trigger: dict[str, Any], workflow: str) -> dict[str, Any]:
+    return {"workflow": workflow, "enabled": True, "trigger": trigger}
+
+
+def _commits(world: World) -> None:
+    document = {**TABLE, "keys": ["snapshot"], "operations": ["append"]}
+    people(world, lambda: definitions.put(world.ports, "dataset", "demo.orders", document, "tester"))
+    people(world, lambda: world.put("batch", on({**SNAPSHOT, "count": COMMITS - 1}, "clean")))
+    people(world, lambda: world.put("bulk", on({"type": "size", "dataset": "orders", "bytes": 200}, "join")))
+    lay_down(world, COMMITS)
+    for number in (3, 1, COMMITS, COMMITS):
+        at = world.clock.now()
+        redelivered(lambda number=number, at=at: match_object(world.ports, ObjectCreated(BUCKET, file(number), at)))
+        world.settle(lost)
+    tick(world)
+    finish(world)
+
+
+def _snapshots(world: World, name: str) -> list[list[str]]:
+    """The snapshots that each run was told of, in its context or in its manifest."""
+    runs = world.runs(name)
+    told = [world.context(run)["events"] or world.payloads.manifests[run.run_id] for run in runs]
+    return [sorted(event["snapshot"]["id"] for event in events) for events in told]
+
+
+TABLES = {
+    "commits of a table, counted and weighed": Scenario(
+        {},
+        _commits,
+        [({"batch": ["SUCCEEDED"], "bulk": ["SUCCEEDED"]}, 2)],
+        holds=lambda world: [_snapshots(world, name) for name in ("batch", "bulk")] == [[["1", "2", "3", "4"]]] * 2,
+    ),
+}
