@@ -156,9 +156,12 @@ def _pool(size: int, **shares: int) -> dict[str, Any]:
 
 
 def resized(size: int, **shares: int) -> Act:
-    """Another size: once acknowledged, nothing starts that would make it more than that."""
+    """Another size: once acknowledged, nothing starts that would make it more than that, while it is the size."""
 
     def promise(played: Played, actor: int) -> None:
+        pool = played.world.ports.catalog.definition("pool", "demo.p")
+        if pool is None or pool.document["size"] != size:
+            return  # another update came after this one
         before, alive = played.log.ended[actor].noted, living(played.world, "one", "two")
         assert len(alive) <= max(size, len(before)) or set(alive) <= set(before), (
             f"{len(alive)} runs in a pool of {size}, of which {len(before)} lived when that was acknowledged"
