@@ -76,11 +76,14 @@ def table(costs: list[dict[str, Any]], cold_cpu_ms: float) -> Iterator[str]:
         yield f"| {memory:,} | {cpu_share(memory):.2f} | {cells} | {cold_cpu_ms / cpu_share(memory):,.0f} ms |"
 
 
+def of_results(found: Mapping[str, Any]) -> Iterator[str]:
+    """The table out of results that have `cost` and `cold_start`."""
+    return table(found["cost"], max(float(each["handler_cpu_ms"]) for each in found["cold_start"]))
+
+
 def main() -> None:
     """Print the table out of the committed results."""
-    known = results.read()
-    cold = max(float(each["handler_cpu_ms"]) for each in known["cold_start"])
-    print("\n".join(table(known["cost"], cold)))
+    print("\n".join(of_results(results.read())))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from benchmarks import results
+from benchmarks import memory, results
 from benchmarks.history.capacity import model
 from benchmarks.machine import ROOT
 
@@ -112,6 +112,12 @@ def _markdown(heads: Iterable[object], rows: Iterable[Row]) -> str:
     return "\n".join(f"| {' | '.join(line)} |".replace("| --- |", "|---|").replace(" --- |", "---|") for line in lines)
 
 
+def _memory(found: Mapping[str, Any]) -> str:
+    if "cost" not in found or "cold_start" not in found:
+        return NOT_YET
+    return "\n".join(memory.of_results(found))
+
+
 TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "burst": _loads("burst", "burst_one_schedule"),
     "steady": _loads("steady"),
@@ -122,6 +128,7 @@ TABLES: Mapping[str, Callable[[Mapping[str, Any]], str]] = {
     "cost": _cost,
     "history": _history,
     "capacity": _capacity,
+    "memory": _memory,
 }
 
 

@@ -115,3 +115,11 @@ def test_the_first_app_of_the_readme_is_one() -> None:
 def test_every_decision_is_listed() -> None:
     listed = re.findall(r"\]\((\d{4}-[\w-]+\.md)\)", (DOCS / "decisions" / "README.md").read_text())
     assert sorted(listed) == sorted(page.name for page in (DOCS / "decisions").glob("[0-9]*.md"))
+
+
+def test_each_section_on_performance_says_how_its_figures_came_about() -> None:
+    page = (ROOT / "docs/performance.md").read_text()
+    sections = re.findall(r"^## (.+)\n(.*)", page, flags=re.M)
+    assert len(sections) > 10
+    untold = [name for name, first in sections if not re.match(r"\*(Counted|Measured|Predicted)\b", first)]
+    assert untold == []
