@@ -141,7 +141,7 @@ def growth(found: list[dict[str, Any]]) -> dict[str, float]:
 def fill(client: Any, table: str, prefix: str, count: int, trigger: Mapping[str, Any]) -> None:
     """Schedules with the rows that a PUT writes, made from those of one of them."""
     made = made_rows(prefix, count, trigger)
-    while part := list(islice(made, 100)):
+    while part := list(islice(made, 25)):  # the most that DynamoDB takes at once
         client.batch_write_item(RequestItems={table: [{"PutRequest": {"Item": row}} for row in part]})
 
 
