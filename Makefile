@@ -29,7 +29,7 @@ export PATH := $(JAVA_HOME)/bin:$(PATH)
 endif
 
 .DEFAULT_GOAL := help
-.PHONY: help venv lock demo test test-long worlds lint mutants up down reset package deploy undeploy bench example
+.PHONY: help venv lock demo test test-long worlds lint mutants up down reset package deploy undeploy smoke bench example
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -90,6 +90,10 @@ deploy: package ## create or update the stack sluice-$(STAGE) in the account the
 
 undeploy: $(STAMP) ## remove the stack sluice-$(STAGE); its tables and buckets stay unless DELETE_DATA=yes
 	@$(BIN)/python -m infra.undeploy $(STAGE) $(if $(filter yes,$(DELETE_DATA)),--delete-data)
+
+smoke: $(STAMP) ## use a deployed stack: STAGE=dev ACCEPT_COST=yes; without STAGE the local cloud
+	@$(BIN)/python -m infra.smoke $(if $(filter-out file,$(origin STAGE)),--stage $(STAGE)) \
+		$(if $(filter yes,$(ACCEPT_COST)),--accept-cost)
 
 bench: $(STAMP) ## measure: make bench ONLY=burst
 	$(BIN)/python -m benchmarks $(ONLY)

@@ -1,0 +1,83 @@
+"""`make smoke` on the local cloud, and what it says where it cannot begin."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from moto import mock_aws
+
+from infra import smoke
+from infra.local.endpoints import Endpoints
+
+CHECKS = (
+    *("health", "app deployed", "schedule by cron", "message", "pull worker", "dead letter redriven"),
+    *("burst of 1,000", "partition to Spark", "DAG of two nodes"),
+)
+
+
+@pytest.mark.cloud
+@pytest.mark.spark
+def test_o7_a_deployed_stack_is_used_and_left_as_it_was(cloud: Endpoints, capsys: pytest.CaptureFixture[str]) -> None:
+    before = _queues(cloud)
+    assert smoke.main([]) == 0
+    told = json.loads(capsys.readouterr().out.strip().splitlines()[-1])
+    assert (told["smoke"], told["not_removed"]) == ("ok", 0)
+    assert tuple(told["checks"]) == CHECKS
+    assert told["checks"]["burst of 1,000"]["doubled"] == 0
+    assert told["emr_usd"] > 0
+    assert _queues(cloud) == before
+
+
+def _queues(cloud: Endpoints) -> list[str]:
+    return sorted(cloud.client("sqs").list_queues(QueueNamePrefix="sluice-target-smoke").get("QueueUrls", []))
+
+
+def test_o7_it_says_what_it_costs_before_it_begins(capsys: pytest.CaptureFixture[str]) -> None:
+    assert smoke.main(["--stage", "prod"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "for about $0.10. Begin with: make smoke STAGE=prod ACCEPT_COST=yes" in told
+
+
+def test_o7_a_stack_that_is_not_there_is_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, value in (("AWS_ACCESS_KEY_ID", "x"), ("AWS_SECRET_ACCESS_KEY", "x"), ("AWS_REGION", "eu-west-1")):
+        monkeypatch.setenv(name, value)
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "eu-west-1")
+    for name in ("AWS_ENDPOINT_URL", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with mock_aws():
+        assert smoke.main(["--stage", "prod", "--accept-cost"]) == 2
+    told = " ".join(capsys.readouterr().err.split())
+    assert "expected a stack sluice-prod in eu-west-1, got none: make deploy STAGE=prod" in told
+
+
+class Nobody:
+    """An API that refuses all, and an AWS without anything."""
+
+    def __getattr__(self, name: str) -> Any:
+        def refuse(*_: Any, **__: Any) -> Any:
+            raise smoke.Failure("the API says no")
+
+        return refuse
+
+
+def test_o7_a_check_that_fails_is_told_and_nothing_is_tried_on_a_stack_without_health() -> None:
+    outputs = {"LakeBucket": "lake", "ControlBucket": "control"}
+    stage = smoke.Stage("x", Nobody(), lambda service: Nobody(), outputs, 1)  # type: ignore[arg-type]
+    checks = smoke.Smoke(stage, lambda words: None).play()
+    assert [(check.name, "the API says no" in check.error) for check in checks] == [("health", True)]
+
+
+def test_o7_what_cannot_be_removed_is_named_with_its_command() -> None:
+    outputs = {"LakeBucket": "lake", "ControlBucket": "control"}
+    stage = smoke.Stage("x", Nobody(), lambda service: Nobody(), outputs, 1)  # type: ignore[arg-type]
+    made = smoke.Smoke(stage, lambda words: None)
+    made._objects.append(("lake", "a/b"))
+    left = made.remove()
+    assert [each.partition("  (")[0] for each in left] == [
+        f"DELETE {made.base}/apps/smoke",
+        "aws s3 rm s3://lake/a/b",
+    ]
