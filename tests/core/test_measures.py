@@ -58,7 +58,7 @@ def test_o2_what_no_clock_and_no_event_started_for_the_first_time_is_not_measure
         (line_names.rate_line("a.b.c", "1/1000"), "rate"),
         (line_names.policy_line("a.b.slow"), "rate"),
         (line_names.turn_line("a.b.slow", "pool:a.big"), "rate"),
-        (line_names.emr_line("00app"), "emr_start"),
+        (line_names.EMR_STARTS, "emr_start"),
     ],
 )
 def test_o2_a_queue_is_of_the_class_of_its_line(line: str, reason: str) -> None:

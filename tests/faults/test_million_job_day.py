@@ -81,10 +81,10 @@ def test_w11_the_check_looks_at_every_message_every_run_and_every_lease() -> Non
     for key, item in attempts.items():
         table.replace(key, None)
         fails(day)
-        table.put(item)
+        table.replace(key, item)
         run = items.from_item(Run, item)
         twin = items.to_item(replace(run, run_id=f"{run.run_id}0"), 1, 1)
-        table.put(twin)
+        table.replace((twin["pk"]["S"], twin["sk"]["S"]), twin)
         fails(day)
         table.replace((twin["pk"]["S"], twin["sk"]["S"]), None)
     for run_id in list(day.queue.came):
