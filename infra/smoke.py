@@ -308,7 +308,7 @@ class Smoke:
             QueueUrl=url,
             MaxNumberOfMessages=10,
             WaitTimeSeconds=1,
-            AttributeNames=["SentTimestamp"],
+            MessageSystemAttributeNames=["SentTimestamp"],
             MessageAttributeNames=["All"],
         ).get("Messages", []):
             for each in messages:
