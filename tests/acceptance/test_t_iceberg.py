@@ -153,6 +153,16 @@ def test_t21_bytes_that_snapshots_add_count_for_a_size(world: World, table: Orde
     assert {event["bytes"] for event in events} == {event["snapshot"]["added_files_size"] for event in events}
 
 
+def test_t21_a_snapshot_that_adds_no_bytes_is_nothing_for_a_size(world: World, table: Orders) -> None:
+    both = on(any_of(size("1GB", "orders"), snapshots(100)))
+    world.deploy(app({"bulk": both}, operations=["append", "delete"], **SINGLE))
+    table.append(1)
+    table.commit(lambda table: table.delete("number = 1"))
+    table.deliver(world)
+    leaves = world.jobs("bulk")[0].leaves
+    assert (leaves["0"].count, leaves["1"].count) == (1, 2)
+
+
 def test_t21_a_size_that_is_asked_for_later_counts_no_earlier_snapshot(world: World, table: Orders) -> None:
     world.deploy(app({}, **SINGLE))
     table.append(1)
