@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import boto3
 from botocore.exceptions import BotoCoreError, ClientError
@@ -31,6 +31,7 @@ from infra.deploy import explain
 from sluice.client import Client
 from sluice.errors import Failure
 
+N = TypeVar("N", int, float)
 BURST = 1_000  # messages
 BEATS = 3
 APP = "smoke"
@@ -135,6 +136,7 @@ class Smoke:
         client, s3, sqs = self._stage.client, self._s3, self._sqs
         acts: list[tuple[str, Callable[[], Any]]] = [
             (f"DELETE {self._app}", partial(client.request, "DELETE", self._app)),
+            (f"DELETE {self.base}", partial(client.request, "DELETE", self.base)),
             *((f"aws sqs delete-queue --queue-url {url}", partial(sqs.delete_queue, QueueUrl=url))
               for url in self._queues),
             *((f"aws s3 rm s3://{bucket}/{key}", partial(s3.delete_object, Bucket=bucket, Key=key))
@@ -409,16 +411,17 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     smoke = Smoke(stage, lambda words: console.print(words, style="dim"))
     begun = datetime.now(UTC)
-    dollars, throttled = 0.0, None
+    dollars: float | None = None
+    throttled: int | None = None
     try:
         checks = smoke.play()
-        if not checks[-1].error:
-            dollars, throttled = smoke.dollars(), smoke.throttled(begun)
+        dollars, throttled = _known(smoke.dollars), _known(lambda: smoke.throttled(begun))
     finally:
         left = smoke.remove()
     console.print(_table(stage.name, checks))
     refused = "not known" if throttled is None else throttled
-    console.print(f"EMR has billed ${dollars:.4f} so far; table calls throttled: {refused}", highlight=False)
+    billed = "not known" if dollars is None else f"${dollars:.4f}"
+    console.print(f"billed by EMR so far: {billed}; table calls throttled: {refused}", highlight=False)
     for each in left:
         errors.print(f"smoke: not removed. {each}", style="red", highlight=False)
     ok = all(not check.error for check in checks)
@@ -426,7 +429,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "smoke": "ok" if ok else "failed",
         "stack": stage.name,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "emr_usd": round(dollars, 4),
+        "emr_usd": None if dollars is None else round(dollars, 4),
         "throttled_calls": throttled,
         "checks": {check.name: check.error or {name: round(value, 1) for name, value in check.told.items()}
                    for check in checks},
@@ -434,6 +437,14 @@ def main(argv: Sequence[str] | None = None) -> int:
     }  # fmt: skip
     print(json.dumps(summary))
     return 0 if ok else 1
+
+
+def _known(ask: Callable[[], N | None]) -> N | None:
+    """A figure, or None if it cannot be read: the credentials may lack the right to ask, which fails no check."""
+    try:
+        return ask()
+    except (Failure, ClientError, BotoCoreError):
+        return None
 
 
 def _table(name: str, checks: Sequence[Check]) -> Table:

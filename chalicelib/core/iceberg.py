@@ -11,7 +11,7 @@ import json
 import re
 import zlib
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, get_args
 
 from chalicelib.core import ids, leaves
@@ -27,7 +27,7 @@ UNKNOWN = "unknown"
 _LARGEST = 2**63 - 1  # ids and counts are longs
 _LATEST = 253_402_300_799_999  # the last millisecond of the year 9999
 _METADATA = re.compile(r"metadata/[^/]+\.metadata\.json(\.gz)?")
-# A table without a catalog counts its files. Whoever creates the next one has committed.
+# A table without a catalog numbers its files. The writer that creates the next file has committed.
 _COUNTED = re.compile(r"metadata/v[0-9]+(\.gz)?\.metadata\.json(\.gz)?")
 _LOCATION = re.compile(r"s3[an]?://([^/]+)/(.+)")
 
@@ -181,15 +181,10 @@ def snapshot_event(name: str, dataset: Dataset, snapshot: Snapshot, now: Instant
 
 def size_event(name: str, dataset: Dataset, snapshot: Snapshot, now: Instant) -> Event:
     """The event that a snapshot has added so many bytes of data files (T9)."""
-    return Event(
+    return replace(
+        snapshot_event(name, dataset, snapshot, now),
         id=ids.event_id("size", name, "snapshot", snapshot.id),
         kind="size",
         key=leaves.size_key(name),
-        instant=snapshot.committed_at,
-        accepted_at=now,
-        partition={"snapshot": snapshot.id},
-        dataset=name,
-        path=f"s3://{dataset.bucket}/{dataset.prefix}",
         size=snapshot.added_files_size or 0,
-        payload=asdict(snapshot),
     )

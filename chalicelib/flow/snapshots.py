@@ -39,7 +39,7 @@ def match_metadata(ports: Ports, name: str, dataset: Dataset, key: str, put_at: 
     if committed is None:
         return f"no catalog or later metadata file confirms what is new in {name}"
     new = unknown(ports, name, dataset, committed)
-    # All are stored before any is told: a schedule that cannot take one keeps none of the others from being known.
+    # All are stored before any is told. So an error of one schedule does not keep later snapshots from being stored.
     stored = [row for snapshot in new for row in register(ports, name, dataset, snapshot, key)]
     each_alone(stored, lambda row: tell(ports, row))
     left_out = sum(not iceberg.counts(dataset, snapshot) for snapshot in new)

@@ -13,7 +13,7 @@ PAGE = 200  # index rows; progress is kept after each page, so a crash repeats o
 def tell(ports: Ports, outbox: Stored) -> Stored:
     """Apply a stored event to all schedules of its key, page by page; only then is it settled.
 
-    A schedule that cannot take it keeps none of the others from it; the row stays open then, and is told again.
+    If one schedule cannot take the event, the others still get it. The row then stays open, and is told again.
     """
     failed: list[ExceptionGroup[Exception]] = []
     cursor = outbox.cursor

@@ -54,6 +54,14 @@ def test_o7_a_stack_that_is_not_there_is_named(
     assert "expected a stack sluice-prod in eu-west-1, got none: make deploy STAGE=prod" in told
 
 
+def test_o7_a_figure_that_may_not_be_read_fails_no_check() -> None:
+    def refuse() -> int:
+        raise smoke.ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "GetMetricStatistics")
+
+    assert smoke._known(refuse) is None
+    assert smoke._known(lambda: 3) == 3
+
+
 class Nobody:
     """An API that refuses all, and an AWS without anything."""
 
@@ -79,5 +87,6 @@ def test_o7_what_cannot_be_removed_is_named_with_its_command() -> None:
     left = made.remove()
     assert [each.partition("  (")[0] for each in left] == [
         f"DELETE {made.base}/apps/smoke",
+        f"DELETE {made.base}",
         "aws s3 rm s3://lake/a/b",
     ]
