@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from chalicelib.core.asked import Approval as Approval
 from chalicelib.core.calendar import iso
-from chalicelib.core.model import Schedule
+from chalicelib.core.documents import Document
 
 
-def approvals_of(schedule: Schedule) -> list[Approval]:
-    return [each for each in schedule.constraints if isinstance(each, Approval)]
+def approvals_of(constraints: Iterable[Document]) -> list[Approval]:
+    return [each for each in constraints if isinstance(each, Approval)]
 
 
 def told(said: Mapping[str, Any]) -> str:

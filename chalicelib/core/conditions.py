@@ -118,7 +118,9 @@ def _staleness(name: str, at: Instant | None) -> str:
 def _load(constraint: Load, job: Job, facts: Facts, schedule: Schedule, now: Instant) -> Condition:
     """What was measured just now, else what was measured last, for as long as that holds."""
     rule = constraints.describe(constraint)
-    key = next(key for key, load in loads.loads_of(schedule).items() if load is constraint or load == constraint)
+    key = next(
+        key for key, load in loads.loads_of(schedule.constraints).items() if load is constraint or load == constraint
+    )
     fresh = facts.loads.get(key)
     said = fresh or loads.remembered(job.measured, key)
     if said is None or (fresh is None and said.until <= now):

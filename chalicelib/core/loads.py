@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from chalicelib.core.asked import Load
 from chalicelib.core.calendar import HOUR, Instant
-from chalicelib.core.model import Schedule
+from chalicelib.core.documents import Document
 
 MOST_WHY = 300
 
@@ -27,9 +27,9 @@ class Reading:
         return asdict(self)
 
 
-def loads_of(schedule: Schedule) -> dict[str, Load]:
+def loads_of(constraints: Iterable[Document]) -> dict[str, Load]:
     """The load constraints of a schedule by what they are called in a job: their number."""
-    loads = [each for each in schedule.constraints if isinstance(each, Load)]
+    loads = [each for each in constraints if isinstance(each, Load)]
     return {str(number): each for number, each in enumerate(loads)}
 
 

@@ -9,12 +9,12 @@ from chalicelib.core.calendar import Instant
 from chalicelib.core.ids import holder_of
 from chalicelib.core.lines import Ask, LineState, Slots
 from chalicelib.core.rows import Job, Run
-from chalicelib.core.writes import Ended, GiveBack, Write
+from chalicelib.core.writes import Ended, GiveBack
 
 
-def return_held(job: Job, states: Mapping[str, LineState], now: Instant) -> list[Write]:
+def return_held(job: Job, states: Mapping[str, LineState], now: Instant) -> list[GiveBack]:
     """Give back what a job holds that will not start with it: slots, and its entries in logs."""
-    back: list[Write] = []
+    back: list[GiveBack] = []
     for line in job.held:
         state = states.get(line) or LineState(line)
         wake = now if state.waiters > 0 else None
@@ -27,10 +27,10 @@ def return_held(job: Job, states: Mapping[str, LineState], now: Instant) -> list
 
 def give_back(
     permits: tuple[str, ...], states: Mapping[str, LineState], now: Instant, run: Run | None = None
-) -> list[Write]:
+) -> list[GiveBack]:
     """Give the slots of a run back; where somebody waits, the very same write wakes the queue. The line learns of a
     success when it started and ended."""
-    plan: list[Write] = []
+    plan: list[GiveBack] = []
     for line in permits:
         if not lines.gives_back(line):
             continue

@@ -60,7 +60,7 @@ def _found(ports: Ports, job_id: str) -> Job:
 def _given(ports: Ports, job: Job, by: str) -> list[approvals.Approval]:
     """The approvals of a job that this caller may give; refused if it wants none, or none of this caller."""
     schedule = facts.definition_of(ports, ports.catalog.gate(job.schedule))
-    wanted = approvals.approvals_of(schedule) if schedule is not None else []
+    wanted = approvals.approvals_of(schedule.constraints) if schedule is not None else []
     if schedule is not None and check.is_prepared(job) and not triggers.is_single_time(schedule.trigger):
         wanted = []  # it is an event, which counts for the job that waits for the approval
     if not wanted:

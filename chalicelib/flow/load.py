@@ -22,7 +22,7 @@ def ask(ports: Ports, job: Job, facts: Facts, now: Instant, turn: str | None) ->
 
     What was measured before holds until it is to be measured again, however often the job is looked at until then.
     """
-    named = loads.loads_of(facts.schedule) if facts.schedule is not None else {}
+    named = loads.loads_of(facts.schedule.constraints) if facts.schedule is not None else {}
     known = {key: loads.remembered(job.measured, key) for key in named}
     stale = {key: load for key, load in named.items() if (said := known[key]) is None or said.until <= now}
     if not stale or not _decides(job, facts, stale, now, turn):
