@@ -95,7 +95,10 @@ def _remove(ports: Ports, part: Part, by: str) -> None:
         definitions.remove(ports, part.row)
         return
     try:
-        (dags if part.kind == "dag" else schedules).delete(ports, part.name, by)
+        if part.kind == "dag":
+            dags.delete(ports, part.name, by)
+        else:
+            schedules.delete(ports, part.name, by)
     except SluiceError as error:
         if error.code != "not_found":  # somebody else deleted it meanwhile
             raise

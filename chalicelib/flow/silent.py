@@ -8,8 +8,8 @@ from chalicelib.core import follow
 from chalicelib.core.complete import News
 from chalicelib.core.rows import Run
 from chalicelib.core.sweep import Ref
-from chalicelib.flow import complete
 from chalicelib.flow.alone import each_alone
+from chalicelib.flow.complete import take_in
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -30,14 +30,14 @@ def ask_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
         return frozenset()
     seen: set[Ref] = set()
 
-    def take_in(told: tuple[Ref, Run, News | None]) -> None:
+    def apply(told: tuple[Ref, Run, News | None]) -> None:
         ref, run, news = told
-        complete.take_in(ports, run, news)
+        take_in(ports, run, news)
         seen.add(ref)
 
     try:
         answers = ports.targets.of(follow.LISTED).ask_many(list(silent.values()))
-        each_alone([(ref, run, news) for (ref, run), news in zip(silent.items(), answers, strict=True)], take_in)
+        each_alone([(ref, run, news) for (ref, run), news in zip(silent.items(), answers, strict=True)], apply)
     except Exception:  # each by itself then, and whoever caused it fails alone
         logger.exception("silent runs", extra={"size": len(silent)})
     return frozenset(seen)

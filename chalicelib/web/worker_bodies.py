@@ -14,7 +14,7 @@ MOST_METRICS = 1_000  # bytes: they are written with the run's row at every hear
 MOST_OUTPUT = 16_000  # characters of the last lines; what is longer loses its beginning
 
 Worker = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}$")]
-Message = Annotated[str, Field(max_length=500)]
+ShortText = Annotated[str, Field(max_length=500)]
 Metrics = dict[str, float | int | str | bool]
 
 
@@ -46,7 +46,7 @@ class Heartbeat(_Measured):
     """A worker lives and works on. The first one says that it has begun."""
 
     worker: Worker
-    message: Message = ""
+    message: ShortText = ""
 
 
 class Report(_Measured):
@@ -55,7 +55,7 @@ class Report(_Measured):
     worker: Worker
     state: Literal["succeeded", "failed"]
     exit_code: int | None = Field(default=None, ge=-1_000, le=1_000)
-    message: Message = ""
+    message: ShortText = ""
     output: str = Field(default="", max_length=100_000)
 
     @field_validator("output")
@@ -68,4 +68,4 @@ class Release(Document):
     """A run goes back unstarted."""
 
     worker: Worker
-    message: Message = ""
+    message: ShortText = ""
