@@ -20,8 +20,6 @@ from chalicelib.flow import dags, definitions, foreseen, messages, schedules
 from chalicelib.flow.plan import Part, Plan, Report, make_plan, shell_of
 from chalicelib.ports import MOST_RACES, Ports
 
-__all__ = ["Report", "delete_app", "deploy"]
-
 
 def deploy(
     ports: Ports,

@@ -21,9 +21,9 @@ ALL = ONE + "/backfills"
 def begin_backfill(ns: str, app: str, name: str) -> Response:
     """Run a past interval of a schedule's times, or partitions that it waits for, a few at a time. A dry run
     tells how many there would be, and the first and last of them. One Idempotency-Key, one backfill."""
+    from chalicelib.core.backfill_wish import Backfill
     from chalicelib.flow.backfill import begin, foretell
     from chalicelib.flow.backfill_view import backfill_view, plan_view
-    from chalicelib.web.bodies import Backfill
 
     request, full = routes.current_request, f"{ns}.{app}.{name}"
     wish = parse(Backfill, request)

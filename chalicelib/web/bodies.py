@@ -20,33 +20,6 @@ from chalicelib.core.pools import Pool
 from chalicelib.core.rehearse import AnyGiven
 from chalicelib.web.worker_bodies import Claim, Heartbeat, Release, Report
 
-__all__ = [
-    "App",
-    "Backfill",
-    "Bulk",
-    "Claim",
-    "Dataset",
-    "DryRun",
-    "Events",
-    "Heartbeat",
-    "Message",
-    "Namespace",
-    "NewDag",
-    "NewPartition",
-    "NewSchedule",
-    "Occurrence",
-    "Pause",
-    "Policy",
-    "Pool",
-    "Redrive",
-    "Release",
-    "Report",
-    "Rerun",
-    "RunNow",
-    "Verdict",
-    "Workflow",
-]
-
 MOST_PAYLOAD = 10_000  # bytes: an event is stored once for each schedule that it touches
 MOST_VALUE = 200  # characters of a partition key's value
 END_OF_TIME = 253_370_764_800_000  # ms: the year 9999, whose last day lies beyond all calendars in zones ahead of UTC
@@ -209,3 +182,35 @@ class Bulk(Document):
             got = "both" if filtered else "neither"
             raise invalid("all", "either a filter (tag, workflow, state) or all: true", got, hint)
         return self
+
+
+# The models by the names that `routing.Takes` uses.
+BODIES: dict[str, type[Document]] = {
+    model.__name__: model
+    for model in (
+        App,
+        Backfill,
+        Bulk,
+        Claim,
+        Dataset,
+        DryRun,
+        Events,
+        Heartbeat,
+        Message,
+        Namespace,
+        NewDag,
+        NewPartition,
+        NewSchedule,
+        Occurrence,
+        Pause,
+        Policy,
+        Pool,
+        Redrive,
+        Release,
+        Report,
+        Rerun,
+        RunNow,
+        Verdict,
+        Workflow,
+    )
+}

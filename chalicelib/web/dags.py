@@ -32,9 +32,9 @@ def list_dags(ns: str, app: str) -> dict[str, Any]:
 @route(routes, "PUT", ONE, body="NewDag", headers=(IF_MATCH,), status=(200, 201))
 def put_dag(ns: str, app: str, name: str) -> Response:
     """Create or replace a DAG. Runs that have begun go on with the graph they began with."""
+    from chalicelib.core.dags import NewDag
     from chalicelib.flow.dags import put
     from chalicelib.flow.definitions import require
-    from chalicelib.web.bodies import NewDag
 
     request, full = routes.current_request, f"{ns}.{app}.{name}"
     require(ports(), "app", f"{ns}.{app}")

@@ -28,7 +28,7 @@ def list_namespaces() -> dict[str, Any]:
 @route(routes, "PUT", NS, body="Namespace", headers=(IF_MATCH,), status=(200, 201))
 def put_namespace(ns: str) -> Response:
     """Create or replace a namespace."""
-    from chalicelib.web.bodies import Namespace
+    from chalicelib.core.model import Namespace
 
     return _put("namespace", ns, Namespace)
 
@@ -54,8 +54,8 @@ def list_apps(ns: str) -> dict[str, Any]:
 @route(routes, "PUT", APP, query=("dry_run", "update_schedules"), body="App")
 def deploy_app(ns: str, app: str) -> Response:
     """Deploy an app: make its workflows and schedules what the body says, in one request. Datasets are only put."""
+    from chalicelib.core.model import App
     from chalicelib.flow.deploy import deploy
-    from chalicelib.web.bodies import App
 
     request = routes.current_request
     update = None if query(request, "update_schedules") is None else flag(request, "update_schedules")
@@ -104,7 +104,7 @@ def list_workflows(ns: str, app: str) -> dict[str, Any]:
 @route(routes, "PUT", APP + "/workflows/{name}", body="Workflow", headers=(IF_MATCH,), status=(200, 201))
 def put_workflow(ns: str, app: str, name: str) -> Response:
     """Create or replace a workflow."""
-    from chalicelib.web.bodies import Workflow
+    from chalicelib.core.model import Workflow
 
     return _put("workflow", f"{ns}.{app}.{name}", Workflow)
 
@@ -130,7 +130,7 @@ def list_datasets(ns: str) -> dict[str, Any]:
 @route(routes, "PUT", NS + "/datasets/{name}", body="Dataset", headers=(IF_MATCH,), status=(200, 201))
 def put_dataset(ns: str, name: str) -> Response:
     """Create or replace a dataset."""
-    from chalicelib.web.bodies import Dataset
+    from chalicelib.core.model import Dataset
 
     return _put("dataset", f"{ns}.{name}", Dataset)
 
@@ -161,10 +161,11 @@ def list_partitions(ns: str, name: str) -> dict[str, Any]:
 @route(routes, "POST", NS + "/datasets/{name}/partitions", body="NewPartition", status=(201,))
 def register_partition(ns: str, name: str) -> Response:
     """Say that a partition is ready. Once is enough: one that is known is not told again."""
+    from chalicelib.core.model import Dataset
     from chalicelib.flow.definitions import get
     from chalicelib.flow.partitions import register_values
     from chalicelib.flow.read import partition_view
-    from chalicelib.web.bodies import Dataset, NewPartition
+    from chalicelib.web.bodies import NewPartition
 
     full = f"{ns}.{name}"
     dataset = Dataset.model_validate(get(ports(), "dataset", full).document)
@@ -181,7 +182,7 @@ def list_policies(ns: str) -> dict[str, Any]:
 @route(routes, "PUT", NS + "/policies/{name}", body="Policy", headers=(IF_MATCH,), status=(200, 201))
 def put_policy(ns: str, name: str) -> Response:
     """Create or replace a throttling policy. It holds from the next start on."""
-    from chalicelib.web.bodies import Policy
+    from chalicelib.core.policies import Policy
 
     return _put("policy", f"{ns}.{name}", Policy)
 

@@ -29,8 +29,8 @@ def list_messages(ns: str, app: str) -> dict[str, Any]:
 @route(routes, "PUT", ONE, body="Message", headers=(IF_MATCH,), status=(200, 201))
 def put_message(ns: str, app: str, name: str) -> Response:
     """Create or replace a message. It is live at once, and begins anew: nothing of the one before is sent any more."""
+    from chalicelib.core.messages import Message
     from chalicelib.flow.messages import put, view
-    from chalicelib.web.bodies import Message
 
     request = routes.current_request
     wish = parse(Message, request)

@@ -124,18 +124,18 @@ def _query(name: str, path: str) -> Json:
 
 
 def _needs_a_field(body: str) -> bool:
-    from chalicelib.web import bodies
+    from chalicelib.web.bodies import BODIES
 
-    return any(field.is_required() for field in getattr(bodies, body).model_fields.values())
+    return any(field.is_required() for field in BODIES[body].model_fields.values())
 
 
 def _schemas(names: set[str]) -> Json:
     """The JSON Schemas of the bodies, and of what they are made of."""
     from pydantic.json_schema import models_json_schema
 
-    from chalicelib.web import bodies
+    from chalicelib.web.bodies import BODIES
 
-    models = [(getattr(bodies, name), "validation") for name in sorted(names)]
+    models = [(BODIES[name], "validation") for name in sorted(names)]
     _, found = models_json_schema(models, ref_template=SCHEMAS + "{model}")  # type: ignore[arg-type]
     schemas: Json = found["$defs"]
     _tell_apart(schemas, schemas)

@@ -30,8 +30,8 @@ def list_pools(ns: str) -> dict[str, Any]:
 @route(routes, "PUT", POOLS + "/{name}", body="Pool", headers=(IF_MATCH,), status=(200, 201))
 def put_pool(ns: str, name: str) -> Response:
     """Create or replace a pool. A larger one serves those that wait at once; a smaller one waits for runs to end."""
+    from chalicelib.core.pools import Pool
     from chalicelib.flow.definitions import put, require
-    from chalicelib.web.bodies import Pool
 
     request, full = routes.current_request, f"{ns}.{name}"
     require(ports(), "namespace", ns)

@@ -43,7 +43,7 @@ OWN = {"pool": _check_pool, "lease_id": _check_lease}
 @dataclass(frozen=True, slots=True)
 class Takes:
     """What a route reads besides its path, and how it answers when all is well. Anything else that comes is refused:
-    a filter that is misspelt must not pass in silence. ``body`` names a model of `web.bodies`."""
+    a filter that is misspelt must not pass in silence. ``body`` names a model of `bodies.BODIES`."""
 
     query: tuple[str, ...] = ()
     headers: tuple[str, ...] = ()

@@ -48,9 +48,9 @@ def list_schedules(ns: str, app: str) -> dict[str, Any]:
 @route(routes, "PUT", ONE, body="NewSchedule", headers=(IF_MATCH,), status=(200, 201))
 def put_schedule(ns: str, app: str, name: str) -> Response:
     """Create or replace a schedule. A new one is disabled, a replaced one keeps its state, unless ``enabled`` says."""
+    from chalicelib.core.model import NewSchedule
     from chalicelib.flow.definitions import require
     from chalicelib.flow.schedules import put
-    from chalicelib.web.bodies import NewSchedule
 
     request = routes.current_request
     require(ports(), "app", f"{ns}.{app}")

@@ -22,7 +22,7 @@ def claim_runs(pool: str) -> dict[str, Any]:
     again, and ``wait`` for how many a claim may wait here. Each run is leased to this worker alone, until it has not
     been heard of for ``heartbeat_seconds``."""
     from chalicelib.flow.workers import claim
-    from chalicelib.web.bodies import Claim
+    from chalicelib.web.worker_bodies import Claim
 
     wish = parse(Claim, routes.current_request)
     made = claim(ports(), pool, wish.worker, wish.capacity, round(wish.wait * 1000))
@@ -33,7 +33,7 @@ def claim_runs(pool: str) -> dict[str, Any]:
 def beat_heart(lease_id: str) -> dict[str, Any]:
     """Keep a lease, and hear whether its run is to end. The first heartbeat says that the work has begun."""
     from chalicelib.flow.workers import heartbeat
-    from chalicelib.web.bodies import Heartbeat
+    from chalicelib.web.worker_bodies import Heartbeat
 
     told = parse(Heartbeat, routes.current_request)
     return heartbeat(ports(), _lease(lease_id), told.worker, told.message, told.metrics or None)
@@ -43,7 +43,7 @@ def beat_heart(lease_id: str) -> dict[str, Any]:
 def report_end(lease_id: str) -> dict[str, Any]:
     """Say how an attempt ended. Said twice, it is said once; ``lease_lost`` tells who has the run now."""
     from chalicelib.flow import workers
-    from chalicelib.web.bodies import Report
+    from chalicelib.web.worker_bodies import Report
 
     told = parse(Report, routes.current_request)
     succeeded = told.state == "succeeded"
@@ -55,7 +55,7 @@ def report_end(lease_id: str) -> dict[str, Any]:
 def release_run(lease_id: str) -> dict[str, Any]:
     """Give a run back that was not begun. It goes to another worker, and no attempt is used up."""
     from chalicelib.flow.workers import release
-    from chalicelib.web.bodies import Release
+    from chalicelib.web.worker_bodies import Release
 
     told = parse(Release, routes.current_request)
     return release(ports(), _lease(lease_id), told.worker, told.message)

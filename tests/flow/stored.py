@@ -9,6 +9,7 @@ import boto3
 
 from chalicelib.core.model import App
 from chalicelib.flow import definitions, deploy
+from chalicelib.flow.plan import Report
 from tests.faults.memory_tables import QuickWorld
 from tests.support.world import World
 
@@ -33,7 +34,7 @@ def everything(world: World) -> Any:
     return rows(world), dict(world.payloads.deployments)
 
 
-def send(world: World, document: dict[str, Any], app: str = "demo.flights", **how: Any) -> deploy.Report:
+def send(world: World, document: dict[str, Any], app: str = "demo.flights", **how: Any) -> Report:
     """Deploy a document, to any app, with any of the flags of a request."""
     namespace, _, short = app.partition(".")
     definitions.put(world.ports, "namespace", namespace, {}, "tester")

@@ -10,12 +10,13 @@ import pytest
 from chalicelib.core.calendar import iso
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.writes import PutGate
-from chalicelib.flow import definitions, deploy
+from chalicelib.flow import definitions
+from chalicelib.flow.plan import Report
 from tests.flow.stored import everything, living, note, send, workflows
 from tests.support.schedules import after, at, partitions
 from tests.support.world import EMR, SQS, World, day, flights
 
-NOTHING: deploy.Report = {"created": [], "replaced": [], "kept": [], "deleted": [], "untouched": []}
+NOTHING: Report = {"created": [], "replaced": [], "kept": [], "deleted": [], "untouched": []}
 DATASETS = ["dataset demo.flights", "dataset demo.weather"]
 BEFORE = flights({"a": partitions(), "b": partitions(2, "join"), "c": at("0 5 * * *", "notify")})
 AFTER = flights({"a": partitions(), "b": partitions(3, "join"), "d": at("0 6 * * *", "notify")})

@@ -34,6 +34,7 @@ from chalicelib.flow import (
     schedules,
     sweep,
 )
+from chalicelib.flow.plan import Report
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 from tests.support.clock import HandClock
@@ -86,7 +87,7 @@ class World:
 
     # -- what people do ------------------------------------------------------------------------------------------
 
-    def deploy(self, document: dict[str, Any], namespace: str = "demo", app: str = "flights") -> deploy.Report:
+    def deploy(self, document: dict[str, Any], namespace: str = "demo", app: str = "flights") -> Report:
         definitions.put(self.ports, "namespace", namespace, {}, "tester")
         return deploy.deploy(self.ports, namespace, app, App.model_validate(document), "tester")
 
