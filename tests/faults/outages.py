@@ -1,0 +1,422 @@
+"""Three hours of a platform in which a service of AWS, or two of them, are down for an hour: what is late, what is lost,
+and how long it takes until nothing is behind.
+
+The load uses everything: clocks with each rule of catch-up, Spark jobs with a limit, a DAG, pull workers, partitions,
+custom events, a backfill, and people who change things meanwhile. What fails is repeated as AWS repeats it, no better.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any
+
+from chalicelib.core import states
+from chalicelib.core.calendar import MINUTE, SECOND, Instant, Millis
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows import Run
+from chalicelib.flow import attend, complete, dead_letters, emit, events, match, sweep
+from tests.faults import invariants
+from tests.faults.memory_tables import QuickWorld
+from tests.faults.services import (
+    AsyncLambda,
+    Emr,
+    Lake,
+    Outage,
+    Payloads,
+    Queue,
+    QueuedHints,
+    Services,
+    Stream,
+    TargetQueue,
+    fails_tables,
+)
+from tests.support import backfills, dags
+from tests.support.fakes import APPLICATION, EmrRun
+from tests.support.pull_workers import POOL, PULLED, PullWorker
+from tests.support.world import EMR, SQS, flights, full
+
+BEFORE, HOUR, AFTER = 20, 60, 70  # minutes of the load
+SHIFT = 30  # minutes by which the second outage of a pair begins later
+MOST_REST = 150  # minutes after the load, in which what is under way comes to its end
+LATE: Millis = MINUTE  # a fire that starts so much after its instant is late
+SPARK_TAKES = 90 * SECOND
+PATIENT = {"tries": 3, "delay": "1s", "backoff": {"tries": 30, "delay": "10s", "most": "5m"}}
+ENTRIES = 30  # of the backfill
+
+
+@dataclass(frozen=True)
+class Result:
+    """What came of it. Times in minutes; ``recovery`` from the end of the outage until nothing was behind any more."""
+
+    fires: int
+    late: int
+    worst: int
+    skipped: int
+    data_worst: int
+    history_worst: int
+    refused: int
+    dead_letters: int
+    twice: int
+    recovery: int
+
+
+class Platform(QuickWorld):
+    def __init__(self, outages: Sequence[Outage], seed: int = 1) -> None:
+        super().__init__(wake_shards=1, history_shards=1)
+        self.outages = outages
+        self.services = Services(self.clock, outages, seed)
+        self.hint_queue = Queue("HintsQueue", self.services, self.clock)
+        self.objects = Queue("ObjectsQueue", self.services, self.clock)
+        self.emr, self.queue = Emr(self.clock, self.services), TargetQueue(self.clock, self.services)
+        self.targets.emr, self.targets.queue = self.emr, self.queue
+        self.payloads, self.lake = Payloads(self.services), Lake(self.services)
+        changed = {"hints": QueuedHints(self.hint_queue), "payloads": self.payloads, "lake": self.lake}
+        self.ports = self.with_ports(**changed)
+        self.stream = Stream(self.tables, self.services, self.clock)
+        fails_tables(self.tables, self.services)
+        self.run_state = AsyncLambda(self.services, self.clock, self._lives)
+        self.custom = AsyncLambda(self.services, self.clock, self._lives)
+        self.workers = [PullWorker(self, f"worker-{number}") for number in range(2)]
+        self.unsent: list[match.ObjectCreated] = []  # notifications that S3 still has
+        self.wishes: list[Callable[[], Any]] = []  # of people and producers, who repeat them until they are heard
+        self.answers: Counter[int] = Counter()
+        self.put_at: dict[str, Instant] = {}
+        self.posted_ids: list[str] = []
+        self.failures: list[tuple[Instant, str]] = []  # of invocations while everything was up
+        self.minutes = max(each.until for each in outages) + AFTER if outages else BEFORE + HOUR + AFTER
+        self.end = max((each.until for each in outages), default=0)
+        self.last_behind = 0
+        self.letters = 0
+        self.deploy(self._document())
+        self.work()
+        self.services.begin = self.begin = self.clock.now()
+
+    def _document(self) -> dict[str, Any]:
+        def every(minutes: int, workflow: str, **more: Any) -> dict[str, Any]:
+            count = self.minutes // minutes
+            trigger = {"type": "time", "expression": f"*/{minutes} * * * *", "repeats": count}
+            return {"workflow": workflow, "trigger": trigger, "coalesce": False, "enabled": True, **more}
+
+        partition = {"type": "partition", "dataset": "weather"}
+        one_at_a_time = [{"type": "concurrency", "max": 3, "on_unmet": "wait"}]
+        schedules = {
+            "tell": every(1, "tell"),
+            "hasty": every(2, "notify"),
+            "latest": every(2, "tell", catch_up="latest"),
+            "none": every(2, "tell", catch_up="none"),
+            "spark": every(3, "spark", constraints=one_at_a_time),
+            "pulled": every(5, "pulled"),
+            "data": {"workflow": "tell", "trigger": partition, "by": ["year", "month", "day"], "enabled": True},
+            "orders": {"workflow": "tell", "trigger": {"type": "event", "event": "order"}, "enabled": True},
+            "past": {"workflow": "old", "trigger": {"type": "time", "expression": "@daily"}, "enabled": True},
+            "changed": every(4, "tell"),
+        }
+        retries = {"attempts": 8, "delay": "30s"}
+        spark = {name: {"target": EMR, "retries": retries} for name in ("spark", "old", *"abcd")}
+        pulled = {"target": PULLED, "retries": retries}
+        document = flights(schedules, tell={"target": SQS, "delivery": PATIENT}, pulled=pulled, **spark)
+        nodes = {name: {"workflow": name} for name in "abcd"}
+        graph = {"nodes": nodes, "edges": [dags.edge(each) for each in dags.DIAMOND], "catch_up": "all"}
+        trigger = {"type": "time", "expression": "*/15 * * * *", "repeats": self.minutes // 15}
+        return {**document, "dags": {"graph": {**graph, "trigger": trigger, "enabled": True}}}
+
+    # -- time ----------------------------------------------------------------------------------------------------
+
+    def play(self) -> Result:
+        for minute in range(self.minutes):
+            self._load(minute)
+            self._minute()
+            self._note_behind(minute)
+        for minute in range(self.minutes, self.minutes + MOST_REST):
+            self._minute()
+            self._note_behind(minute)
+            if not minute % 10:
+                self._redrive()
+            if minute > self.minutes + 20 and not self._under_way():
+                break
+        return self._result()
+
+    def _minute(self) -> None:
+        self._tick()
+        end = (self.clock.now() // MINUTE + 1) * MINUTE
+        while self._step(end):
+            pass
+        self.clock.wait_until(end)
+        self._outside()
+
+    def _tick(self) -> None:
+        """The event of a tick is too old after a minute, and is not repeated."""
+        if not self.services.how("eventbridge") and not self.services.refuses("lambda", 5):
+            steps = (emit.emit_due, sweep.hint_soon, sweep.sweep_all)
+            for step in steps:
+                self._lives(lambda step=step: step(self.ports))
+
+    def _step(self, end: Instant) -> bool:
+        """Let what comes next before an instant arrive. False if nothing does."""
+        nexts = [at for queue in (self.hint_queue, self.objects) if (at := queue.next_at()) is not None]
+        if min(nexts, default=end) >= end:
+            return False
+        self.clock.wait_until(min(nexts))
+        self.work()
+        return True
+
+    def work(self) -> None:
+        given = self.hint_queue.receive()
+        failed = [message for message in given if not self._hinted(message.body)]
+        self.hint_queue.settle(given, failed)
+        given = self.objects.receive()
+        failed = [message for message in given if not self._lives(
+            lambda message=message: match.match_object(self.ports, message.body))]  # fmt: skip
+        self.objects.settle(given, failed)
+
+    def _hinted(self, body: tuple[Any, Instant]) -> bool:
+        """As the handler of hints has it."""
+        refs, due = body
+        now = self.clock.now()
+        if due - now > 10 * SECOND:
+            return self._lives(lambda: self.ports.hints.send(refs, due, now))
+        left: list[Any] = []
+        lived = self._lives(lambda: left.extend(attend.attend_together(self.ports, refs, due)))
+        if left:
+            self._failed(f"hints of {left}")
+        return lived and not left
+
+    def _lives(self, act: Callable[[], Any]) -> bool:
+        """One invocation. False if it failed."""
+        try:
+            act()
+        except Exception as error:  # what the runtime sees
+            self._failed(repr(error))
+            return False
+        return True
+
+    def _failed(self, why: str) -> None:
+        if not self.services.any_down():
+            self.failures.append((self.clock.now(), why))
+
+    def _outside(self) -> None:
+        """What goes on outside within a minute."""
+        self._notify()
+        self._spark_goes_on()
+        for each in (self.run_state, self.custom):
+            if not self.services.how("eventbridge"):
+                each.work()
+        for worker in self.workers:
+            self._pulls(worker)
+        self.stream.work()
+        wishes, self.wishes = self.wishes, []
+        for wish in wishes:
+            self._request(wish)
+        self.work()
+
+    # -- the load ------------------------------------------------------------------------------------------------
+
+    def _load(self, minute: int) -> None:
+        if minute == 5:
+            wish = {"from_": "2026-01-01T00:00:00Z", "to": f"2026-01-{ENTRIES + 1}T00:00:00Z"}
+            self._request(lambda: backfills.begin(self, "past", "b1", concurrency=2, **wish))
+        if minute % 3 == 1:
+            self._upload(minute)
+        if minute % 4 == 1:
+            self._post(minute)
+        if minute % 10 == 3:
+            self._request(lambda: self.run_now("spark", f"r{minute}"))
+        if minute % 20 == 7:
+            self._request(lambda: self.pause("changed", "backlog"))
+        if minute % 20 == 9:
+            self.wishes.append(lambda: self.resume("changed"))
+
+    def _upload(self, minute: int) -> None:
+        key = f"raw/weather/year=2026/month={minute // 28 + 1}/day={minute % 28 + 1}/a.csv"
+        self.lake.objects["lake-bucket", key] = "a"
+        self.put_at[key] = self.clock.now()
+        self.unsent.append(match.ObjectCreated("lake-bucket", key, self.clock.now()))
+
+    def _notify(self) -> None:
+        """S3 keeps its notifications while it or the queue is down; then they come twice, in any order."""
+        if self.services.how("s3") == "unavailable" or self.services.how("sqs"):
+            return
+        waited = any(self.clock.now() - each.at > 2 * MINUTE for each in self.unsent)
+        told = self.services.shuffled([*self.unsent, *self.unsent]) if waited else list(self.unsent)
+        self.unsent = []
+        for created in told:
+            self.objects.send(created)
+
+    def _post(self, minute: int) -> None:
+        """Half of the custom events come by the bus, the others by the API; each has an id."""
+        name, at = f"order-{minute}", self.clock.now()
+        self.posted_ids.append(name)
+
+        def post() -> None:
+            events.post(self.ports, "demo", [events.Envelope("order", name, {}, at)])
+
+        if minute % 8 == 1:
+            self._put_on_bus(post)
+        else:
+            self._request(post)
+
+    def _put_on_bus(self, post: Callable[[], Any]) -> None:
+        """A producer whose PutEvents is refused puts it again, a minute later."""
+        if self.services.how("eventbridge"):
+            self.wishes.append(lambda: self._put_on_bus(post))
+        else:
+            self.custom.put(post)
+
+    def _request(self, wish: Callable[[], Any]) -> None:
+        """A request to the API; whoever is refused for now asks again, a minute later."""
+        if self.services.refuses("lambda"):
+            self.answers[502] += 1
+        else:
+            try:
+                self._answered(wish)
+                return
+            except Refused:
+                pass
+            except SluiceError:  # it can never be: the schedule has ended meanwhile
+                return
+        self.wishes.append(wish)
+
+    def _answered(self, wish: Callable[[], Any]) -> None:
+        try:
+            wish()
+        except SluiceError as error:
+            self.answers[error.status] += 1
+            if error.status != 503:
+                raise
+            raise Refused from error
+        except Exception as error:
+            self._failed(repr(error))
+            self.answers[500] += 1
+            raise Refused from error
+
+    def _pulls(self, worker: PullWorker) -> None:
+        """A worker reports what it has done, and takes more. Who gets no answer asks again later."""
+        while worker.leases:
+            try:
+                self._answered(lambda: worker.succeed(0)) if not self.services.refuses("lambda") else _refuse()
+            except Refused:
+                return
+            except SluiceError:  # the lease is another's by now
+                pass
+            worker.leases.pop(0)
+        if not self.services.refuses("lambda"):
+            with suppress(Refused):
+                self._answered(lambda: worker.claim(capacity=10, pool=POOL))
+
+    def _spark_goes_on(self) -> None:
+        now = self.clock.now()
+        for run, begun in list(self.emr.living.values()):
+            if now - begun < SPARK_TAKES:
+                continue
+            del self.emr.living[run.id]
+            run.state = "FAILED" if run.name.endswith("-1") and self.services.happens(0.1) else "SUCCESS"
+            self._tell_end(run)
+
+    def _tell_end(self, run: EmrRun) -> None:
+        """EventBridge delivers as best it can: in an outage half of the events are lost for ever, the others late."""
+        lost = 0.5 if self.services.how("emr") or self.services.how("eventbridge") else 0.05
+        if not self.services.happens(lost):
+            change = complete.StateChange(APPLICATION, run.id, run.state, self.clock.now())
+            self.run_state.put(lambda: complete.on_state_change(self.ports, change))
+
+    def _redrive(self) -> None:
+        """What the operator does after the outage: the dead letters are delivered again."""
+        page = dead_letters.listed(self.ports, "demo", None, 500, None)
+        self.letters += len(page.items)
+        for letter in page.items:
+            dead_letters.redrive(self.ports, "demo", letter.run_id)
+
+    # -- what became of it ---------------------------------------------------------------------------------------
+
+    def _note_behind(self, minute: int) -> None:
+        if minute >= self.end and not self.services.any_down() and self.behind():
+            self.last_behind = minute + 1
+
+    def behind(self) -> list[str]:
+        """What should have been done by now, and is not: rows that are overdue, runs whose end is not known, objects
+        and events that are not taken in, changes that are not in the lake."""
+        now = self.clock.now()
+        stock = invariants.Stock(self)
+        found = [name for at, name in stock.awake if at < now - invariants.LONGEST_OVERDUE]
+        ended = {run.name for run in self.emr.runs.values() if run.id not in self.emr.living}
+        found += [f"the end of {run.run_id}" for run in stock.runs
+                  if run.request.name in ended and not states.is_terminal(run.state)]  # fmt: skip
+        old = now - 2 * MINUTE
+        found += [f"the object {each.body.key}" for each in self.objects.messages if each.sent_at < old]
+        found += [f"the notification of {each.key}" for each in self.unsent if each.at < old]
+        found += ["a custom event" for each in self.custom.waiting if each.since < old]
+        if self.stream.behind > 6 * MINUTE:
+            found.append("history")
+        done = {(run.schedule, run.nominal_at) for run in stock.runs}
+        found += [f"the fire {name} {at}" for name in ("tell", "spark", "pulled") for at in self._due(name, old)
+                  if (full(name), at) not in done]  # fmt: skip
+        return found
+
+    def _due(self, name: str, until: Instant) -> list[Instant]:
+        every = {"tell": 1, "hasty": 2, "latest": 2, "none": 2, "spark": 3, "pulled": 5, "changed": 4}[name] * MINUTE
+        first = -(-(self.begin + 1) // every) * every
+        return [at for at in range(first, until, every)][: self.minutes * MINUTE // every]
+
+    def _under_way(self) -> bool:
+        stock = invariants.Stock(self)
+        open_jobs = any(not job.closed for job in stock.jobs if job.schedule != full("past"))
+        living = any(not states.is_terminal(run.state) for run in stock.runs)
+        letters = dead_letters.listed(self.ports, "demo", None, 1, None).items
+        return bool(open_jobs or living or letters or self.wishes or self.stream.behind)
+
+    def _result(self) -> Result:
+        stock = invariants.Stock(self)
+        runs = [run for run in stock.runs if run.attempt == 1]
+        timed = [run for run in runs if run.nominal_at is not None and run.schedule in map(full, ("tell", "hasty"))]
+        lateness = [_started(run) - (run.due_at or 0) for run in timed]
+        started = {run.run_id: _started(run) for run in runs}
+        data = [started[marker.event_job] - marker.event.instant for marker in stock.markers
+                if marker.schedule == full("data")]  # fmt: skip
+        skipped = sum(record.count for record in stock.records if record.kind == "SKIPPED")
+        return Result(
+            fires=len(timed),
+            late=sum(each > LATE for each in lateness),
+            worst=_minutes(max(lateness)),
+            skipped=skipped,
+            data_worst=_minutes(max(data)),
+            history_worst=_minutes(self.stream.oldest),
+            refused=self.answers[503] + self.answers[502],
+            dead_letters=self.letters,
+            twice=sum(count - 1 for count in self.queue.came.values()),
+            recovery=max(0, self.last_behind - self.end),
+        )
+
+
+class Refused(Exception):
+    """A request was not carried out, or nobody knows whether it was."""
+
+
+def _refuse() -> None:
+    raise Refused
+
+
+def _started(run: Run) -> Instant:
+    return run.start_requested_at if run.start_requested_at is not None else run.claimed_at
+
+
+def _minutes(span: Millis) -> int:
+    return math.ceil(span / MINUTE)
+
+
+def outage_of(service: str, how: str = "unavailable", since: int = BEFORE) -> Outage:
+    return Outage(service, how, since, since + HOUR)
+
+
+def played(*outages: Outage, seed: int = 1) -> tuple[Platform, Result]:
+    """Without a log: there would be a line for each look at a job, and a traceback for each failure."""
+    logging.disable(logging.CRITICAL)
+    try:
+        platform = Platform(outages, seed)
+        return platform, platform.play()
+    finally:
+        logging.disable(logging.NOTSET)
