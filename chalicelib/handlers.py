@@ -69,7 +69,7 @@ def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
         refs, due = decode(body)
         now = ports().clock.now()
         if due - now > head_start(len(refs)) + MOST_WAIT:
-            ports().hints.send(refs, due, now)
+            ports().hints.send_all([(due, refs)], now, must=True)
             return
         for ref in refs:
             named.setdefault(due, {}).setdefault(ref, []).append(message_id)

@@ -179,7 +179,7 @@ class Platform(QuickWorld):
         refs, due = body
         now = self.clock.now()
         if due - now > 10 * SECOND:
-            return self._lives(lambda: self.ports.hints.send(refs, due, now))
+            return self._lives(lambda: self.ports.hints.send_all([(due, refs)], now, must=True))
         left: list[Any] = []
         lived = self._lives(lambda: left.extend(attend.attend_together(self.ports, refs, due)))
         if left:

@@ -160,13 +160,14 @@ class Queue:
 
 
 class QueuedHints:
-    """Hints that are messages of a queue. Implements `ports.Hints`."""
+    """Hints that are messages of a queue. Implements `ports.Hints`, as `aws/queues.py` does: what cannot be sent fails
+    nobody but who must send it."""
 
     def __init__(self, queue: Queue) -> None:
         self._queue = queue
 
     def send(self, refs: Sequence[Ref], due: Instant, now: Instant) -> None:
-        self._queue.send((tuple(refs), due), due)
+        self.send_all([(due, refs)], now)
 
     def send_all(
         self,
@@ -174,9 +175,14 @@ class QueuedHints:
         now: Instant,
         patient: bool = False,
         ahead: bool = False,
+        must: bool = False,
     ) -> None:
-        for due, refs in hints:
-            self.send(refs, due + 2 * SECOND if ahead else due, now)
+        try:
+            for due, refs in hints:
+                self._queue.send((tuple(refs), due), due + 2 * SECOND if ahead else due)
+        except ClientError:
+            if must:
+                raise
 
 
 @dataclass

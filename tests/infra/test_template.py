@@ -71,7 +71,7 @@ def test_data_is_kept_unless_the_stage_is_thrown_away(template: dict[str, Any], 
 
 @pytest.mark.parametrize(
     ("queue", "dead_letters", "tries", "handler"),
-    [("ObjectsQueue", "ObjectsDeadLetters", 12, "Objects"), ("HintsQueue", "HintsDeadLetters", 10, "Check")],
+    [("ObjectsQueue", "ObjectsDeadLetters", 85, "Objects"), ("HintsQueue", "HintsDeadLetters", 16, "Check")],
 )
 def test_queues(resources: dict[str, Any], queue: str, dead_letters: str, tries: int, handler: str) -> None:
     properties = resources[queue]["Properties"]
