@@ -1,5 +1,5 @@
-"""Three hours of a platform in which a service of AWS, or two of them, are down for an hour: what is late, what is lost,
-and how long it takes until nothing is behind.
+"""Some hours of a platform in which a service of AWS, or two of them, are down for an hour: what is late, what is
+lost, and how long it takes until nothing is behind.
 
 The load uses everything: clocks with each rule of catch-up, Spark jobs with a limit, a DAG, pull workers, partitions,
 custom events, a backfill, and people who change things meanwhile. What fails is repeated as AWS repeats it, no better.
@@ -40,13 +40,14 @@ from tests.support.fakes import APPLICATION, EmrRun
 from tests.support.pull_workers import POOL, PULLED, PullWorker
 from tests.support.world import EMR, SQS, flights, full
 
-BEFORE, HOUR, AFTER = 20, 60, 70  # minutes of the load
+BEFORE, HOUR, AFTER = 10, 60, 20  # minutes of the load
 SHIFT = 30  # minutes by which the second outage of a pair begins later
 MOST_REST = 150  # minutes after the load, in which what is under way comes to its end
 LATE: Millis = MINUTE  # a fire that starts so much after its instant is late
 SPARK_TAKES = 90 * SECOND
 PATIENT = {"tries": 3, "delay": "1s", "backoff": {"tries": 30, "delay": "10s", "most": "5m"}}
 ENTRIES = 30  # of the backfill
+SILENCE: Millis = 7 * MINUTE  # a run that says nothing is asked about by then
 
 
 @dataclass(frozen=True)
@@ -80,11 +81,13 @@ class Platform(QuickWorld):
         self.stream = Stream(self.tables, self.services, self.clock)
         fails_tables(self.tables, self.services)
         self.run_state = AsyncLambda(self.services, self.clock, self._lives)
-        self.custom = AsyncLambda(self.services, self.clock, self._lives)
+        self.custom = Queue("CustomQueue", self.services, self.clock)
         self.workers = [PullWorker(self, f"worker-{number}") for number in range(2)]
         self.unsent: list[match.ObjectCreated] = []  # notifications that S3 still has
+        self.on_bus: list[Callable[[], Any]] = []  # custom events that EventBridge still has
         self.wishes: list[Callable[[], Any]] = []  # of people and producers, who repeat them until they are heard
         self.answers: Counter[int] = Counter()
+        self.ended: dict[str, Instant] = {}  # runs of EMR
         self.put_at: dict[str, Instant] = {}
         self.posted_ids: list[str] = []
         self.failures: list[tuple[Instant, str]] = []  # of invocations while everything was up
@@ -158,7 +161,8 @@ class Platform(QuickWorld):
 
     def _step(self, end: Instant) -> bool:
         """Let what comes next before an instant arrive. False if nothing does."""
-        nexts = [at for queue in (self.hint_queue, self.objects) if (at := queue.next_at()) is not None]
+        queues = (self.hint_queue, self.objects, self.custom)
+        nexts = [at for queue in queues if (at := queue.next_at()) is not None]
         if min(nexts, default=end) >= end:
             return False
         self.clock.wait_until(min(nexts))
@@ -173,6 +177,8 @@ class Platform(QuickWorld):
         failed = [message for message in given if not self._lives(
             lambda message=message: match.match_object(self.ports, message.body))]  # fmt: skip
         self.objects.settle(given, failed)
+        given = self.custom.receive()
+        self.custom.settle(given, [message for message in given if not self._lives(message.body)])
 
     def _hinted(self, body: tuple[Any, Instant]) -> bool:
         """As the handler of hints has it."""
@@ -203,9 +209,12 @@ class Platform(QuickWorld):
         """What goes on outside within a minute."""
         self._notify()
         self._spark_goes_on()
-        for each in (self.run_state, self.custom):
-            if not self.services.how("eventbridge"):
-                each.work()
+        if not self.services.how("eventbridge"):
+            self.run_state.work()
+            if not self.services.how("sqs"):  # what it could not deliver, it delivers twice
+                told, self.on_bus = self.on_bus, []
+                for post in [*told, *told[:-1]]:
+                    self.custom.send(post)
         for worker in self.workers:
             self._pulls(worker)
         self.stream.work()
@@ -265,7 +274,7 @@ class Platform(QuickWorld):
         if self.services.how("eventbridge"):
             self.wishes.append(lambda: self._put_on_bus(post))
         else:
-            self.custom.put(post)
+            self.on_bus.append(post)
 
     def _request(self, wish: Callable[[], Any]) -> None:
         """A request to the API; whoever is refused for now asks again, a minute later."""
@@ -314,6 +323,7 @@ class Platform(QuickWorld):
             if now - begun < SPARK_TAKES:
                 continue
             del self.emr.living[run.id]
+            self.ended[run.name] = now
             run.state = "FAILED" if run.name.endswith("-1") and self.services.happens(0.1) else "SUCCESS"
             self._tell_end(run)
 
@@ -343,24 +353,28 @@ class Platform(QuickWorld):
         now = self.clock.now()
         stock = invariants.Stock(self)
         found = [name for at, name in stock.awake if at < now - invariants.LONGEST_OVERDUE]
-        ended = {run.name for run in self.emr.runs.values() if run.id not in self.emr.living}
+        old = now - 2 * MINUTE
+        ended = {name for name, at in self.ended.items() if at < now - SILENCE}
         found += [f"the end of {run.run_id}" for run in stock.runs
                   if run.request.name in ended and not states.is_terminal(run.state)]  # fmt: skip
-        old = now - 2 * MINUTE
+        # What was looked at in vain, and is left alone for a while.
+        found += [f"the job {job.job_id}" for job in stock.jobs if job.leases > 1 and not job.closed]
+        found += [f"the start of {run.run_id}" for run in stock.runs
+                  if run.leases > 1 or (_is_to_start(run) and run.claimed_at < old)]  # fmt: skip
         found += [f"the object {each.body.key}" for each in self.objects.messages if each.sent_at < old]
         found += [f"the notification of {each.key}" for each in self.unsent if each.at < old]
-        found += ["a custom event" for each in self.custom.waiting if each.since < old]
+        found += ["a custom event" for each in self.custom.messages if each.sent_at < old]
         if self.stream.behind > 6 * MINUTE:
             found.append("history")
         done = {(run.schedule, run.nominal_at) for run in stock.runs}
-        found += [f"the fire {name} {at}" for name in ("tell", "spark", "pulled") for at in self._due(name, old)
+        found += [f"the fire {name} {at}" for name in ("tell", "hasty", "pulled") for at in self._due(name, old)
                   if (full(name), at) not in done]  # fmt: skip
         return found
 
     def _due(self, name: str, until: Instant) -> list[Instant]:
         every = {"tell": 1, "hasty": 2, "latest": 2, "none": 2, "spark": 3, "pulled": 5, "changed": 4}[name] * MINUTE
         first = -(-(self.begin + 1) // every) * every
-        return [at for at in range(first, until, every)][: self.minutes * MINUTE // every]
+        return list(range(first, until, every))[: self.minutes * MINUTE // every]
 
     def _under_way(self) -> bool:
         stock = invariants.Stock(self)
@@ -398,6 +412,10 @@ class Refused(Exception):
 
 def _refuse() -> None:
     raise Refused
+
+
+def _is_to_start(run: Run) -> bool:
+    return run.state == "STARTING" and run.target_id is None and run.waits_at is None
 
 
 def _started(run: Run) -> Instant:
