@@ -33,6 +33,7 @@ SERVICES = ("dynamodb", "sqs", "s3", "emr", "eventbridge", "lambda", "stream")
 THROTTLED = ("dynamodb", "s3", "emr", "lambda")
 SHARE = 0.7  # of the calls of a throttled service are refused
 SDK_TRIES = 3  # botocore's standard mode
+INVOKED = 5  # so often, while it is throttled, a Lambda for the same messages or the same minute
 LONGEST_DELAY: Millis = 15 * MINUTE  # of a message in SQS
 STREAM_KEEPS = 24 * HOUR
 RESOURCES = Path(__file__).parents[2] / "infra" / "resources"
@@ -149,7 +150,8 @@ class Queue:
                 self.messages.remove(each)
                 self.dead.append(each.body)
         given = [each for each in ready if each.received <= self.most]
-        return [] if given and self._services.refuses("lambda") else given
+        # Lambda tries to invoke it again as long as its messages are hidden.
+        return [] if given and self._services.refuses("lambda", INVOKED) else given
 
     def settle(self, given: Sequence[Message], failed: Sequence[Message]) -> None:
         for each in given:
@@ -234,15 +236,20 @@ class Emr(DayEmr):
     def __init__(self, clock: Any, services: Services) -> None:
         super().__init__(clock)
         self._services = services
+        self.started_at: dict[str, Instant] = {}  # by name
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         if not self._services.refuses("emr"):
-            return super().start(run, context)
+            return self._start(run, context)
         if self._services.how("emr") == "throttled":
             return NotNow("EMR Serverless refused for now: ThrottlingException")
         if self._services.happens(0.2):
-            super().start(run, context)
+            self._start(run, context)
         return NoAnswer("StartJobRun gave no answer: ServiceUnavailable")
+
+    def _start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        self.started_at.setdefault(run.request.name, self._clock.now())
+        return super().start(run, context)
 
     def ask(self, run: Run) -> News | None:
         if self._services.refuses("emr"):
