@@ -392,7 +392,8 @@ class Platform(QuickWorld):
         assert self.answers[500] == 0, "somebody was told of a fault of ours"
         kept = [*self.objects.dead, *self.custom.dead, *self.hint_queue.dead, *self.stream.lost]
         assert kept == [], "given up, for an operator to repair"
-        assert self.behind() == []
+        behind = self.behind()
+        assert behind == [], f"behind: {behind}"
         invariants.check_rest(self)
         stock = invariants.Stock(self)
         last: dict[str, Run] = {}
