@@ -76,9 +76,10 @@ def run_state(event: CloudWatchEvent) -> str:
     return handlers.run_state(event.to_dict())
 
 
-@app.on_cw_event({"source": [{"prefix": "sluice/"}]})
-def custom(event: CloudWatchEvent) -> str:
-    """A custom event that somebody put on the account's event bus for a namespace (``source: sluice/<namespace>``)."""
+@app.on_sqs_message(queue="custom", batch_size=10)
+def custom(event: SQSEvent) -> dict[str, Any]:
+    """Custom events that somebody put on the account's event bus for a namespace (``source: sluice/<namespace>``). A
+    rule of EventBridge sends them to a queue, where they outlive an outage."""
     return handlers.custom(event.to_dict())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -10,7 +11,7 @@ from chalicelib.core.calendar import SECOND, parse_instant
 from chalicelib.core.sweep import Ref
 from chalicelib.log import logger
 from chalicelib.ports import Ports
-from chalicelib.wiring import failed_messages, metrics, ports
+from chalicelib.wiring import failed_messages, is_down, metrics, ports
 
 # A hint that comes this much earlier than it was to come is waited for; any other is sent on its way again.
 MOST_WAIT = 2 * SECOND
@@ -69,7 +70,7 @@ def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
         refs, due = decode(body)
         now = ports().clock.now()
         if due - now > head_start(len(refs)) + MOST_WAIT:
-            ports().hints.send(refs, due, now)
+            ports().hints.send_all([(due, refs)], now, must=True)
             return
         for ref in refs:
             named.setdefault(due, {}).setdefault(ref, []).append(message_id)
@@ -99,7 +100,23 @@ def run_state(event: dict[str, Any]) -> str:
     return outcome
 
 
-def custom(event: dict[str, Any]) -> str:
+def custom(event: dict[str, Any]) -> dict[str, Any]:
+    """Custom events out of SQS. What can never be taken in goes to the dead letters at once, where an alarm tells of
+    it; what fails for a service that is down comes again."""
+
+    def each(body: str, message_id: str) -> None:
+        try:
+            custom_event(json.loads(body))
+        except Exception as error:
+            if is_down(error):
+                raise
+            logger.exception("custom event refused", extra={"message_id": message_id})
+            failed_messages(event["Records"][0]["eventSourceARN"]).set_aside(body)
+
+    return _told(event, _failures(event, each))
+
+
+def custom_event(event: dict[str, Any]) -> str:
     """One custom event from the event bus: ``source`` names the namespace, ``detail-type`` its type, ``detail`` the
     payload. EventBridge delivers at least once and keeps the id, so a repeat is the same event.
     https://docs.aws.amazon.com/eventbridge/latest/ref/events-structure.html"""

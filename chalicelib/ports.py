@@ -243,10 +243,12 @@ class Hints(Protocol):
         now: Instant,
         patient: bool = False,
         ahead: bool = False,
+        must: bool = False,
     ) -> None:
         """The same for several instants. ``patient``: it may take a second, if that makes it cheaper to receive them;
         only for what is due in some seconds. ``ahead``: they are sent ahead of writes to their rows, so they arrive two
-        seconds later."""
+        seconds later. ``must``: it raises if the queue does not answer, for the caller would otherwise put its rows off
+        for nothing."""
 
 
 class Payloads(Protocol):

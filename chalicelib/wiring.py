@@ -144,6 +144,13 @@ def client(service: str, **options: Any) -> Any:
     return boto3.client(service, config=Config(**defaults | options))
 
 
+def is_down(error: Exception) -> bool:
+    """Whether something failed because a service of AWS does not answer at the moment."""
+    from chalicelib.aws import tries
+
+    return tries.is_down(error)
+
+
 @cache
 def ports() -> Ports:
     """The ports of this process, from its environment."""

@@ -7,6 +7,7 @@ https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
@@ -32,6 +33,17 @@ class FailedMessages:
     @cached_property
     def _url(self) -> str:
         return str(self._client.get_queue_url(QueueName=self._name)["QueueUrl"])
+
+    @cached_property
+    def _dead_letters(self) -> str:
+        """The URL of the queue to which this one hands what it gives up."""
+        told = self._client.get_queue_attributes(QueueUrl=self._url, AttributeNames=["RedrivePolicy"])
+        arn = str(json.loads(told["Attributes"]["RedrivePolicy"])["deadLetterTargetArn"])
+        return str(self._client.get_queue_url(QueueName=arn.rpartition(":")[2])["QueueUrl"])
+
+    def set_aside(self, body: str) -> None:
+        """Put a message that can never be handled among the dead letters now, without waiting for its last try."""
+        self._client.send_message(QueueUrl=self._dead_letters, MessageBody=body)
 
     def come_again(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Set when each of them comes again. It never raises: what is not set comes when its visibility ends."""

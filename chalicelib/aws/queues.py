@@ -11,6 +11,8 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, get_args
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from chalicelib.core.calendar import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.errors import invalid
 from chalicelib.core.sweep import Ref, RefKind
@@ -53,6 +55,7 @@ class SqsHints:
         now: Instant,
         patient: bool = False,
         ahead: bool = False,
+        must: bool = False,
     ) -> None:
         if patient and sum(_is_alone(due, refs) for due, refs in hints) >= WORTH_A_WAIT:
             moment = right_moment(max(now, self._clock.now()))
@@ -70,7 +73,14 @@ class SqsHints:
                 {"Id": str(index), "MessageBody": body, "DelaySeconds": delay}
                 for index, (body, delay) in enumerate(batch)
             ]
-            self._send(entries)
+            try:
+                self._send(entries)
+            except (BotoCoreError, ClientError):
+                if must:
+                    raise
+                # What was written before stands, and the sweep finds it. Its caller has other work to do.
+                logger.exception("hints not sent", extra={"size": len(messages)})
+                return
 
     def _send(self, entries: list[dict[str, Any]]) -> None:
         """Send a batch. SQS may take some of its messages and fail others, and says so in an answer that is no error.

@@ -122,6 +122,17 @@ def is_refused_for_now(error: ClientError) -> bool:
     return any(reason.get("Code") in REFUSED_FOR_NOW for reason in reasons_of(error))
 
 
+def is_down(error: BaseException) -> bool:
+    """Whether a call of any service failed for nothing but the service: refused for now, or not answered."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(is_down, error.exceptions))
+    if isinstance(error, SluiceError):
+        return error.code == "unavailable"
+    if isinstance(error, ClientError):
+        return is_unanswered(error) or is_refused_for_now(error)
+    return isinstance(error, FAILURES)
+
+
 def is_throttled(error: Exception) -> bool:
     """Whether a call was refused because there were too many."""
     if not isinstance(error, ClientError):

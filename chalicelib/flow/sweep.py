@@ -49,7 +49,8 @@ def sweep_all(ports: Ports, tick_began: Instant | None = None) -> int:
         told = [*([(now, plain)] if plain else []), *sweep.in_turns(questions, now, asked)]
         if told:
             # The hints come before the leases, so that no row is leased without a hint. Their receivers come later.
-            ports.hints.send_all(told, now, False, True)
+            # While the queue is down no row is leased: the first tick after that finds all of them.
+            ports.hints.send_all(told, now, False, True, True)
         failed += _failures(found, partial(_lease, ports, now))
         hinted, asked = hinted + len(found), asked + len(questions)
     ports.metrics.add(measures.OVERDUE_AGE, oldest)

@@ -20,6 +20,10 @@ IDS = {"job_id": "job", "run_id": "run"}
 SCHEDULE = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}"
 MOST_ID = 300  # a schedule's full name, a generation and a digest are shorter
 
+# A part of the request may have been carried out by then. Whatever is repeated with its key, or is a PUT, counts once.
+DOWN = "a service of AWS that this request needs does not answer"
+AGAIN = "retry the request in a few seconds, with the same Idempotency-Key if it takes one"
+
 View = Callable[..., Any]
 
 
@@ -104,14 +108,15 @@ def own_shape(event: Any, get_response: Callable[[Any], Response]) -> Response:
 def _answered(act: Callable[[], Any]) -> Response:
     """What an act returns as a response, a refusal in our shape, and never a traceback."""
     from chalicelib.log import logger
+    from chalicelib.wiring import is_down
 
     try:
         result = act()
     except SluiceError as error:
         return refusal(error)
-    except Exception:
+    except Exception as error:
         logger.exception("request failed")
-        return failure()
+        return failure(503, "unavailable", DOWN, AGAIN) if is_down(error) else failure()
     return result if isinstance(result, Response) else answer(result)
 
 

@@ -58,6 +58,7 @@ class PlainHints:
         now: Instant,
         patient: bool = False,
         ahead: bool = False,
+        must: bool = False,
     ) -> None:
         for due, refs in hints:
             self.send(refs, due, now)

@@ -201,8 +201,8 @@ def test_o2_each_rule_is_watched_by_its_name(resources: dict[str, Any]) -> None:
     named = {
         resources[function]["Properties"]["Events"][event]["Properties"][key]["Fn::Sub"]
         for function, event, key in (
-            *(("Tick", "TickEvent", "Name"), ("RunState", "RunStateEvent", "RuleName")),
-            ("Custom", "CustomEvent", "RuleName"),
+            ("Tick", "TickEvent", "Name"),
+            ("RunState", "RunStateEvent", "RuleName"),
         )
     }
     named |= {

@@ -141,7 +141,7 @@ def orders(caller: Caller) -> str:
 @pytest.fixture
 def queue(cloud: Endpoints, caller: Caller) -> Iterator[dict[str, str]]:
     """Another queue before the deployed Lambda ``objects``, mapped and redriven as its own, but quick to bring back:
-    with the deployed visibility of six minutes, five receives take half an hour."""
+    as deployed, a message is tried for eight hours."""
     sqs, lambdas = cloud.client("sqs"), cloud.client("lambda")
     deployed = cloud.client("cloudformation").describe_stack_resource(
         StackName=STACK, LogicalResourceId="ObjectsQueue"
@@ -154,7 +154,7 @@ def queue(cloud: Endpoints, caller: Caller) -> Iterator[dict[str, str]]:
         return url, sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
 
     dead, dead_arn = made("dead")
-    redrive = json.loads(settings["RedrivePolicy"]) | {"deadLetterTargetArn": dead_arn}
+    redrive = json.loads(settings["RedrivePolicy"]) | {"deadLetterTargetArn": dead_arn, "maxReceiveCount": "12"}
     url, arn = made("objects", VisibilityTimeout="1", RedrivePolicy=json.dumps(redrive))
     copied = {name: mapping[name] for name in ("BatchSize", "FunctionResponseTypes")}
     mapped = lambdas.create_event_source_mapping(EventSourceArn=arn, FunctionName=mapping["FunctionArn"], **copied)

@@ -37,6 +37,7 @@ class MemoryHints:
         now: Instant,
         patient: bool = False,
         ahead: bool = False,
+        must: bool = False,
     ) -> None:
         for due, refs in hints:
             self.send(refs, due, now)

@@ -1,5 +1,6 @@
-"""Custom events from the event bus, as EventBridge hands them to the Lambda `custom` (T11)."""
+"""Custom events from the event bus, as EventBridge sends them to the queue of the Lambda `custom` (T11)."""
 
+import json
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from pydantic import ValidationError
 from chalicelib import handlers
 from chalicelib.core.errors import SluiceError
 from tests.web.conftest import NS, Api
+from tests.web.outage import tables_down
 from tests.web.wrong import ONE
 
 WAITING = {"type": "event", "event": "orders.closed", "count": 2}
@@ -32,12 +34,12 @@ def told(event_id: str = "6a7e8feb-b491-4cf7-a9f1-bf3703467718", **changed: Any)
 def test_t11_an_event_of_the_bus_makes_progress_of_the_triggers_of_its_namespace(api: Api) -> None:
     api.put("/v1/namespaces/other")
     api.schedule("nightly", trigger=WAITING | {"count": 1}, enabled=True)
-    handlers.custom(told("e1", source="sluice/other"))
-    handlers.custom(told("e2", detail_type="orders.opened"))
+    handlers.custom_event(told("e1", source="sluice/other"))
+    handlers.custom_event(told("e2", detail_type="orders.opened"))
     api.work()
     assert api.get(f"{ONE}/runs")["items"] == []
 
-    event_id = handlers.custom(told("e3"))
+    event_id = handlers.custom_event(told("e3"))
     api.work()
 
     [run] = api.get(f"{ONE}/runs")["items"]
@@ -48,33 +50,65 @@ def test_t11_an_event_of_the_bus_makes_progress_of_the_triggers_of_its_namespace
 
 def test_t16_an_event_that_is_delivered_again_counts_once(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
-    first = handlers.custom(told("e1"))
+    first = handlers.custom_event(told("e1"))
     before = api.everything()
-    assert handlers.custom(told("e1")) == first
+    assert handlers.custom_event(told("e1")) == first
     assert api.everything() == before
     [job] = api.get(f"{ONE}/jobs")["items"]
     assert job["progress"] == {"0": 1}
 
-    assert handlers.custom(told("e2")) != first
+    assert handlers.custom_event(told("e2")) != first
     [job] = api.get(f"{ONE}/jobs")["items"]
     assert job["progress"] == {"0": 2}
 
 
 def test_t11_the_bus_and_the_api_tell_the_same_schedules(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
-    handlers.custom(told("e1"))
+    handlers.custom_event(told("e1"))
     posted = {"events": [{"type": "orders.closed", "id": "e1", "payload": {"order": 7}}]}
     [accepted] = api.post(f"{NS}/events", posted)["accepted"]
     # Under one id they are one event, so whoever sends by both ways is heard once.
-    assert accepted["event_id"] == handlers.custom(told("e1"))
+    assert accepted["event_id"] == handlers.custom_event(told("e1"))
     [job] = api.get(f"{ONE}/jobs")["items"]
     assert job["progress"] == {"0": 1}
 
 
-def test_t11_the_lambda_of_the_rule_leads_to_this_handler(api: Api) -> None:
-    assert api.client.lambda_.invoke("custom", told()).payload == handlers.custom(told())
-    with pytest.raises(SluiceError, match="no namespace named 'nowhere'"):
-        api.client.lambda_.invoke("custom", told(source="sluice/nowhere"))
+def received(api: Api, *bodies: str) -> list[str]:
+    """Messages reach the Lambda; the ids of those that are to come again."""
+    dead = api.sqs.create_queue(QueueName="custom-dead")["QueueUrl"]
+    arn = api.sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
+    redrive = {"RedrivePolicy": json.dumps({"deadLetterTargetArn": arn, "maxReceiveCount": "85"})}
+    api.sqs.create_queue(QueueName="custom", Attributes=redrive)
+    about = {"receiptHandle": "r", "attributes": {"ApproximateReceiveCount": "1"}, "messageAttributes": {}}
+    about |= {"eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:custom", "eventSource": "aws:sqs"}
+    records = [{"messageId": f"m{number}", "body": body, **about} for number, body in enumerate(bodies)]
+    answer = api.client.lambda_.invoke("custom", {"Records": records}).payload
+    return [each["itemIdentifier"] for each in answer["batchItemFailures"]]
+
+
+def set_aside(api: Api) -> list[str]:
+    url = api.sqs.get_queue_url(QueueName="custom-dead")["QueueUrl"]
+    return [each["Body"] for each in api.messages(url)]
+
+
+def test_t11_events_of_the_queue_are_taken_in_and_what_can_never_be_is_set_aside_at_once(api: Api) -> None:
+    api.schedule("nightly", trigger=WAITING, enabled=True)
+    nowhere = json.dumps(told("e2", source="sluice/nowhere"))
+    assert received(api, json.dumps(told("e1")), nowhere, "no event", json.dumps(told("e3", time="noon"))) == []
+    [job] = api.get(f"{ONE}/jobs")["items"]
+    assert job["progress"] == {"0": 1}
+    assert set(set_aside(api)) == {nowhere, "no event", json.dumps(told("e3", time="noon"))}
+
+
+def test_t11_an_event_that_comes_while_the_tables_are_down_comes_again(api: Api) -> None:
+    api.schedule("nightly", trigger=WAITING, enabled=True)
+    body = json.dumps(told("e1"))
+    with tables_down():
+        assert received(api, body) == ["m0"]
+    assert set_aside(api) == []
+    assert received(api, body) == []
+    [job] = api.get(f"{ONE}/jobs")["items"]
+    assert job["progress"] == {"0": 1}
 
 
 WRONG = {
@@ -96,10 +130,10 @@ WRONG = {
 def test_t11_what_cannot_be_taken_in_is_an_error_so_that_it_is_kept(
     standing: Api, event: dict[str, Any], kind: type[Exception], message: str
 ) -> None:
-    """Lambda tries it again, and keeps it among the dead letters in the end."""
+    """The handler of the queue sets it aside among the dead letters."""
     before = standing.everything()
     with pytest.raises(kind, match=message):
-        handlers.custom(event)
+        handlers.custom_event(event)
     assert standing.everything() == before
 
 
@@ -107,5 +141,5 @@ def test_t11_what_cannot_be_taken_in_is_an_error_so_that_it_is_kept(
 def test_t11_an_event_without_its_parts_is_an_error_too(standing: Api, missing: str) -> None:
     before = standing.everything()
     with pytest.raises(KeyError, match=missing):
-        handlers.custom({name: value for name, value in told().items() if name != missing})
+        handlers.custom_event({name: value for name, value in told().items() if name != missing})
     assert standing.everything() == before

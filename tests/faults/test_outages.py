@@ -1,0 +1,97 @@
+"""An hour without a service of AWS, or with most of its calls refused, and without two of them (O12): nothing is lost,
+nothing is done twice, and soon after nothing is behind. `docs/reliability.md` has the results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from chalicelib.flow import match
+from tests.faults import outage_table
+from tests.faults.outage_table import PAIRS, SINGLES, of_pair, of_single
+from tests.faults.outages import HOUR, played
+from tests.faults.services import SERVICES
+
+PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+# By then nothing is behind: messages that failed come again every six minutes, silent runs are asked about every ten.
+LONGEST = 12
+WITH_SERVICES = pytest.mark.parametrize(("service", "how"), SINGLES)
+
+
+@WITH_SERVICES
+def test_o12_an_hour_without_a_service_loses_and_doubles_nothing(service: str, how: str) -> None:
+    platform, result = of_single(service, how)
+    platform.check()
+    assert result.twice == 0
+    assert result.dead_letters == 0
+    assert result.recovery <= LONGEST
+
+
+def test_o12_the_outages_are_felt() -> None:
+    """Each of them holds something back: a service that is down in name only would show nothing."""
+    _, well = played()
+    assert (well.late, well.worst, well.refused, well.recovery) == (0, 0, "", 0)
+    assert max(well.spark_worst, well.data_worst, well.history_worst) <= 1
+    for service in SERVICES:
+        _, result = of_single(service, "unavailable")
+        assert max(result.worst, result.spark_worst, result.data_worst, result.history_worst) > HOUR / 2, service
+
+
+def test_o12_what_callers_are_told() -> None:
+    assert of_single("dynamodb", "unavailable")[1].refused == "503"
+    assert of_single("lambda", "unavailable")[1].refused == "502"
+    for service in ("sqs", "s3", "emr", "eventbridge", "stream"):
+        assert of_single(service, "unavailable")[1].refused == "", service
+
+
+def test_o12_the_check_sees_what_is_lost_and_what_is_left_behind() -> None:
+    """One thing after the other is falsified in the books of an hour that was right."""
+    platform, _ = played()
+    platform.check()
+    table = platform.tables._tables["RunsTable"]
+    key = next(key for key in table.items if key[1].startswith("A#"))
+    item = table.items[key]
+    table.replace(key, None)
+    with pytest.raises(AssertionError):
+        platform.check()
+    table.replace(key, item)
+    lost = platform.stream.bucket.objects.popitem()
+    with pytest.raises(AssertionError, match="history is not complete"):
+        platform.check()
+    platform.stream.bucket.objects[lost[0]] = lost[1]
+    platform.posted_ids.append("order-never")
+    with pytest.raises(AssertionError, match="custom events"):
+        platform.check()
+    platform.posted_ids.pop()
+    platform.unsent.append(match.ObjectCreated("lake-bucket", "raw/x", platform.begin))
+    with pytest.raises(AssertionError, match="the notification of raw/x"):
+        platform.check()
+    platform.unsent.clear()
+    platform.objects.dead.append("raw/y")
+    with pytest.raises(AssertionError, match="for an operator to repair"):
+        platform.check()
+    platform.objects.dead.clear()
+    platform.check()
+
+
+def test_o12_the_table_of_one_service_is_what_the_tests_gave() -> None:
+    assert outage_table.within(PAGE.read_text(), "one service") == outage_table.singles(), (
+        "python -m tests.faults.outage_table --write docs/reliability.md"
+    )
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("pair", PAIRS, ids="+".join)
+def test_o12_two_services_that_are_down_one_after_the_other_lose_and_double_nothing(pair: tuple[str, str]) -> None:
+    platform, result = of_pair(*pair)
+    platform.check()
+    assert result.twice == 0
+    assert result.recovery <= LONGEST
+
+
+@pytest.mark.long
+def test_o12_the_table_of_two_services_is_what_the_tests_gave() -> None:
+    assert outage_table.within(PAGE.read_text(), "two services") == outage_table.pairs(), (
+        "python -m tests.faults.outage_table --write docs/reliability.md --pairs"
+    )

@@ -1,0 +1,52 @@
+"""Services of AWS that are down for the clients of this process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+from botocore.awsrequest import AWSResponse
+from botocore.exceptions import EndpointConnectionError
+
+from chalicelib.wiring import ports
+
+
+class Raw:
+    """The body of a response, as urllib3 hands it out."""
+
+    def stream(self, **_: Any) -> Iterator[bytes]:
+        yield b""
+
+
+def answers_503(**_: Any) -> AWSResponse:
+    return AWSResponse("https://aws.example", 503, {}, Raw())
+
+
+def is_unreachable(**_: Any) -> None:
+    raise EndpointConnectionError(endpoint_url="https://aws.example")
+
+
+@contextmanager
+def down(client: Any, how: Callable[..., Any]) -> Iterator[None]:
+    """Every call of a client fails like this before it leaves the process, and none is tried again by botocore."""
+    service = client.meta.service_model.service_id.hyphenize()
+    client.meta.events.register_first(f"before-send.{service}", how, "outage")
+    client.meta.events.unregister(f"needs-retry.{service}", unique_id=f"retry-config-{service}")
+    try:
+        yield
+    finally:
+        client.meta.events.unregister(f"before-send.{service}", how, "outage")
+
+
+@contextmanager
+def tables_down(how: Callable[..., Any] = answers_503) -> Iterator[None]:
+    """The tables fail each call, and waiting for them takes no time."""
+    tables: Any = ports().ledger
+    passed = iter(range(1_000_000))
+    patient = tables._patience
+    tables._patience = replace(patient, seconds=2, now=lambda: next(passed), sleep=lambda _: None)
+    with down(tables._client, how):
+        yield
+    tables._patience = patient

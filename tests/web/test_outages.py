@@ -1,0 +1,55 @@
+"""What callers are told while a service of AWS does not answer: 503 with what to do, never a fault of ours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.wiring import ports
+from tests.web.conftest import APP, NS, Api
+from tests.web.outage import answers_503, down, is_unreachable, tables_down
+
+ONE = f"{APP}/schedules/nightly"
+
+
+REQUESTS = [
+    ("GET", ONE, None),
+    ("POST", f"{ONE}/enable", None),
+    ("POST", f"{ONE}/run", {}),
+    ("POST", f"{NS}/events", {"events": [{"type": "order"}]}),
+    ("GET", f"{APP}/schedules", None),
+]
+
+
+@pytest.mark.parametrize("how", [answers_503, is_unreachable])
+@pytest.mark.parametrize(("method", "path", "body"), REQUESTS)
+def test_without_tables_each_request_is_answered_503_and_says_what_to_do(
+    api: Api, how: Any, method: str, path: str, body: Any
+) -> None:
+    api.schedule("nightly")
+    with tables_down(how):
+        told = api.refused(503, method, path, body)
+    assert told["code"] == "unavailable"
+    assert told["message"].startswith("the tables ")
+    assert told["hint"] == "retry the request in a few seconds"
+
+
+@pytest.mark.parametrize("how", [answers_503, is_unreachable])
+def test_without_the_queue_of_hints_a_request_is_carried_out(api: Api, how: Any) -> None:
+    api.schedule("nightly")
+    hints: Any = ports().hints
+    with down(hints._client, how):
+        api.post(f"{ONE}/enable")
+        told = api.post(f"{ONE}/run", {}, idempotency_key="once")
+    assert api.get(ONE)["state"] == "enabled"
+    assert api.get(f"/v1/jobs/{told['job_id']}")["schedule"].endswith("nightly")
+
+
+@pytest.mark.parametrize("how", [answers_503, is_unreachable])
+def test_without_s3_a_request_that_needs_it_is_answered_503_and_says_what_to_do(api: Api, how: Any) -> None:
+    payloads: Any = ports().payloads
+    with down(payloads._client, how):
+        told = api.refused(503, "PUT", APP, {"datasets": {}})
+    assert told["code"] == "unavailable"
+    assert "retry" in (told["hint"] or "")
