@@ -1,0 +1,93 @@
+"""A version of the service, by its outer entry: the Lambdas of `app.py` and the events that AWS sends them.
+
+All that these tests know of the inside of another version stands here. It is little: `app.py` names the Lambdas, the
+environment names tables and queues, and what a module keeps between invocations is a function with `cache_clear`.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pkgutil
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+from chalice.local import LambdaContext
+from chalice.test import Client
+
+from tests.upgrade import trees
+from tests.upgrade.trees import Changes
+
+BUS = {"version": "0", "account": "123456789012", "region": "us-east-1", "resources": []}
+MEMORY, MOST_MILLIS = 512, 120_000
+
+
+class Version:
+    """One version of the service, ready to be invoked."""
+
+    def __init__(self, source: Path, name: str, changes: Changes | None = None) -> None:
+        self.name = name
+        entry = trees.copied(source, name, changes)
+        self._app = importlib.import_module(entry).app
+        self._load_all(f"{trees.PACKAGE}_{name}")
+        self._http = Client(self._app).http
+
+    def cold(self) -> None:
+        """Forget what former invocations have left in this process, as a new Lambda does."""
+        for module in trees.modules(self.name):
+            for value in list(vars(sys.modules[module]).values()):
+                if callable(getattr(value, "cache_clear", None)):
+                    value.cache_clear()
+
+    # -- Lambdas -------------------------------------------------------------------------------------------------
+
+    def tick(self) -> Any:
+        return self._invoke("tick", {**BUS, "id": "tick", "source": "aws.events", "detail-type": "Scheduled Event",
+                                     "time": "2026-03-02T12:00:00Z", "detail": {}})  # fmt: skip
+
+    def objects(self, event: dict[str, Any]) -> Any:
+        return self._invoke("objects", event)
+
+    def hints(self, event: dict[str, Any]) -> Any:
+        return self._invoke("check", event)
+
+    def run_state(self, job_run: str, application: str, state: str, time: str) -> Any:
+        detail = {"jobRunId": job_run, "applicationId": application, "state": state, "updatedAt": time}
+        kind = "EMR Serverless Job Run State Change"
+        return self._invoke("run_state", {**BUS, "id": job_run, "detail-type": kind, "source": "aws.emr-serverless",
+                                          "time": time, "detail": detail})  # fmt: skip
+
+    def custom(self, event_id: str, namespace: str, kind: str, payload: dict[str, Any], time: str) -> Any:
+        return self._invoke("custom", {**BUS, "id": event_id, "detail-type": kind, "source": f"sluice/{namespace}",
+                                       "time": time, "detail": payload})  # fmt: skip
+
+    def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        """A request to the API: its status and its answer."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        data = b"" if body is None else json.dumps(body).encode()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="IAMAuthorizer is not a supported in local mode")
+            answer = self._http.request(method, path, headers=sent, body=data)
+        return answer.status_code, json.loads(answer.body) if answer.body else None
+
+    # -- rows ----------------------------------------------------------------------------------------------------
+
+    def read(self, kind: str, item: dict[str, Any]) -> Any:
+        """A stored item as this version reads it. ``kind`` is the class of the row."""
+        rows = next(vars(module)[kind] for name in sorted(trees.modules(self.name))
+                    if kind in vars(module := sys.modules[name]))  # fmt: skip
+        return self.module("aws.items").from_item(rows, item)
+
+    def module(self, name: str) -> Any:
+        return sys.modules[f"{trees.PACKAGE}_{self.name}.{name}"]
+
+    def _invoke(self, name: str, event: dict[str, Any]) -> Any:
+        return self._app.handler_map[name](event, LambdaContext(name, MEMORY, max_runtime_ms=MOST_MILLIS))
+
+    @staticmethod
+    def _load_all(package: str) -> None:
+        """Modules that a Lambda would load when it first needs them."""
+        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(found.name)
