@@ -15,7 +15,8 @@ ONE_AT_A_TIME = {"type": "concurrency", "max": 1, "on_unmet": "wait"}
 
 # These are counted in the end: people do nothing that could make them fewer or more.
 COUNTED: dict[str, dict[str, Any]] = {
-    "clock": {"workflow": "clean", "trigger": {"type": "time", "expression": "@every 7m"}, "constraints": [ONE_AT_A_TIME]},
+    "clock": {"workflow": "clean", "trigger": {"type": "time", "expression": "@every 7m"}, "coalesce": False,
+              "constraints": [ONE_AT_A_TIME]},
     "orders": {"workflow": "join", "trigger": {"type": "event", "event": "order"}, "coalesce": False, "pool": "p"},
     "days": {"workflow": "clean", "trigger": FLIGHTS, "by": KEYS,
              "constraints": [{"type": "rate", "max": 3, "per": "9m"}, {"type": "concurrency", "max": 2, "group": "cluster",

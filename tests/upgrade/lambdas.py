@@ -11,6 +11,8 @@ import json
 import pkgutil
 import sys
 import warnings
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +76,20 @@ class Version:
 
     # -- rows ----------------------------------------------------------------------------------------------------
 
-    def read(self, kind: str, item: dict[str, Any]) -> Any:
-        """A stored item as this version reads it. ``kind`` is the class of the row."""
-        rows = next(vars(module)[kind] for name in sorted(trees.modules(self.name))
-                    if kind in vars(module := sys.modules[name]))  # fmt: skip
-        return self.module("aws.items").from_item(rows, item)
+    def read(self, item: dict[str, Any]) -> dict[str, Any]:
+        """A stored item as this version reads it: its fields by name."""
+        told: dict[str, Any] = _plain(self.module("aws.items").from_item(self._class(class_of(item)), item))
+        return told
 
     def module(self, name: str) -> Any:
         return sys.modules[f"{trees.PACKAGE}_{self.name}.{name}"]
+
+    def _class(self, name: str) -> Any:
+        """The class of a row, in whichever module it stands."""
+        for module in trees.modules(self.name):
+            if isinstance(found := vars(sys.modules[module]).get(name), type):
+                return found
+        raise LookupError(f"expected a class {name} in version {self.name}")
 
     def _invoke(self, name: str, event: dict[str, Any]) -> Any:
         return self._app.handler_map[name](event, LambdaContext(name, MEMORY, max_runtime_ms=MOST_MILLIS))
@@ -91,3 +99,32 @@ class Version:
         """Modules that a Lambda would load when it first needs them."""
         for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             importlib.import_module(found.name)
+
+
+def class_of(item: dict[str, Any]) -> str:
+    """The class of the row that is stored as an item, by its key."""
+    table, place = item["pk"]["S"].partition("#")[0], item["sk"]["S"].partition("#")[0]
+    if "@" in table:
+        return {"EVT": "Marker", "ABSENT": "Seen"}.get(place, "Job")
+    by_place = {
+        "GATE": "Gate", "TIMER": "Timer", "VERSION": "Version", "FAILURES": "Failures", "PARTITION": "Partition",
+        "A": "Run", "RECORD": "Record", "OUTPUT": "Output", "DAG": "DagRun", "STATE": "LineState", "WAIT": "Waiter",
+    }  # fmt: skip
+    by_table = {
+        "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription", "BUCKET": "PrefixRow",
+        "OBJECTS": "SizedObject", "EVENT": "Posted", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",
+        "BACKFILL": "Backfill", "NOTE": "Note", "ALERT": "Alert", "WATCH": "Watch", "PLAN": "PlanPart",
+        "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",
+    }  # fmt: skip
+    if table == "APP" or (table == "SCHEDULE" and place == "WORKFLOW"):
+        return "Listing" if place in ("SCHEDULE", "MESSAGE") else "Definition"
+    return by_table.get(table) or by_place[place]
+
+
+def _plain(content: Any) -> Any:
+    """Values of two versions are of different classes, also where they say the same."""
+    if is_dataclass(content) and not isinstance(content, type):
+        return {each.name: _plain(getattr(content, each.name)) for each in fields(content) if each.name != "unknown"}
+    if isinstance(content, Mapping):
+        return {name: _plain(part) for name, part in content.items()}
+    return [_plain(part) for part in content] if isinstance(content, tuple | list) else content
