@@ -1,6 +1,6 @@
 """An AWS account in memory, at the level of boto3's clients: what every version of the service shares.
 
-In the copied trees this module stands for `boto3`. The clients that a version keeps lead to whichever account is played.
+In the copied trees this module stands for `boto3`. The clients that a version keeps lead to the account that is played.
 """
 
 from __future__ import annotations

@@ -19,15 +19,16 @@ COUNTED: dict[str, dict[str, Any]] = {
               "constraints": [ONE_AT_A_TIME]},
     "orders": {"workflow": "join", "trigger": {"type": "event", "event": "order"}, "coalesce": False, "pool": "p"},
     "days": {"workflow": "clean", "trigger": FLIGHTS, "by": KEYS,
-             "constraints": [{"type": "rate", "max": 3, "per": "9m"}, {"type": "concurrency", "max": 2, "group": "cluster",
-                                                                      "on_unmet": "wait"}]},
+             "constraints": [{"type": "rate", "max": 3, "per": "9m"},
+                             {"type": "concurrency", "max": 2, "group": "cluster", "on_unmet": "wait"}]},
     "pings": {"workflow": "notify", "trigger": {"type": "event", "event": "ping"}, "coalesce": False, "policy": "calm"},
 }  # fmt: skip
 # These are run by hand, updated, paused and cancelled.
 OTHERS: dict[str, dict[str, Any]] = {
     "both": {"workflow": "join", "trigger": {"type": "all", "triggers": [FLIGHTS, WEATHER], "within": "20m"}},
     "many": {"workflow": "clean", "trigger": {"type": "at_least", "count": 2, "triggers": [
-        {**FLIGHTS, "count": 9}, {"type": "size", "dataset": "weather", "bytes": 1500}, {"type": "elapsed", "after": "50m"}]}},
+        {**FLIGHTS, "count": 9}, {"type": "size", "dataset": "weather", "bytes": 1500},
+        {"type": "elapsed", "after": "50m"}]}},
     "calm": {"workflow": "join", "trigger": {"type": "quiet", "of": FLIGHTS, "after": "3m"},
              "constraints": [{"type": "since_last_run", "at_least": "5m", "on_unmet": "wait"}]},
     "missing": {"workflow": "notify", "trigger": {"type": "absent", "of": WEATHER, "within": "8m"}},

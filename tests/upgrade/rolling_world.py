@@ -268,8 +268,11 @@ class RollingWorld:
         self.ask("PUT", f"{NS}/pools/p", {"size": self.chance.randint(3, 5)})
 
     def cancel_run(self) -> None:
-        living = [run for run in invariants.Stock(self.account.books).runs
-                  if not states.is_terminal(run.state) and run.schedule.rpartition(".")[2] in documents.DISTURBED]
+        living = [
+            run
+            for run in invariants.Stock(self.account.books).runs
+            if not states.is_terminal(run.state) and run.schedule.rpartition(".")[2] in documents.DISTURBED
+        ]
         if living:
             self.ask("POST", f"/v1/runs/{self.chance.choice(living).run_id}/cancel")
 
@@ -355,4 +358,3 @@ class RollingWorld:
 
     def _now(self) -> str:
         return iso(self.clock.now())
-

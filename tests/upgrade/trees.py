@@ -55,7 +55,9 @@ def baseline_source(repository: Path = ROOT) -> Path:
     tag, commit = baseline()
     folder = _folder("baseline")
     try:
-        done = subprocess.run(["git", "archive", commit, PACKAGE, MAP], cwd=repository, capture_output=True, check=False)
+        done = subprocess.run(
+            ["git", "archive", commit, PACKAGE, MAP], cwd=repository, capture_output=True, check=False
+        )
         inside = subprocess.run(["git", "rev-parse", "--git-dir"], cwd=repository, capture_output=True, check=False)
     except FileNotFoundError:
         raise NoGit("expected git, which has the code of the baseline; it is not installed") from None
