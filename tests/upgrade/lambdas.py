@@ -34,12 +34,13 @@ class Version:
         entry = trees.copied(source, name, changes)
         self._app = importlib.import_module(entry).app
         self._load_all(f"{trees.PACKAGE}_{name}")
+        self._modules = trees.modules(name)
         self._http = Client(self._app).http
 
     def cold(self) -> None:
         """Forget what former invocations have left in this process, as a new Lambda does."""
-        for module in trees.modules(self.name):
-            for value in list(vars(sys.modules[module]).values()):
+        for module in self._modules:
+            for value in list(vars(module).values()):
                 if callable(getattr(value, "cache_clear", None)):
                     value.cache_clear()
 
@@ -86,8 +87,8 @@ class Version:
 
     def _class(self, name: str) -> Any:
         """The class of a row, in whichever module it stands."""
-        for module in trees.modules(self.name):
-            if isinstance(found := vars(sys.modules[module]).get(name), type):
+        for module in self._modules:
+            if isinstance(found := vars(module).get(name), type):
                 return found
         raise LookupError(f"expected a class {name} in version {self.name}")
 

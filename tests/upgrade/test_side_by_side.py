@@ -50,6 +50,7 @@ def test_o11_two_versions_side_by_side_lose_nothing_and_double_nothing(road: str
     nothing_is_lost_or_doubled(world)
     assert world.errors.found == []
     assert world.rows.lost == []
+    assert len(world.at_switches) == 2 and min(map(min, world.at_switches)) > 0, "runs, jobs and queues at each switch"
     assert len(world.read_alike) >= 18 and {"Job", "Run", "LineState", "Gate", "Timer", "Waiter"} <= world.read_alike
     assert answers_are_alike(world) > 100
     for kind in ("job", "run", "line"):

@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 
 ROOT = Path(__file__).parents[2]
 PACKAGE, MAP = "chalicelib", "app.py"  # what is deployed: `app.py` names the Lambdas, the package holds all else
@@ -55,10 +56,8 @@ def baseline_source(repository: Path = ROOT) -> Path:
     tag, commit = baseline()
     folder = _folder("baseline")
     try:
-        done = subprocess.run(
-            ["git", "archive", commit, PACKAGE, MAP], cwd=repository, capture_output=True, check=False
-        )
-        inside = subprocess.run(["git", "rev-parse", "--git-dir"], cwd=repository, capture_output=True, check=False)
+        done = _git(repository, "archive", commit, PACKAGE, MAP)
+        inside = _git(repository, "rev-parse", "--git-dir")
     except FileNotFoundError:
         raise NoGit("expected git, which has the code of the baseline; it is not installed") from None
     if inside.returncode:
@@ -115,9 +114,14 @@ def copied(source: Path, name: str, changes: Changes | None = None) -> str:
     return entry
 
 
-def modules(name: str) -> list[str]:
-    """The names of all modules of a copied tree that are loaded."""
-    return [module for module in sys.modules if module.split(".")[0] in (f"{PACKAGE}_{name}", f"app_{name}")]
+def modules(name: str) -> list[ModuleType]:
+    """All modules of a copied tree that are loaded."""
+    own = (f"{PACKAGE}_{name}", f"app_{name}")
+    return [module for place, module in sys.modules.items() if place.split(".")[0] in own]
+
+
+def _git(repository: Path, *arguments: str) -> subprocess.CompletedProcess[bytes]:
+    return subprocess.run(["git", *arguments], cwd=repository, capture_output=True, check=False)
 
 
 def _folder(name: str) -> Path:
