@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -20,11 +21,17 @@ def environment(monkeypatch: pytest.MonkeyPatch) -> Iterator[account.Account]:
 
 
 @pytest.fixture(scope="session")
-def _baseline() -> Version:
+def baseline_tree() -> Path:
+    """The source of the baseline."""
     try:
-        return Version(trees.baseline_source(), "old")
+        return trees.baseline_source()
     except trees.NoGit as error:
         pytest.skip(str(error))
+
+
+@pytest.fixture(scope="session")
+def _baseline(baseline_tree: Path) -> Version:
+    return Version(baseline_tree, "old")
 
 
 @pytest.fixture(scope="session")

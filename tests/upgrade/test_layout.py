@@ -31,11 +31,11 @@ def test_o11_the_layout_of_rows_is_the_recorded_one() -> None:
     )
 
 
-def test_rows_of_a_played_hour_hold_nothing_but_what_is_recorded(old: Version, new: Version) -> None:
+def test_rows_of_a_played_world_hold_nothing_but_what_is_recorded(old: Version, new: Version) -> None:
     """The description is made of the classes of rows; updates write attributes by name."""
     world = RollingWorld(current(), old, new, lambda minute: 0.5, 2)
     with world.logged():
-        world.hour(25)
+        world.hour(15)
 
     rows, seen = layout.recorded()["rows"], set()
     for _, item in world.tables.rows():

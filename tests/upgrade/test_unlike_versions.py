@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,12 @@ ROWS = "aws/items.py"
 ROWS = "aws/items.py"
 FORGETS: Changes = {ROWS: {"carried = dict(row.unknown)": "carried = {}"}}
 RENAMES: Changes = {place: {"waits_at": "queues_at"} for place in ("core/*.py", "flow/*.py", "aws/statements.py")}
+ADDS: Changes = {
+    "core/rows.py": {
+        "    prepared_at: Instant | None = None\n": '    prepared_at: Instant | None = None\n    hue: str = "green"\n',
+        "    bill_looks: int = 0\n": '    bill_looks: int = 0\n    hue: str = "green"\n',
+    }
+}
 LOWER_LAYOUT: Changes = {ROWS: {f"FORMAT = {FORMAT}": f"FORMAT = {FORMAT - 1}"}}
 
 
@@ -39,15 +46,31 @@ def deployment(
         yield world
 
 
-def test_an_older_writer_that_erases_what_it_does_not_know_is_found_out(new: Version) -> None:
-    forgetful = Version(trees.baseline_source(), "forgets", FORGETS)
+def test_o11_jobs_and_runs_keep_what_newer_code_adds_to_them(old: Version) -> None:
+    """A release that adds an attribute to jobs, and one to what is packed into runs."""
+    newer = Version(trees.present_source(), "adds", ADDS)
+
+    with deployment(old, newer, lambda minute: 1.0 - goes_forward(3 * minute)) as world:
+        world.rows.watches("hue")
+        world.hour(20)
+        rows_read_alike(world)
+        world.rest()
+
+    nothing_is_lost_or_doubled(world)
+    assert world.errors.found == [] and world.rows.lost == []
+    assert world.rows.taken_over["job", old.name] > 0 and world.rows.taken_over["run", old.name] > 0
+    assert world.rows.has_kept("hue") >= {"job", "run"}
+
+
+def test_an_older_writer_that_erases_what_it_does_not_know_is_found_out(baseline_tree: Path, new: Version) -> None:
+    forgetful = Version(baseline_tree, "forgets", FORGETS)
 
     with deployment(forgetful, new) as world, pytest.raises(AssertionError, match="newer code that older code erased"):
         world.hour()
 
 
-def test_an_attribute_that_goes_by_another_name_is_found_out(new: Version) -> None:
-    renamed = Version(trees.baseline_source(), "renames", RENAMES)
+def test_an_attribute_that_goes_by_another_name_is_found_out(baseline_tree: Path, new: Version) -> None:
+    renamed = Version(baseline_tree, "renames", RENAMES)
 
     with deployment(renamed, new) as world, pytest.raises(AssertionError, match="place in a queue|read in two ways"):
         for minutes in range(5, 61, 5):
@@ -55,9 +78,9 @@ def test_an_attribute_that_goes_by_another_name_is_found_out(new: Version) -> No
             rows_read_alike(world)
 
 
-def test_o11_older_code_refuses_rows_of_a_newer_layout_and_leaves_them_alone(new: Version) -> None:
+def test_o11_older_code_refuses_rows_of_a_newer_layout_and_leaves_them_alone(baseline_tree: Path, new: Version) -> None:
     """As long as older Lambdas run, what needs such a row fails and is tried again. Then the newer code does it all."""
-    older = Version(trees.baseline_source(), "lower", LOWER_LAYOUT)
+    older = Version(baseline_tree, "lower", LOWER_LAYOUT)
 
     with deployment(older, new, lambda minute: goes_forward(3 * minute)) as world:
         world.hour(20)
