@@ -10,6 +10,7 @@ from tests.upgrade import documents
 from tests.upgrade.lambdas import class_of
 from tests.upgrade.rolling_world import APP, NS, RollingWorld
 
+HISTORY = ("Run", "Record")
 ABOUT_ONE = ("", "/jobs", "/runs", "/records", "/why", "/versions", "/preview")
 
 
@@ -36,6 +37,19 @@ def answers_are_alike(world: RollingWorld) -> int:
         assert by_old == by_new, f"GET {path} is answered in two ways"
         answered += status == 200
     return answered
+
+
+def history_is_alike(world: RollingWorld) -> int:
+    """Let each version write the history of all runs and records into the lake. Returns how many objects they made."""
+    rows = [item for name, item in world.tables.rows() if name == "RunsTable" and class_of(dict(item)) in HISTORY]
+    made = []
+    for version in (world.old, world.new):
+        before, world.account.s3.objects = world.account.s3.objects, {}
+        assert version.lake(rows) == {"batchItemFailures": []}
+        made.append(world.account.s3.objects)
+        world.account.s3.objects = before
+    assert made[0] == made[1], "two versions write two histories"
+    return len(made[0])
 
 
 def _paths(world: RollingWorld) -> Iterator[str]:

@@ -6,6 +6,7 @@ environment names tables and queues, and what a module keeps between invocations
 
 from __future__ import annotations
 
+import base64
 import importlib
 import json
 import pkgutil
@@ -23,6 +24,7 @@ from tests.upgrade import trees
 from tests.upgrade.trees import Changes
 
 BUS = {"version": "0", "account": "123456789012", "region": "us-east-1", "resources": []}
+STREAM = "arn:aws:dynamodb:us-east-1:123456789012:table/runs/stream/2026-03-02T00:00:00.000"
 MEMORY, MOST_MILLIS = 512, 120_000
 
 
@@ -66,6 +68,10 @@ class Version:
         return self._invoke("custom", {**BUS, "id": event_id, "detail-type": kind, "source": f"sluice/{namespace}",
                                        "time": time, "detail": payload})  # fmt: skip
 
+    def lake(self, rows: list[Mapping[str, Any]]) -> Any:
+        """Rows of the runs table as they are now, out of its stream."""
+        return self._invoke("lake", {"Records": [_change(number, item) for number, item in enumerate(rows)]})
+
     def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
         """A request to the API: its status and its answer."""
         sent = {name.replace("_", "-"): value for name, value in headers.items()}
@@ -100,6 +106,17 @@ class Version:
         """Modules that a Lambda would load when it first needs them."""
         for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
             importlib.import_module(found.name)
+
+
+def _change(number: int, item: Mapping[str, Any]) -> dict[str, Any]:
+    """A change as a stream tells it. An event is JSON: bytes come as base64.
+    https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html#events-sample-dynamodb"""
+    image = {name: {"B": base64.b64encode(content["B"]).decode()} if "B" in content else content
+             for name, content in item.items()}  # fmt: skip
+    told = {"Keys": {"pk": item["pk"], "sk": item["sk"]}, "SequenceNumber": f"{number:030}", "NewImage": image,
+            "ApproximateCreationDateTime": 1_772_452_800, "SizeBytes": 26, "StreamViewType": "NEW_IMAGE"}  # fmt: skip
+    return {"eventID": f"e{number}", "eventName": "MODIFY", "eventVersion": "1.1", "eventSource": "aws:dynamodb",
+            "awsRegion": "us-east-1", "dynamodb": told, "eventSourceARN": STREAM}  # fmt: skip
 
 
 def class_of(item: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.upgrade.account import Account, current
-from tests.upgrade.agreement import answers_are_alike, rows_read_alike
+from tests.upgrade.agreement import answers_are_alike, history_is_alike, rows_read_alike
 from tests.upgrade.counted import nothing_is_lost_or_doubled
 from tests.upgrade.lambdas import Version
 from tests.upgrade.rolling_world import RollingWorld
@@ -53,6 +53,7 @@ def test_o11_two_versions_side_by_side_lose_nothing_and_double_nothing(road: str
     assert len(world.at_switches) == 2 and min(map(min, world.at_switches)) > 0, "runs, jobs and queues at each switch"
     assert len(world.read_alike) >= 18 and {"Job", "Run", "LineState", "Gate", "Timer", "Waiter"} <= world.read_alike
     assert answers_are_alike(world) > 100
+    assert history_is_alike(world) > 0
     for kind in ("job", "run", "line"):
         assert world.rows.taken_over[kind, "old"] > 5 and world.rows.taken_over[kind, "new"] > 5, kind
         assert world.rows.kept[kind] > 5, kind
