@@ -128,7 +128,7 @@ class RollingWorld:
                 return
         raise AssertionError(f"expected quiet within {MOST_ROUNDS} rounds of messages")
 
-    def deliver(self, name: str, by: Version | None = None) -> bool:
+    def deliver(self, name: str) -> bool:
         """One batch of a queue's messages, to one invocation. False if there is none."""
         queue = self.account.queue(name)
         found = queue.receive(self.clock.now())
@@ -136,22 +136,24 @@ class RollingWorld:
             return False
         event = queue.event(found)
         handle = {"objects": Version.objects, "hints": Version.hints}[name]
-        answer = self.invoke(lambda version: handle(version, event), by)
+        answer = self.invoke(lambda version: handle(version, event))
         if answer is not None:
             queue.answered(found, {each["itemIdentifier"] for each in answer["batchItemFailures"]})
         return True
 
     # -- invocations ---------------------------------------------------------------------------------------------
 
-    def invoke(self, act: Callable[[Version], Any], by: Version | None = None) -> Any:
+    def invoke(self, act: Callable[[Version], Any]) -> Any:
         """Let one of the versions do it. None if its Lambda died or failed."""
-        version = by or (self.new if self.chance.random() < self.share(self.minute) else self.old)
+        version = self.new if self.chance.random() < self.share(self.minute) else self.old
         self.played[version.name] += 1
+        if self._depth:
+            self.crossed[f"{version.name} in {self.rows.player}"] += 1
         outer = (self._calls_left, self._writes_left, self.tables.before_call, self.tables.after_write)
         players = (self.rows.player, self.errors.player)
         self.rows.player = self.errors.player = version.name
         self._depth += 1
-        self._calls_left = self.chance.randint(1, 30) if self._is_now(0.15) else None
+        self._calls_left = self.chance.randint(1, 15) if self._is_now(0.25) else None
         self._writes_left = self.chance.randint(1, 5) if self._is_now(0.05) else None
         self.tables.before_call, self.tables.after_write = self._before_call, self._after_write
         try:
@@ -187,14 +189,14 @@ class RollingWorld:
         self._calls_left -= 1
         if self._calls_left == 0:
             self._calls_left = None
-            outer = self.rows.player
-            other = self.new if self.chance.random() < self.share(self.minute) else self.old
-            crossed = self.deliver("hints", other) if self.chance.random() < 0.7 else self._tick(other)
-            self.crossed[f"{other.name} in {outer}"] += crossed
+            crossing = self.chance.choice((self._hints, self._tick, self.something, self.something))
+            crossing()
 
-    def _tick(self, version: Version) -> bool:
-        self.invoke(lambda version: version.tick(), version)
-        return True
+    def _hints(self) -> None:
+        self.deliver("hints")
+
+    def _tick(self) -> None:
+        self.invoke(lambda version: version.tick())
 
     def _after_write(self) -> None:
         if self._writes_left is not None:
