@@ -50,9 +50,10 @@ class RowBooks:
     def _compare(self, kind: str, before: Item, item: Item) -> None:
         self.lowered[kind] += layout_of(item) < layout_of(before)
         had, has = names_of(before) & self._watched, names_of(item) & self._watched
-        if self.player != self._newer:
-            self.kept[kind] += bool(had & has)
-            self._kept |= {(kind, name) for name in had & has}
+        if self.player == self._newer:
+            return  # it adds the attribute to whatever it writes, in `stored`
+        self.kept[kind] += bool(had & has)
+        self._kept |= {(kind, name) for name in had & has}
         if is_made_anew(kind, before, item) or _without(before, had) == item:
             return
         self.lost += [(self.player, name, kind, before, item) for name in had - has]
