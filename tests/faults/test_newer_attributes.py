@@ -29,7 +29,7 @@ class NewerRows:
             return {**item, **NEWER}
         if "zz_newer" in item:
             self.kept.add(kind)
-        elif "zz_newer" in before and not _is_made_anew(kind, before, item):
+        elif "zz_newer" in before and not is_made_anew(kind, before, item):
             self.lost.append((kind, before, item))
         return item
 
@@ -80,8 +80,8 @@ def test_o11_an_outbox_that_another_invocation_finishes_keeps_what_is_not_known(
 KEPT: set[str] = set()
 # What an invocation writes and writes again, holding it in between: nobody reads it from the table.
 _HELD = {"partition", "object", "posted", "lease"}
-# What follows from its key and from a document or a job that is put: of the row before nothing belongs to it.
-_DERIVED = {"subscription", "listing", "failures", "waiter"}
+# What follows from its key and from a document, a job or a run: of the row before nothing belongs to it.
+_DERIVED = {"subscription", "listing", "failures", "waiter", "offer"}
 
 
 def kind_of(item: Item) -> str:
@@ -119,6 +119,6 @@ def kind_of(item: Item) -> str:
             return str(head).lower()
 
 
-def _is_made_anew(kind: str, before: Item, item: Item) -> bool:
+def is_made_anew(kind: str, before: Item, item: Item) -> bool:
     anew = {"timer": ("generation", "anchor"), "job": ("job_id",)}.get(kind, ())
     return kind in _HELD | _DERIVED or any(before.get(name) != item.get(name) for name in anew)

@@ -1,0 +1,68 @@
+"""Two versions read the same out of the same tables: every row, and every answer of the API about what there is."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from chalicelib.core import states
+from tests.faults import invariants
+from tests.upgrade import documents
+from tests.upgrade.lambdas import class_of
+from tests.upgrade.rolling_world import APP, NS, RollingWorld
+
+HISTORY = ("Run", "Record")
+ABOUT_ONE = ("", "/jobs", "/runs", "/records", "/why", "/versions", "/preview")
+
+
+def rows_read_alike(world: RollingWorld) -> None:
+    """Hold each row as one version reads it against the same row as the other does, and note of which classes there
+    were rows. What only one of them knows is its own affair."""
+    for _, item in world.tables.rows():
+        # The name of a line stands in its key alone.
+        told = {**item, "line": {"S": item["pk"]["S"]}} if class_of(dict(item)) == "LineState" else dict(item)
+        by_old, by_new = world.old.read(told), world.new.read(told)
+        both = by_old.keys() & by_new.keys()
+        assert both, f"no field of {item} is known to both"
+        differ = {name: (by_old[name], by_new[name]) for name in both if by_old[name] != by_new[name]}
+        assert not differ, f"{item} is read in two ways: {differ}"
+        world.read_alike.add(class_of(told))
+
+
+def answers_are_alike(world: RollingWorld) -> int:
+    """Ask both versions of the API about everything. Returns how many questions were answered."""
+    answered = 0
+    for path in _paths(world):
+        (status, by_old), (_, by_new) = world.old.request("GET", path), world.new.request("GET", path)
+        assert status < 500, f"GET {path}: {by_old}"
+        assert by_old == by_new, f"GET {path} is answered in two ways"
+        answered += status == 200
+    return answered
+
+
+def history_is_alike(world: RollingWorld) -> int:
+    """Let each version write the history of all runs and records into the lake. Returns how many objects they made."""
+    rows = [item for name, item in world.tables.rows() if name == "RunsTable" and class_of(dict(item)) in HISTORY]
+    made = []
+    for version in (world.old, world.new):
+        before, world.account.s3.objects = world.account.s3.objects, {}
+        assert version.lake(rows) == {"batchItemFailures": []}
+        made.append(world.account.s3.objects)
+        world.account.s3.objects = before
+    assert made[0] == made[1], "two versions write two histories"
+    return len(made[0])
+
+
+def _paths(world: RollingWorld) -> Iterator[str]:
+    stock = invariants.Stock(world.account.books)
+    yield from (NS, APP, f"{APP}/schedules", f"{APP}/workflows", f"{APP}/dags", f"{APP}/dags/daily")
+    yield from (f"{NS}/{part}" for part in ("jobs", "runs", "records", "pools", "pools/p", "policies", "datasets"))
+    yield from (f"{NS}/datasets/flights/partitions", f"{NS}/dead-letters", f"{APP}/dags/daily/runs")
+    yield from (f"{APP}/schedules/{name}{part}" for name in documents.NAMES for part in ABOUT_ONE)
+    yield f"{APP}/schedules/clock/backfills"
+    for job in stock.jobs:
+        if not job.closed:
+            yield from (f"/v1/jobs/{job.job_id}", f"/v1/jobs/{job.job_id}/why")
+    for run in stock.runs:
+        yield f"/v1/runs/{run.run_id}"
+        if not states.is_terminal(run.state):
+            yield f"/v1/runs/{run.run_id}/why"

@@ -1,0 +1,18 @@
+"""The module `time` as the copied trees see it: the clock of the account in which they are played."""
+
+from __future__ import annotations
+
+from tests.upgrade import account
+
+
+def time_ns() -> int:
+    return account.current().clock.now() * 1_000_000
+
+
+def monotonic() -> float:
+    return account.current().clock.now() / 1000
+
+
+def sleep(seconds: float) -> None:
+    clock = account.current().clock
+    clock.wait_until(clock.now() + max(1, round(seconds * 1000)))

@@ -1,0 +1,148 @@
+"""A version of the service, by its outer entry: the Lambdas of `app.py` and the events that AWS sends them.
+
+All that these tests know of the inside of another version stands here. It is little: `app.py` names the Lambdas, the
+environment names tables and queues, and what a module keeps between invocations is a function with `cache_clear`.
+"""
+
+from __future__ import annotations
+
+import base64
+import importlib
+import json
+import pkgutil
+import sys
+import warnings
+from collections.abc import Mapping
+from dataclasses import fields, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from chalice.local import LambdaContext
+from chalice.test import Client
+
+from tests.upgrade import trees
+from tests.upgrade.trees import Changes
+
+BUS = {"version": "0", "account": "123456789012", "region": "us-east-1", "resources": []}
+STREAM = "arn:aws:dynamodb:us-east-1:123456789012:table/runs/stream/2026-03-02T00:00:00.000"
+MEMORY, MOST_MILLIS = 512, 120_000
+
+
+class Version:
+    """One version of the service, ready to be invoked."""
+
+    def __init__(self, source: Path, name: str, changes: Changes | None = None) -> None:
+        self.name = name
+        entry = trees.copied(source, name, changes)
+        self._app = importlib.import_module(entry).app
+        self._load_all(f"{trees.PACKAGE}_{name}")
+        self._modules = trees.modules(name)
+        self._http = Client(self._app).http
+
+    def cold(self) -> None:
+        """Forget what former invocations have left in this process, as a new Lambda does."""
+        for module in self._modules:
+            for value in list(vars(module).values()):
+                if callable(getattr(value, "cache_clear", None)):
+                    value.cache_clear()
+
+    # -- Lambdas -------------------------------------------------------------------------------------------------
+
+    def tick(self) -> Any:
+        return self._invoke("tick", {**BUS, "id": "tick", "source": "aws.events", "detail-type": "Scheduled Event",
+                                     "time": "2026-03-02T12:00:00Z", "detail": {}})  # fmt: skip
+
+    def objects(self, event: dict[str, Any]) -> Any:
+        return self._invoke("objects", event)
+
+    def hints(self, event: dict[str, Any]) -> Any:
+        return self._invoke("check", event)
+
+    def run_state(self, job_run: str, application: str, state: str, time: str) -> Any:
+        detail = {"jobRunId": job_run, "applicationId": application, "state": state, "updatedAt": time}
+        kind = "EMR Serverless Job Run State Change"
+        return self._invoke("run_state", {**BUS, "id": job_run, "detail-type": kind, "source": "aws.emr-serverless",
+                                          "time": time, "detail": detail})  # fmt: skip
+
+    def custom(self, event_id: str, namespace: str, kind: str, payload: dict[str, Any], time: str) -> Any:
+        return self._invoke("custom", {**BUS, "id": event_id, "detail-type": kind, "source": f"sluice/{namespace}",
+                                       "time": time, "detail": payload})  # fmt: skip
+
+    def lake(self, rows: list[Mapping[str, Any]]) -> Any:
+        """Rows of the runs table as they are now, out of its stream."""
+        return self._invoke("lake", {"Records": [_change(number, item) for number, item in enumerate(rows)]})
+
+    def request(self, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+        """A request to the API: its status and its answer."""
+        sent = {name.replace("_", "-"): value for name, value in headers.items()}
+        data = b"" if body is None else json.dumps(body).encode()
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", message="IAMAuthorizer is not a supported in local mode")
+            answer = self._http.request(method, path, headers=sent, body=data)
+        return answer.status_code, json.loads(answer.body) if answer.body else None
+
+    # -- rows ----------------------------------------------------------------------------------------------------
+
+    def read(self, item: dict[str, Any]) -> dict[str, Any]:
+        """A stored item as this version reads it: its fields by name."""
+        told: dict[str, Any] = _plain(self.module("aws.items").from_item(self._class(class_of(item)), item))
+        return told
+
+    def module(self, name: str) -> Any:
+        return sys.modules[f"{trees.PACKAGE}_{self.name}.{name}"]
+
+    def _class(self, name: str) -> Any:
+        """The class of a row, in whichever module it stands."""
+        for module in self._modules:
+            if isinstance(found := vars(module).get(name), type):
+                return found
+        raise LookupError(f"expected a class {name} in version {self.name}")
+
+    def _invoke(self, name: str, event: dict[str, Any]) -> Any:
+        return self._app.handler_map[name](event, LambdaContext(name, MEMORY, max_runtime_ms=MOST_MILLIS))
+
+    @staticmethod
+    def _load_all(package: str) -> None:
+        """Modules that a Lambda would load when it first needs them."""
+        for found in pkgutil.walk_packages(importlib.import_module(package).__path__, f"{package}."):
+            importlib.import_module(found.name)
+
+
+def _change(number: int, item: Mapping[str, Any]) -> dict[str, Any]:
+    """A change as a stream tells it. An event is JSON: bytes come as base64.
+    https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html#events-sample-dynamodb"""
+    image = {name: {"B": base64.b64encode(content["B"]).decode()} if "B" in content else content
+             for name, content in item.items()}  # fmt: skip
+    told = {"Keys": {"pk": item["pk"], "sk": item["sk"]}, "SequenceNumber": f"{number:030}", "NewImage": image,
+            "ApproximateCreationDateTime": 1_772_452_800, "SizeBytes": 26, "StreamViewType": "NEW_IMAGE"}  # fmt: skip
+    return {"eventID": f"e{number}", "eventName": "MODIFY", "eventVersion": "1.1", "eventSource": "aws:dynamodb",
+            "awsRegion": "us-east-1", "dynamodb": told, "eventSourceARN": STREAM}  # fmt: skip
+
+
+def class_of(item: dict[str, Any]) -> str:
+    """The class of the row that is stored as an item, by its key."""
+    table, place = item["pk"]["S"].partition("#")[0], item["sk"]["S"].partition("#")[0]
+    if "@" in table:
+        return {"EVT": "Marker", "ABSENT": "Seen"}.get(place, "Job")
+    by_place = {
+        "GATE": "Gate", "TIMER": "Timer", "VERSION": "Version", "FAILURES": "Failures", "PARTITION": "Partition",
+        "A": "Run", "RECORD": "Record", "OUTPUT": "Output", "DAG": "DagRun", "STATE": "LineState", "WAIT": "Waiter",
+    }  # fmt: skip
+    by_table = {
+        "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription", "BUCKET": "PrefixRow",
+        "OBJECTS": "SizedObject", "EVENT": "Posted", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",
+        "BACKFILL": "Backfill", "NOTE": "Note", "ALERT": "Alert", "WATCH": "Watch", "PLAN": "PlanPart",
+        "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",
+    }  # fmt: skip
+    if table == "APP" or (table == "SCHEDULE" and place == "WORKFLOW"):
+        return "Listing" if place in ("SCHEDULE", "MESSAGE") else "Definition"
+    return by_table.get(table) or by_place[place]
+
+
+def _plain(content: Any) -> Any:
+    """Values of two versions are of different classes, also where they say the same."""
+    if is_dataclass(content) and not isinstance(content, type):
+        return {each.name: _plain(getattr(content, each.name)) for each in fields(content) if each.name != "unknown"}
+    if isinstance(content, Mapping):
+        return {name: _plain(part) for name, part in content.items()}
+    return [_plain(part) for part in content] if isinstance(content, tuple | list) else content

@@ -1,0 +1,216 @@
+"""The layout of everything stored, as a description: `layout.json` is the released one.
+
+`python -m tests.upgrade.layout` says how the present code differs, and records what is compatible. What is not, it
+records only under another layout number: docs/operations.md, "Upgrade and going back".
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, dataclass, fields, is_dataclass
+from pathlib import Path
+from types import UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
+
+from tests.support import tables
+from tests.support.clock import NOON
+
+RECORDED = Path(__file__).with_name("layout.json")
+RULE = (
+    "raise FORMAT in chalicelib/aws/items.py, move the tag and the commit in tests/upgrade/baseline.txt, then "
+    "`python -m tests.upgrade.layout`. See docs/operations.md, Upgrade and going back"
+)
+Described = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Difference:
+    """``compatible``: code of the recorded layout and present code can share the tables in spite of it."""
+
+    text: str
+    compatible: bool = False
+
+
+def describe(package: str = "chalicelib") -> Described:
+    """The layout of what a version stores: rows, what is stored within them, tables, and hints under way."""
+    items, packing, queues, writes, lines, rows, progress, sweep = (
+        importlib.import_module(f"{package}.{name}")
+        for name in ("aws.items", "aws.packing", "aws.queues", "core.writes", "core.lines", "core.rows",
+                     "core.progress", "core.sweep")
+    )  # fmt: skip
+    kinds = sorted(get_args(writes.Row), key=lambda kind: str(kind.__name__))
+    stored = {kind.__name__: _row(kind, items, packing) for kind in kinds}
+    # The row of a line comes to be by updates alone.
+    plain = {"pk": "S", "sk": "S", "format": "N", "wake_at": "S", "wake_shard": "S"}
+    numbers = {name: "N" for name, hint in get_type_hints(lines.LineState).items() if _not_none(hint) is int}
+    line = _attributes(lines.LineState, numbers | plain | {"starts": "M", "rates": "SS"})
+    stored["LineState"] = {"keys": ["LINE#<line> / STATE"], "attributes": line}
+    parts = {kind.__name__: _attributes(kind, {}) for kind in (rows.Event, rows.StartRequest, progress.Progress)}
+    hint = json.loads(queues.encode([sweep.Ref("job", ("schedule", "1", "place"))], NOON))
+    return {
+        "layout": items.FORMAT,
+        "rows": stored,
+        "parts": parts,
+        "tables": tables.definitions(),
+        "packed_with": hashlib.sha256(packing._WORDS).hexdigest(),
+        "hint": {"body": hint, "kinds": sorted(get_args(sweep.RefKind))},
+    }
+
+
+def differences(recorded: Described, present: Described) -> list[Difference]:
+    """What has changed since a layout was recorded, in words, and whether both can share the tables."""
+    return [
+        *_of_groups("row", recorded["rows"], present["rows"]),
+        *_of_groups("part", _as_groups(recorded["parts"]), _as_groups(present["parts"])),
+        *_of_tables(recorded["tables"], present["tables"]),
+        *(Difference(f"{what} was {recorded[what]}, is {present[what]}")
+          for what in ("packed_with", "hint") if recorded[what] != present[what]),
+    ]  # fmt: skip
+
+
+def recorded() -> Described:
+    found: Described = json.loads(RECORDED.read_text())
+    return found
+
+
+def _row(kind: Any, items: Any, packing: Any) -> Described:
+    keys, stored = [], {}
+    for row in _samples(kind):
+        item = items.to_item(row, 1, 1)
+        keys.append(f"{item['pk']['S']} / {item['sk']['S']}")
+        stored |= {name: next(iter(content)) for name, content in item.items()}
+        if packing.ATTRIBUTE in item:
+            plain = {name: next(iter(content.values())) for name, content in item.items()}
+            hidden = packing.unpack(plain)
+            stored |= {name: f"packed {_json_type(hidden[name])}" for name in hidden if name not in item}
+    return {"keys": sorted(set(keys)), "attributes": _attributes(kind, stored)}
+
+
+def _attributes(kind: Any, stored: Mapping[str, str]) -> Described:
+    """Each attribute: its type in the table, whether a reader does without it, and the values that it may have."""
+    hints, told = get_type_hints(kind), {}
+    for each in fields(kind):
+        if each.name != "unknown":
+            told[each.name] = {"type": stored.get(each.name, _type(hints[each.name])), "optional": _has_default(each)}
+            if values := _values(hints[each.name]):
+                told[each.name]["values"] = values
+    derived = {name: {"type": told_type, "optional": False} for name, told_type in stored.items() if name not in told}
+    return dict(sorted((told | derived).items()))
+
+
+def _samples(kind: Any) -> Iterator[Any]:
+    """Rows of a kind with everything in them, one for each value of what the key may depend on."""
+    hints = get_type_hints(kind)
+    named = {each.name: hints[each.name] for each in fields(kind) if each.name != "unknown"}
+    for value in _values(named.get("kind", str)) or [None]:
+        made = {name: _sample(name, hint) for name, hint in named.items()}
+        yield kind(**(made | ({} if value is None else {"kind": value})))
+
+
+def _sample(name: str, hint: Any) -> Any:
+    hint = _not_none(hint)
+    if is_dataclass(hint):
+        return next(_samples(hint))
+    if values := _values(hint):
+        return values[0]
+    if get_origin(hint) in (tuple, Mapping) or hint in (Mapping, dict):
+        return ("x",) if get_origin(hint) is tuple else {}
+    return {int: NOON, bool: True, str: f"ns.app.{name}"}.get(hint, f"ns.app.{name}")
+
+
+def _type(hint: Any) -> str:
+    hint = _not_none(hint)
+    if get_origin(hint) is Literal:
+        return "str"
+    return str(getattr(get_origin(hint) or hint, "__name__", hint))
+
+
+def _not_none(hint: Any) -> Any:
+    if get_origin(hint) in (Union, UnionType):
+        return next(part for part in get_args(hint) if part is not type(None))
+    return hint
+
+
+def _values(hint: Any) -> list[str]:
+    hint = _not_none(hint)
+    return sorted(get_args(hint)) if get_origin(hint) is Literal else []
+
+
+def _has_default(each: Field[Any]) -> bool:
+    return each.default is not MISSING or each.default_factory is not MISSING
+
+
+def _json_type(content: Any) -> str:
+    return type(content).__name__
+
+
+def _as_groups(parts: Described) -> Described:
+    return {name: {"keys": [], "attributes": attributes} for name, attributes in parts.items()}
+
+
+def _of_groups(what: str, before: Described, after: Described) -> Iterator[Difference]:
+    for name in sorted(before.keys() | after.keys()):
+        if name not in before:
+            yield Difference(f"{what} {name} is new", compatible=True)
+        elif name not in after:
+            yield Difference(f"{what} {name} is gone")
+        else:
+            if before[name]["keys"] != after[name]["keys"]:
+                yield Difference(f"the keys of {name} were {before[name]['keys']}, are {after[name]['keys']}")
+            yield from _of_attributes(name, before[name]["attributes"], after[name]["attributes"])
+
+
+def _of_attributes(row: str, before: Described, after: Described) -> Iterator[Difference]:
+    for name in sorted(before.keys() | after.keys()):
+        if name not in before:
+            can_miss = after[name]["optional"]
+            how = "may be missing" if can_miss else "must be there, and rows that are stored have not got it"
+            yield Difference(f"{row}.{name} is new: it {how}", compatible=can_miss)
+        elif name not in after:
+            yield Difference(f"{row}.{name} is gone: older code reads it")
+        elif before[name] != after[name]:
+            yield Difference(f"{row}.{name} was {before[name]}, is {after[name]}")
+
+
+def _of_tables(before: Described, after: Described) -> Iterator[Difference]:
+    for name in sorted(before.keys() | after.keys()):
+        if name not in before:
+            yield Difference(f"table {name} is new", compatible=True)
+        elif name not in after:
+            yield Difference(f"table {name} is gone")
+        elif before[name] != after[name]:
+            yield Difference(
+                f"table {name} was {before[name]}, is {after[name]}", _only_adds(before[name], after[name])
+            )
+
+
+def _only_adds(before: Described, after: Described) -> bool:
+    """Whether a table has what it had, and further indexes at the most."""
+    same = all(after.get(name) == told for name, told in before.items() if isinstance(told, str) or name == "KeySchema")
+    lists = ("AttributeDefinitions", "GlobalSecondaryIndexes", "LocalSecondaryIndexes")
+    return same and all(each in after.get(name, []) for name in lists for each in before.get(name, []))
+
+
+def written(description: Described) -> str:
+    return json.dumps(description, indent=1) + "\n"
+
+
+def main() -> int:
+    present = describe()
+    found = differences(recorded(), present) if RECORDED.exists() else []
+    for each in found:
+        print(f"{'compatible' if each.compatible else 'NOT COMPATIBLE'}: {each.text}")
+    if not all(each.compatible for each in found) and present["layout"] == recorded()["layout"]:
+        print(f"The layout of rows changed: {RULE}.")
+        return 1
+    RECORDED.write_text(written(present))
+    print(f"{RECORDED} tells of layout {present['layout']}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""What happens to the rows while two versions write them: who wrote which last, and what newer code had added.
+
+The newer version's rows get an attribute that no version knows. So does whatever a still newer version would add.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from chalicelib.aws import packing
+from tests.faults.memory_tables import Item, MemoryTables
+from tests.faults.test_newer_attributes import NEWER, is_made_anew, kind_of
+
+
+class RowBooks:
+    """``newer`` is the version whose writes add the attribute; ``player`` is the one that is invoked.
+
+    What puts the same row again, because the invocation that had put it died, makes it as its own version does. That
+    erases nothing that anybody has decided.
+    """
+
+    def __init__(self, tables: MemoryTables, newer: str) -> None:
+        self.player, self._newer = "", newer
+        self.lost: list[tuple[str, str, str, Item, Item]] = []  # by whom, what, of which kind, before and after
+        self.kept: Counter[str] = Counter()  # by kind: rows of the newer version that the older wrote again
+        self.taken_over: Counter[tuple[str, str]] = Counter()  # by kind and writer: rows of the other version
+        self.lowered: Counter[str] = Counter()  # by kind: rows that say a lower layout than before
+        self._writers: dict[tuple[str, str], str] = {}
+        self._watched = set(NEWER)
+        self._kept: set[tuple[str, str]] = set()
+        tables.as_stored = self.stored
+
+    def watches(self, attribute: str) -> None:
+        """From now on no row may lose this attribute either, which the newer version adds by itself."""
+        self._watched.add(attribute)
+
+    def has_kept(self, attribute: str) -> set[str]:
+        """The kinds of rows that older code has written over one that had the attribute."""
+        return {kind for kind, name in self._kept if name == attribute}
+
+    def stored(self, before: Item | None, item: Item) -> Item:
+        kind, key = kind_of(item), (item["pk"]["S"], item["sk"]["S"])
+        if before is not None:
+            self._compare(kind, before, item)
+            if self._writers.get(key, self.player) != self.player:
+                self.taken_over[kind, self.player] += 1
+        self._writers[key] = self.player
+        return {**item, **NEWER} if self.player == self._newer else item
+
+    def _compare(self, kind: str, before: Item, item: Item) -> None:
+        self.lowered[kind] += layout_of(item) < layout_of(before)
+        had, has = names_of(before) & self._watched, names_of(item) & self._watched
+        if self.player == self._newer:
+            return  # it adds the attribute to whatever it writes, in `stored`
+        self.kept[kind] += bool(had & has)
+        self._kept |= {(kind, name) for name in had & has}
+        if is_made_anew(kind, before, item) or _without(before, had) == item:
+            return
+        self.lost += [(self.player, name, kind, before, item) for name in had - has]
+
+
+def names_of(item: Item) -> set[str]:
+    """The attributes of an item, with those that are packed into it."""
+    if packing.ATTRIBUTE not in item:
+        return set(item)
+    return set(packing.unpack({name: next(iter(content.values())) for name, content in item.items()}))
+
+
+def layout_of(item: Item) -> int:
+    return int(item.get("format", {"N": "0"})["N"])
+
+
+def _without(item: Item, names: set[str]) -> Item:
+    return {name: content for name, content in item.items() if name not in names}

@@ -1,0 +1,127 @@
+"""What is stored is as it was released, or says that it is not (O11)."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.upgrade import layout, trees
+from tests.upgrade.account import current
+from tests.upgrade.lambdas import Version, class_of
+from tests.upgrade.layout import Described, Difference
+from tests.upgrade.rolling_world import RollingWorld
+from tests.upgrade.test_unlike_versions import RENAMES
+
+CARRIED = {"zz_newer"}  # what the world adds to the rows of one version
+
+
+def test_o11_the_layout_of_rows_is_the_recorded_one() -> None:
+    present, recorded = layout.describe(), layout.recorded()
+
+    found = layout.differences(recorded, present)
+
+    broken = [each.text for each in found if not each.compatible]
+    if broken and present["layout"] == recorded["layout"]:
+        pytest.fail(f"the layout of rows changed: {'; '.join(broken)}. To do: {layout.RULE}.")
+    assert not found and present["layout"] == recorded["layout"], (
+        f"record what changed, by `python -m tests.upgrade.layout`: {[each.text for each in found]}"
+    )
+
+
+def test_rows_of_a_played_world_hold_nothing_but_what_is_recorded(old: Version, new: Version) -> None:
+    """The description is made of the classes of rows; updates write attributes by name."""
+    world = RollingWorld(current(), old, new, lambda minute: 0.5, 2)
+    with world.logged():
+        world.hour(15)
+
+    rows, seen = layout.recorded()["rows"], set()
+    for _, item in world.tables.rows():
+        kind = class_of(dict(item))
+        known = {name: told["type"] for name, told in rows[kind]["attributes"].items()}
+        assert item.keys() - CARRIED <= known.keys(), f"{kind} has attributes that are not recorded: {item}"
+        types = {name: next(iter(content)) for name, content in item.items() if name not in CARRIED}
+        assert types == {name: known[name] for name in types}, f"{kind} has attributes of another type: {item}"
+        seen.add(kind)
+    assert len(seen) > 15
+
+
+def changed(act: Callable[[Described], None]) -> list[Difference]:
+    """What the comparison says of a changed description."""
+    recorded = layout.recorded()
+    present = copy.deepcopy(recorded)
+    act(present)
+    return layout.differences(recorded, present)
+
+
+def job(description: Described) -> dict[str, Any]:
+    attributes: dict[str, Any] = description["rows"]["Job"]["attributes"]
+    return attributes
+
+
+COMPATIBLE: dict[str, Callable[[Described], Any]] = {
+    "an attribute that may be missing": lambda told: job(told).update(hue={"type": "S", "optional": True}),
+    "another kind of row": lambda told: told["rows"].update(Hue={"keys": ["HUE#x / y"], "attributes": {}}),
+    "another index": lambda told: told["tables"]["JobsTable"]["GlobalSecondaryIndexes"].append({"IndexName": "by_hue"}),
+    "another table": lambda told: told["tables"].update(HuesTable={}),
+}
+NOT_COMPATIBLE: dict[str, Callable[[Described], Any]] = {
+    "an attribute that must be there": lambda told: job(told).update(hue={"type": "S", "optional": False}),
+    "an attribute less": lambda told: job(told).pop("rank"),
+    "an attribute by another name": lambda told: job(told).update(order=job(told).pop("rank")),
+    "another type": lambda told: job(told)["due_at"].update(type="S"),
+    "another value": lambda told: job(told)["state"]["values"].append("DREAMING"),
+    "an attribute that may now be missing": lambda told: job(told)["job_id"].update(optional=True),
+    "another key": lambda told: told["rows"]["Gate"].update(keys=["GATE#ns.app.schedule / GATE"]),
+    "a kind of row less": lambda told: told["rows"].pop("Watch"),
+    "a key within an event": lambda told: told["parts"]["Event"].pop("instant"),
+    "an index less": lambda told: told["tables"]["JobsTable"]["GlobalSecondaryIndexes"].pop(),
+    "an index with other keys": lambda told: told["tables"]["RunsTable"]["GlobalSecondaryIndexes"][0].update(
+        KeySchema=[]
+    ),
+    "other words that runs are packed with": lambda told: told.update(packed_with="0"),
+    "hints in another form": lambda told: told["hint"]["body"].pop("due"),
+}
+
+
+@pytest.mark.parametrize("what", COMPATIBLE)
+def test_what_older_code_can_live_with_is_recorded_without_a_new_number(what: str) -> None:
+    found = changed(COMPATIBLE[what])
+
+    assert found and all(each.compatible for each in found), found
+
+
+@pytest.mark.parametrize("what", NOT_COMPATIBLE)
+def test_what_older_code_would_misread_wants_a_new_number(what: str) -> None:
+    found = changed(NOT_COMPATIBLE[what])
+
+    assert found and not all(each.compatible for each in found), found
+
+
+def test_a_renamed_attribute_in_the_code_changes_the_layout() -> None:
+    trees.copied(trees.present_source(), "renamed", RENAMES)
+
+    found = layout.differences(layout.recorded(), layout.describe("chalicelib_renamed"))
+
+    assert "Job.waits_at is gone: older code reads it" in {each.text for each in found}
+    assert "Job.queues_at is new: it may be missing" in {each.text for each in found}
+
+
+def test_what_is_not_compatible_is_not_recorded_under_the_same_number(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    released = tmp_path / "layout.json"
+    description = layout.recorded()
+    job(description)["hue"] = {"type": "S", "optional": True}
+    released.write_text(layout.written(description))
+    monkeypatch.setattr(layout, "RECORDED", released)
+
+    assert layout.main() == 1
+    assert "NOT COMPATIBLE: Job.hue is gone" in capsys.readouterr().out
+    assert layout.recorded() == description
+
+    released.write_text(layout.written({**description, "layout": description["layout"] - 1}))
+    assert layout.main() == 0
+    assert layout.recorded() == layout.describe()
