@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.calendar import SECOND, parse_instant
+from chalicelib.core.errors import SluiceError
 from chalicelib.core.sweep import Ref
 from chalicelib.log import logger
 from chalicelib.ports import Ports
-from chalicelib.wiring import failed_messages, is_down, metrics, ports
+from chalicelib.wiring import failed_messages, metrics, ports
+
+if TYPE_CHECKING:
+    from chalicelib.flow.events import Envelope
 
 # A hint that comes this much earlier than it was to come is waited for; any other is sent on its way again.
 MOST_WAIT = 2 * SECOND
@@ -101,35 +105,55 @@ def run_state(event: dict[str, Any]) -> str:
 
 
 def custom(event: dict[str, Any]) -> dict[str, Any]:
-    """Custom events out of SQS. What can never be taken in goes to the dead letters at once, where an alarm tells of
-    it; what fails for a service that is down comes again."""
+    """Custom events out of SQS. An event that is malformed, or refused, goes to the dead letters at once, and an alarm
+    tells of it. Any other failure may pass: the message comes again, for eight hours."""
 
     def each(body: str, message_id: str) -> None:
         try:
-            custom_event(json.loads(body))
-        except Exception as error:
-            if is_down(error):
+            read = _read_custom(json.loads(body))
+        except (KeyError, TypeError, ValueError):
+            return refused(body, message_id)
+        try:
+            _post_custom(*read)
+        except SluiceError as error:
+            if error.code in ("unavailable", "throttled", "changed_meanwhile", "internal"):
                 raise
-            logger.exception("custom event refused", extra={"message_id": message_id})
-            failed_messages(event["Records"][0]["eventSourceARN"]).set_aside(body)
+            refused(body, message_id)
+
+    def refused(body: str, message_id: str) -> None:
+        logger.exception("custom event refused", extra={"message_id": message_id})
+        failed_messages(event["Records"][0]["eventSourceARN"]).set_aside(body)
 
     return _told(event, _failures(event, each))
 
 
 def custom_event(event: dict[str, Any]) -> str:
-    """One custom event from the event bus: ``source`` names the namespace, ``detail-type`` its type, ``detail`` the
-    payload. EventBridge delivers at least once and keeps the id, so a repeat is the same event.
+    """Take in one custom event from the event bus, and return its id.
+
+    ``source`` names the namespace, ``detail-type`` the type of the event, ``detail`` the payload. EventBridge delivers
+    at least once and keeps the id, so a repeat is the same event. Raises KeyError or ValueError if the event is
+    malformed, SluiceError if it is refused.
     https://docs.aws.amazon.com/eventbridge/latest/ref/events-structure.html"""
-    from chalicelib.flow.definitions import require
-    from chalicelib.flow.events import Envelope, post
+    return _post_custom(*_read_custom(event))
+
+
+def _read_custom(event: dict[str, Any]) -> tuple[str, Envelope]:
+    """The namespace of a custom event, and what is posted there."""
+    from chalicelib.flow.events import Envelope
     from chalicelib.web.bodies import NewEvent
 
     namespace = event["source"].removeprefix("sluice/")
-    require(ports(), "namespace", namespace)
     told = NewEvent(type=event["detail-type"], timestamp=event["time"], payload=event["detail"], id=event["id"])
-    at = parse_instant(event["time"])
-    (posted,) = post(ports(), namespace, [Envelope(told.type, event["id"], told.payload, at)])
-    logger.info("custom event", extra={"namespace": namespace, "type": told.type, "event": posted.id})
+    return namespace, Envelope(told.type, event["id"], told.payload, parse_instant(event["time"]))
+
+
+def _post_custom(namespace: str, envelope: Envelope) -> str:
+    from chalicelib.flow.definitions import require
+    from chalicelib.flow.events import post
+
+    require(ports(), "namespace", namespace)
+    (posted,) = post(ports(), namespace, [envelope])
+    logger.info("custom event", extra={"namespace": namespace, "type": envelope.kind, "event": posted.id})
     return posted.id
 
 

@@ -22,7 +22,7 @@ APPLICATION = "00app"
 ARN = "arn:aws:sqs:us-east-1:123456789012:"
 URL = "https://sqs.us-east-1.amazonaws.com/123456789012/"
 # As in infra/resources/queues.yaml: seconds until a message that nobody deleted comes again, and how often it comes.
-QUEUES = {"objects": (360, 12), "hints": (720, 10)}
+QUEUES = {"objects": (360, 85), "hints": (720, 16), "custom": (360, 85)}
 
 ENVIRONMENT = {
     "AWS_DEFAULT_REGION": "us-east-1",

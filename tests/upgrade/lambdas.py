@@ -64,9 +64,8 @@ class Version:
         return self._invoke("run_state", {**BUS, "id": job_run, "detail-type": kind, "source": "aws.emr-serverless",
                                           "time": time, "detail": detail})  # fmt: skip
 
-    def custom(self, event_id: str, namespace: str, kind: str, payload: dict[str, Any], time: str) -> Any:
-        return self._invoke("custom", {**BUS, "id": event_id, "detail-type": kind, "source": f"sluice/{namespace}",
-                                       "time": time, "detail": payload})  # fmt: skip
+    def custom(self, event: dict[str, Any]) -> Any:
+        return self._invoke("custom", event)
 
     def lake(self, rows: list[Mapping[str, Any]]) -> Any:
         """Rows of the runs table as they are now, out of its stream."""

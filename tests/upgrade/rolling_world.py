@@ -24,7 +24,7 @@ from tests.support.emr_client import JobRun
 from tests.support.world import day
 from tests.upgrade import documents
 from tests.upgrade.account import APPLICATION, Account
-from tests.upgrade.lambdas import Version
+from tests.upgrade.lambdas import BUS, Version
 from tests.upgrade.row_books import RowBooks
 
 NS, APP = "/v1/namespaces/demo", "/v1/namespaces/demo/apps/flights"
@@ -124,7 +124,7 @@ class RollingWorld:
     def work(self) -> None:
         """Let the messages that are visible arrive, and those that these bring about."""
         for _ in range(MOST_ROUNDS):
-            if not any([self.deliver("objects"), self.deliver("hints")]):
+            if not any([self.deliver("objects"), self.deliver("custom"), self.deliver("hints")]):
                 return
         raise AssertionError(f"expected quiet within {MOST_ROUNDS} rounds of messages")
 
@@ -135,7 +135,7 @@ class RollingWorld:
         if not found:
             return False
         event = queue.event(found)
-        handle = {"objects": Version.objects, "hints": Version.hints}[name]
+        handle = {"objects": Version.objects, "custom": Version.custom, "hints": Version.hints}[name]
         answer = self.invoke(lambda version: handle(version, event))
         if answer is not None:
             queue.answered(found, {each["itemIdentifier"] for each in answer["batchItemFailures"]})
@@ -216,9 +216,12 @@ class RollingWorld:
             body = {"events": [{"type": name, "id": event_id, "payload": {"n": len(known)}, "timestamp": self._now()}]}
             assert self.ask("POST", f"{NS}/events", body), "an event was refused"
             return
-        at = self._now()
+        event = {
+            **BUS, "id": event_id, "detail-type": name, "source": "sluice/demo", "time": self._now(),
+            "detail": {"n": len(known)},
+        }  # fmt: skip
         for _ in range(self.chance.choice((1, 1, 1, 2))):
-            self._until_done(lambda version: version.custom(event_id, "demo", name, {"n": len(known)}, at))
+            self.account.queue("custom").send(json.dumps(event), self.clock.now())
 
     def ping(self) -> None:
         self.order("ping")

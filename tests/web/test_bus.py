@@ -7,6 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from chalicelib import handlers
+from chalicelib.aws import items
 from chalicelib.core.errors import SluiceError
 from tests.web.conftest import NS, Api
 from tests.web.outage import tables_down
@@ -109,6 +110,17 @@ def test_t11_an_event_that_comes_while_the_tables_are_down_comes_again(api: Api)
     assert received(api, body) == []
     [job] = api.get(f"{ONE}/jobs")["items"]
     assert job["progress"] == {"0": 1}
+
+
+def test_t11_an_event_that_meets_a_row_of_a_newer_layout_comes_again(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While Lambdas are being replaced, older code meets rows that only newer code reads."""
+    api.schedule("nightly", trigger=WAITING, enabled=True)
+    body = json.dumps(told("e1"))
+    with monkeypatch.context() as older:
+        older.setattr(items, "FORMAT", items.FORMAT - 1)
+        assert received(api, body) == ["m0"]
+    assert set_aside(api) == []
+    assert received(api, body) == []
 
 
 WRONG = {
