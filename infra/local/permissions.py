@@ -184,7 +184,7 @@ def _glue(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterat
 
 
 def _emr_serverless(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
-    application = place.arn("emr-serverless", f"/applications/{parameters['applicationId']}")
+    application = place.arn("emr-serverless", f"/applications/{parameters.get('applicationId', '*')}")
     if "jobRunId" in parameters:
         yield Need(f"emr-serverless:{operation}", f"{application}/jobruns/{parameters['jobRunId']}")
         return

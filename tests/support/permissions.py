@@ -2,8 +2,8 @@
 
 Which Lambda is at work is read from the stack: the outermost function that only some Lambdas enter, such as a route of
 the API, or what a handler calls. Calls of the tables in memory are requests to DynamoDB. For what stands in for other
-services (hints, objects, targets) the real adapter is asked which request it would send. Of real clients, which tests
-point at resources of any name, only the action is compared. A call that is not allowed fails the test, also if the code
+services (hints, objects, targets) the real adapter is asked which request it would send. Of real clients on resources
+that only the test has, only the action is compared. A call that is not allowed fails the test, also if the code
 under test catches what is raised; tests that are marked `long` are left out.
 
 Lambdas of the local cloud run in other processes: there the cloud itself refuses (`infra/local/refusals.py`).
@@ -41,6 +41,7 @@ TABLE_CALLS = {
     "query": "Query",
 }
 Lambdas = frozenset[str]
+ANYBODY: Lambdas = frozenset(roles.LAMBDAS.values())
 # Where an invocation begins if no handler stands around it: `World` calls these, as `attend_together` does.
 OF_CHECK = ("attend.attend", "crowd.prepare", "deliver.lease", "deliver.send")
 # Handlers by the functions of `handlers.py`, where the names differ.
@@ -70,10 +71,11 @@ class Watch:
                 if not self._policies[name].allows(need):
                     self.refused.append(f"{name} may not {need}")
 
-    def take_action(self, lambdas: Lambdas, action: str) -> None:
-        """Of a call to a resource that a test has made up: some of these Lambdas must be allowed the action."""
-        if not any(action in self._policies[name].actions for name in lambdas):
-            self.refused.append(f"{' and '.join(sorted(lambdas))} may not {action} on anything")
+    def take_of_any(self, lambdas: Lambdas, need: Need, is_of_stack: bool = True) -> None:
+        """Some of these Lambdas must be allowed it; only the action, on a resource that a test has made up."""
+        roles_of = [self._policies[name] for name in lambdas]
+        if not any(role.allows(need) if is_of_stack else need.action in role.actions for role in roles_of):
+            self.refused.append(f"{' and '.join(sorted(lambdas))} may not {need}")
 
     def of(self, name: str) -> list[Need]:
         return [need for who, need in self.needed if who == name]
@@ -176,11 +178,12 @@ def _told_of_clients(call: Callable[..., Any]) -> Callable[..., Any]:
     def told(client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
         if _watch is not None and (lambdas := at_work() or _anybody()):
             service = client.meta.service_model.service_name
-            for need in needs(service, operation, parameters, roles.PLACE):
-                if lambdas and need.resource.partition("table/")[2] in requests_of_ports.TABLES:
-                    _watch.take(lambdas, need)
+            for each in needs(service, operation, parameters, roles.PLACE):
+                need = roles.of_stack(each)
+                if need is None or lambdas == ANYBODY:
+                    _watch.take_of_any(lambdas, need or each, need is not None)
                 else:
-                    _watch.take_action(lambdas, need.action)
+                    _watch.take(lambdas, need)
         return call(client, operation, parameters)
 
     return told
@@ -192,7 +195,7 @@ def _anybody() -> Lambdas | None:
     frame: Any = sys._getframe(2)
     while frame is not None:
         if frame.f_code.co_filename.startswith(adapters):
-            return frozenset(roles.LAMBDAS.values())
+            return ANYBODY
         frame = frame.f_back
     return None
 

@@ -6,13 +6,15 @@ Chalice's part of the template says nothing of roles, so it is left out here: it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from infra import template, yaml_tags
-from infra.local.permissions import Place, Policy
+from infra.local.permissions import Need, Place, Policy
 from tests.infra.resolve import PSEUDO, Resolver
 from tests.support.fakes import APPLICATION
 
@@ -39,6 +41,25 @@ GIVEN = {
     "EmrRoleArns": LISTED_ROLE,
     "WatchedBuckets": WATCHED,
 }
+
+
+# Tables and queues of a stack, as tests name them.
+OF_STACK = (
+    (re.compile(r"table/[^/]*catalog_table"), "table/CatalogTable"),
+    (re.compile(r"table/[^/]*jobs_table"), "table/JobsTable"),
+    (re.compile(r"table/[^/]*runs_table"), "table/RunsTable"),
+    (re.compile(r":hints$"), ":HintsQueue"),
+    (re.compile(r":objects$"), ":ObjectsQueue"),
+)
+_ITS_OWN = re.compile(rf"table/(Catalog|Jobs|Runs)Table|:(Hints|Objects)Queue|:::({LAKE}|{CONTROL}|{WATCHED})(/|$)|\*$")
+
+
+def of_stack(need: Need) -> Need | None:
+    """The same of the resource of the stack that a test means, None if the resource is the test's own."""
+    resource = need.resource
+    for pattern, name in OF_STACK:
+        resource = pattern.sub(name, resource)
+    return replace(need, resource=resource) if _ITS_OWN.search(resource) else None
 
 
 @cache
