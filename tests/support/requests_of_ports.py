@@ -17,8 +17,11 @@ from chalicelib.aws.lake import S3Lake
 from chalicelib.aws.payloads import S3Payloads
 from chalicelib.aws.queues import SqsHints
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
+from chalicelib.aws.targets.event_bus import EventBusTarget
 from chalicelib.aws.targets.function import LambdaTarget
 from chalicelib.aws.targets.meters import Meters
+from chalicelib.aws.targets.sns import SnsTarget
+from chalicelib.aws.targets.sqs import SqsTarget
 from chalicelib.core.rows import Run
 from infra.local.permissions import Need, needs
 from tests.support import roles
@@ -27,14 +30,19 @@ from tests.support.fakes import APPLICATION, FakeEmr, FakeQueue, FakeTargets, Me
 
 TABLES = ("CatalogTable", "JobsTable", "RunsTable")
 HINTS_URL = "https://sqs.example/HintsQueue"
-# A target of each kind as an installation may allow it, by what its parameters say.
+# A target of each kind as an installation may allow it, by what its parameters say: its adapter, the service, and what
+# names the target.
 TARGET = "sluice-target-x"
-DELIVERED = {
-    "sqs": ("sqs", "SendMessage", {"QueueUrl": f"https://sqs.example/{TARGET}"}),
-    "sns": ("sns", "PublishBatch", {"TopicArn": TARGET}),
-    "lambda": ("lambda", "Invoke", {"FunctionName": TARGET}),
-    "event_bus": ("events", "PutEvents", {"Entries": [{"EventBusName": TARGET}]}),
+DELIVERED: dict[str, tuple[Callable[[Any], Any], str, dict[str, str]]] = {
+    "sqs": (SqsTarget, "sqs", {"queue_url": f"https://sqs.example/{TARGET}"}),
+    "sns": (SnsTarget, "sns", {"topic_arn": f"arn:aws:sns:us-east-1:000000000000:{TARGET}"}),
+    "lambda": (LambdaTarget, "lambda", {"function": TARGET}),
+    "event_bus": (EventBusTarget, "events", {"bus": TARGET}),
 }
+
+
+# Of the lake, what is read only after it was seen in a listing.
+LISTED = "history_report/"
 
 
 class Told(BaseException):
@@ -86,7 +94,7 @@ def sketch(stand_in: Any, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
     """What the request of a call depends on, as far as IAM looks at it: calls of one sketch need the same."""
     match stand_in:
         case MemoryHints():
-            return ("hints",)
+            return "hints", bool(args[0])  # nothing is sent of nothing
         case MemoryPayloads() if name in ("log", "put_data"):
             return (name, args[0])
         case MemoryPayloads():
@@ -111,9 +119,7 @@ def needs_of(stand_in: Any, name: str, args: tuple[Any, ...]) -> list[Need]:
         case FakeEmr():
             return _of_emr(name, args)
         case FakeQueue():
-            kind = str(args[0].request.target["type"])
-            service, operation, parameters = DELIVERED.get(kind, ("", "", {}))
-            return needs(service, operation, parameters, roles.PLACE) if service else []
+            return _of_delivery(args[0], args[1])
         case FakeTargets() if name == "probe":
             function = Asked("lambda")
             asked = args[0].get("type") == "lambda"
@@ -131,6 +137,8 @@ def _told(client: Asked, adapter: Any, name: str, args: tuple[Any, ...]) -> list
 
 def _of_payloads(name: str, args: tuple[Any, ...]) -> list[Need]:
     s3 = Asked("s3")
+    if name in ("context", "log"):
+        s3.needs.append(_tells_missing(roles.CONTROL))
     if name == "put_data":
         bucket = str(args[0]).removeprefix("s3://").partition("/")[0]
         if bucket != roles.CONTROL:
@@ -142,8 +150,18 @@ def _of_lake(name: str, args: tuple[Any, ...]) -> list[Need]:
     s3, glue = Asked("s3"), Asked("glue")
     if name == "metadata_location":
         return _told(glue, S3Lake(s3, lambda: glue), name, args)
-    own = args[0] in ("lake", roles.LAKE)
-    return _told(s3, S3Lake(s3), name, (roles.LAKE if own else roles.WATCHED, *args[1:]))
+    bucket = roles.LAKE if args[0] in ("lake", roles.LAKE) else roles.WATCHED
+    if name != "names" and not str(args[1]).startswith(LISTED):
+        s3.needs.append(_tells_missing(bucket))
+    return _told(s3, S3Lake(s3), name, (bucket, *args[1:]))
+
+
+def _tells_missing(bucket: str) -> Need:
+    """S3 answers 404 for a missing object to who may list its bucket, and 403 to everybody else.
+
+    https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
+    """
+    return Need("s3:ListBucket", roles.PLACE.bucket(bucket))
 
 
 def _of_emr(name: str, args: tuple[Any, ...]) -> list[Need]:
@@ -154,6 +172,17 @@ def _of_emr(name: str, args: tuple[Any, ...]) -> list[Need]:
     target = EmrServerlessTarget(emr, APPLICATION, roles.JOB_ROLE, roles.CONTROL, pause=lambda seconds: None)
     known = tuple(_of_stack(each) if isinstance(each, Run) else each for each in args)
     return _told(emr, target, name, known)
+
+
+def _of_delivery(run: Run, context: Mapping[str, Any]) -> list[Need]:
+    kind = str(run.request.target["type"])
+    if kind not in DELIVERED:
+        return []  # a callback is no call of AWS
+    adapter, service, named = DELIVERED[kind]
+    client = Asked(service)
+    target = {**run.request.target, **named}
+    allowed = replace(run, request=replace(run.request, target=target))
+    return _told(client, adapter(client), "start", (allowed, context))
 
 
 def _of_stack(run: Run) -> Run:
@@ -170,7 +199,8 @@ def _of_stack(run: Run) -> Run:
 
 def _of_measure(source: Mapping[str, Any]) -> list[Need]:
     if "emr_application" in source:
-        source = {"emr_application": APPLICATION}
+        own = source["emr_application"] == APPLICATION
+        source = {"emr_application": APPLICATION if own else roles.LISTED_APPLICATION}
     asked = {
         "ec2": Asked("ec2"),
         "cloudwatch": Asked("cloudwatch"),

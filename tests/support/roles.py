@@ -39,6 +39,7 @@ GIVEN = {
     "EmrApplicationIds": LISTED_APPLICATION,
     "EmrJobRoleArn": JOB_ROLE,
     "EmrRoleArns": LISTED_ROLE,
+    "Tracing": "Active",
     "WatchedBuckets": WATCHED,
 }
 
