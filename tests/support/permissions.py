@@ -44,6 +44,12 @@ Lambdas = frozenset[str]
 ANYBODY: Lambdas = frozenset(roles.LAMBDAS.values())
 # Where an invocation begins if no handler stands around it: `World` calls these, as `attend_together` does.
 OF_CHECK = ("attend.attend", "crowd.prepare", "deliver.lease", "deliver.send")
+TESTS = Path(__file__).parents[1]
+# Files of tests whose functions stand between a flow and what it calls.
+AROUND_PORTS = (
+    *("crash.py", "fakes.py", "memory_tables.py", "permissions.py", "random_world.py", "slow_world.py", "turns.py"),
+    *("unreliable_tables.py", "weather.py"),
+)
 # Handlers by the functions of `handlers.py`, where the names differ.
 HANDLERS = {"hints": "check"}
 
@@ -156,7 +162,7 @@ def at_work() -> Lambdas | None:
 def _plays_lambda(file: str) -> bool:
     """Whether functions of a file begin invocations. Where two cross, the one is called inside of the other."""
     path = Path(file)
-    return path.name.startswith("test_") or path.parts[-2:] == ("support", "world.py")
+    return TESTS in path.parents and path.name not in AROUND_PORTS
 
 
 @cache
