@@ -15,7 +15,7 @@ from chalicelib.core.sweep import Ref
 from chalicelib.flow import sweep
 from infra.local.permissions import Grant, Policy, covers
 from tests.faults.memory_tables import QuickWorld
-from tests.support import permission_tour, roles
+from tests.support import permission_page, permission_tour, roles
 from tests.support.permissions import Watch, acting, at_work, watched
 from tests.support.world import flights
 
@@ -109,6 +109,11 @@ def test_what_stands_in_for_a_service_is_held_against_the_role_too() -> None:
     with watched({**roles.policies(), "check": Policy([])}) as watch, acting("check"):
         QuickWorld().payloads.put_context("r1", {})
     assert watch.refused == ["check may not s3:PutObject on arn:aws:s3:::control/context/r1.json"]
+
+
+def test_the_page_says_what_each_lambda_may_do() -> None:
+    """Written by `python -m tests.support.permission_page`."""
+    assert permission_page.told(roles.policies()) in permission_page.PAGE.read_text()
 
 
 def test_the_roles_are_those_of_the_packaged_template(template: dict[str, Any]) -> None:
