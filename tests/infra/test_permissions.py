@@ -14,10 +14,11 @@ import pytest
 from chalicelib.core.sweep import Ref
 from chalicelib.flow import sweep
 from infra.local.permissions import Grant, Policy, covers
+from tests.acceptance.words import on, partition
 from tests.faults.memory_tables import QuickWorld
 from tests.support import permission_page, permission_tour, roles
 from tests.support.permissions import Watch, acting, at_work, watched
-from tests.support.world import flights
+from tests.support.world import day, flights
 
 # Why there is a permission that no code of ours uses, by the statement that has it and the action.
 REASONS = {
@@ -103,6 +104,25 @@ def test_what_only_the_test_itself_reads_is_no_call_of_a_lambda() -> None:
         assert world.ports.catalog.gate("demo.flights.clean") is None
         assert at_work() is None
     assert watch.refused == []
+
+
+def test_of_two_invocations_that_cross_each_is_held_against_its_own_role() -> None:
+    """A tick comes while the check calls EMR, and the test looks at the runs meanwhile."""
+    world = QuickWorld()
+    world.deploy(flights({"each": on(partition(), "clean")}))
+    start = world.targets.emr.start
+
+    def slow(run: Any, context: Any) -> Any:
+        sweep.sweep_all(world.ports)
+        assert len(world.runs("each")) == 1
+        return start(run, context)
+
+    world.targets.emr.start = slow  # type: ignore[method-assign]
+    with watched({**roles.policies(), "tick": Policy([])}) as watch:
+        world.upload(day(1))
+        world.settle()
+    assert any("/index/wake" in told for told in watch.refused)
+    assert all(told.startswith("tick may not ") for told in watch.refused)
 
 
 def test_what_stands_in_for_a_service_is_held_against_the_role_too() -> None:

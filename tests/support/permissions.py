@@ -277,6 +277,8 @@ def _called(tree: ast.AST) -> Iterator[Any]:
             modules |= {
                 each.asname or each.name: importlib.import_module(f"chalicelib.flow.{each.name}") for each in node.names
             }
+        elif isinstance(node, ast.ImportFrom) and node.module == "chalicelib.flow.alone":
+            continue  # it calls what it is given, for every Lambda
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("chalicelib.flow."):
             module = importlib.import_module(str(node.module))
             yield from (found for each in node.names if hasattr(found := getattr(module, each.name), "__code__"))
