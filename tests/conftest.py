@@ -18,7 +18,10 @@ from tests.faults.memory_tables import QuickWorld
 from tests.support import tables
 from tests.support.world import World
 
-pytest_plugins = ["tests.support.aws_rules", "tests.support.cloud", "tests.faults.meetings.summary"]
+pytest_plugins = [
+    *("tests.support.aws_rules", "tests.support.permissions", "tests.support.cloud"),
+    "tests.faults.meetings.summary",
+]
 # How long an example takes says something of the machine, and nothing of the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")

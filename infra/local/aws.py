@@ -1,4 +1,4 @@
-"""AWS on a laptop: ministack in this process, with the eight things it lacks for us.
+"""AWS on a laptop: ministack in this process, with the nine things it lacks for us.
 
     python -m infra.local.aws        settings come from the environment, see `cloud.py`
 
@@ -12,6 +12,8 @@
 - It keeps how far a mapping has read a table's stream over a restart, but not the stream: the first changes after it
   would be passed over. Here streams are read from their beginning, which is that of the process.
 - It lets Lambdas and queues call each other for ever. Here a chain ends where Lambda ends it (`hops.py`).
+- It refuses a Lambda what its role does not allow, and only the Lambda hears of it. Here each refusal is written down
+  (`refusals.py`), and the emulator of EMR Serverless is told whose keys are whose (`callers.py`).
 - It takes every call. Here calls can be refused as AWS refuses what comes too fast (`throttle.py`).
 """
 
@@ -35,16 +37,18 @@ def main() -> None:
     """Run until SIGTERM."""
     # Imported late: ministack reads its settings at import, and prints a banner.
     from ministack import app
-    from ministack.core import iam_actions, persistence
-    from ministack.services import dynamodb, eventbridge, lambda_svc, s3, sns, sqs
+    from ministack.core import iam_actions, iam_evaluator, persistence
+    from ministack.services import dynamodb, eventbridge, lambda_svc, s3, sns, sqs, sts
     from ministack.services.cloudformation import provisioners
 
-    from infra.local import hops, throttle
+    from infra.local import callers, hops, refusals, throttle
     from infra.local.layout import Layout
 
     hops.count(lambda_svc, sqs, provisioners)
     services = {"dynamodb": dynamodb, "events": eventbridge, "lambda": lambda_svc, "s3": s3, "sns": sns, "sqs": sqs}
     throttle.install(services, throttle.Switch(Layout().throttle))
+    refusals.install(iam_evaluator, Layout().refusals)
+    callers.install(sts, Layout().callers)
     _remember(dynamodb, iam_actions)
     _read_streams_from_their_beginning(lambda_svc)
     # It holds hundreds of thousands of rows: looking through all of them for garbage every few seconds stops everybody.

@@ -54,6 +54,16 @@ class Layout:
         return self.home / "throttle.json"
 
     @property
+    def refusals(self) -> Path:
+        """What IAM has refused Lambdas (`refusals.py`). Without it, nothing."""
+        return self.home / "refusals.jsonl"
+
+    @property
+    def callers(self) -> Path:
+        """Which role signs with which access key (`callers.py`)."""
+        return self.home / "callers.json"
+
+    @property
     def package(self) -> Path:
         """What was packaged last: template and code."""
         return self.home / "package"

@@ -28,8 +28,7 @@ USING = {
         "emr-serverless:CancelJobRun": "/jobruns/*",
         "emr-serverless:TagResource": "/jobruns/*",
     },
-    "Tick": {"emr-serverless:GetJobRun": "/jobruns/*", "emr-serverless:CancelJobRun": "/jobruns/*"},
-    "RunState": {"emr-serverless:GetJobRun": "/jobruns/*", "emr-serverless:CancelJobRun": "/jobruns/*"},
+    "RunState": {"emr-serverless:GetJobRun": "/jobruns/*"},
 }
 CASES = [(function, action, suffix) for function, used in USING.items() for action, suffix in used.items()]
 

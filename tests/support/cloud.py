@@ -2,6 +2,8 @@
 
 One that is up is used, brought to the present code, and left up. Otherwise it is started, and stopped at the end.
 `SLUICE_TEST_THROTTLE=0.05` refuses one call in twenty, of any kind, once it is up.
+
+A test on it fails if IAM refuses one of its Lambdas anything meanwhile: such a call would fail in AWS as well.
 """
 
 import os
@@ -10,6 +12,7 @@ from collections.abc import Iterator
 import pytest
 
 from infra.local import cloud as local_cloud
+from infra.local import refusals
 from infra.local.endpoints import Endpoints
 from infra.local.layout import Layout
 from infra.local.throttle import Rule, write
@@ -27,3 +30,16 @@ def cloud() -> Iterator[Endpoints]:
         Layout().throttle.unlink()
     if running.started:
         local_cloud.down()
+
+
+@pytest.fixture(autouse=True)
+def lambdas_are_refused_nothing(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Looks at what the local cloud has written down of calls that a role does not allow."""
+    if not request.node.get_closest_marker("cloud"):
+        yield
+        return
+    before = len(refusals.read(Layout().refusals))
+    yield
+    told = [f"{each['caller']} may not {each['action']} on {each['resource']}"
+            for each in refusals.read(Layout().refusals, before)]  # fmt: skip
+    assert not told, "IAM has refused Lambdas of the local cloud:\n" + "\n".join(dict.fromkeys(told))

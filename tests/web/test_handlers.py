@@ -42,7 +42,7 @@ def told(*keys: str, **more: str) -> str:
     return json.dumps({"Records": [record(key, **more) for key in keys]})
 
 
-def sqs(*bodies: str) -> dict[str, Any]:
+def sqs(*bodies: str, queue: str = "objects") -> dict[str, Any]:
     """An event of an SQS event source mapping; the messages are called m0, m1, ..."""
     return {
         "Records": [
@@ -54,7 +54,7 @@ def sqs(*bodies: str) -> dict[str, Any]:
                 "messageAttributes": {},
                 "md5OfBody": "e4e68fb7bd0e697a0ae8f1bb342846b3",
                 "eventSource": "aws:sqs",
-                "eventSourceARN": "arn:aws:sqs:us-east-1:123456789012:objects",
+                "eventSourceARN": f"arn:aws:sqs:us-east-1:123456789012:{queue}",
                 "awsRegion": "us-east-1",
             }
             for number, body in enumerate(bodies)
@@ -159,14 +159,14 @@ def wish(api: Api) -> tuple[str, Ref]:
 
 def test_a_hint_that_is_due_is_acted_on(api: Api) -> None:
     job_id, ref = wish(api)
-    assert failed(handlers.hints(sqs(hint(ref)))) == []
+    assert failed(handlers.hints(sqs(hint(ref), queue="hints"))) == []
     assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
 
 
 def test_the_last_moment_before_it_is_due_is_waited_out(api: Api) -> None:
     job_id, ref = wish(api)
     begin = time.monotonic()
-    assert failed(handlers.hints(sqs(hint(ref, due_in=300)))) == []
+    assert failed(handlers.hints(sqs(hint(ref, due_in=300), queue="hints"))) == []
     assert time.monotonic() - begin >= 0.29
     assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
 
@@ -175,7 +175,7 @@ def test_a_hint_that_is_early_is_sent_on_its_way_again(api: Api) -> None:
     job_id, ref = wish(api)
     body = hint(ref, due_in=600_000)
 
-    assert failed(handlers.hints(sqs(body))) == []
+    assert failed(handlers.hints(sqs(body, queue="hints"))) == []
 
     api.refused(404, "GET", f"/v1/runs/{job_id}")
     names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesDelayed"]
@@ -195,7 +195,7 @@ def test_a_hint_that_is_early_is_sent_on_its_way_again(api: Api) -> None:
 )
 def test_a_hint_about_something_that_is_gone_changes_nothing(api: Api, ref: Ref) -> None:
     before = api.everything()
-    assert failed(handlers.hints(sqs(hint(ref)))) == []
+    assert failed(handlers.hints(sqs(hint(ref), queue="hints"))) == []
     assert api.everything() == before
 
 
@@ -218,13 +218,13 @@ JUNK = [
 @pytest.mark.parametrize("junk", JUNK)
 def test_a_hint_that_is_none_fails_alone(api: Api, junk: str) -> None:
     job_id, ref = wish(api)
-    assert failed(handlers.hints(sqs(junk, hint(ref)))) == ["m0"]
+    assert failed(handlers.hints(sqs(junk, hint(ref), queue="hints"))) == ["m0"]
     assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
 
 
 def test_one_ref_that_fails_keeps_no_other_from_its_turn(api: Api) -> None:
     job_id, ref = wish(api)
-    assert failed(handlers.hints(sqs(hint(Ref("job", ("no-such",)), ref)))) == ["m0"]
+    assert failed(handlers.hints(sqs(hint(Ref("job", ("no-such",)), ref), queue="hints"))) == ["m0"]
     assert api.get(f"/v1/runs/{job_id}")["state"] == "SUCCEEDED"
 
 
@@ -235,4 +235,4 @@ def test_the_lambdas_of_the_queues_lead_to_these_handlers(api: Api) -> None:
     invoke = api.client.lambda_.invoke
     assert failed(invoke("objects", sqs("poison", told(flag("1")))).payload) == ["m0"]
     assert days(api) == {"1"}
-    assert failed(invoke("check", sqs("poison")).payload) == ["m0"]
+    assert failed(invoke("check", sqs("poison", queue="hints")).payload) == ["m0"]

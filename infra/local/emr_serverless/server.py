@@ -13,14 +13,16 @@ from typing import IO, TYPE_CHECKING, Self
 
 from werkzeug.serving import BaseWSGIServer, WSGIRequestHandler, make_server
 
+from infra.local.permissions import Place
 from infra.local.throttle import Switch
 
 from .applications import Applications
-from .aws import LambdaInvoker
+from .aws import LambdaInvoker, client
 from .driver import Driver, InstantDriver
 from .events import StateChanges
 from .job_runs import JobRuns
 from .ledger import Ledger
+from .permissions import Permissions, statements_of
 from .scheduler import Scheduler
 from .settings import BadSetting, Settings
 from .spark_driver import SparkDriver
@@ -61,7 +63,9 @@ class Emulator:
         applications = Applications(ledger, settings.account_id, settings.region)
         throttle = Throttle(settings.rates, Switch(settings.state_dir.parent / "throttle.json"))
         job_runs = JobRuns(ledger, applications, self._scheduler, throttle, settings.account_id)
-        self._server = _serve(self._listener, self._with_health(flask_app(applications, job_runs)))
+        self._server = _serve(
+            self._listener, self._with_health(flask_app(applications, job_runs, _permissions(settings)))
+        )
         self._thread = threading.Thread(target=self._server.serve_forever, args=(_POLL_S,), name="http", daemon=True)
 
     def start(self) -> Self:
@@ -136,6 +140,14 @@ def _listen(settings: Settings) -> socket.socket:
 def _serve(listener: socket.socket, app: WSGIApplication) -> BaseWSGIServer:
     host, port = listener.getsockname()[:2]
     return make_server(host, port, app, threaded=True, request_handler=_QuietHandler, fd=listener.fileno())
+
+
+def _permissions(settings: Settings) -> Permissions | None:
+    """Roles are known where there is a local cloud around the emulator."""
+    if not settings.endpoint_url:
+        return None
+    place = Place(settings.region, settings.account_id)
+    return Permissions(statements_of(client("iam", settings)), settings.state_dir.parent, place)
 
 
 def _driver(settings: Settings) -> Driver:

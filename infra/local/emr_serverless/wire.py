@@ -22,6 +22,7 @@ from infra.local import service_model
 from . import errors, json_shapes
 from .applications import Applications
 from .job_runs import JobRuns, write_cursor
+from .permissions import Permissions
 
 _PATHS = (
     "{0}/applications$",
@@ -43,7 +44,11 @@ def _refusing(handler: _Handler) -> _Handler:
     @wraps(handler)
     def answer(operations: _Operations) -> ActionResult:
         try:
-            _check_request(handler.__name__, operations)
+            operation = "".join(part.capitalize() for part in handler.__name__.split("_"))
+            if operations.permissions is not None:
+                signed = str(operations.headers.get("Authorization", ""))
+                operations.permissions.admit(signed, operation, operations._parameters)
+            _check_request(operation, operations)
             return handler(operations)
         except errors.ApiError as error:
             refusal = JsonRESTError(error.code, error.message)
@@ -53,9 +58,8 @@ def _refusing(handler: _Handler) -> _Handler:
     return answer
 
 
-def _check_request(handler: str, operations: _Operations) -> None:
+def _check_request(operation: str, operations: _Operations) -> None:
     """Refuse what AWS's model of the service refuses: patterns, lengths, words, what is required."""
-    operation = "".join(part.capitalize() for part in handler.split("_"))
     # moto hands over a list that was not sent as an empty one.
     sent = {name: value for name, value in operations._parameters.items() if value != []}
     told = service_model.problems("emr-serverless", operation, sent)
@@ -68,6 +72,7 @@ class _Operations(BaseResponse):
 
     applications: ClassVar[Applications]
     job_runs: ClassVar[JobRuns]
+    permissions: ClassVar[Permissions | None]
 
     def __init__(self) -> None:
         super().__init__("emr-serverless")
@@ -152,14 +157,16 @@ class _Operations(BaseResponse):
         raise errors.validation("There is no Spark UI in the local emulator: read the driver's log in S3 instead")
 
 
-def flask_app(applications: Applications, job_runs: JobRuns) -> Flask:
-    """The HTTP side of the operations. Apps made by several calls are independent of each other."""
+def flask_app(applications: Applications, job_runs: JobRuns, permissions: Permissions | None = None) -> Flask:
+    """The HTTP side of the operations. Apps made by several calls are independent of each other. Without permissions
+    every caller may do everything."""
 
     class Operations(_Operations):
         pass
 
     Operations.applications = applications
     Operations.job_runs = job_runs
+    Operations.permissions = permissions
     original = dict(urls.url_paths)
     try:
         # moto reads its URL table only while it builds an app; it is put back for whoever else uses moto here.

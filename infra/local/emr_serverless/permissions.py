@@ -1,0 +1,70 @@
+"""Refuse a Lambda what its role does not allow, as ministack does for the services that it has.
+
+Callers that are no Lambdas of the local cloud may do everything: people use the keys of a developer, who may.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from infra.local import refusals
+from infra.local.callers import Callers
+from infra.local.permissions import Place, Policy, needs
+
+from . import errors
+
+_KEY = re.compile(r"Credential=([^/]+)/")
+_REMEMBERED_S = 5.0  # a role may change when the stack is deployed anew
+
+
+class Permissions:
+    """`statements` tells the statements of a role's policies by its name; `directory` is that of the local cloud."""
+
+    def __init__(
+        self,
+        statements: Callable[[str], Sequence[Mapping[str, Any]]],
+        directory: Path,
+        place: Place,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._statements, self._place, self._clock = statements, place, clock
+        self._callers = Callers(directory / "callers.json")
+        self._refusals = directory / "refusals.jsonl"
+        self._known: dict[str, tuple[float, Policy]] = {}
+
+    def admit(self, authorization: str, operation: str, parameters: Mapping[str, Any]) -> None:
+        """Raise AccessDeniedException for a request that the role of its caller does not allow."""
+        key = _KEY.search(authorization)
+        caller = self._callers.arn(key[1]) if key else None
+        if caller is None:
+            return
+        policy = self._policy(caller.split("/")[1])
+        for need in needs("emr-serverless", operation, parameters, self._place):
+            if not policy.allows(need):
+                refusals.note(self._refusals, caller, need.action, need.resource)
+                message = f"User: {caller} is not authorized to perform: {need.action} on resource: {need.resource}"
+                raise errors.access_denied(
+                    f"{message} because no identity-based policy allows the {need.action} action"
+                )
+
+    def _policy(self, role: str) -> Policy:
+        read_at, policy = self._known.get(role, (None, None))
+        if policy is None or read_at is None or self._clock() - read_at > _REMEMBERED_S:
+            policy = Policy(self._statements(role))
+            self._known[role] = self._clock(), policy
+        return policy
+
+
+def statements_of(iam: Any) -> Callable[[str], list[Mapping[str, Any]]]:
+    """Reads the policies of a role, by a client for IAM."""
+
+    def statements(role: str) -> list[Mapping[str, Any]]:
+        names = iam.list_role_policies(RoleName=role)["PolicyNames"]
+        documents = [iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"] for name in names]
+        return [statement for document in documents for statement in document["Statement"]]
+
+    return statements

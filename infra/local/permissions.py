@@ -1,0 +1,239 @@
+"""What IAM asks of a call to AWS, and whether a policy allows it.
+
+A call of the API is not always an action of IAM of the same name: a batch of messages needs `sqs:SendMessage`, a
+transaction of DynamoDB the action of each of its items, a job run of EMR Serverless that its role may be passed on.
+`needs` says which actions on which resources a call needs. `Policy` answers whether they are allowed; the evaluation
+is ministack's (`ministack.core.iam_evaluator`), by which the local cloud refuses calls too.
+
+https://docs.aws.amazon.com/service-authorization/latest/reference/
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ministack.core import iam_evaluator
+
+_TRANSACTED = {
+    "Put": "dynamodb:PutItem",
+    "Update": "dynamodb:UpdateItem",
+    "Delete": "dynamodb:DeleteItem",
+    "ConditionCheck": "dynamodb:ConditionCheckItem",
+    "Get": "dynamodb:GetItem",
+}
+_EMR = "emr-serverless.amazonaws.com"
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """An action on a resource, with the values of condition keys that the request has."""
+
+    action: str
+    resource: str
+    keys: tuple[tuple[str, str], ...] = ()
+
+    def __str__(self) -> str:
+        told = "".join(f", {name}={value}" for name, value in self.keys)
+        return f"{self.action} on {self.resource}{told}"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """One action of one statement on one of its resources, as a policy spells them."""
+
+    statement: str
+    action: str
+    resource: str
+    conditions: Mapping[str, Any] = field(default_factory=dict, compare=False)
+
+
+class Policy:
+    """The statements of all policies of a role, functions of CloudFormation resolved."""
+
+    def __init__(self, statements: Iterable[Mapping[str, Any]]) -> None:
+        self._statements = [dict(statement) for statement in statements]
+        self._parsed = iam_evaluator.parse_policy_document({"Statement": self._statements})
+
+    def allows(self, need: Need) -> bool:
+        return bool(iam_evaluator.evaluate(_context(need), [self._parsed]).decision == "Allow")
+
+    @property
+    def actions(self) -> frozenset[str]:
+        return frozenset(grant.action for grant in self.grants())
+
+    def grants(self) -> Iterator[Grant]:
+        """All that is allowed, one by one."""
+        for statement in self._statements:
+            if statement["Effect"] == "Allow":
+                for action in _listed(statement["Action"]):
+                    for resource in _listed(statement["Resource"]):
+                        yield Grant(statement.get("Sid", ""), action, resource, statement.get("Condition", {}))
+
+
+def covers(grant: Grant, need: Need) -> bool:
+    """Whether this grant alone allows what is needed."""
+    statement: dict[str, Any] = {"Effect": "Allow", "Action": grant.action, "Resource": grant.resource}
+    if grant.conditions:
+        statement["Condition"] = dict(grant.conditions)
+    return Policy([statement]).allows(need)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the resources of requests are: a region of an account."""
+
+    region: str = "us-east-1"
+    account: str = "000000000000"
+    partition: str = "aws"
+
+    def arn(self, service: str, name: str) -> str:
+        """The ARN of a resource. What is an ARN already stays as it is."""
+        return (
+            name if name.startswith("arn:") else f"arn:{self.partition}:{service}:{self.region}:{self.account}:{name}"
+        )
+
+    def bucket(self, name: str, key: str | None = None) -> str:
+        return f"arn:{self.partition}:s3:::{name}{'' if key is None else f'/{key}'}"
+
+
+def needs(service: str, operation: str, parameters: Mapping[str, Any], place: Place) -> list[Need]:
+    """What a call needs. `service` is botocore's name, `operation` that of the API, `parameters` are boto3's.
+
+    Raises `LookupError` for a service or an operation that nothing here knows: no Lambda has called it so far.
+    """
+    rule = _RULES.get(service)
+    if rule is None:
+        raise LookupError(f"expected a service of {', '.join(_RULES)}, got {service}: say here what IAM asks of it")
+    return list(rule(operation, parameters, place))
+
+
+def _dynamodb(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    def table(name: str) -> str:
+        return place.arn("dynamodb", f"table/{name}")
+
+    match operation:
+        case "TransactWriteItems" | "TransactGetItems":
+            for item in parameters["TransactItems"]:
+                ((kind, arguments),) = item.items()
+                yield Need(_TRANSACTED[kind], table(arguments["TableName"]))
+        case "BatchGetItem" | "BatchWriteItem":
+            for name in parameters["RequestItems"]:
+                yield Need(f"dynamodb:{operation}", table(name))
+        case "Query" | "Scan" if "IndexName" in parameters:
+            yield Need(f"dynamodb:{operation}", f"{table(parameters['TableName'])}/index/{parameters['IndexName']}")
+        case _:
+            yield Need(f"dynamodb:{operation}", table(parameters["TableName"]))
+
+
+def _sqs(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    name = parameters["QueueName"] if operation == "GetQueueUrl" else parameters["QueueUrl"].rpartition("/")[2]
+    yield Need(f"sqs:{operation.removesuffix('Batch')}", place.arn("sqs", name))
+
+
+def _sns(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    yield Need(f"sns:{operation.removesuffix('Batch')}", place.arn("sns", parameters["TopicArn"]))
+
+
+def _events(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    _expect(operation, "PutEvents")
+    for bus in dict.fromkeys(entry.get("EventBusName", "default") for entry in parameters["Entries"]):
+        yield Need("events:PutEvents", bus if bus.startswith("arn:") else place.arn("events", f"event-bus/{bus}"))
+
+
+def _lambda(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    _expect(operation, "Invoke")
+    name = parameters["FunctionName"]
+    yield Need("lambda:InvokeFunction", name if name.startswith("arn:") else place.arn("lambda", f"function:{name}"))
+
+
+def _s3(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    bucket, key = parameters["Bucket"], parameters.get("Key")
+    match operation:
+        case "GetObject" | "HeadObject":
+            yield Need("s3:GetObject", place.bucket(bucket, key))
+        case "PutObject" | "CreateMultipartUpload" | "UploadPart" | "CompleteMultipartUpload":
+            yield Need("s3:PutObject", place.bucket(bucket, key))
+        case "ListObjectsV2" | "ListObjects":
+            yield Need("s3:ListBucket", place.bucket(bucket), (("s3:prefix", parameters.get("Prefix", "")),))
+        case _:
+            raise LookupError(f"expected a known operation of S3, got {operation}: say here what IAM asks of it")
+
+
+def _secrets(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    name = parameters["SecretId"]
+    # Secrets Manager ends the ARN of each secret with six characters of its own.
+    own = name if name.startswith("arn:") else place.arn("secretsmanager", f"secret:{name}-AbCdEf")
+    yield Need(f"secretsmanager:{operation}", own)
+
+
+def _ssm(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    name = parameters["Name"]
+    yield Need(
+        f"ssm:{operation}", name if name.startswith("arn:") else place.arn("ssm", f"parameter/{name.lstrip('/')}")
+    )
+
+
+def _glue(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    """A table is asked for in its database and in the catalog: the policy has to name all three."""
+    _expect(operation, "GetTable")
+    database = parameters["DatabaseName"]
+    for resource in ("catalog", f"database/{database}", f"table/{database}/{parameters['Name']}"):
+        yield Need("glue:GetTable", place.arn("glue", resource))
+
+
+def _emr_serverless(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    application = place.arn("emr-serverless", f"/applications/{parameters.get('applicationId', '*')}")
+    if "jobRunId" in parameters:
+        yield Need(f"emr-serverless:{operation}", f"{application}/jobruns/{parameters['jobRunId']}")
+        return
+    yield Need(f"emr-serverless:{operation}", application)
+    if operation == "StartJobRun":
+        yield Need("iam:PassRole", parameters["executionRoleArn"], (("iam:PassedToService", _EMR),))
+        if parameters.get("tags"):
+            yield Need("emr-serverless:TagResource", f"{application}/jobruns/new")  # it has no id yet
+
+
+def _without_resource(service: str) -> Callable[[str, Mapping[str, Any], Place], Iterator[Need]]:
+    """For services whose actions IAM knows no resource type of."""
+    return lambda operation, parameters, place: iter([Need(f"{service}:{operation}", "*")])
+
+
+_RULES: dict[str, Callable[[str, Mapping[str, Any], Place], Iterator[Need]]] = {
+    "cloudwatch": _without_resource("cloudwatch"),
+    "dynamodb": _dynamodb,
+    "ec2": _without_resource("ec2"),
+    "emr-serverless": _emr_serverless,
+    "events": _events,
+    "glue": _glue,
+    "lambda": _lambda,
+    "s3": _s3,
+    "secretsmanager": _secrets,
+    "sns": _sns,
+    "sqs": _sqs,
+    "ssm": _ssm,
+}
+
+
+def _expect(operation: str, known: str) -> None:
+    if operation != known:
+        raise LookupError(f"expected {known}, got {operation}: say here what IAM asks of it")
+
+
+def _context(need: Need) -> Any:
+    return iam_evaluator.EvalContext(
+        principal_arn="arn:aws:sts::000000000000:assumed-role/lambda/lambda",
+        principal_type="AssumedRole",
+        principal_account="000000000000",
+        action=need.action,
+        resource_arn=need.resource,
+        region="us-east-1",
+        source_ip="127.0.0.1",
+        secure_transport=True,
+        service_context={name.lower(): value for name, value in need.keys},
+    )
+
+
+def _listed(value: str | Sequence[str]) -> list[str]:
+    return [value] if isinstance(value, str) else list(value)

@@ -1,0 +1,122 @@
+"""What IAM asks of a call, and how a policy answers: Allow and Deny, wildcards, conditions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from infra.local.permissions import Grant, Need, Place, Policy, covers, needs
+
+PLACE = Place("us-east-1", "123456789012")
+TABLE = "arn:aws:dynamodb:us-east-1:123456789012:table/jobs"
+APPLICATION = "arn:aws:emr-serverless:us-east-1:123456789012:/applications/00app"
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:f"
+ROLE = "arn:aws:iam::123456789012:role/job"
+PUT = {"Put": {"TableName": "jobs", "Item": {}}}
+DELETE = {"Delete": {"TableName": "jobs", "Key": {}}}
+CHECK = {"ConditionCheck": {"TableName": "runs", "Key": {}}}
+
+
+def told(service: str, operation: str, **parameters: Any) -> list[tuple[str, str]]:
+    return [(need.action, need.resource) for need in needs(service, operation, parameters, PLACE)]
+
+
+def allow(*actions: str, on: Any = "*", **more: Any) -> dict[str, Any]:
+    return {"Effect": "Allow", "Action": list(actions), "Resource": on, **more}
+
+
+def test_a_transaction_needs_what_each_of_its_items_does() -> None:
+    assert told("dynamodb", "TransactWriteItems", TransactItems=[PUT, DELETE, CHECK]) == [
+        ("dynamodb:PutItem", TABLE),
+        ("dynamodb:DeleteItem", TABLE),
+        ("dynamodb:ConditionCheckItem", TABLE.replace("jobs", "runs")),
+    ]
+
+
+def test_a_batch_is_an_action_of_its_own_on_each_table() -> None:
+    assert told("dynamodb", "BatchGetItem", RequestItems={"jobs": {}, "runs": {}}) == [
+        ("dynamodb:BatchGetItem", TABLE),
+        ("dynamodb:BatchGetItem", TABLE.replace("jobs", "runs")),
+    ]
+
+
+def test_a_query_of_an_index_needs_the_index_and_not_its_table() -> None:
+    assert told("dynamodb", "Query", TableName="jobs", IndexName="wake") == [("dynamodb:Query", f"{TABLE}/index/wake")]
+
+
+def test_a_start_needs_its_role_passed_on_and_its_tags_set() -> None:
+    sent = {"applicationId": "00app", "executionRoleArn": ROLE}
+    assert told("emr-serverless", "StartJobRun", **sent) == [
+        ("emr-serverless:StartJobRun", APPLICATION),
+        ("iam:PassRole", ROLE),
+    ]
+    tagged = told("emr-serverless", "StartJobRun", **sent, tags={"a": "b"})
+    assert tagged[2:] == [("emr-serverless:TagResource", f"{APPLICATION}/jobruns/new")]
+
+
+@pytest.mark.parametrize(
+    ("service", "operation", "parameters", "action", "resource"),
+    [
+        ("sqs", "SendMessageBatch", {"QueueUrl": "https://q/1/h"}, "sqs:SendMessage", "sqs:us-east-1:123456789012:h"),
+        ("sqs", "GetQueueUrl", {"QueueName": "h"}, "sqs:GetQueueUrl", "sqs:us-east-1:123456789012:h"),
+        ("s3", "HeadObject", {"Bucket": "b", "Key": "k"}, "s3:GetObject", "s3:::b/k"),
+        ("s3", "UploadPart", {"Bucket": "b", "Key": "k"}, "s3:PutObject", "s3:::b/k"),
+        ("s3", "ListObjectsV2", {"Bucket": "b", "Prefix": "p"}, "s3:ListBucket", "s3:::b"),
+        ("lambda", "Invoke", {"FunctionName": FUNCTION}, "lambda:InvokeFunction", FUNCTION[8:]),
+        ("ssm", "GetParameter", {"Name": "/a/b"}, "ssm:GetParameter", "ssm:us-east-1:123456789012:parameter/a/b"),
+    ],
+)  # fmt: skip
+def test_actions_are_not_named_as_operations(
+    service: str, operation: str, parameters: dict[str, Any], action: str, resource: str
+) -> None:
+    assert told(service, operation, **parameters) == [(action, f"arn:aws:{resource}")]
+
+
+def test_a_table_of_glue_needs_its_catalog_and_its_database_too() -> None:
+    found = told("glue", "GetTable", DatabaseName="sales", Name="orders")
+    assert [resource.split(":")[-1] for _, resource in found] == ["catalog", "database/sales", "table/sales/orders"]
+
+
+@pytest.mark.parametrize(
+    ("service", "operation"), [("kinesis", "PutRecord"), ("s3", "DeleteObject"), ("glue", "GetTables")]
+)
+def test_what_no_lambda_calls_so_far_is_not_guessed(service: str, operation: str) -> None:
+    with pytest.raises(LookupError, match="say here what IAM asks of it"):
+        told(service, operation, Bucket="b", Key="k")
+
+
+def test_nothing_is_allowed_that_no_statement_allows() -> None:
+    policy = Policy([allow("sqs:SendMessage", on="arn:aws:sqs:*:*:a-*")])
+    assert policy.allows(Need("sqs:SendMessage", "arn:aws:sqs:us-east-1:1:a-b"))
+    assert not policy.allows(Need("sqs:SendMessage", "arn:aws:sqs:us-east-1:1:b"))
+    assert not policy.allows(Need("sqs:ReceiveMessage", "arn:aws:sqs:us-east-1:1:a-b"))
+
+
+def test_a_deny_is_stronger_than_any_allow() -> None:
+    deny = {"Effect": "Deny", "Action": "s3:PutObject", "Resource": "arn:aws:s3:::b/closed/*"}
+    policy = Policy([allow("s3:PutObject"), deny])
+    assert policy.allows(Need("s3:PutObject", "arn:aws:s3:::b/open/k"))
+    assert not policy.allows(Need("s3:PutObject", "arn:aws:s3:::b/closed/k"))
+
+
+def test_a_condition_is_asked_of_the_request() -> None:
+    passed = {"StringEquals": {"iam:PassedToService": "emr-serverless.amazonaws.com"}}
+    policy = Policy([allow("iam:PassRole", on=ROLE, Condition=passed)])
+    start = needs("emr-serverless", "StartJobRun", {"applicationId": "a", "executionRoleArn": ROLE}, PLACE)[1]
+    assert policy.allows(start)
+    assert not policy.allows(Need("iam:PassRole", ROLE, (("iam:PassedToService", "lambda.amazonaws.com"),)))
+    assert not policy.allows(Need("iam:PassRole", ROLE))
+
+    listing = Policy([allow("s3:ListBucket", Condition={"StringLike": {"s3:prefix": "reports/*"}})])
+    assert listing.allows(Need("s3:ListBucket", "arn:aws:s3:::b", (("s3:prefix", "reports/day=1/"),)))
+    assert not listing.allows(Need("s3:ListBucket", "arn:aws:s3:::b", (("s3:prefix", "raw/"),)))
+
+
+def test_grants_are_told_one_by_one_and_cover_what_they_allow() -> None:
+    policy = Policy(
+        [allow("s3:GetObject", "s3:PutObject", on=["arn:aws:s3:::b/x/*", "arn:aws:s3:::b/y/*"], Sid="Files")]
+    )
+    assert len(list(policy.grants())) == 4
+    covering = [grant for grant in policy.grants() if covers(grant, Need("s3:GetObject", "arn:aws:s3:::b/y/k"))]
+    assert covering == [Grant("Files", "s3:GetObject", "arn:aws:s3:::b/y/*")]

@@ -1,0 +1,62 @@
+"""A Lambda of the local cloud that lacks a permission is refused, by ministack and by the emulator of EMR."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from infra.local import refusals
+from infra.local.endpoints import Endpoints
+from infra.local.layout import Layout
+from tests.local.conftest import eventually
+from tests.support.cloud import cloud as cloud
+
+pytestmark = pytest.mark.cloud
+KNOWN = "is not one of ours"
+PATIENCE = 30.0  # seconds: the emulator remembers a role for five
+
+
+@pytest.fixture
+def without(cloud: Endpoints) -> Iterator[Callable[[str], None]]:
+    """Takes a statement from the role of `run_state`; all are put back, and what was refused is forgotten."""
+    iam = cloud.client("iam")
+    [role] = [each["RoleName"] for each in iam.list_roles()["Roles"] if "-RunStateRole" in each["RoleName"]]
+    names = iam.list_role_policies(RoleName=role)["PolicyNames"]
+    kept = {name: iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"] for name in names}
+
+    def put(left_out: str = "") -> None:
+        for name, document in kept.items():
+            left = [each for each in document["Statement"] if each.get("Sid") != left_out]
+            document = json.dumps({**document, "Statement": left})
+            iam.put_role_policy(RoleName=role, PolicyName=name, PolicyDocument=document)
+
+    yield put
+    put()
+    eventually(lambda: KNOWN in run_state(cloud), PATIENCE)
+    Layout().refusals.unlink(missing_ok=True)
+
+
+def run_state(cloud: Endpoints) -> str:
+    """What the Lambda says of a run that it does not know: it looks in the table, and asks EMR for the name."""
+    detail = {"applicationId": cloud.outputs["EmrApplicationId"], "jobRunId": "nosuch", "state": "RUNNING"}
+    event: dict[str, Any] = {"version": "0", "id": "1", "source": "aws.emr-serverless", "account": "000000000000"}
+    event |= {"region": "us-east-1", "resources": [], "time": "2026-03-02T12:00:00Z", "detail": detail}
+    event["detail-type"] = "EMR Serverless Job Run State Change"
+    told = cloud.client("lambda").invoke(FunctionName="sluice-local-run-state", Payload=json.dumps(event).encode())
+    return str(told["Payload"].read().decode())
+
+
+@pytest.mark.parametrize(
+    ("statement", "action"), [("AskAboutTheRun", "emr-serverless:GetJobRun"), ("Runs", "dynamodb:GetItem")]
+)
+def test_what_a_role_does_not_allow_is_refused_and_written_down(
+    cloud: Endpoints, without: Callable[[str], None], statement: str, action: str
+) -> None:
+    assert KNOWN in run_state(cloud)
+    before = len(refusals.read(Layout().refusals))
+    without(statement)
+    eventually(lambda: f"is not authorized to perform: {action}" in run_state(cloud), PATIENCE)
+    assert {each["action"] for each in refusals.read(Layout().refusals, before)} == {action}

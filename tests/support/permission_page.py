@@ -1,0 +1,68 @@
+"""The table of `docs/permissions.md`, out of the roles of the template.
+
+python -m tests.support.permission_page      writes it anew
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from infra.local.permissions import Policy
+from tests.support import roles
+
+PAGE = Path(__file__).parents[2] / "docs" / "permissions.md"
+BEGIN, END = "| Lambda | resource | actions |\n|---|---|---|\n", "\n<!-- end of the table -->"
+# What the tests call the resources of a stack, in words.
+WORDS = (
+    (r"^:?:?/?applications/00app", "EMR application"),
+    (r"^:?:?/?applications/00listed", "listed EMR applications"),
+    (r"role/job$", "job role"),
+    (r"role/listed$", "listed roles"),
+    (rf"^{roles.LAKE}", "LakeBucket"),
+    (rf"^{roles.CONTROL}", "ControlBucket"),
+    (rf"^{roles.WATCHED}", "watched buckets"),
+    (r"/stream/2026.*", "/stream"),
+    (r"^table/(\w+Table)", r"\1"),
+)
+
+
+def rows(policies: Mapping[str, Policy]) -> Iterator[str]:
+    """A row for each resource of each Lambda. Logs and traces, which all of them write alike, are left out."""
+    for name, policy in sorted(policies.items()):
+        found: dict[str, list[str]] = {}
+        for grant in policy.grants():
+            service, _, action = grant.action.partition(":")
+            if service in ("logs", "xray"):
+                continue
+            resource = _named(grant.resource, service)
+            told = f"{resource} (`s3:prefix` {_prefix(grant.conditions)})" if _prefix(grant.conditions) else resource
+            found.setdefault(told, []).append(f"{service}:{action}")
+        for resource, actions in sorted(found.items()):
+            yield f"| `{name}` | {resource} | {', '.join(sorted(actions))} |"
+
+
+def _named(arn: str, service: str) -> str:
+    resource = arn.split(":", 5)[-1]
+    for pattern, word in WORDS:
+        resource = re.sub(pattern, word, resource)
+    return {"*": "all", "catalog": "Glue catalog"}.get(resource, f"Glue {resource}" if service == "glue" else resource)
+
+
+def _prefix(conditions: Mapping[str, Mapping[str, str]]) -> str:
+    return str(conditions.get("StringLike", {}).get("s3:prefix", ""))
+
+
+def told(policies: Mapping[str, Policy]) -> str:
+    return BEGIN + "\n".join(rows(policies)) + END
+
+
+def main() -> None:
+    text = PAGE.read_text()
+    before, after = text[: text.index(BEGIN)], text[text.index(END) + len(END) :]
+    PAGE.write_text(before + told(roles.policies()) + after)
+
+
+if __name__ == "__main__":
+    main()

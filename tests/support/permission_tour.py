@@ -1,0 +1,258 @@
+"""All roads once, so that whatever a Lambda may need is needed: what `tests/infra/test_permissions.py` looks for.
+
+The scenarios of the crash points cross every kind of write. The rest are reads, targets of every kind, and what the
+handlers do besides: over the API on moto, in worlds in memory, and by adapters whose requests are only told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+import boto3
+
+from chalicelib.aws.again import FailedMessages
+from chalicelib.aws.catalog import NEAR_PREFIXES
+from chalicelib.aws.history import S3HistoryLake
+from chalicelib.aws.targets.secrets import Secrets
+from chalicelib.core.history import Part
+from chalicelib.flow.match import ObjectCreated, match_object
+from tests.acceptance.words import absent, all_of, event, on, partition, size, status
+from tests.faults.dying import play as play_scenario
+from tests.faults.dying import world_for
+from tests.faults.memory_tables import QuickWorld
+from tests.faults.test_crash_points import SCENARIOS
+from tests.support import requests_of_ports, roles
+from tests.support.clock import NOON
+from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
+from tests.support.permissions import acting, told
+from tests.support.pull_workers import PULLED, PullWorker
+from tests.support.requests_of_ports import Asked, Told
+from tests.support.world import EMR, day, flights
+from tests.web.conftest import APP, NS, Api, installation, settle_in
+
+FUNCTION = "arn:aws:lambda:us-east-1:000000000000:function:sluice-target-x"
+CPU = {"cloudwatch": {"namespace": "AWS/RDS", "metric": "CPUUtilization", "period": 60, "statistic": "Average"}}
+DELIVERED = {
+    "sns": {"type": "sns", "topic_arn": "arn:aws:sns:us-east-1:000000000000:sluice-target-x"},
+    "function": {"type": "lambda", "function": FUNCTION},
+    "bus": {"type": "event_bus", "bus": "sluice-target-x", "source": "flights", "detail_type": "done"},
+}
+
+
+def play() -> None:
+    for scenario in SCENARIOS.values():
+        world = world_for(scenario)
+        # Events that do not fit into a context go into a manifest beside it; here all of them.
+        world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
+        play_scenario(scenario, world)
+    roads = (_ready_datasets, _many_datasets, _told_late, _gathered, _told_of_statuses, _failed_unheard, _taken_late)
+    for road in (*roads, _asked_outside, _other_targets, _listed_application, _adapters):
+        road()
+    with installation() as api:
+        settle_in(api)
+        _over_http(api)
+
+
+def _ready_datasets() -> None:
+    """Partitions that are ready by a manifest and what it lists, in the lake and in another bucket; a table of Glue."""
+    for bucket in ("lake", roles.WATCHED):
+        world = QuickWorld(watched_buckets=(roles.WATCHED,))
+        document = flights({})
+        document["datasets"]["flights"] |= {"bucket": bucket, "ready": {"manifest": "MANIFEST"}}
+        world.deploy(document)
+        place = roles.LAKE if bucket == "lake" else bucket
+        world.upload(day(1, name="MANIFEST"), bucket=place, text="a.csv")
+    world = QuickWorld()
+    world.deploy({"datasets": {"orders": {**TABLE, "glue_table": "sales.orders", "single_writer": False}}})
+    lay_down(world, 1)
+    world.lake.glue["sales.orders"] = f"s3://{BUCKET}/{file(1)}"
+    match_object(world.ports, ObjectCreated(BUCKET, file(1), world.clock.now()))
+
+
+def _many_datasets() -> None:
+    """An object of a dataset with more datasets in folders beside it than one look finds."""
+    world = QuickWorld()
+    names = ["", *(f"f{number:02}/" for number in range(NEAR_PREFIXES + 2))]
+    made = {
+        f"d{number}": {"bucket": "lake", "prefix": f"raw/{name}", "keys": ["day"]} for number, name in enumerate(names)
+    }
+    world.deploy({"datasets": made})
+    world.upload("raw/x/y/1.csv")
+
+
+def _told_late() -> None:
+    """A partition whose Lambda died before anybody was told: the tick finds it, and its hint brings it to all."""
+    world = QuickWorld()
+    world.deploy(flights({"each": on(partition(), "clean")}))
+    ledger, died = world.ports.ledger, []
+
+    class Dying:
+        def __getattr__(self, name: str) -> Any:
+            return getattr(ledger, name)
+
+        def put_all(self, writes: Any) -> None:
+            died.append(writes)
+            raise RuntimeError("the Lambda is gone")
+
+    with suppress(Exception):
+        world.clock.wait_until(NOON)
+        match_object(world.with_ports(ledger=Dying()), ObjectCreated(roles.LAKE, day(1), world.clock.now()))
+    assert died
+    for _ in range(3):
+        world.pass_by("11m")
+
+
+def _gathered() -> None:
+    """Events that meet no key, set a job apart, speak against a leaf, and come after a timeout: custom ones, and of
+    objects, by the same code."""
+    schedules = {
+        "apart": on(event("e", 2), "clean", coalesce=False),
+        "keyed": on(event("e"), "clean", by=["region"]),
+        "quiet": on(all_of(event("x"), absent(event("e"), within="1h")), "clean"),
+        "late": on(event("e", 9), "clean", timeout={"after": "1m", "then": "abort"}),
+        "sizes": on(size("1 GB"), "clean", by=["day"]),
+    }
+    world = QuickWorld()
+    world.deploy(flights(schedules))
+    world.post("x")
+    for _ in range(3):
+        world.post("e")
+        world.clock.pass_by("2m")
+    world.upload("raw/flights/readme.txt", size=1)
+
+
+def _told_of_statuses() -> None:
+    """Statuses of runs that meet no key, and that set a job apart."""
+    pairs = on(status("clean", count=2), "join", coalesce=False)
+    keyed = on(all_of(status("clean"), partition("weather")), "join", by=["day"])
+    world = QuickWorld()
+    # A run of several partitions has no day of its own.
+    world.deploy(flights({"each": on(partition(count=2), "clean"), "pairs": pairs, "keyed": keyed}))
+    for number in (1, 2, 3, 4):
+        world.upload(day(number))
+        world.settle()
+        world.finish()
+
+
+def _failed_unheard() -> None:
+    """A run whose failure no event tells: the check asks, counts it, holds the schedule, and tells who waits for it."""
+    world = QuickWorld()
+    keyed = on(all_of(status("clean", "FAILED"), partition("weather")), "join", by=["day"])
+    world.deploy(flights({"each": on(partition(count=2), "clean", pause_after_failures=1), "next": keyed}))
+    for number in (1, 2):
+        world.upload(day(number))
+    world.settle()
+    for run in world.targets.emr.runs.values():
+        run.state = "FAILED"
+    for _ in range(4):
+        world.pass_by("11m")
+
+
+def _taken_late() -> None:
+    """A run that a worker takes when the bucket has forgotten its context: the API writes it anew."""
+    world = QuickWorld(inline_events=0)
+    world.deploy(flights({"pull": on(partition(), "pulled")}, pulled={"target": PULLED}))
+    world.upload(day(1))
+    world.settle()
+    world.payloads.contexts.clear()
+    PullWorker(world, "ann").claim()
+
+
+def _asked_outside() -> None:
+    """Constraints that measure the load outside, and that ask a function."""
+    for of in (CPU, {"subnet": "subnet-0a1b2c3d"}, {"emr_application": "00app"}):
+        world = QuickWorld()
+        load = {"type": "load", "of": of, "below": 0.7, "recheck": "2m"}
+        world.deploy(flights({"clean": on(partition(), "clean", load)}))
+        world.upload(day(1))
+        world.settle()
+    world = QuickWorld()
+    probe = {"type": "probe", "target": {"type": "lambda", "function": FUNCTION}}
+    world.targets.says = [b'{"met": true}']
+    world.deploy(flights({"clean": on(partition(), "clean", probe)}))
+    world.upload(day(1))
+    world.settle()
+
+
+def _other_targets() -> None:
+    """Deliveries to a topic, a function and a bus; the scenarios deliver to queues."""
+    for name, target in DELIVERED.items():
+        world = QuickWorld()
+        world.deploy(flights({"each": on(partition(), name)}, **{name: {"target": target}}))
+        world.upload(day(1))
+        world.settle()
+
+
+def _listed_application() -> None:
+    """Runs in an application and with a role that the stack lists besides its own: one that is asked about and
+    cancelled, and one whose start was not answered, which is looked for."""
+    for lost in (0, 1):
+        world = QuickWorld(emr_application_ids=(roles.LISTED_APPLICATION,), emr_role_arns=(roles.LISTED_ROLE,))
+        target = {**EMR, "application_id": roles.LISTED_APPLICATION, "execution_role_arn": roles.LISTED_ROLE}
+        world.deploy(flights({"each": on(partition(), "listed")}, listed={"target": target}))
+        world.targets.emr.lose_answers = lost
+        world.upload(day(1))
+        world.settle()
+        if lost:
+            world.disable("each")
+            world.pass_by("3m")
+            continue
+        # The stand-in of EMR names its own application in the id of a run.
+        [run] = world.runs("each")
+        told_of = replace(run, target_id=f"{roles.LISTED_APPLICATION}/jr")
+        with acting("check"):
+            for act in (world.targets.emr.ask, world.targets.emr.find):
+                act(told_of)
+            world.targets.measure({"emr_application": roles.LISTED_APPLICATION})
+        for name in ("check", "run_state"):
+            with acting(name):
+                world.targets.run_name(roles.LISTED_APPLICATION, "jr")
+        with acting("check"):
+            told(requests_of_ports.needs_of(world.targets.emr, "cancel", (told_of,)))
+
+
+def _adapters() -> None:
+    """What stands behind no port: keys of callbacks, messages that come again, history."""
+    for name in ("arn:aws:secretsmanager:us-east-1:000000000000:secret:sluice-target-x-AbCdEf", "/sluice-target/x"):
+        ssm, manager = Asked("ssm"), Asked("secretsmanager")
+        secrets = Secrets(lambda ssm=ssm: ssm, lambda manager=manager: manager, lambda: NOON)
+        _asks("check", lambda secrets=secrets, name=name: secrets.keys(name), ssm, manager)
+    failed = [{"messageId": "m", "receiptHandle": "r", "attributes": {"ApproximateReceiveCount": "1"}}]
+    for name, queue in (("objects", "ObjectsQueue"), ("check", "HintsQueue")):
+        sqs = Asked("sqs", {"GetQueueUrl": {"QueueUrl": f"https://sqs.example/{queue}"}})
+        again = FailedMessages(sqs, roles.PLACE.arn("sqs", queue))
+        _asks(name, lambda again=again: again.come_again(failed), sqs)
+    s3 = Asked("s3", {"PutObject": {}})
+    history = S3HistoryLake(s3, roles.LAKE)
+    _asks("lake", lambda: history.put(Part("history/day=2026-03-02/part.json.gz", (), ("1",))), s3)
+    _asks("lake", lambda: history.tell_late(["history_late/2026-03-01"]), s3)
+
+
+def _asks(name: str, act: Callable[[], Any], *clients: Asked) -> None:
+    """Let a Lambda ask, and tell what it has asked for."""
+    with suppress(Told):
+        act()
+    with acting(name):
+        told(need for client in clients for need in client.needs)
+
+
+def _over_http(api: Api) -> None:
+    """Lists by day, by schedule and by workflow, logs, and the reports of the days."""
+    s3 = boto3.client("s3")
+    s3.create_bucket(Bucket=roles.LAKE)
+    report = "history_report/json/day=2026-03-02/as_of=20260303T011500.000Z/"
+    for name in ("_SUCCESS", "namespace=demo/part-00000.c000.json"):
+        s3.put_object(Bucket=roles.LAKE, Key=report + name, Body=b"")
+    api.schedule("daily", workflow="clean")
+    api.post(f"{NS}/datasets/flights/partitions", {"partition": {"year": "2013", "month": "1", "day": "1"}})
+    run = api.post(f"{APP}/schedules/daily/run")["job_id"]
+    api.work()
+    for path in ("runs?day=2026-03-02", "records?day=2026-03-02", "dead-letters", "reports?day=2026-03-02"):
+        api.get(f"{NS}/{path}")
+    api.get(f"{APP}/schedules/daily/runs")
+    api.get(f"{APP}/workflows/clean/runs")
+    api.get(f"/v1/runs/{run}")
+    api.get(f"/v1/runs/{run}/logs")

@@ -1,0 +1,289 @@
+"""Every call to AWS that a Lambda's code makes in a test is held against that Lambda's role (`roles.py`).
+
+Which Lambda is at work is read from the stack: the outermost function that only some Lambdas enter, such as a route of
+the API, or what a handler calls. Calls of the tables in memory are requests to DynamoDB. For what stands in for other
+services (hints, objects, targets) the real adapter is asked which request it would send. Of real clients on resources
+that only the test has, only the action is compared. A call that is not allowed fails the test, also if the code
+under test catches what is raised; tests that are marked `long` are left out.
+
+Lambdas of the local cloud run in other processes: there the cloud itself refuses (`infra/local/refusals.py`).
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from types import CodeType, FunctionType
+from typing import Any
+
+import pytest
+from botocore.client import BaseClient
+
+from chalicelib import handlers
+from infra.local.permissions import Need, Policy, needs
+from tests.faults.memory_tables import MemoryTables
+from tests.support import requests_of_ports, roles
+
+CHALICELIB = Path(handlers.__file__).parent
+TABLE_CALLS = {
+    "get_item": "GetItem",
+    "batch_get_item": "BatchGetItem",
+    "batch_write_item": "BatchWriteItem",
+    "put_item": "PutItem",
+    "update_item": "UpdateItem",
+    "delete_item": "DeleteItem",
+    "transact_write_items": "TransactWriteItems",
+    "query": "Query",
+}
+Lambdas = frozenset[str]
+ANYBODY: Lambdas = frozenset(roles.LAMBDAS.values())
+# Where an invocation begins if no handler stands around it: `World` calls these, as `attend_together` does.
+OF_CHECK = ("attend.attend", "crowd.prepare", "deliver.lease", "deliver.send")
+TESTS = Path(__file__).parents[1]
+# Files of tests whose functions stand between a flow and what it calls.
+AROUND_PORTS = (
+    *("aws_rules.py", "crash.py", "deliveries_crossed.py", "fakes.py", "memory_tables.py", "permissions.py"),
+    *("random_world.py", "slow_world.py", "turns.py", "unreliable_tables.py", "weather.py"),
+)
+# Handlers by the functions of `handlers.py`, where the names differ.
+HANDLERS = {"hints": "check"}
+
+
+class Watch:
+    """What was needed of each Lambda, and what its role does not allow."""
+
+    def __init__(self, policies: Mapping[str, Policy]) -> None:
+        self._policies = policies
+        self._calls: set[tuple[Any, ...]] = set()
+        self.needed: dict[tuple[str, Need], None] = {}
+        self.refused: list[str] = []
+
+    def is_known(self, *call: Any) -> bool:
+        """Whether such a call of these Lambdas was looked at before."""
+        if call in self._calls:
+            return True
+        self._calls.add(call)
+        return False
+
+    def take(self, lambdas: Lambdas, need: Need) -> None:
+        for name in lambdas:
+            if (name, need) not in self.needed:
+                self.needed[name, need] = None
+                if not self._policies[name].allows(need):
+                    self.refused.append(f"{name} may not {need}")
+
+    def take_of_any(self, lambdas: Lambdas, need: Need, is_of_stack: bool = True) -> None:
+        """Some of these Lambdas must be allowed it; only the action, on a resource that a test has made up."""
+        roles_of = [self._policies[name] for name in lambdas]
+        if not any(role.allows(need) if is_of_stack else need.action in role.actions for role in roles_of):
+            self.refused.append(f"{' and '.join(sorted(lambdas))} may not {need}")
+
+    def expect_all_allowed(self) -> None:
+        told = list(dict.fromkeys(self.refused))
+        assert not told, "IAM would refuse what was called (infra/policies):\n" + "\n".join(told)
+
+    def of(self, name: str) -> list[Need]:
+        return [need for who, need in self.needed if who == name]
+
+
+_watch: Watch | None = None
+_acting: Lambdas | None = None
+
+
+@contextmanager
+def watched(policies: Mapping[str, Policy] | None = None) -> Iterator[Watch]:
+    """Watch all calls in this process until the end of the block, in the place of whatever watch there is."""
+    global _watch
+    before, _watch = _watch, Watch(roles.policies() if policies is None else policies)
+    try:
+        yield _watch
+    finally:
+        _watch = before
+
+
+def told(asked: Iterable[Need]) -> None:
+    """Tell the watch what the Lambdas at work have asked for in another way than by tables, stand-ins or clients."""
+    if _watch is not None and (lambdas := at_work()):
+        for need in asked:
+            _watch.take(lambdas, need)
+
+
+@contextmanager
+def acting(name: str) -> Iterator[None]:
+    """Calls in this block are those of a Lambda, whatever the stack says."""
+    global _acting
+    before, _acting = _acting, frozenset({name})
+    try:
+        yield
+    finally:
+        _acting = before
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _watched_calls() -> None:
+    """Put a look at each call in front of it, once for the session."""
+    _install()
+
+
+@pytest.fixture(autouse=True)
+def calls_are_permitted(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fails a test in which a Lambda calls what its role does not allow."""
+    if request.node.get_closest_marker("long"):
+        yield
+        return
+    with watched() as watch:
+        yield
+    watch.expect_all_allowed()
+
+
+def at_work() -> Lambdas | None:
+    """The Lambdas whose code is on the stack: several if they share what was entered, None if there is none."""
+    if _acting is not None:
+        return _acting
+    entries = _entries()
+    found: Lambdas | None = None
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        entered = entries.get(id(frame.f_code))
+        if entered is not None:
+            found = entered
+        elif _plays_lambda(frame.f_code.co_filename):
+            return found
+        frame = frame.f_back
+    return found
+
+
+@cache
+def _plays_lambda(file: str) -> bool:
+    """Whether functions of a file begin invocations, or look for themselves. Where two invocations cross, the one is
+    called inside of the other."""
+    path = Path(file)
+    return TESTS in path.parents and path.name not in AROUND_PORTS
+
+
+@cache
+def _install() -> None:
+    for name, operation in TABLE_CALLS.items():
+        setattr(MemoryTables, name, _told_of_tables(getattr(MemoryTables, name), operation))
+    for stand_in, name in requests_of_ports.stand_ins():
+        setattr(stand_in, name, _told_of_ports(getattr(stand_in, name), name))
+    BaseClient._make_api_call = _told_of_clients(BaseClient._make_api_call)  # type: ignore[attr-defined]
+
+
+def _told_of_tables(call: Callable[..., Any], operation: str) -> Callable[..., Any]:
+    def told(tables: MemoryTables, **parameters: Any) -> Any:
+        if (
+            _watch is not None
+            and (lambdas := at_work())
+            and not _watch.is_known(lambdas, *_sketch(operation, parameters))
+        ):
+            for need in needs("dynamodb", operation, parameters, roles.PLACE):
+                _watch.take(lambdas, need)
+        return call(tables, **parameters)
+
+    return told
+
+
+def _told_of_ports(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def told(stand_in: Any, *args: Any, **named: Any) -> Any:
+        if _watch is not None and (lambdas := at_work()):
+            sketch = requests_of_ports.sketch(stand_in, name, args)
+            for need in () if _watch.is_known(lambdas, *sketch) else requests_of_ports.needs_of(stand_in, name, args):
+                _watch.take(lambdas, need)
+        return call(stand_in, *args, **named)
+
+    return told
+
+
+def _told_of_clients(call: Callable[..., Any]) -> Callable[..., Any]:
+    def told(client: Any, operation: str, parameters: Mapping[str, Any]) -> Any:
+        if _watch is not None and (lambdas := at_work() or _anybody()):
+            service = client.meta.service_model.service_name
+            for each in needs(service, operation, parameters, roles.PLACE):
+                need = roles.of_stack(each)
+                if need is None or lambdas == ANYBODY:
+                    _watch.take_of_any(lambdas, need or each, need is not None)
+                else:
+                    _watch.take(lambdas, need)
+        return call(client, operation, parameters)
+
+    return told
+
+
+def _anybody() -> Lambdas | None:
+    """All Lambdas if an adapter calls that a test has called by itself: at least one of them must be allowed it."""
+    adapters = str(CHALICELIB / "aws")
+    frame: Any = sys._getframe(2)
+    while frame is not None:
+        if frame.f_code.co_filename.startswith(adapters):
+            return ANYBODY
+        frame = frame.f_back
+    return None
+
+
+def _sketch(operation: str, parameters: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What `needs` looks at in a request to DynamoDB: requests of one sketch need the same."""
+    if operation == "TransactWriteItems":
+        return operation, *((kind, item[kind]["TableName"]) for item in parameters["TransactItems"] for kind in item)
+    tables = (parameters["TableName"],) if "TableName" in parameters else tuple(parameters["RequestItems"])
+    return operation, *tables, parameters.get("IndexName")
+
+
+@cache
+def _entries() -> dict[int, Lambdas]:
+    """Which Lambdas enter a function, by the identity of its code: handlers, what they call of the flow, routes of the
+    API, and what these call of it."""
+    entered: dict[Any, set[str]] = {}
+    handling = ast.parse((CHALICELIB / "handlers.py").read_text())
+    for function in (node for node in handling.body if isinstance(node, ast.FunctionDef)):
+        name = HANDLERS.get(function.name, function.name)
+        if name in roles.LAMBDAS.values():
+            entered.setdefault(getattr(handlers, function.name), set()).add(name)
+            for called in _called(function):
+                entered.setdefault(called, set()).add(name)
+    routes: set[CodeType] = set()
+    for path in (CHALICELIB / "web").glob("*.py"):
+        routes |= _codes_in(importlib.import_module(f"chalicelib.web.{path.stem}"))
+        for called in _called(ast.parse(path.read_text())):
+            entered.setdefault(called, set()).add("api")
+    for dotted in OF_CHECK:
+        module, _, name = dotted.partition(".")
+        entered.setdefault(getattr(importlib.import_module(f"chalicelib.flow.{module}"), name), set()).add("check")
+    inside = {id(code): frozenset({"api"}) for code in routes}
+    return inside | {id(function.__code__): frozenset(names) for function, names in entered.items()}
+
+
+def _codes_in(module: Any) -> set[CodeType]:
+    """The code of all functions of a module, of those too that are made inside of others."""
+    own = {found.__code__ for found in vars(module).values() if isinstance(found, FunctionType)}
+    left, seen = [code for code in own if code.co_filename == module.__file__], set[CodeType]()
+    while left:
+        code = left.pop()
+        seen.add(code)
+        left += [each for each in code.co_consts if isinstance(each, CodeType) and each not in seen]
+    return seen
+
+
+def _called(tree: ast.AST) -> Iterator[Any]:
+    """The functions of the flow that a piece of code imports, or calls by the name of their module."""
+    modules: dict[str, Any] = {}
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module == "chalicelib.flow":
+            modules |= {
+                each.asname or each.name: importlib.import_module(f"chalicelib.flow.{each.name}") for each in node.names
+            }
+        elif isinstance(node, ast.ImportFrom) and node.module == "chalicelib.flow.alone":
+            continue  # it calls what it is given, for every Lambda
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("chalicelib.flow."):
+            module = importlib.import_module(str(node.module))
+            yield from (found for each in node.names if hasattr(found := getattr(module, each.name), "__code__"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
+            found = getattr(modules[node.value.id], node.attr)
+            if hasattr(found, "__code__"):
+                yield found

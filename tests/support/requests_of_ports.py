@@ -1,0 +1,211 @@
+"""What the real adapters would ask AWS for, where `fakes.py` stands in for them.
+
+The adapter is called with the arguments that its stand-in got, on a client that tells of the first request and goes no
+further. So nothing here repeats what an adapter does. What lies in buckets and applications that the tests made up is
+taken for that of the template, by the roles that those play.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+from chalicelib.aws.lake import S3Lake
+from chalicelib.aws.payloads import S3Payloads
+from chalicelib.aws.queues import SqsHints
+from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
+from chalicelib.aws.targets.event_bus import EventBusTarget
+from chalicelib.aws.targets.function import LambdaTarget
+from chalicelib.aws.targets.meters import Meters
+from chalicelib.aws.targets.sns import SnsTarget
+from chalicelib.aws.targets.sqs import SqsTarget
+from chalicelib.core.rows import Run
+from infra.local.permissions import Need, needs
+from tests.support import roles
+from tests.support.clock import HandClock
+from tests.support.fakes import APPLICATION, FakeEmr, FakeQueue, FakeTargets, MemoryHints, MemoryLake, MemoryPayloads
+
+TABLES = ("CatalogTable", "JobsTable", "RunsTable")
+HINTS_URL = "https://sqs.example/HintsQueue"
+# A target of each kind as an installation may allow it, by what its parameters say: its adapter, the service, and what
+# names the target.
+TARGET = "sluice-target-x"
+DELIVERED: dict[str, tuple[Callable[[Any], Any], str, dict[str, str]]] = {
+    "sqs": (SqsTarget, "sqs", {"queue_url": f"https://sqs.example/{TARGET}"}),
+    "sns": (SnsTarget, "sns", {"topic_arn": f"arn:aws:sns:us-east-1:000000000000:{TARGET}"}),
+    "lambda": (LambdaTarget, "lambda", {"function": TARGET}),
+    "event_bus": (EventBusTarget, "events", {"bus": TARGET}),
+}
+
+
+# Of the lake, what is read only after it was seen in a listing.
+LISTED = "history_report/"
+
+
+class Told(BaseException):
+    """The adapter has sent its request. Not an Exception, so that no adapter takes it for a refusal."""
+
+
+class Asked:
+    """A client that keeps each request, and ends the call or answers it with what ``answers`` has."""
+
+    exceptions = SimpleNamespace(
+        NoSuchKey=KeyError,
+        ResourceNotFoundException=KeyError,
+        ValidationException=KeyError,
+        EntityNotFoundException=KeyError,
+        ParameterNotFound=KeyError,
+    )
+
+    def __init__(self, service: str, answers: Mapping[str, Any] | None = None) -> None:
+        self._service, self._answers = service, answers or {}
+        self.needs: list[Need] = []
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        operation = "".join(part.capitalize() for part in name.split("_"))
+
+        def call(**parameters: Any) -> Any:
+            self.needs += needs(self._service, operation, parameters, roles.PLACE)
+            if operation not in self._answers:
+                raise Told
+            return self._answers[operation]
+
+        return call
+
+    def get_paginator(self, name: str) -> Any:
+        return SimpleNamespace(paginate=getattr(self, name))
+
+
+def stand_ins() -> Iterator[tuple[type, str]]:
+    """Each stand-in with the calls that are requests to AWS."""
+    yield from ((MemoryHints, name) for name in ("send", "send_all"))
+    yield from ((MemoryPayloads, name) for name in
+                ("put_context", "context", "log", "put_manifest", "put_deployment", "put_data"))  # fmt: skip
+    yield from ((MemoryLake, name) for name in ("text", "content", "metadata_location", "names"))
+    yield from ((FakeEmr, name) for name in ("start", "ask", "ask_many", "find", "cancel", "run_name"))
+    yield from ((FakeQueue, name) for name in ("start",))
+    yield from ((FakeTargets, name) for name in ("probe", "measure"))
+
+
+def sketch(stand_in: Any, name: str, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """What the request of a call depends on, as far as IAM looks at it: calls of one sketch need the same."""
+    match stand_in:
+        case MemoryHints():
+            return "hints", bool(args[0])  # nothing is sent of nothing
+        case MemoryPayloads() if name in ("log", "put_data"):
+            return (name, args[0])
+        case MemoryPayloads():
+            return (name,)
+        case FakeEmr() | FakeQueue() if args and isinstance(args[0], Run):
+            target = args[0].request.target
+            named = target.get("application_id"), target.get("execution_role_arn")
+            return name, target["type"], *named, (args[0].target_id or "").partition("/")[0]
+    return type(stand_in).__name__, name, repr(args)
+
+
+def needs_of(stand_in: Any, name: str, args: tuple[Any, ...]) -> list[Need]:
+    """What IAM asks of the request that the adapter would send for this call."""
+    match stand_in:
+        case MemoryHints():
+            hints = Asked("sqs")
+            return _told(hints, SqsHints(hints, HINTS_URL, HandClock()), name, args)
+        case MemoryPayloads():
+            return _of_payloads(name, args)
+        case MemoryLake():
+            return _of_lake(name, args)
+        case FakeEmr():
+            return _of_emr(name, args)
+        case FakeQueue():
+            return _of_delivery(args[0], args[1])
+        case FakeTargets() if name == "probe":
+            function = Asked("lambda")
+            asked = args[0].get("type") == "lambda"
+            return _told(function, LambdaTarget(function), "probe", (TARGET, args[1])) if asked else []
+        case FakeTargets():
+            return _of_measure(args[0])
+    raise AssertionError(f"no stand-in of an adapter: {stand_in!r}")
+
+
+def _told(client: Asked, adapter: Any, name: str, args: tuple[Any, ...]) -> list[Need]:
+    with contextlib.suppress(Told):
+        getattr(adapter, name)(*args)
+    return client.needs
+
+
+def _of_payloads(name: str, args: tuple[Any, ...]) -> list[Need]:
+    s3 = Asked("s3")
+    if name in ("context", "log"):
+        s3.needs.append(_tells_missing(roles.CONTROL))
+    if name == "put_data":
+        bucket = str(args[0]).removeprefix("s3://").partition("/")[0]
+        if bucket != roles.CONTROL:
+            return []  # an app's own bucket: it is that bucket's policy which lets the API write
+    return _told(s3, S3Payloads(s3, roles.CONTROL), name, args)
+
+
+def _of_lake(name: str, args: tuple[Any, ...]) -> list[Need]:
+    s3, glue = Asked("s3"), Asked("glue")
+    if name == "metadata_location":
+        return _told(glue, S3Lake(s3, lambda: glue), name, args)
+    bucket = roles.LAKE if args[0] in ("lake", roles.LAKE) else roles.WATCHED
+    if name != "names" and not str(args[1]).startswith(LISTED):
+        s3.needs.append(_tells_missing(bucket))
+    return _told(s3, S3Lake(s3), name, (bucket, *args[1:]))
+
+
+def _tells_missing(bucket: str) -> Need:
+    """S3 answers 404 for a missing object to who may list its bucket, and 403 to everybody else.
+
+    https://docs.aws.amazon.com/AmazonS3/latest/API/API_GetObject.html
+    """
+    return Need("s3:ListBucket", roles.PLACE.bucket(bucket))
+
+
+def _of_emr(name: str, args: tuple[Any, ...]) -> list[Need]:
+    if name == "ask_many":
+        runs = list(args[0])
+        return [*_of_emr("find", (runs[0],)), *_of_emr("ask", (runs[0],))] if runs else []
+    emr = Asked("emr-serverless")
+    target = EmrServerlessTarget(emr, APPLICATION, roles.JOB_ROLE, roles.CONTROL, pause=lambda seconds: None)
+    known = tuple(_of_stack(each) if isinstance(each, Run) else each for each in args)
+    return _told(emr, target, name, known)
+
+
+def _of_delivery(run: Run, context: Mapping[str, Any]) -> list[Need]:
+    kind = str(run.request.target["type"])
+    if kind not in DELIVERED:
+        return []  # a callback is no call of AWS
+    adapter, service, named = DELIVERED[kind]
+    client = Asked(service)
+    target = {**run.request.target, **named}
+    allowed = replace(run, request=replace(run.request, target=target))
+    return _told(client, adapter(client), "start", (allowed, context))
+
+
+def _of_stack(run: Run) -> Run:
+    """The same run in an application and with a role that the stack names."""
+    named = dict(run.request.target)
+    if named.get("application_id") not in (None, APPLICATION):
+        named["application_id"] = roles.LISTED_APPLICATION
+    if named.get("execution_role_arn") not in (None, roles.JOB_ROLE):
+        named["execution_role_arn"] = roles.LISTED_ROLE
+    application, _, job_run = (run.target_id or "").partition("/")
+    own = APPLICATION if application == APPLICATION else roles.LISTED_APPLICATION
+    return replace(run, target_id=f"{own}/{job_run or 'jr'}", request=replace(run.request, target=named))
+
+
+def _of_measure(source: Mapping[str, Any]) -> list[Need]:
+    if "emr_application" in source:
+        own = source["emr_application"] == APPLICATION
+        source = {"emr_application": APPLICATION if own else roles.LISTED_APPLICATION}
+    asked = {
+        "ec2": Asked("ec2"),
+        "cloudwatch": Asked("cloudwatch"),
+        "emr-serverless": Asked("emr-serverless", {"GetApplication": {"application": {}}}),
+    }
+    with contextlib.suppress(Told):
+        Meters(asked.__getitem__, lambda: 0).measure(source)
+    return [need for client in asked.values() for need in client.needs]

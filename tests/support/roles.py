@@ -1,0 +1,110 @@
+"""What each Lambda may do, from the fragments and policies of the template, with all functions resolved.
+
+Chalice's part of the template says nothing of roles, so it is left out here: it takes seconds to make.
+`tests/infra/test_permissions.py` holds the roles against those of the packaged template.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from infra import template, yaml_tags
+from infra.local.permissions import Need, Place, Policy
+from tests.infra.resolve import PSEUDO, Resolver
+from tests.support.fakes import APPLICATION
+
+INFRA = Path(__file__).parents[2] / "infra"
+# Handlers by the logical ids that Chalice gives their functions.
+LAMBDAS = {
+    "APIHandler": "api",
+    "Tick": "tick",
+    "Objects": "objects",
+    "Check": "check",
+    "RunState": "run_state",
+    "Custom": "custom",
+    "Lake": "lake",
+}
+PLACE = Place(PSEUDO["AWS::Region"], PSEUDO["AWS::AccountId"], PSEUDO["AWS::Partition"])
+# Names of what a stack has, as the tests call it; further applications and roles, and a bucket that exists already.
+LAKE, CONTROL, WATCHED = "lake-bucket", "control", "watched-bucket"
+JOB_ROLE = "arn:aws:iam::000000000000:role/job"
+LISTED_APPLICATION, LISTED_ROLE = "00listed", "arn:aws:iam::000000000000:role/listed"
+GIVEN = {
+    "EmrApplicationId": APPLICATION,
+    "EmrApplicationIds": LISTED_APPLICATION,
+    "EmrJobRoleArn": JOB_ROLE,
+    "EmrRoleArns": LISTED_ROLE,
+    "Tracing": "Active",
+    "WatchedBuckets": WATCHED,
+}
+
+
+# Tables and queues of a stack, as tests name them.
+OF_STACK = (
+    (re.compile(r"table/[^/]*catalog_table"), "table/CatalogTable"),
+    (re.compile(r"table/[^/]*jobs_table"), "table/JobsTable"),
+    (re.compile(r"table/[^/]*runs_table"), "table/RunsTable"),
+    (re.compile(r":hints$"), ":HintsQueue"),
+    (re.compile(r":objects$"), ":ObjectsQueue"),
+)
+_ITS_OWN = re.compile(rf"table/(Catalog|Jobs|Runs)Table|:(Hints|Objects)Queue|:::({LAKE}|{CONTROL}|{WATCHED})(/|$)|\*$")
+
+
+def of_stack(need: Need) -> Need | None:
+    """The same of the resource of the stack that a test means, None if the resource is the test's own."""
+    resource = need.resource
+    for pattern, name in OF_STACK:
+        resource = pattern.sub(name, resource)
+    return replace(need, resource=resource) if _ITS_OWN.search(resource) else None
+
+
+@cache
+def policies() -> Mapping[str, Policy]:
+    """The policy of each Lambda, by the name of its handler."""
+    fragments = [yaml_tags.load(path.read_text()) for path in sorted((INFRA / "resources").glob("*.yaml"))]
+    own = {path.stem: yaml_tags.load(path.read_text()) for path in sorted((INFRA / "policies").glob("*.yaml"))}
+    functions = {name: {"Type": "AWS::Serverless::Function", "Properties": {}} for name in LAMBDAS}
+    # What the fragments add to functions and events of Chalice is merged onto something that has a type.
+    chalice = {"Resources": functions | {"RestAPI": {"Type": "AWS::Serverless::Api", "Properties": {}}}}
+    return of_template(template.assemble(chalice, fragments, own))
+
+
+def of_template(made: dict[str, Any]) -> dict[str, Policy]:
+    """The policy of each Lambda in a template."""
+    resolve = Resolver(made, _attributes(made["Resources"]), **GIVEN)
+    return {
+        handler: Policy(_statements(made["Resources"], f"{name}Role", resolve)) for name, handler in LAMBDAS.items()
+    }
+
+
+def _statements(resources: Mapping[str, Any], role: str, resolve: Resolver) -> Iterator[Mapping[str, Any]]:
+    documents = [resolve(each) for each in resources[role]["Properties"]["Policies"]]
+    for resource in resources.values():
+        if resource["Type"] == "AWS::IAM::Policy" and {"Ref": role} in resource["Properties"]["Roles"]:
+            documents.append(resolve(resource["Properties"]))
+    for document in documents:
+        if isinstance(document, dict):  # not what a condition leaves out
+            yield from document["PolicyDocument"]["Statement"]
+
+
+def _attributes(resources: Mapping[str, Any]) -> dict[str, str]:
+    """ARNs of resources that policies name. A table and a queue are called by their logical ids."""
+    buckets = {"LakeBucket": LAKE, "ControlBucket": CONTROL}
+    found: dict[str, str] = {}
+    for name, resource in resources.items():
+        match resource["Type"]:
+            case "AWS::DynamoDB::Table":
+                found[f"{name}.Arn"] = PLACE.arn("dynamodb", f"table/{name}")
+                found[f"{name}.StreamArn"] = PLACE.arn("dynamodb", f"table/{name}/stream/2026-01-01T00:00:00.000")
+            case "AWS::SQS::Queue":
+                found[f"{name}.Arn"] = PLACE.arn("sqs", name)
+            case "AWS::S3::Bucket":
+                found[f"{name}.Arn"] = PLACE.bucket(buckets[name])
+            case "AWS::Logs::LogGroup":
+                found[f"{name}.Arn"] = PLACE.arn("logs", f"log-group:{name}:*")
+    return found
