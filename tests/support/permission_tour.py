@@ -6,6 +6,7 @@ handlers do besides: over the API on moto, in worlds in memory, and by adapters 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
@@ -221,10 +222,16 @@ def _adapters() -> None:
         secrets = Secrets(lambda ssm=ssm: ssm, lambda manager=manager: manager, lambda: NOON)
         _asks("check", lambda secrets=secrets, name=name: secrets.keys(name), ssm, manager)
     failed = [{"messageId": "m", "receiptHandle": "r", "attributes": {"ApproximateReceiveCount": "1"}}]
-    for name, queue in (("objects", "ObjectsQueue"), ("check", "HintsQueue")):
+    for name, queue in (("objects", "ObjectsQueue"), ("check", "HintsQueue"), ("custom", "CustomQueue")):
         sqs = Asked("sqs", {"GetQueueUrl": {"QueueUrl": f"https://sqs.example/{queue}"}})
         again = FailedMessages(sqs, roles.PLACE.arn("sqs", queue))
         _asks(name, lambda again=again: again.come_again(failed), sqs)
+    policy = json.dumps({"deadLetterTargetArn": roles.PLACE.arn("sqs", "CustomDeadLetters")})
+    sqs = Asked("sqs", {
+        "GetQueueUrl": lambda QueueName: {"QueueUrl": f"https://sqs.example/{QueueName}"},  # noqa: N803
+        "GetQueueAttributes": {"Attributes": {"RedrivePolicy": policy}},
+    })  # fmt: skip
+    _asks("custom", lambda: FailedMessages(sqs, roles.PLACE.arn("sqs", "CustomQueue")).set_aside("{}"), sqs)
     s3 = Asked("s3", {"PutObject": {}})
     history = S3HistoryLake(s3, roles.LAKE)
     _asks("lake", lambda: history.put(Part("history/day=2026-03-02/part.json.gz", (), ("1",))), s3)

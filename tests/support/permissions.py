@@ -18,7 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from types import CodeType, FunctionType
+from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import pytest
@@ -50,8 +50,9 @@ AROUND_PORTS = (
     *("aws_rules.py", "crash.py", "deliveries_crossed.py", "fakes.py", "memory_tables.py", "permissions.py"),
     *("random_world.py", "slow_world.py", "turns.py", "unreliable_tables.py", "weather.py"),
 )
-# Handlers by the functions of `handlers.py`, where the names differ.
-HANDLERS = {"hints": "check"}
+EACH = "each_alone"
+# Lambdas by the functions of `handlers.py`, where the names differ.
+HANDLERS = {"hints": "check", "custom_event": "custom", "_read_custom": "custom", "_post_custom": "custom"}
 
 
 class Watch:
@@ -273,15 +274,16 @@ def _called(tree: ast.AST) -> Iterator[Any]:
     """The functions of the flow that a piece of code imports, or calls by the name of their module."""
     modules: dict[str, Any] = {}
     for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module == "chalicelib.flow":
-            modules |= {
-                each.asname or each.name: importlib.import_module(f"chalicelib.flow.{each.name}") for each in node.names
-            }
-        elif isinstance(node, ast.ImportFrom) and node.module == "chalicelib.flow.alone":
-            continue  # it calls what it is given, for every Lambda
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("chalicelib.flow."):
-            module = importlib.import_module(str(node.module))
-            yield from (found for each in node.names if hasattr(found := getattr(module, each.name), "__code__"))
+        if not isinstance(node, ast.ImportFrom) or not f"{node.module}.".startswith("chalicelib.flow."):
+            continue
+        for each in node.names:
+            if each.name == EACH:
+                continue  # it calls what it is given, for every Lambda
+            found = getattr(importlib.import_module(str(node.module)), each.name, None)
+            if found is None or isinstance(found, ModuleType):
+                modules[each.asname or each.name] = importlib.import_module(f"{node.module}.{each.name}")
+            elif hasattr(found, "__code__"):
+                yield found
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in modules:
             found = getattr(modules[node.value.id], node.attr)

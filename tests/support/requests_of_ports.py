@@ -50,7 +50,8 @@ class Told(BaseException):
 
 
 class Asked:
-    """A client that keeps each request, and ends the call or answers it with what ``answers`` has."""
+    """A client that keeps each request, and ends the call or answers it with what ``answers`` has: an answer, or a
+    function that makes one of the parameters."""
 
     exceptions = SimpleNamespace(
         NoSuchKey=KeyError,
@@ -71,7 +72,8 @@ class Asked:
             self.needs += needs(self._service, operation, parameters, roles.PLACE)
             if operation not in self._answers:
                 raise Told
-            return self._answers[operation]
+            answer = self._answers[operation]
+            return answer(**parameters) if callable(answer) else answer
 
         return call
 
