@@ -136,6 +136,7 @@ class Smoke:
         client, s3, sqs = self._stage.client, self._s3, self._sqs
         acts: list[tuple[str, Callable[[], Any]]] = [
             (f"DELETE {self._app}", partial(client.request, "DELETE", self._app)),
+            (f"DELETE {self.base}/datasets/drop", partial(client.request, "DELETE", f"{self.base}/datasets/drop")),
             (f"DELETE {self.base}", partial(client.request, "DELETE", self.base)),
             *((f"aws sqs delete-queue --queue-url {url}", partial(sqs.delete_queue, QueueUrl=url))
               for url in self._queues),

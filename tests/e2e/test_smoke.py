@@ -87,6 +87,7 @@ def test_o7_what_cannot_be_removed_is_named_with_its_command() -> None:
     left = made.remove()
     assert [each.partition("  (")[0] for each in left] == [
         f"DELETE {made.base}/apps/smoke",
+        f"DELETE {made.base}/datasets/drop",
         f"DELETE {made.base}",
         "aws s3 rm s3://lake/a/b",
     ]
