@@ -67,7 +67,7 @@ test-long: $(STAMP) ## the tests that take longer than a minute, and the scenari
 	$(BIN)/python -m pytest -m long
 	SLUICE_TEST_TABLES=moto $(BIN)/python -m pytest -m "not long" tests/acceptance tests/flow tests/docs tests/workers
 
-mutants: $(STAMP) ## change the modules that decide in small ways and see whether a test fails: ONLY=check, MINUTES=8
+mutants: $(STAMP) ## change the modules that decide in small ways and see whether a test fails: ONLY=jobs.check, MINUTES=8
 	@nice -n 19 $(BIN)/python -m tests.mutants $(ONLY) $(if $(MINUTES),--minutes $(MINUTES))
 
 worlds: $(STAMP) ## play and count random worlds, twenty of each seed: FIRST=1 LAST=500; ranges may run side by side

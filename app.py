@@ -15,17 +15,17 @@ from typing import Any
 from chalice.app import Chalice, CloudWatchEvent, DynamoDBEvent, Rate, SQSEvent
 
 from chalicelib import handlers
-from chalicelib.web import (
+from chalicelib.web import openapi
+from chalicelib.web.routes import (
     actions,
-    approvals,
     backfills,
     dags,
     dead_letters,
     definitions,
     events,
     history,
+    jobs,
     messages,
-    openapi,
     pools,
     reports,
     runs,
@@ -47,7 +47,7 @@ app.register_blueprint(runs.routes)
 app.register_blueprint(workers.routes)
 app.register_blueprint(dead_letters.routes)
 app.register_blueprint(pools.routes)
-app.register_blueprint(approvals.routes)
+app.register_blueprint(jobs.routes)
 app.register_blueprint(reports.routes)
 app.register_blueprint(openapi.routes)
 

@@ -20,7 +20,7 @@ from benchmarks.loader import load
 from benchmarks.measurement import Progress, Results
 from benchmarks.product import APP, NAMESPACE, deploy, ports_of
 from benchmarks.target_queue import TargetQueue, figures
-from chalicelib.core.calendar import SECOND
+from chalicelib.core.instants import SECOND
 
 JOBS = int(os.environ.get("SLUICE_BENCH_JOBS", "10000"))
 WORKFLOW = "deliver"
@@ -73,7 +73,7 @@ def one_schedule(cloud: Running, workflow: str, jobs: int) -> None:
 
 def has_spread() -> bool:
     """Whether a schedule may say how many events its fire is."""
-    from chalicelib.core.model import Schedule
+    from chalicelib.core.definitions.schedule import Schedule
 
     return "spread" in Schedule.model_fields
 

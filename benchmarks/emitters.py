@@ -24,7 +24,7 @@ from benchmarks.loader import load
 from benchmarks.measurement import Progress, Results
 from benchmarks.product import APP, NAMESPACE, deploy, ports_of
 from benchmarks.target_queue import TargetQueue, figures
-from chalicelib.core.calendar import SECOND
+from chalicelib.core.instants import SECOND
 from sluice.client import Client
 
 COUNTS = (1, 3, 5)

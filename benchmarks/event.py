@@ -26,8 +26,8 @@ from rich.table import Table
 from benchmarks.cloud import Running, own_cloud
 from benchmarks.durations import summary
 from benchmarks.measurement import Progress, Results
-from chalicelib.aws import items
-from chalicelib.core.rows import Run
+from chalicelib.aws.tables import items
+from chalicelib.core.rows.run import Run
 from sluice.client import Client
 
 REPETITIONS = int(os.environ.get("SLUICE_BENCH_REPETITIONS", "50"))

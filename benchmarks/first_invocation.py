@@ -19,7 +19,7 @@ from typing import Any  # noqa: E402
 _EVENT_TIME = "2026-03-02T12:00:00Z"
 _OBJECT = {"bucket": {"name": "lake"}, "object": {"key": "raw/day=1/part-0.csv"}}
 SCHEDULE = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}"
-REACHED = "chalicelib.aws.table"
+REACHED = "chalicelib.aws.tables.dynamo"
 
 
 class Nothing:

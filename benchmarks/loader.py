@@ -11,10 +11,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from chalicelib.core import lifecycle
-from chalicelib.core.calendar import Instant
-from chalicelib.core.model import NewSchedule
-from chalicelib.core.rows import Gate, Listing, Timer, Version
+from chalicelib.core.definitions.schedule import NewSchedule
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.definition import Listing
+from chalicelib.core.rows.schedule import Gate, Timer, Version
+from chalicelib.core.schedules import lifecycle
 from chalicelib.core.writes import Create, Put, PutGate, Write
 from chalicelib.ports import Ledger
 

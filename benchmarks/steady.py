@@ -18,7 +18,7 @@ from benchmarks.loader import load
 from benchmarks.measurement import Progress, Results
 from benchmarks.product import APP, NAMESPACE, deploy, ports_of
 from benchmarks.target_queue import TargetQueue, figures
-from chalicelib.core.calendar import SECOND
+from chalicelib.core.instants import SECOND
 
 PER_SECOND = 12
 SECONDS = int(os.environ.get("SLUICE_BENCH_SECONDS", "60"))

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.durations import percentile
-from chalicelib.core.calendar import parse_instant
+from chalicelib.core.instants import parse_instant
 
 RECEIVERS = 4
 LOOK_EVERY_S = 0.5

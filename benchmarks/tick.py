@@ -26,10 +26,10 @@ from benchmarks.cost.plant import BEGIN, Plant, fresh_tables
 from benchmarks.cost.usage import Usage
 from benchmarks.loader import rows_of
 from benchmarks.measurement import Progress, Results
-from chalicelib.aws import items
-from chalicelib.aws.keys import key_of
+from chalicelib.aws.tables import items
+from chalicelib.aws.tables.keys import key_of
 from chalicelib.core import ids
-from chalicelib.core.calendar import MINUTE
+from chalicelib.core.instants import MINUTE
 from chalicelib.log import logger
 
 SIZES = (1_000, 10_000, 100_000)

@@ -7,15 +7,15 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from chalicelib.core.calendar import SECOND, parse_instant
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.sweep import Ref
+from chalicelib.core.instants import SECOND, parse_instant
+from chalicelib.core.rows.ref import Ref
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 from chalicelib.wiring import failed_messages, metrics, ports
 
 if TYPE_CHECKING:
-    from chalicelib.flow.events import Envelope
+    from chalicelib.flow.ingest.custom_events import Envelope
 
 # A hint that comes this much earlier than it was to come is waited for; any other is sent on its way again.
 MOST_WAIT = 2 * SECOND
@@ -31,9 +31,9 @@ def measured(event: Any, handle: Callable[[Any], Any]) -> Any:
 
 def tick() -> dict[str, int]:
     """One tick: prepare the fires of the next minute, then find what is overdue."""
-    from chalicelib.flow.alone import each_alone
-    from chalicelib.flow.emit import emit_due
-    from chalicelib.flow.sweep import hint_soon, sweep_all
+    from chalicelib.flow.each import each_alone
+    from chalicelib.flow.fires.emit import emit_due
+    from chalicelib.flow.system.sweep import hint_soon, sweep_all
 
     done: dict[str, int] = {}
     began = ports().clock.now()
@@ -48,8 +48,8 @@ def tick() -> dict[str, int]:
 def objects(event: dict[str, Any]) -> dict[str, Any]:
     """News of objects out of SQS, from S3 or from EventBridge. A message that is none goes to the dead letters; its
     neighbours are not harmed."""
-    from chalicelib.aws.notifications import objects_of
-    from chalicelib.flow.match import match_object
+    from chalicelib.aws.s3.notifications import objects_of
+    from chalicelib.flow.ingest.objects import match_object
 
     def each(body: str) -> None:
         for created in objects_of(body):
@@ -64,8 +64,8 @@ def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
     instant is attended to together, whichever messages name it; a message fails if something that it names does.
 
     ``context`` is the runtime's: it says how much time this invocation has left."""
-    from chalicelib.aws.queues import decode, head_start
-    from chalicelib.flow.attend import attend_together
+    from chalicelib.aws.hints import decode, head_start
+    from chalicelib.flow.system.dispatch import attend_together
 
     timed = _with_its_end(ports(), context)
     named: dict[int, dict[Ref, list[str]]] = {}
@@ -94,7 +94,8 @@ def _with_its_end(ports: Ports, context: Any) -> Ports:
 
 def run_state(event: dict[str, Any]) -> str:
     """One EMR Serverless state change. https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-eventbridge.html"""
-    from chalicelib.flow.complete import StateChange, on_state_change
+    from chalicelib.core.targets.answers import StateChange
+    from chalicelib.flow.runs.complete import on_state_change
 
     detail = event["detail"]
     at = parse_instant(event["time"])
@@ -139,7 +140,7 @@ def custom_event(event: dict[str, Any]) -> str:
 
 def _read_custom(event: dict[str, Any]) -> tuple[str, Envelope]:
     """The namespace of a custom event, and what is posted there."""
-    from chalicelib.flow.events import Envelope
+    from chalicelib.flow.ingest.custom_events import Envelope
     from chalicelib.web.bodies import NewEvent
 
     namespace = event["source"].removeprefix("sluice/")
@@ -148,8 +149,8 @@ def _read_custom(event: dict[str, Any]) -> tuple[str, Envelope]:
 
 
 def _post_custom(namespace: str, envelope: Envelope) -> str:
-    from chalicelib.flow.definitions import require
-    from chalicelib.flow.events import post
+    from chalicelib.flow.ingest.custom_events import post
+    from chalicelib.flow.lookup import require
 
     require(ports(), "namespace", namespace)
     (posted,) = post(ports(), namespace, [envelope])
@@ -162,8 +163,8 @@ def lake(event: dict[str, Any]) -> dict[str, Any]:
 
     https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
     """
-    from chalicelib.aws.history import change_of, sequence_of
-    from chalicelib.flow.lake import land
+    from chalicelib.aws.s3.history import change_of, sequence_of
+    from chalicelib.flow.history.export import land
     from chalicelib.wiring import SystemClock, history_lake
 
     changes, failed = [], []

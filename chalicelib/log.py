@@ -6,7 +6,8 @@ from typing import Any
 
 from aws_lambda_powertools.logging import Logger
 
-from chalicelib.core.rows import Job, Run
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Run
 
 logger = Logger(service="sluice", utc=True)
 

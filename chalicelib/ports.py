@@ -1,4 +1,7 @@
-"""The seams between flows and the world, as Protocols: `aws/` implements them, tests wrap them to crash."""
+"""The seams between flows and the world, as Protocols: `aws/` implements them, tests wrap them to crash.
+
+The seam between flows and what they start: targets of every type, and what is measured or asked outside.
+"""
 
 from __future__ import annotations
 
@@ -6,47 +9,33 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, Protocol, TypeVar
 
-from chalicelib.core.calendar import Instant, Millis
-from chalicelib.core.dead_letters import DeadLetter
-from chalicelib.core.delivery_leases import DeliveryLease
-from chalicelib.core.lines import LineState, Waiter
-from chalicelib.core.measures import Measure
-from chalicelib.core.model import Dataset
-from chalicelib.core.rows import (
-    Alert,
-    Backfill,
-    DagRun,
-    Definition,
-    Event,
-    Gate,
-    Job,
-    Listing,
-    Note,
-    Offer,
-    Output,
-    Partition,
-    PlanPart,
-    Posted,
-    PrefixRow,
-    Record,
-    Requested,
-    Run,
-    SizedObject,
-    Subscription,
-    Timer,
-    Version,
-    Watch,
-)
-from chalicelib.core.stamps import Stamp
-from chalicelib.core.sweep import Ref
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.instants import Instant, Millis
+from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.event import Event, Partition, Posted, SizedObject
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.rows.notice import Alert, Note, Watch
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.request import Requested
+from chalicelib.core.rows.run import DeadLetter, Offer, Output, Record, Run
+from chalicelib.core.rows.schedule import Gate, Subscription, Timer, Version
+from chalicelib.core.rows.stamps import Stamp
+from chalicelib.core.runs.metrics import Measure
+from chalicelib.core.targets.answers import Answer, Never, News, NoAnswer
 from chalicelib.core.writes import Put, Refused, Write
 from chalicelib.settings import Settings
-from chalicelib.target_ports import Target as Target
-from chalicelib.target_ports import Targets as Targets
 
 T = TypeVar("T")
+
+
 # A row that is wanted soon: its kind (gate, timer, version, workflow, job, run, record), and what names it.
 Want = tuple[str | int, ...]
+
+
 Kind = Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "dag"]
 
 
@@ -275,18 +264,42 @@ class Payloads(Protocol):
         """Write what a schedule carries and is too large to stand with it. Refused where the bucket does not let us."""
 
 
-class Ahead(Protocol):
-    def read(self, ports: Ports, wanted: Sequence[Want]) -> Ports:
-        """The same ports, knowing these rows as they are at this moment: read strongly, a hundred to a call."""
-
-    def stamps(self, wanted: Sequence[Want]) -> Mapping[Want, Stamp]:
-        """The stamps of gates and jobs at this moment, likewise. Rows that do not exist are left out."""
-
-
 class Metrics(Protocol):
     """Measurements of this invocation (O2). No measurement may fail what is measured: this never raises."""
 
     def add(self, measure: Measure, value: float, reason: str = "") -> None: ...
+
+
+class Target(Protocol):
+    def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        """Ask for a start, repeatably: the same attempt again is the same start. Never raises for a refusal."""
+
+    def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
+        """The same for many, in the target's own batches: an answer to each, in the order given."""
+
+    def ask(self, run: Run) -> News | None:
+        """The state of a run as the target tells it: None while it has not begun, FAILED if it knows it no more."""
+
+    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+        """The same of many, at a lower cost where the target has one: an answer to each, in the order given."""
+
+    def find(self, run: Run) -> str | None:
+        """The target's id of a run with this run's name, if there is one."""
+
+    def cancel(self, run: Run) -> None: ...
+
+
+class Targets(Protocol):
+    def of(self, kind: str) -> Target: ...
+
+    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
+        """Ask a function or a web address and wait: what it says, or why it says nothing (C15)."""
+
+    def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
+        """The value of what a load constraint measures outside, or why there is none (C6)."""
+
+    def run_name(self, application_id: str, job_run_id: str) -> str | None:
+        """The name of an EMR job run: our run id and attempt, if it is one of ours."""
 
 
 class NoMetrics:
@@ -319,7 +332,17 @@ class Ports:
         return self.ends_at is None or self.clock.now() + span <= self.ends_at
 
 
+class Ahead(Protocol):
+    def read(self, ports: Ports, wanted: Sequence[Want]) -> Ports:
+        """The same ports, knowing these rows as they are at this moment: read strongly, a hundred to a call."""
+
+    def stamps(self, wanted: Sequence[Want]) -> Mapping[Want, Stamp]:
+        """The stamps of gates and jobs at this moment, likewise. Rows that do not exist are left out."""
+
+
 # Losing this many races in a row for one row means that something else is wrong.
 MOST_RACES = 25
+
+
 # How long a hint may be held back in the queue (SQS: 900 s at most); one that is due later is sent again.
 LONGEST_DELAY: Millis = 900_000

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from chalicelib.core.prices import LIST, Prices
+from chalicelib.core.runs.costs import LIST, Prices
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,7 @@ class Settings:
     worker_wait_seconds: float = 0
     # After how many seconds a worker that got nothing asks again, if it did not wait.
     worker_retry_seconds: float = 5
-    # List prices of EMR Serverless, in dollars: `core/prices.py` says of when and where. Yours may differ (H1).
+    # List prices of EMR Serverless, in dollars: `core/runs/costs.py` says of when and where. Yours may differ (H1).
     price_vcpu_hour: float = LIST.vcpu_hour
     price_memory_gb_hour: float = LIST.memory_gb_hour
     price_storage_gb_hour: float = LIST.storage_gb_hour

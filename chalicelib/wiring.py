@@ -8,26 +8,27 @@ from collections.abc import Mapping
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Any
 
-from chalicelib.core.calendar import Instant
-from chalicelib.core.launch import Never, NoAnswer
-from chalicelib.core.prices import Prices
+from chalicelib.core.instants import Instant
+from chalicelib.core.runs.costs import Prices
+from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.ports import Ports, Target
 from chalicelib.settings import Settings
 
 if TYPE_CHECKING:
-    from chalicelib.aws.again import FailedMessages
-    from chalicelib.aws.history import S3HistoryLake
+    from chalicelib.aws.failures import FailedMessages
     from chalicelib.aws.metrics import EmfMetrics
-    from chalicelib.aws.targets.callback import HttpTarget
+    from chalicelib.aws.s3.history import S3HistoryLake
     from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
-    from chalicelib.aws.targets.function import LambdaTarget
+    from chalicelib.aws.targets.http import HttpTarget
+    from chalicelib.aws.targets.lambda_function import LambdaTarget
     from chalicelib.aws.targets.meters import Meters
 
 
 KINDS = ("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus", "worker", "dag")
 
 
-# What a delivery waits for at the most follows from these (`core/sub_batches.py`). More tries are the policy's to make.
+# What a delivery waits for at the most follows from these (`core/targets/sub_batches.py`). More tries are made by the
+# delivery policy.
 DELIVERY: dict[str, Any] = {"read_timeout": 10, "retries": {"mode": "standard", "total_max_attempts": 2}}
 
 
@@ -84,7 +85,7 @@ class AwsTargets:
 
     @cached_property
     def _dag(self) -> Target:
-        from chalicelib.flow.dag_start import DagStarts
+        from chalicelib.flow.dags.start_target import DagStarts
 
         return DagStarts()
 
@@ -114,14 +115,14 @@ class AwsTargets:
 
     @cached_property
     def _lambda(self) -> LambdaTarget:
-        from chalicelib.aws.targets.function import LambdaTarget
+        from chalicelib.aws.targets.lambda_function import LambdaTarget
 
         # Whether a function is called again is decided by the schedule's policy: here one attempt is one answer.
         return LambdaTarget(client("lambda", retries={"total_max_attempts": 1}, read_timeout=30))
 
     @cached_property
     def _http(self) -> HttpTarget:
-        from chalicelib.aws.targets.callback import HttpTarget
+        from chalicelib.aws.targets.http import HttpTarget
         from chalicelib.aws.targets.safe_http import SafeHttp
         from chalicelib.aws.targets.secrets import Secrets
 
@@ -146,7 +147,7 @@ def client(service: str, **options: Any) -> Any:
 
 def is_down(error: Exception) -> bool:
     """Whether something failed because a service of AWS does not answer at the moment."""
-    from chalicelib.aws import tries
+    from chalicelib.aws.tables import tries
 
     return tries.is_down(error)
 
@@ -154,17 +155,17 @@ def is_down(error: Exception) -> bool:
 @cache
 def ports() -> Ports:
     """The ports of this process, from its environment."""
-    from chalicelib.aws.ahead import DynamoAhead
-    from chalicelib.aws.catalog import DynamoCatalog
-    from chalicelib.aws.jobs import DynamoJobs
-    from chalicelib.aws.lake import S3Lake
-    from chalicelib.aws.payloads import S3Payloads
-    from chalicelib.aws.queues import SqsHints
-    from chalicelib.aws.runs import DynamoRuns, DynamoWakes
-    from chalicelib.aws.table import Dynamo
+    from chalicelib.aws.hints import SqsHints
+    from chalicelib.aws.s3.lake import S3Lake
+    from chalicelib.aws.s3.payloads import S3Payloads
+    from chalicelib.aws.tables.catalog import DynamoCatalog
+    from chalicelib.aws.tables.dynamo import Dynamo
+    from chalicelib.aws.tables.jobs import DynamoJobs
+    from chalicelib.aws.tables.prefetch import DynamoAhead
+    from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 
     settings, clock = Settings.from_environment(), SystemClock()
-    # `aws/tries.py` repeats table calls: it must know of each answer that was lost. Rows come within milliseconds.
+    # `aws/tables/tries.py` repeats table calls: it must know of each lost answer. Rows come within milliseconds.
     tables = client("dynamodb", retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=6)
     dynamo = Dynamo(tables, settings, metrics=metrics())
     return Ports(
@@ -195,7 +196,7 @@ def metrics() -> EmfMetrics:
 @cache
 def failed_messages(queue_arn: str) -> FailedMessages:
     """Of the queue that has invoked this Lambda."""
-    from chalicelib.aws.again import FailedMessages
+    from chalicelib.aws.failures import FailedMessages
 
     return FailedMessages(client("sqs"), queue_arn)
 
@@ -203,7 +204,7 @@ def failed_messages(queue_arn: str) -> FailedMessages:
 @cache
 def history_lake() -> tuple[S3HistoryLake, Prices]:
     """What the Lambda `lake` works with: the lake and the prices. It reads no table."""
-    from chalicelib.aws.history import S3HistoryLake
+    from chalicelib.aws.s3.history import S3HistoryLake
 
     settings = Settings.from_environment()
     return S3HistoryLake(client("s3"), settings.lake_bucket), settings.prices

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from chalicelib.core.model import App
+from chalicelib.core.definitions.app import App
 from docs.pictures import states
 
 ROOT = Path(__file__).parents[1]

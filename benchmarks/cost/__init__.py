@@ -16,7 +16,7 @@ from benchmarks.cost.paths import APP, PATHS, Path
 from benchmarks.cost.plant import Plant, fresh_tables
 from benchmarks.cost.usage import Usage
 from benchmarks.measurement import Progress, Results
-from chalicelib.core.calendar import MINUTE
+from chalicelib.core.instants import MINUTE
 from chalicelib.log import logger
 
 RUNS = 20

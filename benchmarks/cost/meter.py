@@ -44,7 +44,7 @@ def table_of(title: str, arguments: Mapping[str, Any]) -> Table:
 
 
 def row_kind(item: Mapping[str, Any]) -> str:
-    """What kind of row a key is of: as `aws/keys.py` tells them apart."""
+    """What kind of row a key is of: as `aws/tables/keys.py` tells them apart."""
     pk, sk = str(item["pk"]["S"]), str(item["sk"]["S"])
     head = sk.partition("#")[0]
     names = {"A": "RUN", "POINTER": "POINTER", "STATE": f"LINE {pk.partition('#')[2].partition(':')[0]}"}
@@ -52,7 +52,7 @@ def row_kind(item: Mapping[str, Any]) -> str:
 
 
 class MeteredDynamo:
-    """The calls that `aws/table.py` makes, on a real client. `schema` maps a table's name to its indexes."""
+    """The calls that `aws/tables/dynamo.py` makes, on a real client. `schema` maps a table's name to its indexes."""
 
     def __init__(self, client: Any, schema: Schema, tally: Tally) -> None:
         self._client = client

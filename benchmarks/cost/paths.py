@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.cost.plant import CONTROL, LAKE, Plant
-from chalicelib.core.calendar import MINUTE
+from chalicelib.core.instants import MINUTE
 
 EMR = {
     "type": "emr_serverless",

@@ -18,20 +18,21 @@ from benchmarks.cost.services import APPLICATION, S3, Clock, Emr, Sqs
 from benchmarks.cost.tally import Tally
 from benchmarks.machine import ROOT
 from chalicelib import handlers
-from chalicelib.aws.ahead import DynamoAhead
-from chalicelib.aws.catalog import DynamoCatalog
-from chalicelib.aws.jobs import DynamoJobs
-from chalicelib.aws.lake import S3Lake
-from chalicelib.aws.payloads import S3Payloads
-from chalicelib.aws.queues import SqsHints
-from chalicelib.aws.runs import DynamoRuns, DynamoWakes
-from chalicelib.aws.table import Dynamo
+from chalicelib.aws.hints import SqsHints
+from chalicelib.aws.s3.lake import S3Lake
+from chalicelib.aws.s3.payloads import S3Payloads
+from chalicelib.aws.tables.catalog import DynamoCatalog
+from chalicelib.aws.tables.dynamo import Dynamo
+from chalicelib.aws.tables.jobs import DynamoJobs
+from chalicelib.aws.tables.prefetch import DynamoAhead
+from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.aws.targets.sqs import SqsTarget
-from chalicelib.core.calendar import MINUTE, iso, parse_instant
-from chalicelib.core.launch import Never, NoAnswer
-from chalicelib.core.model import App
-from chalicelib.flow import definitions, deploy
+from chalicelib.core.definitions.app import App
+from chalicelib.core.instants import MINUTE, iso, parse_instant
+from chalicelib.core.targets.answers import Never, NoAnswer
+from chalicelib.flow.definitions import store
+from chalicelib.flow.deploy import deploy
 from chalicelib.ports import Ports, Target
 from chalicelib.settings import Settings
 from tests.faults.memory_tables import MemoryTables
@@ -112,7 +113,7 @@ class Plant:
         return len(self.emr.names) + self.sqs.delivered_to_targets
 
     def deploy(self, app: dict[str, Any]) -> None:
-        definitions.put(self.ports, "namespace", "demo", {}, "bench")
+        store.put(self.ports, "namespace", "demo", {}, "bench")
         deploy.deploy(self.ports, "demo", "flights", App.model_validate(app), "bench")
 
     def restart_meter(self) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from aws_lambda_powertools.metrics.provider.cloudwatch_emf.cloudwatch import AmazonCloudWatchEMFProvider
 
-from chalicelib.core.measures import NAMESPACE, Measure
+from chalicelib.core.runs.metrics import NAMESPACE, Measure
 from chalicelib.log import logger
 
 

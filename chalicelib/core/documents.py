@@ -8,14 +8,20 @@ from typing import Annotated, Any
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
 
-from chalicelib.core.calendar import duration
 from chalicelib.core.errors import invalid
+from chalicelib.core.instants import duration
 
 _NAME = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}")
+
+
 _OF_MESSAGE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62})\.~([a-z0-9][a-z0-9_-]{0,62})?")
+
+
 _OF_DAG = re.compile(
     r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62}){2}~([0-9a-f]{8}(~[a-z0-9][a-z0-9_-]{0,62})?)?"
 )
+
+
 _REFERENCE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62}){0,2}")
 
 
@@ -50,10 +56,20 @@ def _check_duration(text: str) -> str:
 
 
 Name = Annotated[str, AfterValidator(check_name)]
+
+
 StoredReference = Annotated[str, AfterValidator(_check_stored)]  # also what only messages and DAGs have
+
+
 Reference = Annotated[str, AfterValidator(check_reference)]
+
+
 Duration = Annotated[str, AfterValidator(_check_duration)]
+
+
 Tags = Annotated[dict[str, str], Field(max_length=50)]
+
+
 Properties = dict[str, Any]
 
 
@@ -74,3 +90,11 @@ def by_type(kinds: tuple[str, ...]) -> Discriminator:
         custom_error_type="unknown_type",
         custom_error_message=f"expected an object whose type is one of {', '.join(kinds)}",
     )
+
+
+class Described(Document):
+    """What everything that has an owner carries (L18); changing it changes nothing else."""
+
+    description: str = Field(default="", max_length=1_000)
+    tags: Tags = Field(default_factory=dict)
+    owner: str = Field(default="", max_length=200)

@@ -8,53 +8,31 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from chalicelib.core.backfill_rows import Backfill, PlanPart
-from chalicelib.core.backfill_rows import BackfillGoesOn as BackfillGoesOn
-from chalicelib.core.backfill_rows import WakeBackfill as WakeBackfill
-from chalicelib.core.calendar import Instant
-from chalicelib.core.dead_letters import DeadLetter
-from chalicelib.core.delivery_leases import DeliveryLease
-from chalicelib.core.delivery_leases import EndLease as EndLease
-from chalicelib.core.delivery_leases import TakeLease as TakeLease
-from chalicelib.core.line_writes import Begin as Begin
-from chalicelib.core.line_writes import CountRates as CountRates
-from chalicelib.core.line_writes import Ended as Ended
-from chalicelib.core.line_writes import GiveBack as GiveBack
-from chalicelib.core.line_writes import HoldBack as HoldBack
-from chalicelib.core.line_writes import JoinLine as JoinLine
-from chalicelib.core.line_writes import LeaseLine as LeaseLine
-from chalicelib.core.line_writes import LeaveLine as LeaveLine
-from chalicelib.core.line_writes import NewEdition as NewEdition
-from chalicelib.core.line_writes import Quicken as Quicken
-from chalicelib.core.line_writes import SettleLine as SettleLine
-from chalicelib.core.line_writes import TakePermit as TakePermit
-from chalicelib.core.lines import Waiter
-from chalicelib.core.rows import (
-    Alert,
-    DagRun,
-    Definition,
-    Failures,
-    Gate,
-    Job,
-    Listing,
-    Marker,
-    Note,
-    Offer,
-    Output,
-    Partition,
-    Pointer,
-    Posted,
-    PrefixRow,
-    Record,
-    Requested,
-    Run,
-    Seen,
-    SizedObject,
-    Subscription,
-    Timer,
-    Version,
-    Watch,
+from chalicelib.core.instants import Instant
+from chalicelib.core.limits.writes import (
+    Begin,
+    CountRates,
+    GiveBack,
+    HoldBack,
+    JoinLine,
+    LeaseLine,
+    LeaveLine,
+    NewEdition,
+    Quicken,
+    SettleLine,
+    TakePermit,
 )
+from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.event import Marker, Partition, Posted, Seen, SizedObject
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import Waiter
+from chalicelib.core.rows.notice import Alert, Note, Watch
+from chalicelib.core.rows.request import Requested
+from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
+from chalicelib.core.rows.schedule import Failures, Gate, Subscription, Timer, Version
 from chalicelib.core.states import Mode
 
 Row = (
@@ -266,6 +244,41 @@ class CloseGeneration:
     schedule: str
     generation: int
     at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class EndLease:
+    """Delete one's own lease, if nobody has taken it since."""
+
+    lease: DeliveryLease
+
+
+@dataclass(frozen=True, slots=True)
+class WakeBackfill:
+    """What a backfill has under way has changed: it is to be looked at. Its revision moves on, so whoever looked before
+    loses."""
+
+    schedule: str
+    backfill: str
+    at: Instant
+
+
+@dataclass(frozen=True, slots=True)
+class BackfillGoesOn:
+    """Expect that a backfill is neither over nor cancelled: nothing of one that is may begin."""
+
+    schedule: str
+    backfill: str
+
+
+@dataclass(frozen=True, slots=True)
+class TakeLease:
+    """Put a lease where there is none, or one that has expired at ``now``. With ``over``: renew one's own, which must
+    still end at that instant."""
+
+    lease: DeliveryLease
+    now: Instant
+    over: Instant | None = None
 
 
 Write = (

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
-from chalicelib.core import check, claim, dag_keys, errors, ids, lines
-from chalicelib.core.calendar import Instant
-from chalicelib.core.errors import SluiceError
-from chalicelib.core.facts import Facts, StartRate, is_tracked
-from chalicelib.core.lines import LineState
-from chalicelib.core.model import Schedule, Workflow
-from chalicelib.core.policies import Policy
-from chalicelib.core.rows import Definition, Gate, Job, Run
-from chalicelib.core.writes import DefinitionIs, NewEdition
-from chalicelib.flow import counting, pools
+from chalicelib.core import ids
+from chalicelib.core.dags import rounds
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.instants import Instant
+from chalicelib.core.jobs import check, claim
+from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.jobs.permits import is_tracked
+from chalicelib.core.limits import names, permits
+from chalicelib.core.limits.writes import NewEdition
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.writes import DefinitionIs
+from chalicelib.flow.limits import counting, pools
+from chalicelib.flow.limits.policies import policy_of, start_rate
+from chalicelib.flow.lookup import definition_of
 from chalicelib.ports import Ports
 
 
@@ -35,7 +44,7 @@ class Parsed:
     def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, Definition | None]:
         """A workflow, and its definition as it is stored. That of a DAG's graph is not stored."""
         if ids.is_dag_graph(name):
-            return dag_keys.begins(), None
+            return rounds.begins(), None
         if name not in self._workflows:
             found = ports.catalog.definition("workflow", name)
             self._workflows[name] = (Workflow.model_validate(found.document) if found else None, found)
@@ -81,7 +90,7 @@ def _of_edition(
     relies on a workflow which was replaced since is refused.
 
     The two change together. Where a restore from backups has parted them, the definition is right."""
-    own = lines.workflow_line(workflow)
+    own = names.workflow_line(workflow)
     if own not in states or row is None or states[own].edition == row.edition:
         return states
     current = ports.catalog.definition("workflow", workflow)
@@ -112,81 +121,15 @@ def _lines(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: W
     tracked = known.counted or is_tracked(schedule, workflow) or bool(schedule.constraints)
     if not tracked and known.policy is None:
         return {}
-    own = lines.workflow_line(schedule.workflow)
+    own = names.workflow_line(schedule.workflow)
     states = {own: ports.jobs.line(own)} if tracked else {}
     asks = replace(known, lines=states).asks(job.schedule.partition(".")[0])
-    named = dict.fromkeys((*(ask.line for ask in lines.with_spares(asks)), *claim.turns_of(job)))
+    named = dict.fromkeys((*(ask.line for ask in permits.with_spares(asks)), *claim.turns_of(job)))
     return states | {line: ports.jobs.line(line) for line in named if line != own}
 
 
 def _successes(ports: Ports, schedule: Schedule) -> dict[str, Instant | None]:
-    return {name: ports.jobs.line(lines.workflow_line(name)).last_success_at for name in schedule.fresh_upstreams}
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """A schedule as it is stored, and when it was put: what it says relatively was counted from then."""
-
-    definition: Schedule
-    put_at: Instant
-
-
-def stored(ports: Ports, gate: Gate | None) -> Stored | None:
-    version = ports.catalog.version(gate.schedule, gate.version) if gate else None
-    return Stored(Schedule.model_validate(version.definition), version.created_at) if version else None
-
-
-def is_same(stored: Stored | None, name: str, sent: Schedule) -> bool:
-    """Whether a schedule that is sent says what is stored. Relative instants are counted as those of the stored one
-    were: the same words again are the same schedule, and its ``due_time`` and ``ttl`` do not begin anew."""
-    namespace, app, _ = name.split(".")
-    try:
-        return stored is not None and stored.definition == sent.resolved(namespace, app, stored.put_at)
-    except SluiceError:
-        return False  # what has no order counted from then is something else
-
-
-def definition_of(ports: Ports, gate: Gate | None) -> Schedule | None:
-    found = stored(ports, gate)
-    return found.definition if found else None
-
-
-def existing(ports: Ports, name: str) -> tuple[Gate, Schedule]:
-    """The gate and definition of a schedule that is there; refused with 404 if there is none."""
-    gate = ports.catalog.gate(name)
-    schedule = definition_of(ports, gate)
-    if gate is None or schedule is None or gate.mode == "deleted":
-        raise errors.not_found("schedule", name)
-    return gate, schedule
-
-
-def workflow_of(ports: Ports, name: str) -> Workflow | None:
-    if ids.is_dag_graph(name):
-        return dag_keys.begins()
-    definition = ports.catalog.definition("workflow", name)
-    return Workflow.model_validate(definition.document) if definition else None
-
-
-def goes_on(ports: Ports, schedule: str, backfill: str) -> bool:
-    """Whether a backfill may still begin anything (L12)."""
-    row = ports.jobs.backfill(schedule, backfill)
-    return row is not None and row.state == "RUNNING"
-
-
-def policy_of(ports: Ports, name: str) -> Policy | None:
-    definition = ports.catalog.definition("policy", name)
-    return Policy.model_validate(definition.document) if definition else None
-
-
-def start_rate(ports: Ports) -> StartRate:
-    settings = ports.settings
-    return StartRate(
-        settings.emr_application_id,
-        settings.start_spacing,
-        settings.start_burst,
-        settings.emr_job_role_arn,
-        dict(settings.emr_run_limits),
-    )
+    return {name: ports.jobs.line(names.workflow_line(name)).last_success_at for name in schedule.fresh_upstreams}
 
 
 def already(ports: Ports, job: Job) -> str | None:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core import errors
-from chalicelib.core.request_rows import Requested
-from chalicelib.core.rows import HISTORY, Job
-from chalicelib.core.sweep import ref_of
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.ref import ref_of
+from chalicelib.core.rows.request import Requested
+from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.writes import Create, Write
 from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
 

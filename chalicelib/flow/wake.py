@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chalicelib.core import claim, gather
-from chalicelib.core.calendar import Instant
-from chalicelib.core.rows import GATHERING, Job
-from chalicelib.core.sweep import Ref, ref_of
-from chalicelib.core.writes import LeaseLine, Replace, SettleGate
-from chalicelib.flow import facts, urgency, waiting
-from chalicelib.flow.urgency import Lending
+from chalicelib.core.instants import Instant
+from chalicelib.core.jobs import claim, gather
+from chalicelib.core.limits.writes import LeaseLine
+from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.ref import Ref, ref_of
+from chalicelib.core.writes import Replace, SettleGate
+from chalicelib.flow import facts, priority
+from chalicelib.flow.limits import waiting
+from chalicelib.flow.priority import Lending
 from chalicelib.ports import MOST_RACES, Ports
 
 AT_ONCE = 100
@@ -97,7 +99,7 @@ def _wake_queued(
         if ports.ledger.commit(plan) is not None:
             return None
         return (ref_of(later), *(_wake_line(ports, each, now) for each in dict.fromkeys((line, *job.held))))
-    lifted = urgency.lifted(ports, job, known.schedule, known.workflow, lending)
+    lifted = priority.lifted(ports, job, known.schedule, known.workflow, lending)
     if ports.ledger.commit(claim.rank_again(job, lifted, known)) is not None:
         return None
     return (_wake_line(ports, line, now),)

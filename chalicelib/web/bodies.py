@@ -1,4 +1,7 @@
-"""The bodies that routes take, by the names that `routing.Takes` uses."""
+"""The bodies that routes take, by the names that `routing.Takes` uses.
+
+The bodies that pull workers send (W5).
+"""
 
 from __future__ import annotations
 
@@ -7,21 +10,26 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field, WithJsonSchema, field_validator, model_validator
 
-from chalicelib.core.backfill_wish import Backfill
-from chalicelib.core.calendar import parse_instant
-from chalicelib.core.dags import NewDag
+from chalicelib.core.backfills.request import Backfill
+from chalicelib.core.definitions.app import App
+from chalicelib.core.definitions.dag import NewDag
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.definitions.message import Message
+from chalicelib.core.definitions.schedule import NewSchedule
+from chalicelib.core.definitions.workflow import Namespace, Workflow
 from chalicelib.core.documents import Document, Name, Properties, Reference
 from chalicelib.core.errors import SluiceError, invalid
-from chalicelib.core.instants import parse_when
-from chalicelib.core.messages import Message
-from chalicelib.core.model import App, Dataset, Namespace, NewSchedule, Workflow
-from chalicelib.core.policies import Policy
-from chalicelib.core.pools import Pool
-from chalicelib.core.rehearse import AnyGiven
-from chalicelib.web.worker_bodies import Claim, Heartbeat, Release, Report
+from chalicelib.core.instants import parse_instant, parse_when
+from chalicelib.core.jobs.dry_run import AnyGiven
+from chalicelib.core.limits.policies import Policy
+from chalicelib.core.limits.pools import Pool
 
 MOST_PAYLOAD = 10_000  # bytes: an event is stored once for each schedule that it touches
+
+
 MOST_VALUE = 200  # characters of a partition key's value
+
+
 END_OF_TIME = 253_370_764_800_000  # ms: the year 9999, whose last day lies beyond all calendars in zones ahead of UTC
 
 
@@ -182,6 +190,74 @@ class Bulk(Document):
             got = "both" if filtered else "neither"
             raise invalid("all", "either a filter (tag, workflow, state) or all: true", got, hint)
         return self
+
+
+ShortText = Annotated[str, Field(max_length=500)]
+
+
+MOST_OUTPUT = 16_000  # characters of the last lines; what is longer loses its beginning
+
+
+MOST_METRICS = 1_000  # bytes: they are written with the run's row at every heartbeat
+
+
+Metrics = dict[str, float | int | str | bool]
+
+
+class _Measured(Document):
+    """What carries a small map of metrics."""
+
+    metrics: Metrics = Field(default_factory=dict, max_length=20)
+
+    @field_validator("metrics")
+    @classmethod
+    def _is_small(cls, metrics: Metrics) -> Metrics:
+        if (size := len(json.dumps(metrics).encode())) > MOST_METRICS:
+            raise invalid(
+                "", f"metrics of at most {MOST_METRICS} bytes", f"{size} bytes", "send fewer, or shorter ones"
+            )
+        return metrics
+
+
+Worker = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:@/-]{0,127}$")]
+
+
+class Report(_Measured):
+    """The end of an attempt. ``output`` are the last lines of what was written."""
+
+    worker: Worker
+    state: Literal["succeeded", "failed"]
+    exit_code: int | None = Field(default=None, ge=-1_000, le=1_000)
+    message: ShortText = ""
+    output: str = Field(default="", max_length=100_000)
+
+    @field_validator("output")
+    @classmethod
+    def _its_end(cls, output: str) -> str:
+        return output[-MOST_OUTPUT:]
+
+
+class Claim(Document):
+    """A worker asks for work: who it is, how many runs it has room for, and for how many seconds it waits if there
+    are none. It waits no longer than the answer's ``wait`` says, or a second if it asks for more."""
+
+    worker: Worker
+    capacity: int = Field(default=1, ge=1, le=10)
+    wait: float = Field(default=20, ge=0, le=20)
+
+
+class Heartbeat(_Measured):
+    """A worker lives and works on. The first one says that it has begun."""
+
+    worker: Worker
+    message: ShortText = ""
+
+
+class Release(Document):
+    """A run goes back unstarted."""
+
+    worker: Worker
+    message: ShortText = ""
 
 
 # The models by the names that `routing.Takes` uses.

@@ -11,16 +11,16 @@ from chalicelib.core.states import Mode
 from chalicelib.web.http import query
 
 if TYPE_CHECKING:
-    from chalicelib.flow.bulk import Filters
+    from chalicelib.flow.schedules.bulk import Filters
 
 STATES = tuple(mode for mode in get_args(Mode) if mode != "deleted")  # of what can be listed
 
 
 def filters(request: Request, ns: str, app: str) -> Filters:
     """``?tag=team=a&workflow=clean&state=enabled``: which schedules of an app are meant. A workflow may be short."""
+    from chalicelib.core.definitions.names import full_name
     from chalicelib.core.documents import check_reference
-    from chalicelib.core.model import full_name
-    from chalicelib.flow.bulk import Filters, parse_tag
+    from chalicelib.flow.schedules.bulk import Filters, parse_tag
 
     tag, workflow, state = query(request, "tag"), query(request, "workflow"), query(request, "state")
     if state is not None and state not in STATES:

@@ -8,9 +8,8 @@ from typing import Any
 
 from chalice.app import Blueprint, Chalice
 
-from chalicelib.web.paging import DEFAULT_LIMIT, MOST_LIMIT
+from chalicelib.web.paging import DEFAULT_LIMIT, MOST_FIRES, MOST_LIMIT
 from chalicelib.web.routing import IDEMPOTENCY_KEY, IF_MATCH, Takes, route
-from chalicelib.web.schedules import MOST_FIRES
 
 routes = Blueprint(__name__)
 

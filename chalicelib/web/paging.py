@@ -15,9 +15,15 @@ from chalicelib.web.http import number, query
 if TYPE_CHECKING:
     from chalicelib.ports import Page
 
+
 DEFAULT_LIMIT, MOST_LIMIT = 50, 500
+
+
 PAGING = ("limit", "cursor")
+
+
 MARK = 8  # characters in front of a cursor that say which list it belongs to
+
 
 Read = Callable[[int, str | None], "Page[Any]"]
 
@@ -53,3 +59,6 @@ def _mark(request: Request, place: str) -> str:
     segments = sorted((request.uri_params or {}).items())
     filters = sorted((name, query(request, name)) for name in request.query_params or () if name not in PAGING)
     return ids.digest(request.path, segments, filters, place, length=MARK)
+
+
+MOST_FIRES = 1000

@@ -35,7 +35,7 @@ def _check_pool(text: str) -> None:
 
 
 def _check_lease(text: str) -> None:
-    from chalicelib.core.workers import parse_lease_id
+    from chalicelib.core.runs.workers import parse_lease_id
 
     if parse_lease_id(text) is None:
         raise errors.not_found("lease", text, "leases are named as a claim told them")

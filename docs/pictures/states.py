@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import get_args
 
 from chalicelib.core import states
-from chalicelib.core.rows import RecordKind
+from chalicelib.core.rows.run import RecordKind
 from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES, JobKind, Mode
 
 PAGE = Path(__file__).parents[1] / "lifecycle.md"

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from chalicelib.core.calendar import HOUR
-from chalicelib.core.model import App
-from chalicelib.flow import deploy
+from chalicelib.core.definitions.app import App
+from chalicelib.core.instants import HOUR
+from chalicelib.flow.deploy import deploy
 from tests.acceptance.words import (
     concurrency,
     days,

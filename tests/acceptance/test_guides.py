@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chalicelib.core.calendar import DAY, HOUR, MINUTE
+from chalicelib.core.instants import DAY, HOUR, MINUTE
 from tests.acceptance.words import (
     concurrency,
     days,

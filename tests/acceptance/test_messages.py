@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.calendar import DAY, HOUR, SECOND, iso
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow import dead_letters, messages
-from chalicelib.flow.emit import emit_due
+from chalicelib.core.instants import DAY, HOUR, SECOND, iso
+from chalicelib.flow.fires.emit import emit_due
+from chalicelib.flow.runs import dead_letters
+from chalicelib.flow.schedules import messages
 from tests.acceptance.words import doze, doze_until, reasons, states
 from tests.support.clock import NOON
 from tests.support.world import SQS, World, flights, full

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 
-from chalicelib.core.calendar import HOUR, MINUTE
-from tests.acceptance.test_e_policies import most_in, under
+from chalicelib.core.instants import HOUR, MINUTE
+from tests.acceptance.targets.test_policies import most_in, under
 from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import at

@@ -6,10 +6,10 @@ from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from chalicelib.core import lifecycle
-from chalicelib.core.calendar import DAY, HOUR, MINUTE, SECOND
-from chalicelib.core.model import Schedule
-from chalicelib.core.rows import Definition
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.schedules import lifecycle
 from chalicelib.core.writes import Put
 from tests.acceptance.words import (
     all_of,

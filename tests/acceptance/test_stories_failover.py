@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.calendar import SECOND
+from chalicelib.core.instants import SECOND
 from chalicelib.core.writes import Put, Refused, Write
-from chalicelib.flow import emit, sweep
+from chalicelib.flow.fires import emit
+from chalicelib.flow.system import sweep
 from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.crash import lost, wrap

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chalicelib.core.calendar import MINUTE, SECOND
+from chalicelib.core.instants import MINUTE, SECOND
 from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.schedules import at, partitions

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.core.dead_letters import DeadLetter
-from chalicelib.core.launch import Answer, Never, NoAnswer
-from chalicelib.flow import dead_letters
+from chalicelib.core.rows.run import DeadLetter
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer
+from chalicelib.flow.runs import dead_letters
 from tests.acceptance.words import on, time
 from tests.support.world import SQS, World, flights
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.core.calendar import MINUTE, SECOND, duration, iso
-from chalicelib.core.rows import Run
-from chalicelib.flow import explain
+from chalicelib.core.instants import MINUTE, SECOND, duration, iso
+from chalicelib.core.rows.run import Run
+from chalicelib.flow.views import explain
 from tests.support.clock import NOON
 from tests.support.world import World, full
 

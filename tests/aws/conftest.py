@@ -10,7 +10,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from chalicelib.aws.table import Dynamo
+from chalicelib.aws.tables.dynamo import Dynamo
 from tests.support import tables
 from tests.support.world import World, settings
 

@@ -12,15 +12,15 @@ import pytest
 from botocore.exceptions import ClientError
 from moto import mock_aws
 
-from chalicelib.aws import again
-from chalicelib.aws.again import FailedMessages
+from chalicelib.aws import failures
+from chalicelib.aws.failures import FailedMessages
 from infra.yaml_tags import load
 
 ARN = "arn:aws:sqs:us-east-1:123456789012:objects"
 
 
 def test_the_pauses_grow_to_six_minutes() -> None:
-    pauses = [again.delay_s(received) for received in range(1, 8)]
+    pauses = [failures.delay_s(received) for received in range(1, 8)]
     assert pauses == [5, 15, 45, 135, 360, 360, 360]
 
 
@@ -79,7 +79,7 @@ def test_a_failed_message_is_hidden_for_its_pause(sqs: Any) -> None:
     [message] = sqs.receive_message(QueueUrl=url, MessageSystemAttributeNames=["ApproximateReceiveCount"])["Messages"]
     told = {"receiptHandle": message["ReceiptHandle"], "attributes": message["Attributes"]}
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(again, "PAUSES_S", (0,))
+        patch.setattr(failures, "PAUSES_S", (0,))
         FailedMessages(sqs, ARN).come_again([told])
     assert len(sqs.receive_message(QueueUrl=url)["Messages"]) == 1, "it is there at once, not in six minutes"
 
@@ -90,7 +90,7 @@ def test_a_message_outlives_an_outage_of_eight_hours_and_a_hint_the_longest_leas
 
     def tried_for(queue: str) -> int:
         receives = queues[queue]["Properties"]["RedrivePolicy"]["maxReceiveCount"]
-        return sum(map(again.delay_s, range(1, receives))) // 60
+        return sum(map(failures.delay_s, range(1, receives))) // 60
 
     assert tried_for("ObjectsQueue") >= 7 * 60 + 50
     assert tried_for("HintsQueue") > 60

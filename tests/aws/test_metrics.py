@@ -10,10 +10,10 @@ from botocore.exceptions import ClientError
 
 from chalicelib import handlers, wiring
 from chalicelib.aws.metrics import EmfMetrics
-from chalicelib.aws.table import Dynamo
-from chalicelib.aws.tries import Patience
-from chalicelib.core import measures
-from chalicelib.core.measures import ALL, REASONS
+from chalicelib.aws.tables.dynamo import Dynamo
+from chalicelib.aws.tables.tries import Patience
+from chalicelib.core.runs import metrics as run_metrics
+from chalicelib.core.runs.metrics import ALL, REASONS
 from chalicelib.core.writes import Create, Put
 from tests.support import rows
 from tests.support.fakes import MemoryMetrics
@@ -30,10 +30,10 @@ def test_o2_an_invocation_writes_one_line_at_its_end_and_one_for_each_reason(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     metrics = EmfMetrics("prod")
-    metrics.add(measures.FIRE_LATENESS, 3_000)
-    metrics.add(measures.FIRE_LATENESS, 12)
-    metrics.add(measures.RACES_LOST, 1)
-    metrics.add(measures.WAITS_BEGUN, 1, "slots")
+    metrics.add(run_metrics.FIRE_LATENESS, 3_000)
+    metrics.add(run_metrics.FIRE_LATENESS, 12)
+    metrics.add(run_metrics.RACES_LOST, 1)
+    metrics.add(run_metrics.WAITS_BEGUN, 1, "slots")
     assert written(capsys) == []
 
     metrics.flush()
@@ -58,7 +58,7 @@ def test_o2_the_service_that_powertools_knows_is_no_further_dimension(
 ) -> None:
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "sluice")
     metrics = EmfMetrics("prod")
-    metrics.add(measures.RACES_LOST, 1)
+    metrics.add(run_metrics.RACES_LOST, 1)
     metrics.flush()
     [line] = written(capsys)
     assert line["_aws"]["CloudWatchMetrics"][0]["Dimensions"] == [["stage"]]
@@ -67,7 +67,7 @@ def test_o2_the_service_that_powertools_knows_is_no_further_dimension(
 def test_o2_a_crowd_is_measured_whole_a_hundred_values_to_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     metrics = EmfMetrics("prod")
     for late in range(250):
-        metrics.add(measures.FIRE_LATENESS, late)
+        metrics.add(run_metrics.FIRE_LATENESS, late)
     metrics.flush()
     lines = written(capsys)
     assert [len(line["FireLateness"]) for line in lines] == [100, 100, 50]
@@ -88,8 +88,8 @@ def test_o2_cloudwatch_takes_each_name_and_unit(capsys: pytest.CaptureFixture[st
 
 def test_o2_what_cannot_be_measured_fails_no_invocation(capsys: pytest.CaptureFixture[str]) -> None:
     metrics = EmfMetrics("prod")
-    metrics.add(measures.RUN_COST, "much")  # type: ignore[arg-type]
-    metrics.add(measures.WAITS_BEGUN, 1, "pool")
+    metrics.add(run_metrics.RUN_COST, "much")  # type: ignore[arg-type]
+    metrics.add(run_metrics.WAITS_BEGUN, 1, "pool")
     metrics.flush()
     [line] = written(capsys)
     assert line["WaitsBegun"] == [1]
@@ -97,7 +97,7 @@ def test_o2_what_cannot_be_measured_fails_no_invocation(capsys: pytest.CaptureFi
 
 def test_o2_an_invocation_that_fails_tells_what_it_measured(capsys: pytest.CaptureFixture[str]) -> None:
     def fails(event: object) -> None:
-        wiring.metrics().add(measures.RACES_LOST, 1)
+        wiring.metrics().add(run_metrics.RACES_LOST, 1)
         raise RuntimeError("it lost too many")
 
     with pytest.raises(RuntimeError, match="it lost too many"):
@@ -146,11 +146,11 @@ def test_o2_table_calls_that_dynamodb_throttles_are_counted(refused: ClientError
 
     assert dynamo.commit([Create(rows.job()), Create(rows.run())]) is None
 
-    assert metrics.of(measures.THROTTLED_CALLS) == counted
+    assert metrics.of(run_metrics.THROTTLED_CALLS) == counted
 
 
 def test_o2_a_batch_that_is_taken_in_part_was_throttled() -> None:
     metrics = MemoryMetrics()
     client = Refuses(refusal("any"))
     Dynamo(client, settings(NAMES), Patience(sleep=lambda _: None), metrics).put_all([Put(rows.job())])
-    assert metrics.of(measures.THROTTLED_CALLS) == [1]
+    assert metrics.of(run_metrics.THROTTLED_CALLS) == [1]

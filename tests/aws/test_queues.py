@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from chalicelib.aws import queues
-from chalicelib.aws.queues import HEAD_START, SqsHints
-from chalicelib.core.calendar import MINUTE, SECOND
-from chalicelib.core.sweep import Ref
+from chalicelib.aws import hints as aw_hints
+from chalicelib.aws.hints import HEAD_START, SqsHints
+from chalicelib.core.instants import MINUTE, SECOND
+from chalicelib.core.rows.ref import Ref
 from tests.support.clock import NOON, HandClock
 
 A_JOB = Ref("job", ("demo.flights.clean", "1", "FIRE#x"))
@@ -96,7 +96,7 @@ def test_t4_the_first_hint_after_a_pause_comes_early_enough_to_start_the_receive
 
 
 def test_e2_more_rows_come_earlier_for_they_take_longer_to_prepare() -> None:
-    assert queues.head_start(1) == queues.head_start(50) < queues.head_start(51) < queues.head_start(500)
+    assert aw_hints.head_start(1) == aw_hints.head_start(50) < aw_hints.head_start(51) < aw_hints.head_start(500)
     hints, queue, clock = made()
     hints.send([A_JOB] * 120, NOON + 40 * SECOND, clock.now())
     assert queue.comes == [(NOON + 39 * SECOND, NOON + 40 * SECOND, count) for count in (50, 50, 20)]
@@ -120,4 +120,4 @@ def test_o3_a_message_that_fails_each_time_is_left_to_the_sweep() -> None:
     hints, queue, _ = made()
     queue.fails = [{"0"}] * 3
     hints.send([A_JOB], NOON, NOON)
-    assert (queue.calls, queue.comes) == (queues.MOST_TRIES, [])
+    assert (queue.calls, queue.comes) == (aw_hints.MOST_TRIES, [])

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from chalicelib.aws.queues import SqsHints
-from chalicelib.core.calendar import SECOND
-from chalicelib.core.sweep import Ref
+from chalicelib.aws.hints import SqsHints
+from chalicelib.core.instants import SECOND
+from chalicelib.core.rows.ref import Ref
 from tests.support.clock import NOON, HandClock
 
 A_JOB = Ref("job", ("demo.flights.clean", "1", "FIRE#x"))

@@ -9,9 +9,9 @@ import pytest
 
 from benchmarks.burst import shot
 from benchmarks.loader import load, rows_of
-from chalicelib.core.calendar import SECOND
-from chalicelib.core.model import NewSchedule
-from chalicelib.flow import schedules
+from chalicelib.core.definitions.schedule import NewSchedule
+from chalicelib.core.instants import SECOND
+from chalicelib.flow.schedules import actions
 from tests.faults.memory_tables import QuickWorld
 
 Stored = dict[tuple[str, str, str], Any]
@@ -27,7 +27,7 @@ SHOT = shot("w", 150)
 @pytest.mark.parametrize("document", [SHOT, TIMED], ids=["one-shot", "cron"])
 def test_e9_a_loaded_schedule_has_the_rows_that_a_put_writes(document: dict[str, Any]) -> None:
     put, loaded = QuickWorld(), QuickWorld()
-    schedules.put(put.ports, "n.a.s", NewSchedule.model_validate(document), "bench", checked=True)
+    actions.put(put.ports, "n.a.s", NewSchedule.model_validate(document), "bench", checked=True)
     load(loaded.ports.ledger, ["n.a.s"], document, loaded.clock.now())
 
     assert _stored(loaded) == _stored(put)

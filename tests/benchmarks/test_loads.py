@@ -9,7 +9,8 @@ import pytest
 from benchmarks import burst, emitters, registration, steady
 from benchmarks.cost.paths import BATCH, PATHS
 from benchmarks.measurement import ALL, load
-from chalicelib.core.model import App, NewSchedule
+from chalicelib.core.definitions.app import App
+from chalicelib.core.definitions.schedule import NewSchedule
 from sluice.errors import Failure, NotReachable
 
 

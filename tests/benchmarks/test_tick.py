@@ -6,8 +6,8 @@ from typing import Any
 
 from benchmarks import tick
 from benchmarks.cost.plant import BEGIN
-from chalicelib.core.model import NewSchedule
-from chalicelib.flow import schedules
+from chalicelib.core.definitions.schedule import NewSchedule
+from chalicelib.flow.schedules import actions
 from tests.faults.memory_tables import QuickWorld
 
 
@@ -18,7 +18,7 @@ def test_e9_filled_tables_hold_the_rows_that_a_put_writes() -> None:
         world.clock.wait_until(BEGIN)
     for number in range(120):
         model = NewSchedule.model_validate(document)
-        gate, _ = schedules.put(put.ports, f"demo.flights.due{number:07d}", model, "bench", checked=True)
+        gate, _ = actions.put(put.ports, f"demo.flights.due{number:07d}", model, "bench", checked=True)
         assert gate.mode == "enabled"
     tick.fill(filled.tables, "CatalogTable", "due", 120, tick.TIME)
 

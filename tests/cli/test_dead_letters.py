@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.dead_letters import DeadLetter
-from chalicelib.flow import dead_letters
+from chalicelib.core.rows.run import DeadLetter
+from chalicelib.flow.runs import dead_letters
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import Played, PlayedApi
 from tests.cli.recorded import past

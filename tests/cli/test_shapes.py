@@ -6,11 +6,19 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core import model
-from chalicelib.core.messages import Message
-from chalicelib.core.rows import Definition, Event, Gate, Job, Partition, Run, StartRequest, Version
-from chalicelib.core.targets import EmrServerlessTarget
-from chalicelib.flow import explain, messages, read
+from chalicelib.core import documents
+from chalicelib.core.definitions import dataset as definition_dataset
+from chalicelib.core.definitions import schedule as definition_schedule
+from chalicelib.core.definitions import workflow
+from chalicelib.core.definitions.message import Message
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.event import Event, Partition
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Run, StartRequest
+from chalicelib.core.rows.schedule import Gate, Version
+from chalicelib.core.targets.target import EmrServerlessTarget
+from chalicelib.flow.schedules import messages
+from chalicelib.flow.views import explain, views
 from tests.cli import recorded
 
 TRIGGER = {"type": "partition", "dataset": "demo.flights"}
@@ -18,33 +26,33 @@ REQUEST = StartRequest({}, {}, "s3://control/context/x.json", "token", "name")
 RUN = Run("r", 1, "s", 1, "w", "RUNNING", REQUEST, (), "due", 0, 0, 5, 1, "fire")
 
 
-def document(made: model.Described) -> dict[str, Any]:
+def document(made: documents.Described) -> dict[str, Any]:
     return made.model_dump(mode="json")
 
 
-def definition(kind: Any, made: model.Described) -> dict[str, Any]:
-    return read.definition_view(Definition(kind, "demo", document(made), 1, 0))
+def definition(kind: Any, made: documents.Described) -> dict[str, Any]:
+    return views.definition_view(Definition(kind, "demo", document(made), 1, 0))
 
 
 def real() -> dict[str, dict[str, Any]]:
     entry = "s3://lake/code/clean_flights.py"
     target = EmrServerlessTarget(type="emr_serverless", entry_point=entry)
-    dataset = model.Dataset(bucket="lake", prefix="raw/flights/", keys=("year",))
-    schedule = model.Schedule.model_validate({"workflow": "clean_flights", "trigger": TRIGGER})
+    dataset = definition_dataset.Dataset(bucket="lake", prefix="raw/flights/", keys=("year",))
+    schedule = definition_schedule.Schedule.model_validate({"workflow": "clean_flights", "trigger": TRIGGER})
     sent = Message(due_time="1h", data={}).to_schedule("demo.flights.~m", 0)
     event = Event("e", "partition", "k", 0, 0, {"year": "2013"}, "demo.flights", "s3://lake/")
     return {
-        "namespace": definition("namespace", model.Namespace()),
-        "app": definition("app", model.Namespace()),
-        "workflow": definition("workflow", model.Workflow(target=target)),
+        "namespace": definition("namespace", workflow.Namespace()),
+        "app": definition("app", workflow.Namespace()),
+        "workflow": definition("workflow", workflow.Workflow(target=target)),
         "dataset": definition("dataset", dataset),
-        "schedule": read.schedule_view(Gate("demo.flights.clean", 1, 1, "enabled", 0), schedule),
-        "job": read.job_view(Job("s", 1, "PENDING", "j", "gathering", "PENDING_TRIGGER", 0)),
-        "run": read.run_view(RUN),
+        "schedule": views.schedule_view(Gate("demo.flights.clean", 1, 1, "enabled", 0), schedule),
+        "job": views.job_view(Job("s", 1, "PENDING", "j", "gathering", "PENDING_TRIGGER", 0)),
+        "run": views.run_view(RUN),
         "run_why": explain.why_run(RUN),
-        "partition": read.partition_view(Partition("demo.flights", ("2013",), event, "o")),
+        "partition": views.partition_view(Partition("demo.flights", ("2013",), event, "o")),
         "message": messages.view(messages.Stored(Gate("demo.flights.~m", 1, 1, "enabled", 0), sent, None, 0)),
-        "version": read.version_view(Version("demo.flights.clean", 1, {}, 0), None),
+        "version": views.version_view(Version("demo.flights.clean", 1, {}, 0), None),
     }
 
 

@@ -7,18 +7,23 @@ from typing import Any
 
 from hypothesis import settings
 
-from chalicelib.core import lines
-from chalicelib.core.calendar import SECOND, Instant, iso, parse_instant
-from chalicelib.core.facts import Facts, StartRate
-from chalicelib.core.model import Dataset, Schedule, Workflow
-from chalicelib.core.progress import Progress
-from chalicelib.core.rows import GATHERING, Event, Gate, Job, Run, StartRequest
-from chalicelib.core.triggers import AnyTrigger, Composite
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.instants import SECOND, Instant, iso, parse_instant
+from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.limits import names
+from chalicelib.core.limits.policies import StartRate
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import GATHERING, Job, Progress
+from chalicelib.core.rows.run import Run, StartRequest
+from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.triggers.tree import AnyTrigger, Composite
 
 NOON = parse_instant("2026-03-02T12:00:00Z")
 NAME = "demo.flights.clean"
 LINE = f"workflow:{NAME}"
-EMR_LINE = lines.EMR_STARTS
+EMR_LINE = names.EMR_STARTS
 RATE = StartRate("app-1", 1 * SECOND, 20)
 
 # A gate must not depend on how busy the machine is, so no example has a deadline.

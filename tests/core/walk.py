@@ -11,7 +11,8 @@ from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 
-from chalicelib.core.calendar import MINUTE, SECOND, Daylight, Instant
+from chalicelib.core.instants import MINUTE, SECOND, Instant
+from chalicelib.core.time.wall import Daylight
 
 # Each: a zone and an instant at which its clocks change.
 CHANGES = [

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from chalicelib.core.calendar import Instant, iso
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow import messages
+from chalicelib.core.instants import Instant, iso
+from chalicelib.flow.schedules import messages
 from tests.docs.story import Documents, Story
 from tests.support.world import SQS, World, flights
 

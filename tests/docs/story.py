@@ -12,10 +12,15 @@ from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from chalicelib.core.calendar import MINUTE, SECOND, Instant, duration, iso
-from chalicelib.core.rows import Event, Job, Run
+from chalicelib.core.instants import MINUTE, SECOND, Instant, duration, iso
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Run
 from chalicelib.core.sizes import parse_bytes
-from chalicelib.flow import approve, context, explain, pauses
+from chalicelib.flow.jobs import actions
+from chalicelib.flow.runs import context
+from chalicelib.flow.schedules import pauses
+from chalicelib.flow.views import explain
 from tests.support import backfills, iceberg_files
 from tests.support.world import EMR, World, day, flights, full
 
@@ -87,7 +92,7 @@ class Story:
     def approves(self, who: str, reason: str) -> None:
         """Somebody approves of the one job that waits."""
         self._tell(f'approve by {who}: "{reason}"')
-        approve.approve(self.world.ports, self._waiting(None).job_id, who, reason)
+        actions.approve(self.world.ports, self._waiting(None).job_id, who, reason)
         self._settle()
 
     def ends(self, state: str = "SUCCESS") -> None:

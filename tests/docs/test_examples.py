@@ -16,7 +16,7 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
-from chalicelib.core.model import NewSchedule
+from chalicelib.core.definitions.schedule import NewSchedule
 from tests.docs import backfill_stories, constraint_stories, lifecycle_stories, trigger_stories
 from tests.docs.story import Story
 from tests.support.world import World

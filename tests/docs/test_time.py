@@ -9,9 +9,11 @@ from typing import Any, get_args, get_type_hints
 
 import pytest
 
-from chalicelib.core import calendar
-from chalicelib.core.calendar import Daylight, Instant, iso, parse_instant
+from chalicelib.core import instants
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import Instant, iso, parse_instant
+from chalicelib.core.time import expressions, wall, wording
+from chalicelib.core.time.wall import Daylight
 
 PAGE = Path(__file__).parents[2] / "docs" / "time.md"
 ZONE = "Europe/Paris"
@@ -30,10 +32,10 @@ def written(cell: str) -> Any:
     return json.loads(cell) if cell.startswith("{") else cell
 
 
-def fires(expression: str, zone: str, after: Instant, count: int, rule: Daylight = calendar.DEFAULT) -> str:
+def fires(expression: str, zone: str, after: Instant, count: int, rule: Daylight = wall.DEFAULT) -> str:
     found: list[str] = []
     anchor = after
-    while len(found) < count and (fire := calendar.next_fire(expression, zone, anchor, after, rule)) is not None:
+    while len(found) < count and (fire := expressions.next_fire(expression, zone, anchor, after, rule)) is not None:
         after = fire
         found.append(iso(fire)[5:19].replace("T", " ").removesuffix(":00"))
     return ", ".join(found)
@@ -41,8 +43,8 @@ def fires(expression: str, zone: str, after: Instant, count: int, rule: Daylight
 
 @pytest.mark.parametrize("row", rows("written | stored"), ids=lambda row: row[0])
 def test_t1_the_page_says_how_an_expression_is_stored_and_told(row: list[str]) -> None:
-    stored = calendar.normalise(written(row[0]))
-    told = [stored, str(calendar.fires_per_day(stored)), calendar.describe(stored, ZONE)]
+    stored = expressions.normalise(written(row[0]))
+    told = [stored, str(expressions.fires_per_day(stored)), wording.describe(stored, ZONE)]
     assert told == row[1:]
 
 
@@ -54,7 +56,7 @@ def test_t1_the_page_says_when_an_expression_fires(row: list[str]) -> None:
 @pytest.mark.parametrize("row", rows("written | because"), ids=lambda row: row[0])
 def test_t1_the_page_says_why_an_expression_is_refused(row: list[str]) -> None:
     with pytest.raises(SluiceError) as refused:
-        calendar.normalise(row[0])
+        expressions.normalise(row[0])
     assert refused.value.hint == row[1]
 
 
@@ -68,7 +70,7 @@ def test_t2_the_page_says_when_an_expression_fires_as_clocks_change(row: list[st
 
 @pytest.mark.parametrize("row", rows("written at 2026-03-02T12:00:00Z"), ids=lambda row: row[0])
 def test_t3_the_page_says_which_instant_is_meant(row: list[str]) -> None:
-    assert iso(calendar.parse_when(row[0], NOON, "due_time")) == row[1]
+    assert iso(instants.parse_when(row[0], NOON, "due_time")) == row[1]
 
 
 def test_t2_the_page_names_the_choices_of_the_rule_the_default_first() -> None:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.model import Dataset
-from chalicelib.flow.match import register
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.flow.ingest.objects import register
 from infra.local.endpoints import Endpoints
 from tests.support.cloud_world import CloudWorld
 from tests.support.schedules import partitions

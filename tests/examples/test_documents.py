@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.model import App, TimeTrigger
+from chalicelib.core.definitions.app import App
+from chalicelib.core.triggers.time import TimeTrigger
 from examples.backups.logs import busiest
 from examples.backups.run import URGENT, Wish, schedule_name, schedule_of
 from examples.features import build

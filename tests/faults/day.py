@@ -12,12 +12,14 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from chalicelib.aws import items
-from chalicelib.core import dag_keys
-from chalicelib.core.calendar import MINUTE, SECOND, Instant
-from chalicelib.core.launch import Answer, Started
-from chalicelib.core.rows import Job, Run
-from chalicelib.flow import emit, sweep
+from chalicelib.aws.tables import items
+from chalicelib.core.dags import rounds as dag_rounds
+from chalicelib.core.instants import MINUTE, SECOND, Instant
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.answers import Answer, Started
+from chalicelib.flow.fires import emit
+from chalicelib.flow.system import sweep
 from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
 from tests.support.crash import lost, wrap
@@ -228,7 +230,7 @@ class Day(QuickWorld):
         rounds: dict[str, dict[str, Run]] = {}
         in_dags = [run for run in last if "~" in run.schedule]
         for run in in_dags:
-            rounds.setdefault(dag_keys.which(run.partition) or "", {})[_short(run.schedule).partition("~")[2]] = run
+            rounds.setdefault(dag_rounds.which(run.partition) or "", {})[_short(run.schedule).partition("~")[2]] = run
         assert sum(map(len, rounds.values())) == len(in_dags), "a node ran twice in a round"
         for nodes in rounds.values():
             assert nodes.keys() == {"", *"abcd"}

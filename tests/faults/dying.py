@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from chalicelib.core.calendar import duration
-from chalicelib.flow import emit, sweep
+from chalicelib.core.instants import duration
+from chalicelib.flow.fires import emit
+from chalicelib.flow.system import sweep
 from tests.faults import invariants
 from tests.faults.memory_tables import QuickWorld
 from tests.support.crash import CrashPoints, lost, redelivered, wrap

@@ -10,17 +10,28 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import Any, TypeVar
 
-from chalicelib.aws import items
-from chalicelib.core import claim, counting, lifecycle, lines, permits, states, triggers
-from chalicelib.core import waiting as waiting_of
-from chalicelib.core.calendar import MINUTE, SECOND, Instant, iso, parse_instant
-from chalicelib.core.check import Wait, decide
-from chalicelib.core.facts import Facts
-from chalicelib.core.lines import LineState, Waiter
-from chalicelib.core.model import Schedule, Workflow
-from chalicelib.core.rows import WAKE, Backfill, Gate, Job, Marker, Record, Run, Subscription, Timer, Version
-from chalicelib.flow import facts, pools
-from chalicelib.flow.apply import NO_JOB
+from chalicelib.aws.tables import items
+from chalicelib.core import ids, states
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.instants import MINUTE, SECOND, Instant, iso, parse_instant
+from chalicelib.core.jobs.check import Wait, decide
+from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.limits import names as limit_names
+from chalicelib.core.limits import returns
+from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows.event import Marker
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.schedule import WAKE, Gate, Subscription, Timer, Version
+from chalicelib.core.runs import counting
+from chalicelib.core.runs import queued as waiting_of
+from chalicelib.core.schedules import lifecycle
+from chalicelib.core.triggers import tree
+from chalicelib.flow import facts
+from chalicelib.flow.ingest.apply import NO_JOB
+from chalicelib.flow.limits import pools
 from tests.faults.limits import check_limits
 from tests.faults.memory_tables import QuickWorld
 from tests.support import backfills
@@ -152,7 +163,7 @@ def check_awake(world: QuickWorld) -> None:
             continue
         if job.waits_at is not None:
             at = stock.lines[job.waits_at].wake_at
-            soon = at is not None and (at <= now + MINUTE or not lines.gives_back(job.waits_at))
+            soon = at is not None and (at <= now + MINUTE or not limit_names.gives_back(job.waits_at))
             assert soon, f"nobody serves {job.waits_at} before {at}"
         else:
             _is_woken_in_time(job, facts.gather(world.ports, job), now)
@@ -171,19 +182,19 @@ def _slots_are_counted(stock: Stock) -> None:
     living = [run for run in stock.runs if not states.is_terminal(run.state)]
     used: Counter[str] = Counter()
     for row in living:
-        used.update({line: permits.units_at(line, row.units) for line in row.permits})
+        used.update({line: returns.units_at(line, row.units) for line in row.permits})
     for job in stock.jobs:
-        used.update({line: permits.units_at(line, job.units) for line in job.held})
+        used.update({line: returns.units_at(line, job.units) for line in job.held})
     for name, state in stock.lines.items():
-        if not lines.gives_back(name):
+        if not limit_names.gives_back(name):
             continue
         assert state.active == used[name], f"{name} counts {state.active} slots in use, and {used[name]} are"
-        if not lines.names_starts(name):
+        if not limit_names.names_starts(name):
             assert state.starts == {}, f"{name} grows with its runs"
             continue
-        holders = {claim.holder_of(run.run_id, run.attempt) for run in living if name in run.permits}
+        holders = {ids.holder_of(run.run_id, run.attempt) for run in living if name in run.permits}
         assert set(state.starts) == holders, f"{name} remembers {set(state.starts)} as living, and {holders} are"
-    unknown = {name for name in used if lines.gives_back(name)} - set(stock.lines)
+    unknown = {name for name in used if limit_names.gives_back(name)} - set(stock.lines)
     assert unknown == set(), "slots of lines that do not exist"
 
 
@@ -237,7 +248,7 @@ def _index_is_what_gates_say(stock: Stock) -> None:
         gathers = gate.mode in states.GATHERING_MODES
         rows = lifecycle.subscriptions(gate, schedule, 0) if gate.mode != "deleted" else []
         expected |= {_place(row) for row in rows if gathers or row.leaf == WAKE}
-        if gathers and triggers.timed_leaves(schedule.trigger):
+        if gathers and tree.timed_leaves(schedule.trigger):
             timed[gate.schedule] = gate.generation
         elif gate.mode != "deleted" and (schedule.ttl is not None or schedule.when_done == "delete"):
             ending.add(gate.schedule)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from chalicelib.core import states
-from chalicelib.core.constraints import AnyConstraint, Concurrency, Rate, SinceLastRun
-from chalicelib.core.model import Schedule
-from chalicelib.core.rows import Run
+from chalicelib.core.constraints.constraint import AnyConstraint, Concurrency, Rate, SinceLastRun
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.rows.run import Run
 
 Versions = dict[tuple[str, int], Schedule]
 

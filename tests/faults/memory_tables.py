@@ -1,7 +1,7 @@
 """DynamoDB in this process, for tests that play thousands of worlds: atomic, strongly consistent, and strict.
 
-Only what the tables ask of it (`chalicelib/aws/table.py`). `test_memory_tables.py` holds it against moto, call by call.
-Items are never changed in place, so an answer may be the stored item itself.
+Only what the tables ask of it (`chalicelib/aws/tables/dynamo.py`). `test_memory_tables.py` holds it against moto, call
+by call. Items are never changed in place, so an answer may be the stored item itself.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from chalicelib.aws.tries import Patience
+from chalicelib.aws.tables.tries import Patience
 from tests.faults.expressions import Bound, Invalid, check_bindings, condition, projection, update
 from tests.support import tables
 from tests.support.world import World

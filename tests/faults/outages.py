@@ -16,10 +16,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from chalicelib.core import states
-from chalicelib.core.calendar import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.rows import Run
-from chalicelib.flow import attend, complete, dead_letters, emit, events, match, sweep
+from chalicelib.core.events import partitions
+from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets import answers
+from chalicelib.flow.fires import emit
+from chalicelib.flow.ingest import custom_events, objects
+from chalicelib.flow.runs import complete, dead_letters
+from chalicelib.flow.system import dispatch, sweep
 from tests.faults import invariants
 from tests.faults.memory_tables import QuickWorld
 from tests.faults.services import (
@@ -86,7 +91,7 @@ class Platform(QuickWorld):
         self.run_state = AsyncLambda(self.services, self.clock, self._lives)
         self.custom = Queue("CustomQueue", self.services, self.clock)
         self.workers = [PullWorker(self, f"worker-{number}") for number in range(2)]
-        self.unsent: list[match.ObjectCreated] = []  # notifications that S3 still has
+        self.unsent: list[partitions.ObjectCreated] = []  # notifications that S3 still has
         self.on_bus: list[Callable[[], Any]] = []  # custom events that EventBridge still has
         self.wishes: list[Callable[[], Any]] = []  # of people and producers, who repeat them until they are heard
         self.answers: Counter[int] = Counter()
@@ -178,7 +183,7 @@ class Platform(QuickWorld):
         self.hint_queue.settle(given, failed)
         given = self.objects.receive()
         failed = [message for message in given if not self._lives(
-            lambda message=message: match.match_object(self.ports, message.body))]  # fmt: skip
+            lambda message=message: objects.match_object(self.ports, message.body))]  # fmt: skip
         self.objects.settle(given, failed)
         given = self.custom.receive()
         self.custom.settle(given, [message for message in given if not self._lives(message.body)])
@@ -190,7 +195,7 @@ class Platform(QuickWorld):
         if due - now > 10 * SECOND:
             return self._lives(lambda: self.ports.hints.send_all([(due, refs)], now, must=True))
         left: list[Any] = []
-        lived = self._lives(lambda: left.extend(attend.attend_together(self.ports, refs, due)))
+        lived = self._lives(lambda: left.extend(dispatch.attend_together(self.ports, refs, due)))
         if left:
             self._failed(f"hints of {left}")
         return lived and not left
@@ -247,7 +252,7 @@ class Platform(QuickWorld):
         key = f"raw/weather/year=2026/month={minute // 28 + 1}/day={minute % 28 + 1}/a.csv"
         self.lake.objects["lake-bucket", key] = "a"
         self.put_at[key] = self.clock.now()
-        self.unsent.append(match.ObjectCreated("lake-bucket", key, self.clock.now()))
+        self.unsent.append(partitions.ObjectCreated("lake-bucket", key, self.clock.now()))
 
     def _notify(self) -> None:
         """S3 keeps its notifications while it or the queue is down; then they come twice, in any order."""
@@ -265,7 +270,7 @@ class Platform(QuickWorld):
         self.posted_ids.append(name)
 
         def post() -> None:
-            events.post(self.ports, "demo", [events.Envelope("order", name, {}, at)])
+            custom_events.post(self.ports, "demo", [custom_events.Envelope("order", name, {}, at)])
 
         if minute % 8 == 1:
             self._put_on_bus(post)
@@ -334,7 +339,7 @@ class Platform(QuickWorld):
         """In an outage half of the events are lost for ever: they are emitted and delivered at best effort."""
         lost = 0.5 if self.services.how("emr") or self.services.how("eventbridge") else 0
         if not self.services.happens(lost):
-            change = complete.StateChange(APPLICATION, run.id, run.state, self.clock.now())
+            change = answers.StateChange(APPLICATION, run.id, run.state, self.clock.now())
             self.run_state.put(lambda: complete.on_state_change(self.ports, change))
 
     def _redrive(self) -> None:

@@ -11,15 +11,24 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import lines, states
-from chalicelib.core.calendar import MINUTE, duration
+from chalicelib.core import states
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.launch import Answer, Never, NotNow
-from chalicelib.core.pools import Pool
-from chalicelib.core.rows import WAKE, Event, Partition, Run, Subscription
-from chalicelib.core.sweep import Ref
+from chalicelib.core.instants import MINUTE, duration
+from chalicelib.core.limits import names
+from chalicelib.core.limits.pools import Pool
+from chalicelib.core.rows.event import Event, Partition
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import WAKE, Subscription
+from chalicelib.core.targets.answers import Answer, Never, NotNow
 from chalicelib.core.writes import Put
-from chalicelib.flow import apply, attend, dead_letters, definitions, pauses, runs, withdraw
+from chalicelib.flow.definitions import store
+from chalicelib.flow.ingest import apply
+from chalicelib.flow.jobs import actions
+from chalicelib.flow.runs import actions as run_actions
+from chalicelib.flow.runs import dead_letters
+from chalicelib.flow.schedules import pauses
+from chalicelib.flow.system import dispatch
 from tests.faults import dying, invariants
 from tests.faults.memory_tables import QuickWorld
 from tests.faults.weather import MOST_SKEW, Weather
@@ -168,7 +177,7 @@ class RandomWorld(QuickWorld):
 
     def old_hints(self) -> None:
         for ref in self.chance.sample(self.old_refs, min(3, len(self.old_refs))):
-            lost(lambda ref=ref: attend.attend(self.ports, ref))
+            lost(lambda ref=ref: dispatch.attend(self.ports, ref))
         self.settle(lost)
 
     def pass_by(self, span: str) -> None:
@@ -232,12 +241,12 @@ class RandomWorld(QuickWorld):
     def cancel_job(self, number: int) -> None:
         jobs = [job for job in invariants.Stock(self).jobs if not job.closed and job.job_id]
         if jobs:
-            self.people(lambda: withdraw.withdraw(self.ports, jobs[number % len(jobs)].job_id, "tester"))
+            self.people(lambda: actions.withdraw(self.ports, jobs[number % len(jobs)].job_id, "tester"))
 
     def cancel_run(self, number: int) -> None:
         living = [run for run in invariants.Stock(self).runs if not states.is_terminal(run.state)]
         if living:
-            self.people(lambda: runs.cancel(self.ports, living[number % len(living)].run_id, "tester"))
+            self.people(lambda: run_actions.cancel(self.ports, living[number % len(living)].run_id, "tester"))
 
     def redrive(self) -> None:
         found = self.weather.undisturbed(lambda: dead_letters.listed(self.ports, "demo", None, 1, None))
@@ -299,14 +308,14 @@ class RandomWorld(QuickWorld):
         self.in_pool, self.pool_size = self._in_pool(), size
         shares = {"flights.join": {"reserved": reserved}} if reserved else {}
         document = Pool.model_validate({"size": size, "shares": shares}).model_dump(mode="json")
-        self.people(lambda: definitions.put(self.ports, "pool", "demo.p", document, "tester"))
+        self.people(lambda: store.put(self.ports, "pool", "demo.p", document, "tester"))
 
     def takes(self, workflow: str, slots: int) -> None:
         """From now on runs of a workflow take so many units of a pool, also those whose jobs hold fewer."""
 
         def change() -> None:
-            document = definitions.get(self.ports, "workflow", full(workflow)).document
-            definitions.put(self.ports, "workflow", full(workflow), {**document, "slots": slots}, "tester")
+            document = store.get(self.ports, "workflow", full(workflow)).document
+            store.put(self.ports, "workflow", full(workflow), {**document, "slots": slots}, "tester")
 
         self.people(change)
 
@@ -323,7 +332,7 @@ class RandomWorld(QuickWorld):
         assert not self.most_runs or len(there) <= self.most_runs, f"{len(there)} of {self.most_runs} runs: {there}"
 
     def _in_pool(self) -> int:
-        return sum(state.active for name, state in invariants.Stock(self).lines.items() if lines.is_pool(name))
+        return sum(state.active for name, state in invariants.Stock(self).lines.items() if names.is_pool(name))
 
     # -- the end -------------------------------------------------------------------------------------------------
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.core.lines import Slots, Waiter
-from chalicelib.core.writes import Create, JoinLine
-from chalicelib.flow import sweep
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.writes import JoinLine
+from chalicelib.core.rows.limit import Waiter
+from chalicelib.core.writes import Create
+from chalicelib.flow.system import sweep
 from tests.faults.dying import Scenario, finish, people, tick, upload
 from tests.support.crash import lost, redelivered
 from tests.support.fakes import EmrRun

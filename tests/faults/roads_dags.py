@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from chalicelib.flow import dags as flow
+from chalicelib.flow.dags import actions as flow
 from tests.faults.dying import Scenario, passes, people, upload
 from tests.support import dags
 from tests.support.fakes import EmrRun

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core.calendar import SECOND
-from chalicelib.core.launch import Never, NoAnswer
-from chalicelib.flow import dead_letters
-from chalicelib.flow.attend import attend_together
+from chalicelib.core.instants import SECOND
+from chalicelib.core.targets.answers import Never, NoAnswer
+from chalicelib.flow.runs import dead_letters
+from chalicelib.flow.system.dispatch import attend_together
 from tests.faults.dying import Scenario, passes, people, tick
 from tests.support.crash import lost, redelivered
 from tests.support.world import World

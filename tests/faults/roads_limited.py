@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from chalicelib.core.calendar import MINUTE
+from chalicelib.core.instants import MINUTE
 from tests.faults.dying import Scenario, finish, passes, people, upload
 from tests.faults.roads import CLEAN
 from tests.support.crash import lost

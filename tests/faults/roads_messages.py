@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from contextlib import suppress
 
-from chalicelib.core import data
-from chalicelib.core.calendar import SECOND
+from chalicelib.core.definitions import data
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.ids import message_schedule
-from chalicelib.flow import deploy, messages, withdraw
+from chalicelib.core.instants import SECOND
+from chalicelib.flow.deploy import deploy
+from chalicelib.flow.jobs import actions
+from chalicelib.flow.schedules import messages
 from tests.faults.dying import Scenario, passes, people
 from tests.support.schedules import at
 from tests.support.world import SQS, World, flights
@@ -55,7 +57,7 @@ def _run_later(world: World) -> None:
 
 def _withdrawn(world: World, job_id: str) -> None:
     with suppress(SluiceError):
-        withdraw.withdraw(world.ports, job_id, "tester")
+        actions.withdraw(world.ports, job_id, "tester")
 
 
 def _new_data_alone(world: World) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chalicelib.core import states
-from chalicelib.flow import definitions
+from chalicelib.flow.definitions import store
 from tests.faults.dying import Scenario, finish, passes, people, upload
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World
@@ -27,7 +27,7 @@ def _in_a_pool(world: World) -> None:
     upload(world, 1)
     upload(world, 2)
     pooled = {"target": EMR, "pool": "p", "slots": 2}
-    people(world, lambda: definitions.put(world.ports, "workflow", "demo.flights.clean", pooled, "tester"))
+    people(world, lambda: store.put(world.ports, "workflow", "demo.flights.clean", pooled, "tester"))
     _one_more(world)
 
 

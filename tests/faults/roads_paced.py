@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from chalicelib.core.calendar import MINUTE, SECOND, Instant
-from chalicelib.core.launch import NotNow
-from chalicelib.core.waiting import waiter_of
-from chalicelib.core.writes import LeaveLine, Remove
-from chalicelib.flow import definitions
+from chalicelib.core.instants import MINUTE, SECOND, Instant
+from chalicelib.core.limits.writes import LeaveLine
+from chalicelib.core.runs.queued import waiter_of
+from chalicelib.core.targets.answers import NotNow
+from chalicelib.core.writes import Remove
+from chalicelib.flow.definitions import store
 from tests.faults.dying import POLICIES, Scenario, finish, passes, people, upload
 from tests.support.crash import lost
 from tests.support.schedules import partitions
@@ -39,9 +40,9 @@ def _share_a_policy(world: World) -> None:
 def _be_allowed_more(world: World) -> None:
     """A policy of three an hour becomes one of three a minute while jobs queue for it."""
     slow = {"max_events": 3, "interval": "1h"}
-    people(world, lambda: definitions.put(world.ports, "policy", "demo.calm", slow, "tester"))
+    people(world, lambda: store.put(world.ports, "policy", "demo.calm", slow, "tester"))
     _share_a_policy(world)
-    people(world, lambda: definitions.put(world.ports, "policy", "demo.calm", POLICIES["calm"], "tester"))
+    people(world, lambda: store.put(world.ports, "policy", "demo.calm", POLICIES["calm"], "tester"))
     finish(world)
 
 

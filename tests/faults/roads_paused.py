@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import permutations
 from typing import Any
 
-from chalicelib.core.calendar import MINUTE
-from chalicelib.flow import pauses
+from chalicelib.core.instants import MINUTE
+from chalicelib.flow.schedules import pauses
 from tests.faults.dying import Scenario, finish, passes, people, tick, upload
 from tests.faults.roads import CLEAN, ONCE, ONE_AT_A_TIME
 from tests.support.crash import lost

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.flow import definitions
+from chalicelib.flow.definitions import store
 from tests.faults.dying import POOLS, Scenario, finish, passes, people, upload
 from tests.support.schedules import partitions
 from tests.support.world import World
@@ -30,7 +30,7 @@ def _share_and_borrow(world: World) -> None:
 def _grow(world: World) -> None:
     for number in (1, 2):
         upload(world, number)
-    people(world, lambda: definitions.put(world.ports, "pool", "demo.p", LARGER, "tester"))
+    people(world, lambda: store.put(world.ports, "pool", "demo.p", LARGER, "tester"))
     finish(world)
 
 
@@ -39,7 +39,7 @@ def _cut(world: World) -> None:
     upload(world, 1, "weather", "x.csv")
     for number in (1, 2, 3, 4):
         upload(world, number)
-    people(world, lambda: definitions.put(world.ports, "pool", "demo.p", SHARED_BY_ALL, "tester"))
+    people(world, lambda: store.put(world.ports, "pool", "demo.p", SHARED_BY_ALL, "tester"))
     finish(world)
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.flow import definitions
-from chalicelib.flow.match import ObjectCreated, match_object
+from chalicelib.core.events.partitions import ObjectCreated
+from chalicelib.flow.definitions import store
+from chalicelib.flow.ingest.objects import match_object
 from tests.faults.dying import Scenario, finish, people, tick
 from tests.support.crash import lost, redelivered
 from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
@@ -21,7 +22,7 @@ def on(trigger: dict[str, Any], workflow: str) -> dict[str, Any]:
 
 def _commits(world: World) -> None:
     document = {**TABLE, "keys": ["snapshot"], "operations": ["append"]}
-    people(world, lambda: definitions.put(world.ports, "dataset", "demo.orders", document, "tester"))
+    people(world, lambda: store.put(world.ports, "dataset", "demo.orders", document, "tester"))
     people(world, lambda: world.put("batch", on({**SNAPSHOT, "count": COMMITS - 1}, "clean")))
     people(world, lambda: world.put("bulk", on({"type": "size", "dataset": "orders", "bytes": 200}, "join")))
     lay_down(world, COMMITS)

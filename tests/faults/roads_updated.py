@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.core.launch import NoAnswer
-from chalicelib.flow import approve
+from chalicelib.core.targets.answers import NoAnswer
+from chalicelib.flow.jobs import actions
 from tests.faults.dying import Scenario, finish, passes, people, upload
 from tests.support.schedules import at, partitions
 from tests.support.world import World
@@ -60,7 +60,7 @@ def _approved_and_tried(world: World) -> None:
     """One fire is approved before it is due, and the target of another does not answer at first."""
     world.targets.queue.answers = [NoAnswer("the server is down")]
     [fire] = [job for job in world.jobs("asked") if job.kind == "fire"]
-    people(world, lambda: approve.approve(world.ports, fire.job_id, ADA))
+    people(world, lambda: actions.approve(world.ports, fire.job_id, ADA))
     passes(world, "60s", "61s", "60s")
     finish(world)
 

@@ -7,7 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow import cancel
+from chalicelib.flow.runs import cancel
 from tests.faults.dying import Scenario, passes, people, tick
 from tests.support.crash import lost, redelivered
 from tests.support.pull_workers import POOL, PullWorker

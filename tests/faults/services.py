@@ -13,16 +13,15 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from chalicelib.aws import items
-from chalicelib.aws.again import delay_s
-from chalicelib.core.calendar import HOUR, MINUTE, SECOND, Instant, Millis
-from chalicelib.core.complete import News
-from chalicelib.core.history import Change, Part
-from chalicelib.core.launch import Answer, NoAnswer, NotNow
-from chalicelib.core.prices import Prices
-from chalicelib.core.rows import Record, Run
-from chalicelib.core.sweep import Ref
-from chalicelib.flow.lake import land
+from chalicelib.aws.failures import delay_s
+from chalicelib.aws.tables import items
+from chalicelib.core.history.lines import Change, Part
+from chalicelib.core.instants import HOUR, MINUTE, SECOND, Instant, Millis
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.runs.costs import Prices
+from chalicelib.core.targets.answers import Answer, News, NoAnswer, NotNow
+from chalicelib.flow.history.export import land
 from infra.yaml_tags import load
 from tests.faults.day import DayEmr, DayQueue
 from tests.faults.memory_tables import MemoryTables
@@ -113,8 +112,8 @@ class Message:
 
 
 class Queue:
-    """An SQS queue of the template, which invokes a Lambda. What fails comes again as `aws/again.py` has it, and is a
-    dead letter after as many receipts as the template says."""
+    """An SQS queue of the template, which invokes a Lambda. What fails comes again as `aws/failures.py` has it, and is
+    a dead letter after as many receipts as the template says."""
 
     def __init__(self, name: str, services: Services, clock: Any) -> None:
         self._services, self._clock = services, clock
@@ -162,7 +161,7 @@ class Queue:
 
 
 class QueuedHints:
-    """Hints that are messages of a queue. Implements `ports.Hints`, as `aws/queues.py` does: what cannot be sent fails
+    """Hints that are messages of a queue. Implements `ports.Hints`, as `aws/hints.py` does: what cannot be sent fails
     nobody but who must send it."""
 
     def __init__(self, queue: Queue) -> None:

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from chalicelib.core.calendar import MINUTE, Instant, Millis
-from chalicelib.core.launch import Answer
-from chalicelib.flow import attend
+from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.targets.answers import Answer
+from chalicelib.flow.system import dispatch
 from tests.faults.memory_tables import QuickWorld
 from tests.support.crash import lost
 
@@ -54,10 +54,11 @@ class SlowWorld(QuickWorld):
             else:
                 hint = min(self.hints.sent, key=lambda sent: sent[0])
                 self.hints.sent.remove(hint)
-                lost(lambda hint=hint: attend.attend(self.ports, hint[1]))
+                lost(lambda hint=hint: dispatch.attend(self.ports, hint[1]))
 
     def tick_once(self) -> None:
-        from chalicelib.flow import emit, sweep
+        from chalicelib.flow.fires import emit
+        from chalicelib.flow.system import sweep
 
         emit.emit_due(self.ports)
         sweep.hint_soon(self.ports)

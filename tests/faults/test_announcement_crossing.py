@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.calendar import SECOND, Millis
-from chalicelib.core.rows import Run
+from chalicelib.core.instants import SECOND, Millis
+from chalicelib.core.rows.run import Run
 from chalicelib.core.writes import Refused, Replace, Write
-from chalicelib.flow import schedules
+from chalicelib.flow.schedules import actions
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld
@@ -49,7 +49,7 @@ def _cross(before: int | None, says: str, began: Millis) -> tuple[int, bool]:
 
     def enable() -> None:
         theirs = replace(plain, clock=HandClock(world.clock.now() + began))
-        schedules.enable(theirs, full("next"), "tester")
+        actions.enable(theirs, full("next"), "tester")
 
     cut = Cut(before, enable)
     world.ports = _cut(plain, cut)

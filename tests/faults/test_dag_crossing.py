@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow import dags as flow
+from chalicelib.flow.dags import actions as flow
 from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import Played, two
 from tests.faults.meetings.situations_queues import made

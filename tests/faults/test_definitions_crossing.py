@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.flow import definitions
-from chalicelib.flow.check import check_job
+from chalicelib.flow.definitions import store
+from chalicelib.flow.jobs.check import check_job
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld
@@ -25,11 +25,11 @@ def pooled(size: int, shares: dict[str, int] | None = None) -> dict[str, Any]:
 
 
 def put_pool(world: QuickWorld, pool: dict[str, Any]) -> None:
-    definitions.put(world.ports, "pool", "demo.p", pool, "tester")
+    store.put(world.ports, "pool", "demo.p", pool, "tester")
 
 
 def put_workflow(world: QuickWorld, **fields: Any) -> None:
-    definitions.put(world.ports, "workflow", "demo.flights.one", {"target": EMR, **fields}, "tester")
+    store.put(world.ports, "workflow", "demo.flights.one", {"target": EMR, **fields}, "tester")
 
 
 def a_pool(pool: dict[str, Any], *living: str) -> QuickWorld:

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.calendar import SECOND
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.launch import Never, NoAnswer
-from chalicelib.flow.attend import attend_together
-from chalicelib.flow.withdraw import withdraw
+from chalicelib.core.instants import SECOND
+from chalicelib.core.targets.answers import Never, NoAnswer
+from chalicelib.flow.jobs.actions import withdraw
+from chalicelib.flow.system.dispatch import attend_together
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld

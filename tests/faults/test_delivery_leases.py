@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.calendar import SECOND, duration
-from chalicelib.core.launch import Never, NoAnswer
+from chalicelib.core.instants import SECOND, duration
+from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.core.writes import Refused, Write
-from chalicelib.flow import attend, sweep
-from chalicelib.flow.attend import attend_together
+from chalicelib.flow.system import dispatch, sweep
+from chalicelib.flow.system.dispatch import attend_together
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld
@@ -23,7 +23,7 @@ def _tick_finds_it(world: QuickWorld) -> None:
     """Another invocation: the sweep finds what is overdue, and its hints arrive."""
     sweep.sweep_all(world.ports)
     for ref in world.hints.due(world.clock.now()):
-        attend.attend(world.ports, ref)
+        dispatch.attend(world.ports, ref)
 
 
 def _rests(world: QuickWorld) -> None:

@@ -13,9 +13,9 @@ from typing import Any, Literal
 
 import pytest
 
-from chalicelib.core.stamps import Stamp
+from chalicelib.core.rows.stamps import Stamp
 from chalicelib.core.writes import Refused
-from chalicelib.flow import emit
+from chalicelib.flow.fires import emit
 from chalicelib.ports import Ports, Want
 from tests.faults import invariants
 from tests.faults.dying import SMALL

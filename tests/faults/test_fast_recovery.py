@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from botocore.config import Config
 
-from chalicelib.core import launch
-from chalicelib.core.calendar import MINUTE, SECOND, Instant
+from chalicelib.core.instants import MINUTE, SECOND, Instant
+from chalicelib.core.runs import launch
 from chalicelib.wiring import AwsTargets
 from tests.faults import invariants
 from tests.faults.dying import POLICIES, POOLS, SMALL, Scenario, tick, world_for

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core import lifecycle
-from chalicelib.core.launch import Never
-from chalicelib.core.rows import GATHERING
-from chalicelib.core.sweep import ref_of
+from chalicelib.core.rows.job import GATHERING
+from chalicelib.core.rows.ref import ref_of
+from chalicelib.core.schedules import lifecycle
+from chalicelib.core.targets.answers import Never
 from chalicelib.core.writes import Put
-from chalicelib.flow import schedules, serve
+from chalicelib.flow import lookup
+from chalicelib.flow.jobs import queue
+from chalicelib.flow.schedules import actions
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights, full
 
@@ -59,14 +61,14 @@ def test_a_run_now_that_is_written_again_after_its_run_is_forgotten(world: World
 
         def attempts(self, run_id: str) -> Any:
             found = plain.runs.attempts(run_id)
-            schedules.run_now(plain, full("a"), {}, "key")
+            actions.run_now(plain, full("a"), {}, "key")
             world.settle()
             return found
 
         def __getattr__(self, name: str) -> Any:
             return getattr(plain.runs, name)
 
-    schedules.run_now(replace(plain, runs=SlowRuns()), full("a"), {}, "key")  # type: ignore[arg-type]
+    actions.run_now(replace(plain, runs=SlowRuns()), full("a"), {}, "key")  # type: ignore[arg-type]
     world.settle()
 
     assert len(world.runs("a")) == 1
@@ -78,12 +80,12 @@ def test_serving_a_queue_leaves_a_tombstone_where_it_lies(world: World) -> None:
     for number in (1, 2):
         world.upload(day(number))
         world.settle()
-    gate, schedule = schedules.existing(world.ports, full("a"))
+    gate, schedule = lookup.existing(world.ports, full("a"))
     _, plan = lifecycle.disable(gate, schedule, world.clock.now(), "a Lambda that dies before it drains")
     assert world.ports.ledger.commit(plan) is None
 
     world.finish()
-    serve.serve(world.ports, LINE)
+    queue.serve(world.ports, LINE)
 
     tombstone = world.ports.jobs.job(full("a"), gate.generation, GATHERING)
     assert tombstone is not None

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.calendar import DAY, HOUR
-from chalicelib.flow import attend, match
+from chalicelib.core.events import partitions as event_partitions
+from chalicelib.core.instants import DAY, HOUR
+from chalicelib.flow.ingest import objects
+from chalicelib.flow.system import dispatch
 from tests.faults import invariants
 from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import two
@@ -106,8 +108,8 @@ def forget(world: QuickWorld) -> int:
 
 
 def _object(world: World) -> Callable[[], Any]:
-    created = match.ObjectCreated("lake-bucket", day(1), world.clock.now())
-    return lambda: match.match_object(world.ports, created)
+    created = event_partitions.ObjectCreated("lake-bucket", day(1), world.clock.now())
+    return lambda: objects.match_object(world.ports, created)
 
 
 def _custom(world: World) -> Callable[[], Any]:
@@ -119,7 +121,7 @@ def _hints(world: World) -> Callable[[], Any]:
     _object(world)()
     refs = [ref for _, ref in world.hints.sent]
     assert refs
-    return lambda: [attend.attend(world.ports, ref) for ref in refs]
+    return lambda: [dispatch.attend(world.ports, ref) for ref in refs]
 
 
 MESSAGES = {"an object": _object, "a custom event": _custom, "a hint": _hints}

@@ -7,11 +7,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core.calendar import DAY, MINUTE, SECOND
-from chalicelib.core.match import partition_event
-from chalicelib.core.rows import Event, Job
+from chalicelib.core.events import partitions as event_partitions
+from chalicelib.core.events.build import partition_event
+from chalicelib.core.instants import DAY, MINUTE, SECOND
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Job
 from chalicelib.core.writes import Put, Refused
-from chalicelib.flow import apply, emit, match, sweep
+from chalicelib.flow.fires import emit
+from chalicelib.flow.ingest import apply, objects
+from chalicelib.flow.system import sweep
 from tests.support.crash import Crash
 from tests.support.schedules import after, at, partitions
 from tests.support.world import World, day, flights
@@ -233,9 +237,9 @@ def test_interleaving_28_a_steady_stream_does_not_keep_a_met_trigger_from_its_cl
             if any(type(write).__name__ == "TakeOut" for write in writes):
                 number = next(stream, None)
                 if number is not None:
-                    match.match_object(
+                    objects.match_object(
                         replace(world.ports, ledger=inner),
-                        match.ObjectCreated("lake-bucket", day(number), world.clock.now()),
+                        event_partitions.ObjectCreated("lake-bucket", day(number), world.clock.now()),
                     )
             return inner.commit(writes)  # type: ignore[no-any-return]
 

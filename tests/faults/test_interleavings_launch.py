@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core.launch import NotNow
+from chalicelib.core.targets.answers import NotNow
 from chalicelib.core.writes import Refused
-from chalicelib.flow.check import check_job
-from chalicelib.flow.serve import serve
+from chalicelib.flow.jobs.check import check_job
+from chalicelib.flow.jobs.queue import serve
 from tests.support.schedules import after, at_most, partitions
 from tests.support.world import APPLICATION, World, day, flights
 

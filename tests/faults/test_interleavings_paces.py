@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.calendar import MINUTE, SECOND
-from chalicelib.core.launch import NotNow
-from chalicelib.flow import definitions
+from chalicelib.core.instants import MINUTE, SECOND
+from chalicelib.core.targets.answers import NotNow
+from chalicelib.flow.definitions import store
 from tests.faults.invariants import check
 from tests.faults.memory_tables import QuickWorld
 from tests.faults.roads_paced import crowded
@@ -50,7 +50,7 @@ def test_interleaving_12_a_crowd_a_halved_policy_and_an_urgent_event() -> None:
 
     halved = world.clock.now()
     policy = {"max_events": 10, "interval": "1m"}
-    definitions.put(world.ports, "policy", "demo.calm", policy, "tester")
+    store.put(world.ports, "policy", "demo.calm", policy, "tester")
     world.pass_by("3m")
     sent = world.targets.queue.sent_at
     assert crowded([at for at in sent if at > halved], 10, MINUTE) == []

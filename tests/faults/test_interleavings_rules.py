@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core.calendar import HOUR, SECOND
-from chalicelib.core.launch import NotNow
+from chalicelib.core.instants import HOUR, SECOND
+from chalicelib.core.targets.answers import NotNow
 from chalicelib.core.writes import Refused
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights, full

@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core import emit as rules
-from chalicelib.core.calendar import DAY, HOUR, SECOND
-from chalicelib.core.model import Schedule
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import timer as rules
+from chalicelib.core.instants import DAY, HOUR, SECOND
 from chalicelib.core.writes import Put, Refused, Replace
-from chalicelib.flow import emit, sweep
+from chalicelib.flow.fires import emit
+from chalicelib.flow.system import sweep
 from tests.acceptance.words import all_of, dues, is_gone, kinds, on, partition, time, to_queue, why_schedule
 from tests.support.clock import NOON
 from tests.support.crash import lost, wrap
@@ -224,14 +225,14 @@ def test_t5_a_schedule_whose_ttl_ended_in_an_outage_fires_what_it_missed_and_is_
 
 def test_l10_two_who_remove_a_schedule_at_once_remove_it_once(world: World) -> None:
     """And one that was put again meanwhile is not removed."""
-    from chalicelib.flow import ending
+    from chalicelib.flow.schedules import lifetime
 
     world.deploy(flights({"tick": to_queue(time("@every 10s", repeats=1), when_done="delete")}))
     world.pass_by("10s")
     stale = world.ports.catalog.timer(full("tick"))
     world.put("tick", to_queue(time("@every 1m")))
     world.clock.pass_by("5s")
-    assert ending.end(world.ports, full("tick")) is None
+    assert lifetime.end(world.ports, full("tick")) is None
     assert stale is not None
     assert world.ports.ledger.commit([Replace(replace(stale, rev=stale.rev + 1))]) is not None
     world.clock.wait_until(world.clock.now() + DAY // 24)

@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.launch import Never
-from chalicelib.flow import dead_letters
+from chalicelib.core.targets.answers import Never
+from chalicelib.flow.runs import dead_letters
 from tests.acceptance.words import is_gone, to_queue
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld

@@ -7,8 +7,9 @@ from typing import Any, get_args
 
 import pytest
 
-from chalicelib.core.calendar import DAY
-from chalicelib.core.rows import HISTORY, Pointer
+from chalicelib.core.instants import DAY
+from chalicelib.core.rows.run import Pointer
+from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.writes import CloseGeneration, Delete, Row
 from tests.faults.dying import SMALL, play, tick
 from tests.faults.invariants import Stock

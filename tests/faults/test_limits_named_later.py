@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.flow import definitions
+from chalicelib.flow.definitions import store
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld
@@ -39,7 +39,7 @@ def going(world: QuickWorld, *names: str) -> list[str]:
 
 
 def put_workflow(world: QuickWorld, **fields: Any) -> None:
-    definitions.put(world.ports, "workflow", "demo.flights.clean", {"target": EMR, **fields}, "tester")
+    store.put(world.ports, "workflow", "demo.flights.clean", {"target": EMR, **fields}, "tester")
 
 
 def come_and_go(world: QuickWorld, *names: str) -> None:
@@ -172,7 +172,7 @@ def test_w3_a_workflow_that_moves_to_another_pool_counts_in_both_until_its_runs_
 def test_w3_a_share_of_a_pool_that_is_named_later_takes_what_fits_and_the_rest_is_withheld() -> None:
     """Four units, two of them reserved for the workflow whose three runs are going: one unit is left, for anybody."""
     world = running(3)
-    definitions.put(world.ports, "pool", "demo.p", {"size": 4, "shares": {"flights.clean": {"reserved": 2}}}, "tester")
+    store.put(world.ports, "pool", "demo.p", {"size": 4, "shares": {"flights.clean": {"reserved": 2}}}, "tester")
     world.put("other", partitions(by=["day"], workflow="join", pool="p"))
 
     world.put("daily", partitions(by=["day"], pool="p"))

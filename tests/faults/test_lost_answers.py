@@ -6,26 +6,22 @@ from dataclasses import replace
 
 import pytest
 
-from chalicelib.aws import keys
-from chalicelib.aws.table import Dynamo
-from chalicelib.aws.tries import Patience
+from chalicelib.aws.tables import keys
+from chalicelib.aws.tables.dynamo import Dynamo
+from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.lines import Pace
-from chalicelib.core.rows import Failures, Gate, Job
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.writes import CountRates, GiveBack, HoldBack, JoinLine, LeaseLine, SettleLine
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import Failures, Gate
 from chalicelib.core.writes import (
     CountFailure,
-    CountRates,
     Create,
     GateIs,
-    GiveBack,
-    HoldBack,
-    JoinLine,
-    LeaseLine,
     Put,
     PutGate,
     Replace,
     SettleGate,
-    SettleLine,
     TakeIn,
     TakeLetter,
     TakeOut,

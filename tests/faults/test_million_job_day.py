@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from chalicelib.aws import items
-from chalicelib.core.launch import Answer
-from chalicelib.core.rows import Run
+from chalicelib.aws.tables import items
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.answers import Answer
 from tests.faults.day import Day, DayEmr, DayQueue, Load
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chalicelib.flow import match
+from chalicelib.core.events import partitions
 from tests.faults import outage_table
 from tests.faults.outage_table import PAIRS, SINGLES, of_pair, of_single
 from tests.faults.outages import HOUR, played
@@ -64,7 +64,7 @@ def test_o12_the_check_sees_what_is_lost_and_what_is_left_behind() -> None:
     with pytest.raises(AssertionError, match="custom events"):
         platform.check()
     platform.posted_ids.pop()
-    platform.unsent.append(match.ObjectCreated("lake-bucket", "raw/x", platform.begin))
+    platform.unsent.append(partitions.ObjectCreated("lake-bucket", "raw/x", platform.begin))
     with pytest.raises(AssertionError, match="the notification of raw/x"):
         platform.check()
     platform.unsent.clear()

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.calendar import MINUTE, SECOND, Instant, Millis, duration
+from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis, duration
 from tests.faults.roads_paced import crowded
 from tests.faults.slow_world import SlowWorld
 from tests.support.crash import Crash

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.flow.check import check_job
+from chalicelib.flow.jobs.check import check_job
 from tests.faults import invariants
 from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import Do, Played, two

@@ -10,13 +10,13 @@ from dataclasses import replace
 
 import pytest
 
-from chalicelib.core.calendar import MINUTE
-from chalicelib.core.match import partition_event
-from chalicelib.core.rows import Run
-from chalicelib.flow.apply import apply_event
-from chalicelib.flow.check import check_job
-from chalicelib.flow.emit import emit_due
-from chalicelib.flow.serve import serve
+from chalicelib.core.events.build import partition_event
+from chalicelib.core.instants import MINUTE
+from chalicelib.core.rows.run import Run
+from chalicelib.flow.fires.emit import emit_due
+from chalicelib.flow.ingest.apply import apply_event
+from chalicelib.flow.jobs.check import check_job
+from chalicelib.flow.jobs.queue import serve
 from infra.local.endpoints import Endpoints
 from tests.support import tables
 from tests.support.schedules import at, at_most, partitions

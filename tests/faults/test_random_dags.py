@@ -10,9 +10,10 @@ from collections import Counter
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from chalicelib.core import dag_keys
-from chalicelib.flow import attend, dag_runs
-from tests.core.test_dags import graphs
+from chalicelib.core.dags import rounds
+from chalicelib.flow.dags import runs
+from chalicelib.flow.system import dispatch
+from tests.core.dags.test_dags import graphs
 from tests.faults import dying, invariants
 from tests.faults.memory_tables import QuickWorld
 from tests.support import dags
@@ -49,12 +50,12 @@ class DagWorld(QuickWorld):
                 lost(lambda: self.emr_says(live[node], outcome, "said so"))
         if self.chance.random() < 0.3:
             for _, ref in self.hints.sent[:3]:
-                lost(lambda ref=ref: attend.attend(self.ports, ref))
+                lost(lambda ref=ref: dispatch.attend(self.ports, ref))
         self.settle(lost)
 
     def rerun(self, run_id: str, node: str, request: str) -> None:
         """Somebody asks for a part to be run again, until that is acknowledged."""
-        redelivered(lambda: dag_runs.rerun(self.ports, DAILY, run_id, "from", node, "tester", request))
+        redelivered(lambda: runs.rerun(self.ports, DAILY, run_id, "from", node, "tester", request))
         self.settle(lost)
 
     def rest(self) -> None:
@@ -74,16 +75,16 @@ class DagWorld(QuickWorld):
         stock = [run for run in invariants.Stock(self).runs if run.schedule.count("~") == 2]
         attempts = Counter((run.run_id, run.attempt) for run in stock)
         assert set(attempts.values()) <= {1}
-        by_round = {(run.schedule.rpartition("~")[2], str(dag_keys.of_run(run))): run for run in stock}
+        by_round = {(run.schedule.rpartition("~")[2], str(rounds.of_run(run))): run for run in stock}
         assert len(by_round) == len({run.run_id for run in stock}), "a node ran twice in a round"
         for (node, round_), run in by_round.items():
-            own = dag_keys.parse(round_)
+            own = rounds.parse(round_)
             for each in (edge for edge in edges if edge.endswith(f" -> {node}")):
                 before = [
                     other
                     for (name, value), other in by_round.items()
-                    if name == each[0] and dag_keys.parse(value).dag_run == own.dag_run
-                    if dag_keys.parse(value).number <= own.number and other.state == "SUCCEEDED"
+                    if name == each[0] and rounds.parse(value).dag_run == own.dag_run
+                    if rounds.parse(value).number <= own.number and other.state == "SUCCEEDED"
                 ]
                 assert any((other.moved_at or 0) <= run.claimed_at for other in before), f"{run} before {each}"
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.aws import items
-from chalicelib.core.stamps import ATTRIBUTES, stamp_of
+from chalicelib.aws.tables import items
+from chalicelib.core.rows.stamps import ATTRIBUTES, stamp_of
 from tests.faults.dying import SMALL, play
 from tests.faults.memory_tables import QuickWorld
 from tests.faults.test_crash_points import SCENARIOS

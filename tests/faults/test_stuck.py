@@ -8,12 +8,15 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.calendar import DAY, Instant
-from chalicelib.core.launch import NotNow
-from chalicelib.core.rows import GATHERING, Timer
-from chalicelib.core.sweep import Ref
+from chalicelib.core.instants import DAY, Instant
+from chalicelib.core.rows.job import GATHERING
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.targets.answers import NotNow
 from chalicelib.core.writes import Create, Refused, Replace
-from chalicelib.flow import attend, definitions, emit
+from chalicelib.flow.definitions import store
+from chalicelib.flow.fires import emit
+from chalicelib.flow.system import dispatch
 from tests.faults.invariants import Stock
 from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import after, at, at_most, partitions
@@ -69,7 +72,7 @@ class PlainHints:
             ready = [ref for due, ref in self.waiting if due <= world.clock.now()]
             self.waiting = [(due, ref) for due, ref in self.waiting if due > world.clock.now()]
             for ref in ready:
-                attend.attend(world.ports, ref)
+                dispatch.attend(world.ports, ref)
         world.clock.wait_until(until)
 
 
@@ -164,7 +167,7 @@ def test_a_job_that_held_a_slot_gives_it_back_when_its_target_has_become_a_queue
     assert [job.held for job in world.jobs("a") if job.place == GATHERING] == [(LINE,)]
 
     plain = {"properties": {}, "priority": 5, "retries": {"attempts": 1, "delay": "30s"}}
-    definitions.put(world.ports, "workflow", "demo.flights.clean", {"target": SQS, **plain}, "tester")
+    store.put(world.ports, "workflow", "demo.flights.clean", {"target": SQS, **plain}, "tester")
     world.pass_by("3m")
 
     assert world.line(LINE).active == 0

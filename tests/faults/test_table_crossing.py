@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from chalicelib.flow import definitions
-from chalicelib.flow.match import ObjectCreated, match_object
+from chalicelib.core.events.partitions import ObjectCreated
+from chalicelib.flow.definitions import store
+from chalicelib.flow.ingest.objects import match_object
 from tests.faults.memory_tables import QuickWorld
 from tests.faults.turns import every_order, side_by_side
 from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
@@ -59,7 +60,7 @@ def test_t21_a_dataset_may_not_become_a_table_or_cease_to_be_one() -> None:
     world = world_with_commits(0)
     files = {"bucket": BUCKET, "prefix": TABLE["prefix"], "keys": ["day"]}
     with pytest.raises(SluiceError, match="expected the format that the dataset has, iceberg"):
-        definitions.put(world.ports, "dataset", "demo.orders", files, "tester")
+        store.put(world.ports, "dataset", "demo.orders", files, "tester")
     app: dict[str, Any] = flights({})
     app["datasets"]["orders"] = files
     with pytest.raises(SluiceError, match="expected the format that the dataset has, iceberg"):

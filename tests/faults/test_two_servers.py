@@ -9,14 +9,16 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.launch import NotNow
-from chalicelib.core.lines import EMR_STARTS
-from chalicelib.core.rows import Job, Run
-from chalicelib.core.waiting import waiter_of
-from chalicelib.core.writes import LeaveLine, Remove
-from chalicelib.flow.check import check_job
-from chalicelib.flow.serve import serve
-from chalicelib.flow.withdraw import withdraw
+from chalicelib.core.limits.names import EMR_STARTS
+from chalicelib.core.limits.writes import LeaveLine
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Run
+from chalicelib.core.runs.queued import waiter_of
+from chalicelib.core.targets.answers import NotNow
+from chalicelib.core.writes import Remove
+from chalicelib.flow.jobs.actions import withdraw
+from chalicelib.flow.jobs.check import check_job
+from chalicelib.flow.jobs.queue import serve
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld

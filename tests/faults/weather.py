@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from chalicelib.core.calendar import SECOND, Millis
+from chalicelib.core.instants import SECOND, Millis
 from tests.faults.memory_tables import MemoryTables
 from tests.faults.unreliable_tables import no_answer, throttled
 from tests.support.clock import HandClock

@@ -7,9 +7,11 @@ from typing import Any
 
 import boto3
 
-from chalicelib.core.model import App
-from chalicelib.flow import definitions, deploy
-from chalicelib.flow.plan import Report
+from chalicelib.core.definitions.app import App
+from chalicelib.flow import lookup
+from chalicelib.flow.definitions import store
+from chalicelib.flow.deploy import deploy
+from chalicelib.flow.deploy.plan import Report
 from tests.faults.memory_tables import QuickWorld
 from tests.support.world import World
 
@@ -37,21 +39,21 @@ def everything(world: World) -> Any:
 def send(world: World, document: dict[str, Any], app: str = "demo.flights", **how: Any) -> Report:
     """Deploy a document, to any app, with any of the flags of a request."""
     namespace, _, short = app.partition(".")
-    definitions.put(world.ports, "namespace", namespace, {}, "tester")
+    store.put(world.ports, "namespace", namespace, {}, "tester")
     return deploy.deploy(world.ports, namespace, short, App.model_validate(document), how.pop("by", "tester"), **how)
 
 
 def living(world: World, app: str = "demo.flights") -> dict[str, str]:
     """The mode of each schedule of an app, by short name."""
-    names = definitions.schedules_of(world.ports, app)
+    names = lookup.schedules_of(world.ports, app)
     gates = {name: world.ports.catalog.gate(name) for name in names}
     return {name.rpartition(".")[2]: gate.mode for name, gate in gates.items() if gate is not None}
 
 
 def workflows(world: World, app: str = "demo.flights") -> list[str]:
-    return sorted(row.name.rpartition(".")[2] for row in definitions.members(world.ports, "workflow", app))
+    return sorted(row.name.rpartition(".")[2] for row in lookup.members(world.ports, "workflow", app))
 
 
 def note(world: World, app: str = "demo.flights") -> Any:
     """What the app's row says was deployed."""
-    return definitions.get(world.ports, "app", app).document["deployed"]
+    return store.get(world.ports, "app", app).document["deployed"]

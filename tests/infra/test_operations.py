@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.measures import ALL, NAMESPACE
+from chalicelib.core.runs.metrics import ALL, NAMESPACE
 
 from .conftest import of_type
 

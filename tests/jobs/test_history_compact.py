@@ -16,10 +16,11 @@ from history_days import LINE_SCHEMA, Days, day_of
 from pyspark.sql import Row, SparkSession
 from run_context import ContextError, RunContext
 
-from chalicelib.core import history
-from chalicelib.core.history import Change
-from chalicelib.core.prices import Prices
-from chalicelib.core.rows import Record, Run
+from chalicelib.core import instants as core_instants
+from chalicelib.core.history import lines as history_lines
+from chalicelib.core.history.lines import Change
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.runs.costs import Prices
 from tests.support import rows
 from tests.support.clock import NOON
 
@@ -37,8 +38,8 @@ def ended(run_id: str, **fields: Any) -> Run:
 def land(lake: Any, sequence: int, *told: Run | Record) -> None:
     """As the Lambda does: the very objects that it writes."""
     changes = [Change(f"{sequence + at:030}", row) for at, row in enumerate(told)]
-    for part in history.parts(changes, Prices()):
-        body = gzip.compress(history.text_of(part.lines).encode(), mtime=0)
+    for part in history_lines.parts(changes, Prices()):
+        body = gzip.compress(history_lines.text_of(part.lines).encode(), mtime=0)
         lake.put_object(Bucket="lake", Key=part.key, Body=body)
 
 
@@ -97,14 +98,14 @@ def whole() -> Run:
 
 def test_h3_every_field_that_a_line_may_have_is_a_column(spark: SparkSession, lake: Any, run: Any) -> None:
     record = Record("j1", "SKIPPED", "demo.flights.clean", 1, "it was skipped", NOON, created_at=NOON, count=2)
-    told = history.line_of(whole(), Prices()) | history.line_of(record, Prices())
+    told = history_lines.line_of(whole(), Prices()) | history_lines.line_of(record, Prices())
     assert set(told) == set(spark.createDataFrame([], LINE_SCHEMA).columns)
 
     land(lake, 1, whole())
     summary = run(work, properties(lake), **NO_EVENTS)
     assert summary["rejected"] == 0
     (row,) = settled(spark, lake)
-    line = history.line_of(whole(), Prices())
+    line = history_lines.line_of(whole(), Prices())
     assert {name for name in row.asDict() if row[name] is not None} == set(line), "none is lost by its type"
     assert (row.dag, row.dag_run, row.dag_round, row.node) == ("demo.flights.daily", "d1", 2, "join")
     assert (row.worker_pool, row.pool, row.units, row.outcome) == ("demo.images", "demo.cpus", 2, "timed_out")
@@ -155,7 +156,7 @@ def test_h3_a_repeated_run_and_a_duplicate_change_nothing(spark: SparkSession, l
 
 
 def test_h3_late_lines_join_their_day_and_no_other_is_touched(spark: SparkSession, lake: Any, run: Any) -> None:
-    yesterday = ended("r0", ended_at=NOON - history.HOUR * 24)
+    yesterday = ended("r0", ended_at=NOON - core_instants.HOUR * 24)
     land(lake, 1, ended("r1"), yesterday)
     run(work, properties(lake, day="2026-03-01"), **NO_EVENTS)
     run(work, properties(lake), **NO_EVENTS)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.aws import items
+from chalicelib.aws.tables import items
 from infra.local.aws import _read_streams_from_their_beginning
 from infra.local.endpoints import Endpoints
 from tests.support import rows

@@ -1,4 +1,4 @@
-"""`make mutants ONLY=check`: change one module of the core in many small ways and see whether a test fails each time.
+"""`make mutants ONLY=jobs.check`: change one module of the core in many small ways; a test must fail each time.
 
 python -m tests.mutants [MODULE ...] [--minutes N] [--report]
 
@@ -32,26 +32,34 @@ WORK = ROOT / ".local" / "mutants"
 EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 # The modules that decide what becomes of a job, and the tests of the core about each. Tests of others call them, too;
 # but a mutant that only those would notice is one that the module's own tests let pass.
+_LIMITS = "limits/* jobs/limit_order jobs/facts jobs/conditions"
+_EVENTS = "events/* jobs/gather"
 TESTS = {
-    "check": "check* judgement modes line_order probes",
-    "conditions": "condition* judgement probes",
-    "complete": "complete* claims",
-    "match": "match* events edges gather",
-    "triggers": "triggers* trees elapsed leaves model",
-    "retries": "retries",
-    "claim": "claim* line_order modes",
-    "lines": "lines* line_order rates facts conditions",
-    "launch": "launch* claims complete* delivery",
-    "gather": "gather* judgement match",
-    "emit": "emit* carried_timer elapsed repeats pauses gates",
-    "lifecycle": "lifecycle* gates messages pauses",
+    "jobs.check": "jobs/check* jobs/judgement jobs/modes jobs/limit_order constraints/probes",
+    "jobs.conditions": "jobs/condition* jobs/judgement constraints/probes",
+    "jobs.claim": "jobs/claim* jobs/limit_order jobs/modes",
+    "jobs.gather": "jobs/gather* jobs/judgement events/build",
+    "limits.permits": _LIMITS,
+    "limits.slots": _LIMITS,
+    "limits.rate_window": _LIMITS,
+    "limits.pace": _LIMITS,
+    "triggers.tree": "triggers/triggers triggers/trees triggers/leaves fires/elapsed definitions/documents",
+    "events.build": _EVENTS,
+    "events.partitions": _EVENTS,
+    "events.correlation": _EVENTS,
+    "targets.backoff": "runs/launch* targets/delivery",
+    "targets.retries": "targets/retries",
+    "fires.timer": "fires/timer* fires/carried_timer fires/elapsed fires/repeats schedules/pauses schedules/states",
+    "runs.launch": "runs/launch* runs/complete* jobs/claims targets/delivery",
+    "runs.complete": "runs/complete* jobs/claims",
+    "schedules.lifecycle": "schedules/*",
 }
 MODULES = list(TESTS)
 LINKED = ["chalicelib", "tests", "app.py", "examples", "infra", "jobs", "sluice"]
 SETTINGS = """
 [tool.mutmut]
 source_paths = ["chalicelib"]
-only_mutate = ["chalicelib/core/{module}.py"]
+only_mutate = ["{path}"]
 also_copy = {copied}
 pytest_add_cli_args_test_selection = {tests}
 pytest_add_cli_args = {arguments}
@@ -93,6 +101,16 @@ def main(arguments: list[str]) -> int:
     return 1 if survived else 0
 
 
+def path_of(module: str) -> str:
+    """Where a module is, in the repository and in the copy that mutmut changes."""
+    return f"chalicelib/core/{module.replace('.', '/')}.py"
+
+
+def _tests_of(name: str) -> str:
+    package, _, stem = name.partition("/")
+    return f"tests/core/{package}/test_{stem}.py"
+
+
 def run(module: str, minutes: float | None) -> None:
     """Runs mutmut in a directory of its own, where the sources are links and its results stay."""
     work = WORK / module
@@ -100,9 +118,9 @@ def run(module: str, minutes: float | None) -> None:
     for name in LINKED:
         if not (work / name).is_symlink():
             (work / name).symlink_to(ROOT / name)
-    chosen = sorted({path for name in TESTS[module].split() for path in ROOT.glob(f"tests/core/test_{name}.py")})
+    chosen = sorted({path for name in TESTS[module].split() for path in ROOT.glob(_tests_of(name))})
     settings = SETTINGS.format(
-        module=module,
+        path=path_of(module),
         copied=json.dumps(LINKED[2:]),
         tests=json.dumps([str(path.relative_to(ROOT)) for path in chosen]),
         arguments=json.dumps(["-m", "not cloud and not spark and not long", "-p", "no:cacheprovider"]),
@@ -135,16 +153,17 @@ def _bring_copies_up_to_date(work: Path, module: str) -> None:
     """mutmut copies a source once; what has changed since is copied again."""
     for source in (ROOT / "chalicelib").rglob("*.py"):
         copy = work / "mutants" / source.relative_to(ROOT)
-        if copy.exists() and source.name != f"{module}.py" and copy.read_bytes() != source.read_bytes():
+        changed = copy.exists() and copy.read_bytes() != source.read_bytes()
+        if changed and str(source.relative_to(ROOT)) != path_of(module):
             shutil.copy2(source, copy)
 
 
 def _forget_what_other_tests_said(work: Path, module: str) -> None:
     """After a test was changed a survivor is tried again, and it is asked anew which test calls what."""
     digest = hashlib.sha256()
-    for path in sorted((ROOT / "tests" / "core").glob("*.py")):
+    for path in sorted((ROOT / "tests" / "core").rglob("*.py")):
         digest.update(path.read_bytes())
-    stamp, meta = work / "tests.sha256", work / "mutants" / "chalicelib" / "core" / f"{module}.py.meta"
+    stamp, meta = work / "tests.sha256", work / "mutants" / f"{path_of(module)}.meta"
     if stamp.exists() and stamp.read_text() == digest.hexdigest():
         return
     shutil.rmtree(work / "mutants" / "tests", ignore_errors=True)
@@ -188,7 +207,7 @@ def explained() -> dict[str, list[dict[str, str]]]:
 
 
 def mutants(module: str) -> Iterator[Mutant]:
-    path = f"chalicelib/core/{module}.py"
+    path = path_of(module)
     meta = WORK / module / "mutants" / f"{path}.meta"
     if not meta.exists():
         return

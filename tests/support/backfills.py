@@ -6,10 +6,12 @@ from collections import Counter
 from typing import Any
 
 from chalicelib.core import states
-from chalicelib.core.backfill_wish import Backfill as Wish
-from chalicelib.core.calendar import iso
-from chalicelib.core.rows import Backfill, Run
-from chalicelib.flow import backfill, backfill_view
+from chalicelib.core.backfills.request import Backfill as Wish
+from chalicelib.core.instants import iso
+from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows.run import Run
+from chalicelib.flow.backfills import backfill
+from chalicelib.flow.backfills import view as backfill_view
 from tests.support.world import World, full
 
 COUNTS = ("waiting", "running", "succeeded", "failed", "cancelled")

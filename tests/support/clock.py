@@ -1,6 +1,6 @@
 """A clock that tests turn by hand."""
 
-from chalicelib.core.calendar import Instant, duration, parse_instant
+from chalicelib.core.instants import Instant, duration, parse_instant
 
 NOON = parse_instant("2026-03-02T12:00:00Z")
 

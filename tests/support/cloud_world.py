@@ -9,9 +9,9 @@ import uuid
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.aws.lake import S3Lake
-from chalicelib.aws.notifications import objects_of
-from chalicelib.flow import match
+from chalicelib.aws.s3.lake import S3Lake
+from chalicelib.aws.s3.notifications import objects_of
+from chalicelib.flow.ingest import objects
 from infra.local.endpoints import Endpoints
 from tests.support import tables
 from tests.support.world import World
@@ -40,7 +40,7 @@ class CloudWorld(World):
                 self._sqs.delete_message(QueueUrl=self._queue, ReceiptHandle=message["ReceiptHandle"])
                 for created in objects_of(message["Body"]):
                     assert created.key == key, f"expected news of {key}, got {created.key}"
-                    return match.match_object(self.ports, replace(created, at=self.clock.now()))
+                    return objects.match_object(self.ports, replace(created, at=self.clock.now()))
         raise AssertionError(f"expected a notification of {key} within {PATIENCE} s")
 
     def item_sizes(self, table: str) -> list[int]:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.core.dags import NewDag
-from chalicelib.flow import dag_runs, dags
+from chalicelib.core.definitions.dag import NewDag
+from chalicelib.flow.dags import actions, runs
 from tests.support.world import EMR, World, flights, full
 
 Document = dict[str, Any]
@@ -35,7 +35,7 @@ def app(document: Document, schedules: Document | None = None, **workflows: Any)
 
 
 def put(world: World, document: Document, name: str = "daily") -> str:
-    return dags.put(world.ports, full(name), NewDag.model_validate(document), "tester").did
+    return actions.put(world.ports, full(name), NewDag.model_validate(document), "tester").did
 
 
 def views(world: World, name: str = "daily") -> list[Document]:
@@ -43,7 +43,7 @@ def views(world: World, name: str = "daily") -> list[Document]:
     found: list[Document] = []
     cursor: str | None = None
     while True:
-        page = dag_runs.page(world.ports, full(name), 100, cursor)
+        page = runs.page(world.ports, full(name), 100, cursor)
         found, cursor = [*reversed(page.items), *found], page.cursor
         if cursor is None:
             return found
@@ -63,7 +63,7 @@ def state(world: World, name: str = "daily") -> dict[str, str]:
 def rerun(world: World, what: Any, node: str | None = None, request: str = "r1", name: str = "daily") -> Document:
     """Run a part of the only run again."""
     [only] = views(world, name)
-    return dag_runs.rerun(world.ports, full(name), only["run_id"], what, node, "tester", request)
+    return runs.rerun(world.ports, full(name), only["run_id"], what, node, "tester", request)
 
 
 def living(world: World) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any
 
 import boto3
 
-from chalicelib.core.rows import Run
+from chalicelib.core.rows.run import Run
 from tests.support import rows
 from tests.support.clock import NOON
 

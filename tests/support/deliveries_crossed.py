@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from chalicelib.core.calendar import MINUTE, Instant
-from chalicelib.core.launch import Answer
-from chalicelib.core.rows import Run
-from chalicelib.core.sweep import Ref
+from chalicelib.core.instants import MINUTE, Instant
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.answers import Answer
 from tests.support.schedules import at
 from tests.support.world import World, flights
 

@@ -8,14 +8,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chalicelib.aws.targets.worker import WorkerTarget
-from chalicelib.core.calendar import Instant, Millis
-from chalicelib.core.complete import News
-from chalicelib.core.launch import Answer, Never, NoAnswer, NotNow, Started
-from chalicelib.core.measures import Measure
-from chalicelib.core.rows import Run
+from chalicelib.core.instants import Instant, Millis
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Run
+from chalicelib.core.runs.metrics import Measure
 from chalicelib.core.states import EMR_STATE, is_terminal
-from chalicelib.core.sweep import Ref
-from chalicelib.flow.dag_start import DagStarts
+from chalicelib.core.targets.answers import Answer, Never, News, NoAnswer, NotNow, Started
+from chalicelib.flow.dags.start_target import DagStarts
 
 APPLICATION = "00app"
 
@@ -90,7 +89,7 @@ class FakeEmr:
         self.asked_about: list[str] = []  # the names of the runs that had ended when they were asked about
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
-        from chalicelib.core.launch import NoAnswer
+        from chalicelib.core.targets.answers import NoAnswer
 
         self.calls.append(run.request.name)
         self.called_at.append(self._clock.now())

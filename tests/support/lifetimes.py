@@ -8,39 +8,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from chalicelib.aws import items
+from chalicelib.aws.tables import items
 from chalicelib.core import states
-from chalicelib.core.dead_letters import DeadLetter
-from chalicelib.core.delivery_leases import DeliveryLease
-from chalicelib.core.rows import (
-    Alert,
-    Backfill,
-    DagRun,
-    Definition,
-    Failures,
-    Gate,
-    Job,
-    Listing,
-    Marker,
-    Note,
-    Offer,
-    Output,
-    Partition,
-    PlanPart,
-    Pointer,
-    Posted,
-    PrefixRow,
-    Record,
-    Requested,
-    Run,
-    Seen,
-    SizedObject,
-    Subscription,
-    Timer,
-    Version,
-    Watch,
-)
-from chalicelib.core.writes import Waiter
+from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.event import Marker, Partition, Posted, Seen, SizedObject
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import Waiter
+from chalicelib.core.rows.notice import Alert, Note, Watch
+from chalicelib.core.rows.request import Requested
+from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
+from chalicelib.core.rows.schedule import Failures, Gate, Subscription, Timer, Version
 from tests.faults.memory_tables import QuickWorld
 
 # They go when somebody removes them: no TTL, ever.

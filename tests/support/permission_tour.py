@@ -14,12 +14,13 @@ from typing import Any
 
 import boto3
 
-from chalicelib.aws.again import FailedMessages
-from chalicelib.aws.catalog import NEAR_PREFIXES
-from chalicelib.aws.history import S3HistoryLake
+from chalicelib.aws.failures import FailedMessages
+from chalicelib.aws.s3.history import S3HistoryLake
+from chalicelib.aws.tables.catalog import NEAR_PREFIXES
 from chalicelib.aws.targets.secrets import Secrets
-from chalicelib.core.history import Part
-from chalicelib.flow.match import ObjectCreated, match_object
+from chalicelib.core.events.partitions import ObjectCreated
+from chalicelib.core.history.lines import Part
+from chalicelib.flow.ingest.objects import match_object
 from tests.acceptance.words import absent, all_of, event, on, partition, size, status
 from tests.faults.dying import play as play_scenario
 from tests.faults.dying import world_for

@@ -43,7 +43,7 @@ TABLE_CALLS = {
 Lambdas = frozenset[str]
 ANYBODY: Lambdas = frozenset(roles.LAMBDAS.values())
 # Where an invocation begins if no handler stands around it: `World` calls these, as `attend_together` does.
-OF_CHECK = ("attend.attend", "crowd.prepare", "deliver.lease", "deliver.send")
+OF_CHECK = ("system.dispatch.attend", "jobs.batch.prepare", "jobs.deliver.lease", "jobs.deliver.send")
 TESTS = Path(__file__).parents[1]
 # Files of tests whose functions stand between a flow and what it calls.
 AROUND_PORTS = (
@@ -248,12 +248,13 @@ def _entries() -> dict[int, Lambdas]:
             for called in _called(function):
                 entered.setdefault(called, set()).add(name)
     routes: set[CodeType] = set()
-    for path in (CHALICELIB / "web").glob("*.py"):
-        routes |= _codes_in(importlib.import_module(f"chalicelib.web.{path.stem}"))
+    for path in (CHALICELIB / "web").rglob("*.py"):
+        name = ".".join(path.relative_to(CHALICELIB.parent).with_suffix("").parts)
+        routes |= _codes_in(importlib.import_module(name.removesuffix(".__init__")))
         for called in _called(ast.parse(path.read_text())):
             entered.setdefault(called, set()).add("api")
     for dotted in OF_CHECK:
-        module, _, name = dotted.partition(".")
+        module, _, name = dotted.rpartition(".")
         entered.setdefault(getattr(importlib.import_module(f"chalicelib.flow.{module}"), name), set()).add("check")
     inside = {id(code): frozenset({"api"}) for code in routes}
     return inside | {id(function.__code__): frozenset(names) for function, names in entered.items()}

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.workers import LeaseId, parse_lease_id
-from chalicelib.flow import workers
-from chalicelib.flow.workers import Report
+from chalicelib.core.runs.workers import LeaseId, parse_lease_id
+from chalicelib.flow.runs import workers
+from chalicelib.flow.runs.workers import Report
 from tests.support.world import World
 
 POOL = "demo.etl"

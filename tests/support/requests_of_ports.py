@@ -13,16 +13,16 @@ from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
-from chalicelib.aws.lake import S3Lake
-from chalicelib.aws.payloads import S3Payloads
-from chalicelib.aws.queues import SqsHints
+from chalicelib.aws.hints import SqsHints
+from chalicelib.aws.s3.lake import S3Lake
+from chalicelib.aws.s3.payloads import S3Payloads
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.aws.targets.event_bus import EventBusTarget
-from chalicelib.aws.targets.function import LambdaTarget
+from chalicelib.aws.targets.lambda_function import LambdaTarget
 from chalicelib.aws.targets.meters import Meters
 from chalicelib.aws.targets.sns import SnsTarget
 from chalicelib.aws.targets.sqs import SqsTarget
-from chalicelib.core.rows import Run
+from chalicelib.core.rows.run import Run
 from infra.local.permissions import Need, needs
 from tests.support import roles
 from tests.support.clock import HandClock

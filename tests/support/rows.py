@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core.dead_letters import DeadLetter
-from chalicelib.core.rows import Backfill, Event, Gate, Job, Marker, Note, Posted, Run, SizedObject, StartRequest
+from chalicelib.core.rows.backfill import Backfill
+from chalicelib.core.rows.event import Event, Marker, Posted, SizedObject
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.notice import Note
+from chalicelib.core.rows.run import DeadLetter, Run, StartRequest
+from chalicelib.core.rows.schedule import Gate
 from tests.support.clock import NOON
 
 SCHEDULE = "demo.flights.clean"

@@ -9,32 +9,29 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.aws.ahead import DynamoAhead
-from chalicelib.aws.catalog import DynamoCatalog
-from chalicelib.aws.jobs import DynamoJobs
-from chalicelib.aws.runs import DynamoRuns, DynamoWakes
-from chalicelib.aws.table import Dynamo
-from chalicelib.aws.tries import Patience
-from chalicelib.core.messages import Message
-from chalicelib.core.model import App, NewSchedule
-from chalicelib.core.rows import Job, Record, Run
-from chalicelib.core.sweep import Ref
-from chalicelib.flow import (
-    attend,
-    complete,
-    crowd,
-    definitions,
-    deliver,
-    deploy,
-    emit,
-    events,
-    match,
-    messages,
-    pauses,
-    schedules,
-    sweep,
-)
-from chalicelib.flow.plan import Report
+from chalicelib.aws.tables.catalog import DynamoCatalog
+from chalicelib.aws.tables.dynamo import Dynamo
+from chalicelib.aws.tables.jobs import DynamoJobs
+from chalicelib.aws.tables.prefetch import DynamoAhead
+from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
+from chalicelib.aws.tables.tries import Patience
+from chalicelib.core.definitions.app import App
+from chalicelib.core.definitions.message import Message
+from chalicelib.core.definitions.schedule import NewSchedule
+from chalicelib.core.events import partitions
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.targets import answers
+from chalicelib.flow.definitions import store
+from chalicelib.flow.deploy import deploy
+from chalicelib.flow.deploy.plan import Report
+from chalicelib.flow.fires import emit
+from chalicelib.flow.ingest import custom_events, objects
+from chalicelib.flow.jobs import batch, deliver
+from chalicelib.flow.runs import complete
+from chalicelib.flow.schedules import actions, messages, pauses
+from chalicelib.flow.system import dispatch, sweep
 from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 from tests.support.clock import HandClock
@@ -88,17 +85,17 @@ class World:
     # -- what people do ------------------------------------------------------------------------------------------
 
     def deploy(self, document: dict[str, Any], namespace: str = "demo", app: str = "flights") -> Report:
-        definitions.put(self.ports, "namespace", namespace, {}, "tester")
+        store.put(self.ports, "namespace", namespace, {}, "tester")
         return deploy.deploy(self.ports, namespace, app, App.model_validate(document), "tester")
 
     def put(self, name: str, document: dict[str, Any]) -> None:
-        schedules.put(self.ports, full(name), NewSchedule.model_validate(document), "tester")
+        actions.put(self.ports, full(name), NewSchedule.model_validate(document), "tester")
 
     def enable(self, name: str) -> None:
-        schedules.enable(self.ports, full(name), "tester")
+        actions.enable(self.ports, full(name), "tester")
 
     def disable(self, name: str) -> None:
-        schedules.disable(self.ports, full(name), "tester")
+        actions.disable(self.ports, full(name), "tester")
 
     def pause(self, name: str, mode: Any = "hold", stop_timeouts: bool = False) -> None:
         pauses.pause(self.ports, full(name), mode, "tester", stop_timeouts)
@@ -107,10 +104,10 @@ class World:
         pauses.resume(self.ports, full(name), "tester")
 
     def delete(self, name: str) -> None:
-        schedules.delete(self.ports, full(name), "tester")
+        actions.delete(self.ports, full(name), "tester")
 
     def run_now(self, name: str, request: str = "r1", at: int | None = None, **properties: Any) -> str:
-        return schedules.run_now(self.ports, full(name), properties, request, at)
+        return actions.run_now(self.ports, full(name), properties, request, at)
 
     def message(self, name: str, app: str = "demo.flights", if_match: int | None = None, **document: Any) -> None:
         messages.put(self.ports, app, name, Message.model_validate(document), "tester", if_match)
@@ -122,18 +119,18 @@ class World:
     ) -> str:
         """An object is put, and its notification arrives."""
         self.lake.objects[bucket, key] = text
-        return match.match_object(self.ports, match.ObjectCreated(bucket, key, self.clock.now(), size, etag))
+        return objects.match_object(self.ports, partitions.ObjectCreated(bucket, key, self.clock.now(), size, etag))
 
     def post(self, kind: str, source: str = "", namespace: str = "demo", **payload: Any) -> None:
         """A custom event is posted; without a source each is one of its own."""
         self.posted += 1
-        events.post(self.ports, namespace, [events.Envelope(kind, source or f"n{self.posted}", payload)])
+        custom_events.post(self.ports, namespace, [custom_events.Envelope(kind, source or f"n{self.posted}", payload)])
 
     def emr_says(self, job_run_id: str, state: str, details: str = "") -> str:
         """EMR's run reaches a state, and its event arrives."""
         run = self.targets.emr.runs[job_run_id]
         run.state, run.details = state, details
-        change = complete.StateChange(APPLICATION, job_run_id, state, self.clock.now())
+        change = answers.StateChange(APPLICATION, job_run_id, state, self.clock.now())
         return complete.on_state_change(self.ports, change)
 
     def finish(self, state: str = "SUCCESS", details: str = "") -> int:
@@ -156,7 +153,7 @@ class World:
                 return
             self.ports.clock.wait_until(latest)  # a Lambda whose clock is behind waits, as `attend_together` does
             for ref in self._crowd(due, invoke):
-                invoke(lambda ref=ref: attend.attend(self.ports, ref))
+                invoke(lambda ref=ref: dispatch.attend(self.ports, ref))
         raise AssertionError(f"expected quiet within {MOST_ROUNDS} rounds of hints")
 
     def _crowd(self, due: list[Ref], invoke: Callable[[Callable[[], Any]], Any]) -> list[Ref]:
@@ -166,7 +163,7 @@ class World:
 
         def together() -> None:
             now = self.clock.now()
-            ready = crowd.prepare(self.ports, fires, now)
+            ready = batch.prepare(self.ports, fires, now)
             sent = deliver.send(self.ports, deliver.lease(self.ports, ready.ready, now))
             left.extend([*ready.others, *sent.changed])
 
@@ -190,7 +187,7 @@ class World:
 
     def pass_by(self, span: str) -> None:
         """Turn the clock by a span, second-true: hints arrive in order at their instants, a tick comes every minute."""
-        from chalicelib.core.calendar import MINUTE, duration
+        from chalicelib.core.instants import MINUTE, duration
 
         end = self.clock.now() + duration(span)
         while True:

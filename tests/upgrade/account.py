@@ -14,7 +14,7 @@ from typing import Any
 
 from botocore.exceptions import ClientError
 
-from chalicelib.core.calendar import SECOND, Instant
+from chalicelib.core.instants import SECOND, Instant
 from tests.faults.memory_tables import QuickWorld
 from tests.support.emr_client import EmrClient, JobRun
 

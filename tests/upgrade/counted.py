@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from typing import Any
 
-from chalicelib.core.calendar import MINUTE
+from chalicelib.core.instants import MINUTE
 from tests.faults import invariants
 from tests.upgrade.rolling_world import RollingWorld
 

@@ -84,11 +84,15 @@ class Version:
 
     def read(self, item: dict[str, Any]) -> dict[str, Any]:
         """A stored item as this version reads it: its fields by name."""
-        told: dict[str, Any] = _plain(self.module("aws.items").from_item(self._class(class_of(item)), item))
+        told: dict[str, Any] = _plain(
+            self.module("aws.tables.items", "aws.items").from_item(self._class(class_of(item)), item)
+        )
         return told
 
-    def module(self, name: str) -> Any:
-        return sys.modules[f"{trees.PACKAGE}_{self.name}.{name}"]
+    def module(self, *names: str) -> Any:
+        """A module by its name, or by the one that it has in an older version."""
+        prefix = f"{trees.PACKAGE}_{self.name}."
+        return next(found for name in names if (found := sys.modules.get(prefix + name)) is not None)
 
     def _class(self, name: str) -> Any:
         """The class of a row, in whichever module it stands."""

@@ -21,7 +21,7 @@ from tests.support.clock import NOON
 
 RECORDED = Path(__file__).with_name("layout.json")
 RULE = (
-    "raise FORMAT in chalicelib/aws/items.py, move the tag and the commit in tests/upgrade/baseline.txt, then "
+    "raise FORMAT in chalicelib/aws/tables/items.py, move the tag and the commit in tests/upgrade/baseline.txt, then "
     "`python -m tests.upgrade.layout`. See docs/operations.md, Upgrade and going back"
 )
 Described = dict[str, Any]
@@ -37,27 +37,27 @@ class Difference:
 
 def describe(package: str = "chalicelib") -> Described:
     """The layout of what a version stores: rows, what is stored within them, tables, and hints under way."""
-    items, packing, queues, writes, lines, rows, progress, sweep = (
+    items, packing, hints, writes, limit, event, run, job, ref = (
         importlib.import_module(f"{package}.{name}")
-        for name in ("aws.items", "aws.packing", "aws.queues", "core.writes", "core.lines", "core.rows",
-                     "core.progress", "core.sweep")
+        for name in ("aws.tables.items", "aws.tables.packing", "aws.hints", "core.writes", "core.rows.limit",
+                     "core.rows.event", "core.rows.run", "core.rows.job", "core.rows.ref")
     )  # fmt: skip
     kinds = sorted(get_args(writes.Row), key=lambda kind: str(kind.__name__))
     stored = {kind.__name__: _row(kind, items, packing) for kind in kinds}
     # The row of a line comes to be by updates alone.
     plain = {"pk": "S", "sk": "S", "format": "N", "wake_at": "S", "wake_shard": "S"}
-    numbers = {name: "N" for name, hint in get_type_hints(lines.LineState).items() if _not_none(hint) is int}
-    line = _attributes(lines.LineState, numbers | plain | {"starts": "M", "rates": "SS"})
+    numbers = {name: "N" for name, hint in get_type_hints(limit.LineState).items() if _not_none(hint) is int}
+    line = _attributes(limit.LineState, numbers | plain | {"starts": "M", "rates": "SS"})
     stored["LineState"] = {"keys": ["LINE#<line> / STATE"], "attributes": line}
-    parts = {kind.__name__: _attributes(kind, {}) for kind in (rows.Event, rows.StartRequest, progress.Progress)}
-    hint = json.loads(queues.encode([sweep.Ref("job", ("schedule", "1", "place"))], NOON))
+    parts = {kind.__name__: _attributes(kind, {}) for kind in (event.Event, run.StartRequest, job.Progress)}
+    hint = json.loads(hints.encode([ref.Ref("job", ("schedule", "1", "place"))], NOON))
     return {
         "layout": items.FORMAT,
         "rows": stored,
         "parts": parts,
         "tables": tables.definitions(),
         "packed_with": hashlib.sha256(packing._WORDS).hexdigest(),
-        "hint": {"body": hint, "kinds": sorted(get_args(sweep.RefKind))},
+        "hint": {"body": hint, "kinds": sorted(get_args(ref.RefKind))},
     }
 
 

@@ -16,7 +16,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from chalicelib.core import states
-from chalicelib.core.calendar import MINUTE, iso
+from chalicelib.core.instants import MINUTE, iso
 from tests.faults import invariants
 from tests.support import s3_notifications
 from tests.support.crash import Crash

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from chalicelib.aws.items import FORMAT
+from chalicelib.aws.tables.items import FORMAT
 from tests.upgrade import trees
 
 

@@ -73,7 +73,7 @@ def test_o11_two_versions_side_by_side_at_length(road: str, seed: int, old: Vers
 
 def test_the_versions_share_nothing_but_the_account(old: Version, new: Version, environment: Account) -> None:
     """Otherwise one code would be played against itself."""
-    assert old.module("core.rows") is not new.module("core.rows")
+    assert old.module("core.states") is not new.module("core.states")
     assert old.request("PUT", "/v1/namespaces/demo", {})[0] == 201
     assert new.request("PUT", "/v1/namespaces/demo", {})[1]["did"] == "unchanged"
     assert [name for name, _ in environment.tables.rows()] == ["CatalogTable"]

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from chalicelib.aws.items import FORMAT
+from chalicelib.aws.tables.items import FORMAT
 from tests.upgrade import trees
 from tests.upgrade.account import current
 from tests.upgrade.agreement import rows_read_alike
@@ -22,15 +22,16 @@ from tests.upgrade.rolling_world import RollingWorld
 from tests.upgrade.test_side_by_side import goes_forward
 from tests.upgrade.trees import Changes
 
-ROWS = "aws/items.py"
-ROWS = "aws/items.py"
+ROWS = "items.py"
 FORGETS: Changes = {ROWS: {"carried = dict(row.unknown)": "carried = {}"}}
-RENAMES: Changes = {place: {"waits_at": "queues_at"} for place in ("core/*.py", "flow/*.py", "aws/statements.py")}
+RENAMES: Changes = {"*.py": {"waits_at": "queues_at"}}
 ADDS: Changes = {
-    "core/rows.py": {
+    "core/rows/job.py": {
         "    prepared_at: Instant | None = None\n": '    prepared_at: Instant | None = None\n    hue: str = "green"\n',
+    },
+    "core/rows/run.py": {
         "    bill_looks: int = 0\n": '    bill_looks: int = 0\n    hue: str = "green"\n',
-    }
+    },
 }
 LOWER_LAYOUT: Changes = {ROWS: {f"FORMAT = {FORMAT}": f"FORMAT = {FORMAT - 1}"}}
 

@@ -104,7 +104,7 @@ def copied(source: Path, name: str, changes: Changes | None = None) -> str:
             text = line.sub(instead, text)
         if leak := _LEAKS.search(text):
             raise AssertionError(f"{place} reaches the real world by {leak.group().strip()!r}: add it to {__file__}")
-        target = folder / str(place).replace(PACKAGE, package, 1).replace(MAP, f"{entry}.py")
+        target = folder / (f"{entry}.py" if str(place) == MAP else str(place).replace(PACKAGE, package, 1))
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text)
     wanted = {(pattern, before) for pattern, there in (changes or {}).items() for before in there}

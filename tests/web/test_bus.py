@@ -7,7 +7,7 @@ import pytest
 from pydantic import ValidationError
 
 from chalicelib import handlers
-from chalicelib.aws import items
+from chalicelib.aws.tables import items
 from chalicelib.core.errors import SluiceError
 from tests.web.conftest import NS, Api
 from tests.web.outage import tables_down

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.complete import News
-from chalicelib.flow import complete
+from chalicelib.core.targets.answers import News
+from chalicelib.flow.runs import complete
 from chalicelib.wiring import ports
 from tests.cli import recorded_dags
 from tests.support.dags import dag

@@ -8,8 +8,8 @@ from urllib.parse import quote_plus
 import pytest
 
 from chalicelib import handlers
-from chalicelib.aws import queues
-from chalicelib.core.sweep import Ref
+from chalicelib.aws import hints
+from chalicelib.core.rows.ref import Ref
 from chalicelib.wiring import ports
 from tests.web.conftest import APP, NS, Api
 
@@ -145,7 +145,7 @@ def test_a_message_that_is_no_notification_fails_alone(api: Api, poison: str) ->
 
 def hint(*refs: Ref, due_in: int = 0) -> str:
     """A hint about something that is due in so many milliseconds."""
-    return queues.encode(refs, ports().clock.now() + due_in)
+    return hints.encode(refs, ports().clock.now() + due_in)
 
 
 def wish(api: Api) -> tuple[str, Ref]:
@@ -153,7 +153,7 @@ def wish(api: Api) -> tuple[str, Ref]:
     api.schedule("nightly")
     job_id = api.post(f"{ONE}/run")["job_id"]
     [message] = api.messages(api.hints_url)
-    (ref,), _ = queues.decode(message["Body"])
+    (ref,), _ = hints.decode(message["Body"])
     return job_id, ref
 
 

@@ -15,8 +15,8 @@ from chalice.test import Client
 
 from app import app
 from chalicelib import wiring
-from chalicelib.aws import items
-from chalicelib.core.rows import Pointer, Record, Run
+from chalicelib.aws.tables import items
+from chalicelib.core.rows.run import Pointer, Record, Run
 from tests.support import rows
 from tests.support.clock import NOON
 from tests.web.conftest import Api

@@ -9,7 +9,7 @@ from typing import Any
 import boto3
 import pytest
 
-from chalicelib.core.data import MOST_DATA, MOST_INLINE
+from chalicelib.core.definitions.data import MOST_DATA, MOST_INLINE
 from tests.web.conftest import APP, NS, Api
 
 PING = f"{APP}/messages/ping"

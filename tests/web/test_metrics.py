@@ -10,7 +10,7 @@ from chalice.local import LambdaContext
 
 from app import app
 from chalicelib import wiring
-from chalicelib.core import measures
+from chalicelib.core.runs import metrics
 from tests.web.conftest import APP, Api
 
 TICK = {
@@ -53,6 +53,6 @@ def test_o2_a_request_that_measured_nothing_writes_nothing_and_one_that_did_a_li
 ) -> None:
     api.get("/v1/health")
     assert written(capsys) == []
-    wiring.metrics().add(measures.RACES_LOST, 1)
+    wiring.metrics().add(metrics.RACES_LOST, 1)
     api.refused(404, "GET", f"{APP}/schedules/unknown")
     assert [line["RacesLost"] for line in written(capsys)] == [[1]]

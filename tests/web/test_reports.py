@@ -9,7 +9,7 @@ from typing import Any
 import boto3
 import pytest
 
-from chalicelib.flow.reports import LINES_A_FILE
+from chalicelib.flow.history.reports import LINES_A_FILE
 from chalicelib.wiring import ports
 from tests.web.conftest import APP, NS, Api
 

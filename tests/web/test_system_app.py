@@ -8,8 +8,8 @@ from typing import Any
 import boto3
 import pytest
 
-from chalicelib.core.calendar import SECOND, duration
-from chalicelib.core.history import LATE_SLOT
+from chalicelib.core.history.lines import LATE_SLOT
+from chalicelib.core.instants import SECOND, duration
 from infra import system_app
 from infra.system_app import ROOT
 from sluice.client import Document

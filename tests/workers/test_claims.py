@@ -6,9 +6,10 @@ from dataclasses import replace
 
 import pytest
 
-from chalicelib.core.calendar import SECOND
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow import explain, workers
+from chalicelib.core.instants import SECOND
+from chalicelib.flow.runs import workers
+from chalicelib.flow.views import explain
 from tests.support.pull_workers import POOL, PullWorker, lease_lost, run_now
 from tests.support.world import World, flights, full
 from tests.workers.conftest import AFTER, NIGHTLY, TWICE

@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.sweep import Ref
-from chalicelib.flow import attend, cancel
+from chalicelib.core.rows.ref import Ref
+from chalicelib.flow.runs import cancel
+from chalicelib.flow.system import dispatch
 from tests.faults import invariants
 from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import two
@@ -51,7 +52,7 @@ class Pool:
         return self
 
     def look(self) -> None:
-        attend.attend(self.world.ports, Ref("run", (self.run_id, "001")))
+        dispatch.attend(self.world.ports, Ref("run", (self.run_id, "001")))
 
     def wish(self) -> None:
         cancel.wish(self.world.ports, self.run_id, 1, "somebody said so")

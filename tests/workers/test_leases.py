@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from chalicelib.core.calendar import MINUTE, SECOND
+from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.writes import Delete, Put
-from chalicelib.flow import cancel, complete
+from chalicelib.flow.runs import cancel, follow
 from tests.support.pull_workers import POOL, PULLED, PullWorker, lease_lost, run_now
 from tests.support.world import World, flights, full
 from tests.workers.conftest import NIGHTLY
@@ -107,7 +107,7 @@ def test_w5_a_heartbeat_between_the_question_and_its_answer_keeps_the_lease(worl
     world.clock.pass_by("70s")
     overdue = world.runs("nightly")[0]
     ann.beat()
-    complete.ask(world.ports, overdue)
+    follow.ask(world.ports, overdue)
     assert world.runs("nightly")[0].state == "RUNNING"
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.calendar import MINUTE
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.rows import Offer
+from chalicelib.core.instants import MINUTE
+from chalicelib.core.rows.run import Offer
 from chalicelib.core.writes import Delete, Put
-from chalicelib.flow import workers
+from chalicelib.flow.runs import workers
 from tests.support.pull_workers import POOL, PULLED, PullWorker, lease_lost, run_now
 from tests.support.world import World, flights
 from tests.workers.conftest import NIGHTLY, TWICE

@@ -1,4 +1,4 @@
-"""What a refusal of StartJobRun means: not now, no answer, or never (`core/launch`).
+"""What a refusal of StartJobRun means: not now, no answer, or never (`core/runs/launch`).
 
 Some refusals pass by themselves: an application that is being stopped or created, a role or a policy that IAM does not
 show everywhere yet. They are *not now* for ten minutes. EMR tells them by an error that also means "never", so what
@@ -11,9 +11,10 @@ import re
 
 from botocore.exceptions import ClientError
 
-from chalicelib.core.calendar import MINUTE, Millis
-from chalicelib.core.launch import CALL_LEASE, Answer, Never, NoAnswer, NotNow
-from chalicelib.core.rows import Run
+from chalicelib.core.instants import MINUTE, Millis
+from chalicelib.core.rows.run import Run
+from chalicelib.core.runs.launch import CALL_LEASE
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
 
 # https://docs.aws.amazon.com/emr-serverless/latest/APIReference/CommonErrors.html
 NOT_NOW = {"ThrottlingException", "TooManyRequestsException", "ServiceQuotaExceededException", "RequestLimitExceeded"}

@@ -10,13 +10,12 @@ from typing import Any, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.aws.targets import emr_answers
-from chalicelib.core import lines
-from chalicelib.core.calendar import MINUTE, Instant, Millis
-from chalicelib.core.complete import News
-from chalicelib.core.launch import Answer, NoAnswer, Started
-from chalicelib.core.prices import Usage
-from chalicelib.core.rows import Run
+from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.limits import names
+from chalicelib.core.rows.run import Run
+from chalicelib.core.runs.costs import Usage
 from chalicelib.core.states import EMR_STATE, RunState
+from chalicelib.core.targets.answers import Answer, News, NoAnswer, Started
 
 R = TypeVar("R")
 
@@ -209,7 +208,7 @@ class EmrServerlessTarget:
 
 def _may_repeat(run: Run) -> bool:
     """A permit of a policy is one for an instant, which is over by then. The pace of the application bears one more."""
-    return all(lines.is_target_pace(line) or not lines.is_pace(line) for line in run.permits)
+    return all(names.is_target_pace(line) or not names.is_pace(line) for line in run.permits)
 
 
 def _tag(name: str) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from chalicelib.aws.targets import message
-from chalicelib.aws.targets.message import MOST_BYTES, Call
-from chalicelib.aws.targets.refusals import answer_of, refusal
-from chalicelib.aws.targets.untracked import Untracked
-from chalicelib.core.launch import Answer, Never, NoAnswer, Started
-from chalicelib.core.rows import Run
+from chalicelib.aws.targets import envelope
+from chalicelib.aws.targets.aws_errors import answer_of, refusal
+from chalicelib.aws.targets.envelope import MOST_BYTES, Call
+from chalicelib.aws.targets.no_lifecycle import Untracked
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, Started
 
 Entry = dict[str, Any]
 
@@ -23,7 +23,7 @@ class EventBusTarget(Untracked):
         self._client = client
 
     def start_many(self, calls: Sequence[Call]) -> list[Answer]:
-        return message.in_batches(calls, lambda run: str(run.request.target["bus"]), _build, self._send)
+        return envelope.in_batches(calls, lambda run: str(run.request.target["bus"]), _build, self._send)
 
     def _send(self, bus: str, entries: Sequence[tuple[Run, Entry]]) -> Sequence[Answer]:
         del bus  # each entry names it
@@ -49,8 +49,8 @@ def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
         "EventBusName": target["bus"],
         "Source": target["source"],
         "DetailType": target["detail_type"],
-        "Detail": json.dumps(message.envelope(run, context)),
+        "Detail": json.dumps(envelope.envelope(run, context)),
     }
     # https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html
     size = sum(len(str(entry[name]).encode()) for name in ("Source", "DetailType", "Detail"))
-    return (entry, size) if size <= MOST_BYTES else message.too_large("EventBridge", size)
+    return (entry, size) if size <= MOST_BYTES else envelope.too_large("EventBridge", size)

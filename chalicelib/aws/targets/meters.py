@@ -8,7 +8,7 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from chalicelib.core.launch import Never, NoAnswer
+from chalicelib.core.targets.answers import Never, NoAnswer
 
 # How far back the newest value of a metric is looked for, in periods: services publish minutes late.
 PERIODS = 10

@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address
 from urllib.parse import SplitResult, urlsplit
 
-from chalicelib.core import web_addresses
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.targets import urls
 
 MOST_BODY = 65_536  # bytes of an answer that are read
 _SIXTOFOUR, _NAT64 = IPv6Network("2002::/16"), IPv6Network("64:ff9b::/96")
@@ -88,7 +88,7 @@ class SafeHttp:
         """Make the call, once. Raises `Unsafe` and `NotReached`."""
         deadline = time.monotonic() + seconds
         parts = self._checked(url)
-        host, port = str(parts.hostname), web_addresses.port_of(parts)
+        host, port = str(parts.hostname), urls.port_of(parts)
         last: Exception | None = None
         for address in self._addresses(host, port, seconds):
             tls = self._context() if parts.scheme == "https" else None
@@ -109,7 +109,7 @@ class SafeHttp:
     def _checked(self, url: str) -> SplitResult:
         """Checked again as it was when it was stored: rows outlive rules."""
         try:
-            web_addresses.check_url(url)
+            urls.check_url(url)
         except SluiceError as error:
             raise Unsafe(error.message) from None
         parts = urlsplit(url)

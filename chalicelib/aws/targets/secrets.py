@@ -11,9 +11,9 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from chalicelib.aws.targets.refusals import refusal
-from chalicelib.core.calendar import MINUTE, Instant, Millis
-from chalicelib.core.launch import Never, NotNow
+from chalicelib.aws.targets.aws_errors import refusal
+from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.targets.answers import Never, NotNow
 
 # A rotated secret is in use everywhere after this long; until then the previous key signs as well.
 KEPT: Millis = 5 * MINUTE

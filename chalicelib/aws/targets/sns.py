@@ -7,13 +7,13 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from chalicelib.aws.targets import message
-from chalicelib.aws.targets.message import MOST_BYTES, Call
-from chalicelib.aws.targets.refusals import refusal
+from chalicelib.aws.targets import envelope
+from chalicelib.aws.targets.aws_errors import refusal
+from chalicelib.aws.targets.envelope import MOST_BYTES, Call
+from chalicelib.aws.targets.no_lifecycle import Untracked
 from chalicelib.aws.targets.sqs import batch_answers
-from chalicelib.aws.targets.untracked import Untracked
-from chalicelib.core.launch import Answer, Never, NoAnswer
-from chalicelib.core.rows import Run
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer
 
 Entry = dict[str, Any]
 
@@ -23,7 +23,7 @@ class SnsTarget(Untracked):
         self._client = client
 
     def start_many(self, calls: Sequence[Call]) -> list[Answer]:
-        return message.in_batches(calls, lambda run: str(run.request.target["topic_arn"]), _build, self._send)
+        return envelope.in_batches(calls, lambda run: str(run.request.target["topic_arn"]), _build, self._send)
 
     def _send(self, topic_arn: str, entries: Sequence[tuple[Run, Entry]]) -> Sequence[Answer]:
         named = [{"Id": str(place), **entry} for place, (_, entry) in enumerate(entries)]
@@ -38,12 +38,12 @@ class SnsTarget(Untracked):
 
 def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
     target = run.request.target
-    content = message.content_of(run, context)
-    typed = message.typed_attributes(run, content)
+    content = envelope.content_of(run, context)
+    typed = envelope.typed_attributes(run, content)
     entry: Entry = {"Message": content.as_text, "MessageAttributes": typed}
     if target.get("subject"):
         entry["Subject"] = target["subject"]
     if str(target["topic_arn"]).endswith(".fifo"):
-        entry |= message.fifo(run)
-    size = message.size_of(content.as_text, typed) + len(str(target.get("subject") or ""))
-    return (entry, size) if size <= MOST_BYTES else message.too_large("SNS", size)
+        entry |= envelope.fifo(run)
+    size = envelope.size_of(content.as_text, typed) + len(str(target.get("subject") or ""))
+    return (entry, size) if size <= MOST_BYTES else envelope.too_large("SNS", size)

@@ -7,12 +7,12 @@ from typing import Any
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from chalicelib.aws.targets import message
-from chalicelib.aws.targets.message import MOST_BYTES, Call
-from chalicelib.aws.targets.refusals import answer_of, refusal
-from chalicelib.aws.targets.untracked import Untracked
-from chalicelib.core.launch import Answer, Never, NoAnswer, Started
-from chalicelib.core.rows import Run
+from chalicelib.aws.targets import envelope
+from chalicelib.aws.targets.aws_errors import answer_of, refusal
+from chalicelib.aws.targets.envelope import MOST_BYTES, Call
+from chalicelib.aws.targets.no_lifecycle import Untracked
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, Started
 
 Entry = dict[str, Any]
 
@@ -22,7 +22,7 @@ class SqsTarget(Untracked):
         self._client = client
 
     def start_many(self, calls: Sequence[Call]) -> list[Answer]:
-        return message.in_batches(calls, lambda run: str(run.request.target["queue_url"]), _build, self._send)
+        return envelope.in_batches(calls, lambda run: str(run.request.target["queue_url"]), _build, self._send)
 
     def _send(self, queue_url: str, entries: Sequence[tuple[Run, Entry]]) -> Sequence[Answer]:
         named = [{"Id": str(place), **entry} for place, (_, entry) in enumerate(entries)]
@@ -52,10 +52,10 @@ def batch_answers(service: str, count: int, told: Mapping[str, Any]) -> list[Ans
 
 
 def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
-    content = message.content_of(run, context)
-    typed = message.typed_attributes(run, content)
+    content = envelope.content_of(run, context)
+    typed = envelope.typed_attributes(run, content)
     entry: Entry = {"MessageBody": content.as_text, "MessageAttributes": typed}
     if str(run.request.target["queue_url"]).endswith(".fifo"):
-        entry |= message.fifo(run)
-    size = message.size_of(content.as_text, typed)
-    return (entry, size) if size <= MOST_BYTES else message.too_large("SQS", size)
+        entry |= envelope.fifo(run)
+    size = envelope.size_of(content.as_text, typed)
+    return (entry, size) if size <= MOST_BYTES else envelope.too_large("SQS", size)

@@ -1,16 +1,15 @@
 """Pull workers as a target: nothing is called. A run is offered in its pool by the transaction that would record a
-start call (`flow/launch`), and its worker hears at the next heartbeat that it is to end."""
+start call (`flow/runs/launch`), and its worker hears at the next heartbeat that it is to end."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from chalicelib.core import workers
-from chalicelib.core.calendar import Instant
-from chalicelib.core.complete import News
-from chalicelib.core.launch import Answer, Never
-from chalicelib.core.rows import Run
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.run import Run
+from chalicelib.core.runs import workers
+from chalicelib.core.targets.answers import Answer, Never, News
 
 
 class WorkerTarget:

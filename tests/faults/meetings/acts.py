@@ -6,11 +6,17 @@ from contextlib import suppress
 from typing import Any
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.sweep import Ref
-from chalicelib.core.targets import has_lifecycle
-from chalicelib.flow import attend, dead_letters, definitions, emit, launch, runs, schedules, sweep, withdraw
-from chalicelib.flow.check import check_job
-from chalicelib.flow.serve import serve
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.targets.target import has_lifecycle
+from chalicelib.flow.definitions import store
+from chalicelib.flow.fires import emit
+from chalicelib.flow.jobs import actions
+from chalicelib.flow.jobs.check import check_job
+from chalicelib.flow.jobs.queue import serve
+from chalicelib.flow.runs import actions as run_actions
+from chalicelib.flow.runs import dead_letters, launch
+from chalicelib.flow.schedules import actions as schedule_actions
+from chalicelib.flow.system import dispatch, sweep
 from tests.faults.meetings.situation import Act, Do
 from tests.support.world import World, day, full
 
@@ -85,7 +91,7 @@ def start(name: str = "daily", index: int = -1) -> Act:
 def look_at_run(name: str = "daily", index: int = -1) -> Act:
     def do(world: World) -> None:
         run = world.runs(name)[index]
-        attend.attend(world.ports, Ref("run", (run.run_id, f"{run.attempt:03d}")))
+        dispatch.attend(world.ports, Ref("run", (run.run_id, f"{run.attempt:03d}")))
 
     return Act(do)
 
@@ -95,7 +101,7 @@ def batch(*, early: int = 5_000) -> Act:
 
     def do(world: World) -> None:
         refs, due = world.outside.kept["fires"]
-        attend.attend_together(world.ports, refs, due)
+        dispatch.attend_together(world.ports, refs, due)
 
     return Act(do)
 
@@ -130,7 +136,7 @@ def withdrawing(key: str = "job_id") -> Act:
     and no call to a target with a lifecycle does."""
 
     def do(world: World) -> None:
-        withdraw.withdraw(world.ports, world.outside.kept[key], "tester")
+        actions.withdraw(world.ports, world.outside.kept[key], "tester")
 
     def promise(played: Any, actor: int) -> None:
         job_id = played.world.outside.kept[key]
@@ -146,11 +152,11 @@ def withdrawing(key: str = "job_id") -> Act:
 
 
 def cancel_run(name: str = "daily", index: int = -1) -> Act:
-    return Act(lambda world: runs.cancel(world.ports, world.runs(name)[index].run_id, "tester"))
+    return Act(lambda world: run_actions.cancel(world.ports, world.runs(name)[index].run_id, "tester"))
 
 
 def rerun(request: str = "again", name: str = "daily", index: int = 0) -> Act:
-    return Act(lambda world: runs.rerun(world.ports, world.runs(name)[index].run_id, request))
+    return Act(lambda world: run_actions.rerun(world.ports, world.runs(name)[index].run_id, request))
 
 
 def redrive(key: str = "run_id") -> Act:
@@ -162,9 +168,9 @@ def drop_letter(key: str = "run_id") -> Act:
 
 
 def run_now(request: str = "r1", name: str = "daily") -> Act:
-    return Act(lambda world: schedules.run_now(world.ports, full(name), {}, request))
+    return Act(lambda world: schedule_actions.run_now(world.ports, full(name), {}, request))
 
 
 def define(kind: Any, name: str, document: dict[str, Any]) -> Do:
     """A pool, a policy or a workflow is put."""
-    return lambda world: definitions.put(world.ports, kind, f"demo.{name}", document, "tester")
+    return lambda world: store.put(world.ports, kind, f"demo.{name}", document, "tester")

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
-from chalicelib.aws import items
-from chalicelib.core.dead_letters import DeadLetter
-from chalicelib.core.rows import Job, Record, Run
+from chalicelib.aws.tables import items
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import DeadLetter, Record, Run
 from tests.faults.memory_tables import QuickWorld
 
 R = TypeVar("R")

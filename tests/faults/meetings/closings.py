@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from chalicelib.aws import items
-from chalicelib.core.rows import Run
-from chalicelib.core.targets import has_lifecycle
+from chalicelib.aws.tables import items
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.target import has_lifecycle
 from tests.faults.meetings.scheduler import SQS_BATCH, Sent
 from tests.faults.meetings.situation import Act, Do, Played
 from tests.support.world import World, full

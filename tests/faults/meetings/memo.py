@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from chalicelib.aws import items
+from chalicelib.aws.tables import items
 from chalicelib.log import logger
 
 MOST = 20_000  # rows that are remembered

@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from chalicelib.core.calendar import Instant
+from chalicelib.core.instants import Instant
 from tests.faults.meetings.orders import TIME, Order
 from tests.faults.meetings.snapshot import fingerprint
 from tests.faults.memory_tables import QuickWorld

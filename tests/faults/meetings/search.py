@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.rows import Gate
+from chalicelib.core.rows.schedule import Gate
 from tests.faults import invariants
 from tests.faults.meetings.books import accepted, check_books, rows
 from tests.faults.meetings.orders import TIME, Order

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.core.launch import Never, NoAnswer, Started
-from chalicelib.flow import emit
+from chalicelib.core.targets.answers import Never, NoAnswer, Started
+from chalicelib.flow.fires import emit
 from tests.faults.meetings import closings
 from tests.faults.meetings.acts import (
     TICK,

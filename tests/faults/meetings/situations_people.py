@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.flow import emit
-from chalicelib.flow.check import check_job
-from chalicelib.flow.serve import serve
+from chalicelib.flow.fires import emit
+from chalicelib.flow.jobs.check import check_job
+from chalicelib.flow.jobs.queue import serve
 from tests.faults.dying import SMALL
 from tests.faults.meetings.situation import Act as Invocation
 from tests.faults.meetings.situation import Played, Situation

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from chalicelib.core import states
-from chalicelib.core.launch import NotNow
-from chalicelib.core.line_names import pool_line
+from chalicelib.core.limits.names import pool_line
+from chalicelib.core.targets.answers import NotNow
 from tests.faults.dying import SMALL
 from tests.faults.meetings import closings
 from tests.faults.meetings.acts import (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from chalicelib.flow import backfill, runs
-from chalicelib.flow import dags as dag_flow
+from chalicelib.flow.backfills import backfill
+from chalicelib.flow.dags import actions as dag_flow
+from chalicelib.flow.runs import actions
 from tests.faults.meetings import closings
 from tests.faults.meetings.acts import (
     TICK,
@@ -223,7 +224,7 @@ def _dag_rests(world: QuickWorld) -> None:
 
 def _cancel_node(world: World) -> None:
     name = world.targets.emr.runs["jr00001"].name
-    runs.cancel(world.ports, name.rpartition("-")[0], "tester")
+    actions.cancel(world.ports, name.rpartition("-")[0], "tester")
 
 
 def _of_a_dag() -> dict[str, Act]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.rows import Definition
+from chalicelib.core.rows.definition import Definition
 from chalicelib.core.writes import Put
 from tests.faults.meetings.memo import fast
 from tests.faults.meetings.orders import Order, parse

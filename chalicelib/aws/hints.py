@@ -1,0 +1,158 @@
+"""Hints over SQS, and back. A hint names rows; it promises nothing (`ports.Hints`).
+
+A message must come before its instant, for nothing can be done in time after it; and the receiver, who waits out the
+rest, is paid for waiting. SQS delays by whole seconds from the moment of sending. So a message comes up to a second
+earlier than its head start, and just by that if it is sent at the right fraction of a second (decision 0020).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any, get_args
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from chalicelib.core.errors import invalid
+from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
+from chalicelib.core.rows.ref import Ref, RefKind
+from chalicelib.log import logger
+from chalicelib.ports import LONGEST_DELAY, Clock
+
+MOST_REFS = 50  # per message: as many as one Lambda gets through one by one
+# So many for one instant are a crowd: prepared together before it comes, a thousand and more to an invocation.
+CROWD, CROWD_REFS = 500, 500
+MOST_TRIES = 3  # to send a message of a batch
+MOST_MESSAGES, MOST_BYTES = 10, 240_000  # SQS's batch, all of its messages together (256 KB with what else is in it)
+# How long before its instant a message is to come: to be received, and its rows read. More rows take longer.
+HEAD_START: Millis = 200
+GROUP_HEAD_START: Millis = SECOND
+CROWD_HEAD_START: Millis = 10 * SECOND
+# After such a pause the receiver may have to be started, which takes most of a second.
+COLD_AFTER: Millis = 5 * MINUTE
+# Hints that are sent before their rows are written come so much later.
+AHEAD: Millis = 2 * SECOND
+# From so many messages on it costs less that one Lambda waits for the right moment to send than that each receiver
+# waits for its instant: the sender has twice their memory.
+WORTH_A_WAIT = 3
+
+
+class SqsHints:
+    """``sent_for`` is the latest instant that this process has sent a hint for."""
+
+    def __init__(self, client: Any, queue_url: str, clock: Clock) -> None:
+        self._client = client
+        self._queue_url = queue_url
+        self._clock = clock
+        self._sent_for: Instant = 0
+
+    def send(self, refs: Sequence[Ref], due: Instant, now: Instant) -> None:
+        self.send_all([(due, refs)], now)
+
+    def send_all(
+        self,
+        hints: Sequence[tuple[Instant, Sequence[Ref]]],
+        now: Instant,
+        patient: bool = False,
+        ahead: bool = False,
+        must: bool = False,
+    ) -> None:
+        if patient and sum(_is_alone(due, refs) for due, refs in hints) >= WORTH_A_WAIT:
+            moment = right_moment(max(now, self._clock.now()))
+            if min(map(_due, hints)) > moment + CROWD_HEAD_START:
+                self._clock.wait_until(moment)
+        # A delay counts from now, and the caller may have read the clock a while ago.
+        now = max(now, self._clock.now())
+        messages = [
+            message
+            for due, refs in sorted(hints, key=_due)
+            for message in self._messages(refs, due, now, AHEAD if ahead else 0)
+        ]
+        for batch in _batches(messages):
+            entries = [
+                {"Id": str(index), "MessageBody": body, "DelaySeconds": delay}
+                for index, (body, delay) in enumerate(batch)
+            ]
+            try:
+                self._send(entries)
+            except (BotoCoreError, ClientError):
+                if must:
+                    raise
+                # What was written before stands, and the sweep finds it. Its caller has other work to do.
+                logger.exception("hints not sent", extra={"size": len(messages)})
+                return
+
+    def _send(self, entries: list[dict[str, Any]]) -> None:
+        """Send a batch. SQS may take some of its messages and fail others, and says so in an answer that is no error.
+        What fails each time is found by the sweep."""
+        for _ in range(MOST_TRIES):
+            told = self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
+            failed = {each["Id"] for each in told.get("Failed", ())}
+            entries = [entry for entry in entries if entry["Id"] in failed]
+            if not entries:
+                return
+        logger.warning("hints not sent", extra={"size": len(entries)})
+
+    def _messages(
+        self, refs: Sequence[Ref], due: Instant, now: Instant, least: Millis
+    ) -> Iterator[tuple[str, int]]:  # fmt: skip
+        """The bodies for one instant, and the seconds that each is held back."""
+        size = CROWD_REFS if len(refs) >= CROWD else MOST_REFS
+        early = max(head_start(len(refs)), SECOND if due - self._sent_for > COLD_AFTER else 0)
+        self._sent_for = max(self._sent_for, due)
+        delay = max(least, min(due - now - early, LONGEST_DELAY)) // SECOND
+        for start in range(0, len(refs), size):
+            yield encode(refs[start : start + size], due), delay
+
+
+def head_start(count: int) -> Millis:
+    """How long before its instant a hint about so many rows is to arrive."""
+    if count >= CROWD:
+        return CROWD_HEAD_START
+    return GROUP_HEAD_START if count > MOST_REFS else HEAD_START
+
+
+def right_moment(now: Instant) -> Instant:
+    """The next moment from which whole seconds lead to just the head start before a whole second."""
+    return now + (-HEAD_START - now) % SECOND
+
+
+def _is_alone(due: Instant, refs: Sequence[Ref]) -> bool:
+    """Whether it is one message, for a whole second, as those of all wall-clock times are."""
+    return len(refs) <= MOST_REFS and due % SECOND == 0
+
+
+def _due(hint: tuple[Instant, Sequence[Ref]]) -> Instant:
+    return hint[0]
+
+
+def _batches(messages: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, int]]]:
+    """As many messages to a call as SQS takes."""
+    batch: list[tuple[str, int]] = []
+    for message in messages:
+        size = sum(len(body) for body, _ in batch) + len(message[0])
+        if batch and (len(batch) == MOST_MESSAGES or size > MOST_BYTES):
+            yield batch
+            batch = []
+        batch.append(message)
+    if batch:
+        yield batch
+
+
+def encode(refs: Sequence[Ref], due: Instant) -> str:
+    return json.dumps({"due": due, "refs": [[ref.kind, *ref.parts] for ref in refs]}, separators=(",", ":"))
+
+
+def decode(body: str) -> tuple[tuple[Ref, ...], Instant]:
+    """The refs of a hint and the instant that it is about. Raises for a body that is none, so that it is redriven."""
+    try:
+        hint = json.loads(body)
+        return tuple(_ref(ref) for ref in hint["refs"]), int(hint["due"])
+    except (ValueError, KeyError, TypeError, OverflowError) as error:
+        raise invalid("body", 'a hint such as {"due": 0, "refs": [["job", ...]]}', body) from error
+
+
+def _ref(ref: object) -> Ref:
+    if not isinstance(ref, list) or not ref or ref[0] not in get_args(RefKind):
+        raise TypeError(f"expected a list that begins with one of {get_args(RefKind)}, got {ref!r}")
+    return Ref(ref[0], tuple(str(part) for part in ref[1:]))

@@ -1,0 +1,55 @@
+"""History on its way into the lake: changes of the runs table out of its stream, objects into the lake bucket."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from chalicelib.aws.tables import items
+from chalicelib.core.history.lines import Change, Part, text_of
+from chalicelib.core.rows.run import Record, Run
+
+
+def sequence_of(record: Mapping[str, Any]) -> str:
+    """The stream's number of a change, which names it when it failed."""
+    return str(record["dynamodb"]["SequenceNumber"])
+
+
+def change_of(record: Mapping[str, Any]) -> Change | None:
+    """A change of the runs table as its row; None for a removal and for rows of other kinds.
+
+    https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_streams_Record.html
+    """
+    stored = record["dynamodb"].get("NewImage")
+    if record["eventName"] == "REMOVE" or stored is None:
+        return None
+    image = {name: _plain(content) for name, content in stored.items()}
+    place = image["sk"]["S"]
+    if place.startswith("A#"):
+        return Change(sequence_of(record), items.from_item(Run, image))
+    return Change(sequence_of(record), items.from_item(Record, image)) if place == "RECORD" else None
+
+
+def _plain(content: Mapping[str, Any]) -> Mapping[str, Any]:
+    """An attribute as boto3 reads it: an event is JSON, and carries bytes as base64."""
+    binary = content.get("B")
+    return {"B": base64.b64decode(binary)} if isinstance(binary, str) else content
+
+
+class S3HistoryLake:
+    """Objects of the lake. Each name follows from what is in it, so that a repeat overwrites it with the same."""
+
+    def __init__(self, client: Any, bucket: str) -> None:
+        self._client = client
+        self._bucket = bucket
+
+    def put(self, part: Part) -> None:
+        # No time of writing in the gzip header: the same lines are the same bytes.
+        body = gzip.compress(text_of(part.lines).encode(), compresslevel=6, mtime=0)
+        self._client.put_object(Bucket=self._bucket, Key=part.key, Body=body, ContentType="application/gzip")
+
+    def tell_late(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            self._client.put_object(Bucket=self._bucket, Key=key, Body=b"")

@@ -1,0 +1,131 @@
+"""Definitions, the reverse index and the partition registry. Implements `ports.Catalog`."""
+
+from __future__ import annotations
+
+from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
+from chalicelib.aws.tables.keys import Key
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.event import Partition, SizedObject
+from chalicelib.core.rows.schedule import Failures, Gate, Subscription, Timer, Version
+from chalicelib.ports import Kind, Page
+
+MOST_FOLDERS = 50  # of an object's key, from the outermost
+NEAR_PREFIXES = 20  # rows of less than 200 bytes: one read of 4 KB
+MOST_VERSIONS = 20_000  # kept in memory, a kilobyte or two each
+
+
+class DynamoCatalog:
+    def __init__(self, dynamo: Dynamo, versions: dict[Key, Version] | None = None) -> None:
+        self._dynamo = dynamo
+        # A version never changes once written, so what was read once holds for the life of the process.
+        self._versions: dict[Key, Version] = {} if versions is None else versions
+
+    def over(self, dynamo: Dynamo) -> DynamoCatalog:
+        """The same catalog over another hold on DynamoDB; what is known for good is shared."""
+        return DynamoCatalog(dynamo, self._versions)
+
+    def knows(self, key: Key) -> bool:
+        return key in self._versions
+
+    def gate(self, schedule: str) -> Gate | None:
+        return self._dynamo.get(keys.gate(schedule), Gate)
+
+    def version(self, schedule: str, version: int) -> Version | None:
+        key = keys.version(schedule, version)
+        found = self._versions.get(key) or self._dynamo.get(key, Version)
+        if found is not None:
+            if len(self._versions) >= MOST_VERSIONS:
+                self._versions.clear()
+            self._versions[key] = found
+        return found
+
+    def versions(self, schedule: str) -> tuple[Version, ...]:
+        condition = "pk = :pk AND begins_with(sk, :sk)"
+        values = {"pk": f"SCHEDULE#{schedule}", "sk": "VERSION#"}
+        found = self._dynamo.query_all("catalog", condition, values)
+        return tuple(items.from_item(Version, item) for item in found)
+
+    def definition(self, kind: Kind, name: str) -> Definition | None:
+        return self._dynamo.get(keys.definition(kind, name), Definition)
+
+    def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]:
+        pk, prefix = keys.definitions(kind, parent)
+        page = self._list(pk, prefix, limit, cursor)
+        return Page(tuple(items.from_item(Definition, item) for item in page.items), page.cursor)
+
+    def schedules(self, app: str, limit: int, cursor: str | None, beginning: str = "") -> Page[str]:
+        pk, prefix = keys.definitions("schedule", app)
+        page = self._list(pk, f"{prefix}{beginning}", limit, cursor)
+        return Page(tuple(items.from_item(Listing, item).schedule for item in page.items), page.cursor)
+
+    def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]:
+        pk, prefix = keys.definitions("message", app)
+        page = self._list(pk, prefix, limit, cursor)
+        return Page(tuple(items.from_item(Listing, item) for item in page.items), page.cursor)
+
+    def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
+        folders = [key[: index + 1] for index, letter in enumerate(key) if letter == "/"][:MOST_FOLDERS]
+        row = self._longest_prefix(bucket, folders) if folders else None
+        definition = self.definition("dataset", row.dataset) if row else None
+        return (row.dataset, Dataset.model_validate(definition.document)) if row and definition else None
+
+    def _longest_prefix(self, bucket: str, folders: list[str]) -> PrefixRow | None:
+        """The row of the innermost folder that has one. All of them sort before the innermost folder, the longest last,
+        with what stands in folders beside them in between. So a look backwards finds it, at the cost of one read
+        instead of one a folder; unless too many stand between, and then each folder is asked for.
+        """
+        first, last = keys.prefix(bucket, folders[0]), keys.prefix(bucket, folders[-1])
+        values = {"pk": last.pk, "first": first.sk, "last": last.sk}
+        between = "pk = :pk AND sk BETWEEN :first AND :last"
+        near, more = self._dynamo.query("catalog", between, values, limit=NEAR_PREFIXES, forward=False)
+        rows = [items.from_item(PrefixRow, item) for item in near]
+        if more and not any(row.prefix in folders for row in rows):
+            found = self._dynamo.get_many([keys.prefix(bucket, folder) for folder in folders])
+            rows = [items.from_item(PrefixRow, item) for item in found.values()]
+        return max((row for row in rows if row.prefix in folders), key=lambda row: len(row.prefix), default=None)
+
+    def dataset_at(self, bucket: str, prefix: str) -> str | None:
+        row = self.prefix(bucket, prefix)
+        return row.dataset if row else None
+
+    def prefix(self, bucket: str, prefix: str) -> PrefixRow | None:
+        return self._dynamo.get(keys.prefix(bucket, prefix), PrefixRow)
+
+    def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
+        # '$' sorts right after '#': the page begins after all rows of the schedule that ended the last one.
+        values = {"pk": f"TRIGGER#{event_key}", "after": f"{cursor}$" if cursor else "!"}
+        found, more = self._dynamo.query("catalog", "pk = :pk AND sk > :after", values, limit=limit)
+        rows = [items.from_item(Subscription, item) for item in found]
+        if more and len({row.schedule for row in rows}) > 1:
+            rows = [row for row in rows if row.schedule != rows[-1].schedule]
+        return Page(tuple(rows), rows[-1].schedule if more and rows else None)
+
+    def timer(self, schedule: str) -> Timer | None:
+        return self._dynamo.get(keys.timer(schedule), Timer)
+
+    def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None:
+        return self._dynamo.get(keys.partition(dataset, values), Partition)
+
+    def sized_object(self, dataset: str, object_key: str, etag: str) -> SizedObject | None:
+        return self._dynamo.get(keys.sized_object(dataset, object_key, etag), SizedObject)
+
+    def stored_object(self, dataset: str, digest: str) -> SizedObject | None:
+        return self._dynamo.get(keys.stored_object(dataset, digest), SizedObject)
+
+    def failures(self, schedule: str) -> int:
+        found = self._dynamo.get(keys.failures(schedule), Failures)
+        return found.count if found else 0
+
+    def partitions(self, dataset: str, limit: int, cursor: str | None) -> Page[Partition]:
+        page = self._list(f"DATASET#{dataset}", "PARTITION#", limit, cursor)
+        return Page(tuple(items.from_item(Partition, item) for item in page.items), page.cursor)
+
+    def _list(self, pk: str, prefix: str, limit: int, cursor: str | None) -> Page[items.Item]:
+        condition, values = "pk = :pk", {"pk": pk}
+        if prefix:
+            condition, values = "pk = :pk AND begins_with(sk, :sk)", {"pk": pk, "sk": prefix}
+        start = decode_cursor(cursor)
+        found, more = self._dynamo.query("catalog", condition, values, limit=limit, start=start)
+        return Page(tuple(found), encode_cursor(more))

@@ -1,0 +1,254 @@
+"""A thin, typed hold on DynamoDB: the few calls that the stores need. Each is tried again as `tries.py` says."""
+
+from __future__ import annotations
+
+import base64
+import json
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from botocore.exceptions import ClientError
+
+from chalicelib.aws.tables import items, keys, own_writes
+from chalicelib.aws.tables.expressions import Shards
+from chalicelib.aws.tables.items import Item
+from chalicelib.aws.tables.keys import Key, TableName
+from chalicelib.aws.tables.statements import Statement, statement
+from chalicelib.aws.tables.tries import FAILURES, Patience, Tries, code_of, reasons_of, tried
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import DAY
+from chalicelib.core.rows.run import DeadLetter
+from chalicelib.core.rows.schedule import HISTORY
+from chalicelib.core.runs import metrics as run_metrics
+from chalicelib.core.writes import Put, Refused, Write
+from chalicelib.ports import Metrics, NoMetrics
+from chalicelib.settings import Settings
+
+R = TypeVar("R")
+
+# DynamoDB: at most 100 actions in a transaction, 25 puts and 100 gets in a batch.
+MOST_ACTIONS, MOST_PUTS, MOST_GETS = 100, 25, 100
+
+
+class Dynamo:
+    """Reads by key and query, writes by plan. Implements `ports.Ledger`."""
+
+    def __init__(
+        self, client: Any, settings: Settings, patience: Patience | None = None, metrics: Metrics | None = None
+    ) -> None:  # fmt: skip
+        self._client = client
+        self._metrics = metrics or NoMetrics()
+        self._patience = replace(
+            patience or Patience(), throttled=lambda: self._metrics.add(run_metrics.THROTTLED_CALLS, 1)
+        )
+        self._names = {
+            "catalog": settings.catalog_table,
+            "jobs": settings.jobs_table,
+            "runs": settings.runs_table,
+        }
+        self.shards = Shards(settings.wake_shards, settings.history_shards, HISTORY - settings.history_days * DAY)
+
+    def commit(self, writes: Sequence[Write]) -> Refused | None:
+        """Carry out a plan in one piece, or nothing of it."""
+        refused = self._commit(writes)
+        if refused is not None:
+            self._metrics.add(run_metrics.RACES_LOST, 1)
+        elif letters := sum(isinstance(each, Put) and isinstance(each.row, DeadLetter) for each in writes):
+            self._metrics.add(run_metrics.DEAD_LETTERS, letters)
+        return refused
+
+    def _commit(self, writes: Sequence[Write]) -> Refused | None:
+        statements = [statement(write, self._names, self.shards) for write in writes]
+        if len({made.key for made in statements}) < len(statements):
+            raise ValueError(f"expected each key once in a plan, got {[tuple(made.key) for made in statements]}")
+        if len(statements) > MOST_ACTIONS:
+            raise ValueError(f"expected at most {MOST_ACTIONS} writes in a plan, got {len(statements)}")
+        only = statements[0] if len(writes) == 1 and statements[0].action != "ConditionCheck" else None
+        if only is not None and not own_writes.is_relative(only.action, only.arguments):
+            return self._single(only, writes)
+        return self._transaction(statements, writes)
+
+    def number(self, line: str) -> int:
+        key = keys.line(line)
+        answer = self._ask(
+            self._client.update_item,
+            TableName=self._names[key.table],
+            Key=_key(key),
+            UpdateExpression="SET numbered = if_not_exists(numbered, :zero) + :one",
+            ExpressionAttributeValues={":zero": {"N": "0"}, ":one": {"N": "1"}},
+            ReturnValues="UPDATED_NEW",
+        )
+        return int(answer["Attributes"]["numbered"]["N"])
+
+    def put_all(self, writes: Sequence[Put]) -> None:
+        by_key = {(made := statement(write, self._names, self.shards)).key: made for write in writes}
+        self._in_batches([(made.key, {"PutRequest": {"Item": made.arguments["Item"]}}) for made in by_key.values()])
+
+    def get(self, key: Key, kind: type[R]) -> R | None:
+        """One row, read strongly."""
+        place = {"TableName": self._names[key.table], "Key": _key(key)}
+        found = self._ask(self._client.get_item, **place, ConsistentRead=True).get("Item")
+        return items.from_item(kind, found) if found else None
+
+    def get_many(
+        self, wanted: Sequence[Key], only: Mapping[TableName, Sequence[str]] | None = None
+    ) -> dict[Key, Item]:  # fmt: skip
+        """Items by key, read strongly; what does not exist is left out. With ``only``: their keys and these attributes
+        of the items of each table."""
+        found: dict[Key, Item] = {}
+        for start in range(0, len(wanted), MOST_GETS):
+            part = wanted[start : start + MOST_GETS]
+            asked: dict[str, Any] = {}
+            for key in part:
+                if self._names[key.table] not in asked:
+                    chosen = _projection(only[key.table]) if only else {}
+                    asked[self._names[key.table]] = {"Keys": [], "ConsistentRead": True, **chosen}
+                asked[self._names[key.table]]["Keys"].append(_key(key))
+            tables = {self._names[key.table]: key.table for key in part}
+            tries = Tries(self._patience)
+            while asked:
+                answer = self._ask(self._client.batch_get_item, RequestItems=asked)
+                for name, rows in answer["Responses"].items():
+                    found |= {Key(tables[name], row["pk"]["S"], row["sk"]["S"]): row for row in rows}
+                asked = answer.get("UnprocessedKeys") or {}
+                if asked:
+                    tries.pause()
+        return found
+
+    def query(
+        self,
+        table: str,
+        condition: str,
+        values: Mapping[str, Any],
+        *,
+        limit: int,
+        index: str | None = None,
+        start: Mapping[str, Any] | None = None,
+        forward: bool = True,
+        names: Mapping[str, str] | None = None,
+    ) -> tuple[list[Item], Mapping[str, Any] | None]:
+        """One page of a query: its items, and where the next one starts. Strong, except on a global index."""
+        arguments: dict[str, Any] = {
+            "TableName": self._names[table],
+            "KeyConditionExpression": condition,
+            "ExpressionAttributeValues": {f":{name}": items.value(plain) for name, plain in values.items()},
+            "Limit": limit,
+            "ScanIndexForward": forward,
+            "ConsistentRead": index in (None, "events"),
+        }
+        if index:
+            arguments["IndexName"] = index
+        if names:
+            arguments["ExpressionAttributeNames"] = dict(names)
+        if start:
+            arguments["ExclusiveStartKey"] = dict(start)
+        answer = self._ask(self._client.query, **arguments)
+        return answer["Items"], answer.get("LastEvaluatedKey")
+
+    def query_all(
+        self, table: str, condition: str, values: Mapping[str, Any], index: str | None = None
+    ) -> Iterator[Item]:
+        start: Mapping[str, Any] | None = None
+        while True:
+            page, start = self.query(table, condition, values, limit=1000, index=index, start=start)
+            yield from page
+            if not start:
+                return
+
+    def _single(self, made: Statement, writes: Sequence[Write]) -> Refused | None:
+        """One conditional write. What an earlier try has written without an answer refuses a repeat, which then is no
+        refusal; only a repeat asks for the stored item."""
+        calls = {"Put": self._client.put_item, "Update": self._client.update_item, "Delete": self._client.delete_item}
+        tries, shown = Tries(self._patience), {"ReturnValuesOnConditionCheckFailure": "ALL_OLD"}
+        while True:
+            try:
+                calls[made.action](**made.arguments, **(shown if tries.unanswered else {}))
+                return None
+            except FAILURES as error:
+                refused = _refused(error, writes)
+                if refused is None:
+                    tries.again(error)
+                elif tries.unanswered and own_writes.is_done(made.action, made.arguments, _stored(error)):
+                    return None
+                else:
+                    return refused
+
+    def _transaction(self, statements: Sequence[Statement], writes: Sequence[Write]) -> Refused | None:
+        """DynamoDB carries out one transaction per token (it remembers them for 10 minutes), so a repeat of one whose
+        answer was lost changes nothing. One that was cancelled for a conflict is another transaction."""
+        actions = [{made.action: made.arguments} for made in statements]
+        tries, token = Tries(self._patience), str(uuid.uuid4())
+        while True:
+            try:
+                self._client.transact_write_items(TransactItems=actions, ClientRequestToken=token)
+                return None
+            except FAILURES as error:
+                refused = _refused(error, writes)
+                if refused is not None:
+                    return refused
+                tries.again(error)
+                if not tries.unanswered:
+                    token = str(uuid.uuid4())
+
+    def _ask(self, call: Callable[..., Any], **arguments: Any) -> Any:
+        return tried(self._patience, call, **arguments)
+
+    def _in_batches(self, requests: Sequence[tuple[Key, dict[str, Any]]]) -> None:
+        for start in range(0, len(requests), MOST_PUTS):
+            self._batch([(key.table, request) for key, request in requests[start : start + MOST_PUTS]])
+
+    def _batch(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> None:
+        pending: dict[str, Any] = {}
+        for table, request in requests:
+            pending.setdefault(self._names[table], []).append(request)
+        tries = Tries(self._patience)
+        while pending:
+            pending = self._ask(self._client.batch_write_item, RequestItems=pending).get("UnprocessedItems") or {}
+            if pending:
+                tries.pause()
+
+
+def _projection(attributes: Sequence[str]) -> dict[str, Any]:
+    """Some are reserved words, so all go by another name."""
+    names = {f"#{name}": name for name in ("pk", "sk", *attributes)}
+    return {"ProjectionExpression": ", ".join(names), "ExpressionAttributeNames": names}
+
+
+def encode_cursor(place: Mapping[str, Any] | str | None) -> str | None:
+    """An opaque cursor out of a place in a list."""
+    return None if place is None else base64.urlsafe_b64encode(json.dumps(place).encode()).decode().rstrip("=")
+
+
+def decode_cursor(cursor: str | None) -> Any:
+    if cursor is None:
+        return None
+    try:
+        return json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except ValueError:
+        hint = "leave the cursor out to begin at the start"
+        raise SluiceError("bad_cursor", "expected a cursor that a list answered with", "cursor", hint) from None
+
+
+def _key(key: Key) -> dict[str, dict[str, str]]:
+    return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
+
+
+def _refused(error: Exception, writes: Sequence[Write]) -> Refused | None:
+    """The refusal in an error, if it is one: an expectation of a write did not hold."""
+    if not isinstance(error, ClientError):
+        return None
+    if code_of(error) == "ConditionalCheckFailedException":
+        return Refused(tuple(writes))
+    failed = tuple(
+        write
+        for write, reason in zip(writes, reasons_of(error), strict=False)
+        if reason.get("Code") == "ConditionalCheckFailed"
+    )
+    return Refused(failed) if failed else None
+
+
+def _stored(error: Exception) -> Item | None:
+    """The item that refused a write, if its refusal shows it."""
+    return error.response.get("Item") if isinstance(error, ClientError) else None

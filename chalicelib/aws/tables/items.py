@@ -1,0 +1,191 @@
+"""Rows as DynamoDB items and back. Free-form documents are stored as JSON text, everything else as plain attributes.
+
+``format`` counts the layouts that were ever released; a reader knows them all (O11). In the second one runs are packed.
+An attribute more is no new layout: code that does not know it carries it along (`core/rows/stored.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import fields
+from decimal import Decimal
+from functools import cache
+from typing import Any, TypeVar
+
+from boto3.dynamodb.types import TypeDeserializer, TypeSerializer
+
+from chalicelib.aws.tables import keys, packing
+from chalicelib.core import ids
+from chalicelib.core.instants import Instant, iso, parse_instant
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Progress
+from chalicelib.core.rows.run import DeadLetter, Record, Run, StartRequest
+from chalicelib.core.rows.stored import StoredRow, Unknown
+from chalicelib.core.writes import Row
+
+R = TypeVar("R")
+Item = dict[str, Any]
+
+FORMAT = 2
+# Floats and deep structures of users survive as text, byte for byte; DynamoDB's numbers would not keep them.
+_JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics"}
+_CARRIED = "unknown"  # the one field that is not stored under its own name
+_HISTORY_KEYS = frozenset({"wf_key", "schedule_key", "day_key", "at"})
+
+_serialize = TypeSerializer().serialize
+_deserialize = TypeDeserializer().deserialize
+
+
+class NewerLayout(RuntimeError):
+    """A row is of a layout that came after this code, which would misread it. The message or tick that needs the row
+    is tried again, and succeeds once the newer code is deployed."""
+
+
+def value(plain: Any) -> dict[str, Any]:
+    """One attribute value."""
+    result: dict[str, Any] = _serialize(plain)
+    return result
+
+
+def wake(at: Instant | None, pk: str, shards: int) -> dict[str, str]:
+    """The two attributes that put a row into the wake index, or none."""
+    return {} if at is None else {"wake_shard": ids.shard(pk, shards), "wake_at": iso(at)}
+
+
+def to_item(row: Row, wake_shards: int, history_shards: int) -> Item:
+    key = keys.key_of(row)
+    plain: dict[str, Any] = {"pk": key.pk, "sk": key.sk, "format": FORMAT}
+    packs = isinstance(row, Run)
+    for item in fields(row):
+        content = getattr(row, item.name)
+        if content is None or item.name in ("wake_at", _CARRIED):
+            continue
+        # What is empty in a run, and is so when it is not there, stays out.
+        if not (packs and item.name != "rev" and not content and content == item.default):
+            plain[item.name] = _told(item.name, content) if packs else _encode(item.name, content)
+    plain |= wake(getattr(row, "wake_at", None), key.pk, wake_shards)
+    expires_at = getattr(row, "expires_at", None)
+    if expires_at is not None:
+        plain["ttl"] = expires_at // 1000
+    if isinstance(row, Run | Record | DeadLetter):
+        plain |= _history(row, history_shards)
+    carried = dict(row.unknown)
+    if packs:
+        plain = packing.pack(carried.pop(packing.ATTRIBUTE, {}) | plain)
+    return carried | {name: value(content) for name, content in plain.items()}
+
+
+def from_item(kind: type[R], item: Item) -> R:
+    """A row of a stored item. Raises `NewerLayout` for one of a layout that this code does not know."""
+    stored = {name: _deserialize(content) for name, content in item.items()}
+    if stored.get("format", FORMAT) > FORMAT:
+        raise NewerLayout(
+            f"row {stored['pk']}, {stored['sk']} has layout {stored['format']}; this code reads up to {FORMAT}"
+        )
+    known, written = _names(kind), _written(kind)  # type: ignore[arg-type]  # a class is hashable
+    hidden = packing.unpack(stored)
+    told = {name: _decode(name, content) for name, content in hidden.items() if name in known}
+    unknown: list[tuple[str, Any]] = [(name, content) for name, content in item.items() if name not in written]
+    if packing.ATTRIBUTE in stored:
+        packed = {name: content for name, content in hidden.items() if name not in stored and name not in known}
+        unknown += [(packing.ATTRIBUTE, packed)] if packed else []
+    return kind(**told, **({_CARRIED: tuple(unknown)} if unknown and issubclass(kind, StoredRow) else {}))
+
+
+def picked(item: Item, names: Sequence[str]) -> tuple[Any, ...]:
+    """Some attributes of a row that is not packed, None for one that is not stored."""
+    return tuple(_decode(name, _deserialize(item[name])) if name in item else None for name in names)
+
+
+@cache
+def _names(kind: type[Any]) -> frozenset[str]:
+    return frozenset(name.name for name in fields(kind)) - {_CARRIED}
+
+
+@cache
+def _written(kind: type[Any]) -> frozenset[str]:
+    """The attributes of an item of a kind that this code writes, or leaves out on purpose."""
+    names = _names(kind) | {"pk", "sk", "format"}  # type: ignore[arg-type]  # as above
+    if "wake_at" in names:
+        names |= {"wake_shard"}
+    if "expires_at" in names:
+        names |= {"ttl"}
+    if kind is Run:
+        names |= {packing.ATTRIBUTE}
+    return names | _HISTORY_KEYS if kind in (Run, Record, DeadLetter) else names
+
+
+def _history(row: Run | Record | DeadLetter, shards: int) -> dict[str, str]:
+    """The keys of the history indexes. They never change once written, so later writes cost the indexes nothing."""
+    namespace = row.schedule.partition(".")[0]
+    if isinstance(row, Record):
+        at = f"{iso(row.recorded_at)}#{row.id}"
+        day = f"RECORD#{namespace}#{iso(row.recorded_at)[:10]}#{ids.shard(row.id, shards)}"
+        return {"schedule_key": f"RECORD#{row.schedule}", "day_key": day, "at": at}
+    part = ids.shard(row.run_id, shards)
+    if isinstance(row, DeadLetter):
+        # All of a namespace in one list: they are few, and the oldest wants to be seen as much as the newest.
+        at = f"{iso(row.failed_at)}#{row.run_id}#{row.attempt:03d}"
+        return {"schedule_key": f"DEAD#{row.schedule}", "day_key": f"DEAD#{namespace}#{part}", "at": at}
+    return {
+        "wf_key": f"{row.workflow}#{part}",
+        # In parts, as the others: ten thousand events of one schedule may be due at one instant (W11).
+        "schedule_key": f"{row.schedule}#{part}",
+        "day_key": f"{namespace}#{iso(row.claimed_at)[:10]}#{part}",
+        "at": f"{iso(row.claimed_at)}#{row.run_id}#{row.attempt:03d}",
+    }
+
+
+def _encode(name: str, content: Any) -> Any:
+    told = _told(name, content)
+    return json.dumps(told, separators=(",", ":")) if name in _JSON_FIELDS else told
+
+
+def _told(name: str, content: Any) -> Any:
+    if isinstance(content, Event | StartRequest):
+        # Without what is not there, which is None to a reader anyway.
+        parts = ((part.name, getattr(content, part.name)) for part in fields(content) if part.name != _CARRIED)
+        return {name: told for name, told in parts if told is not None} | dict(content.unknown)
+    if name == "leaves":
+        return {leaf: progress.numbers for leaf, progress in content.items()}
+    return content if name in _JSON_FIELDS else _listed(content)
+
+
+def _listed(content: Any) -> Any:
+    return [_listed(part) for part in content] if isinstance(content, tuple) else content
+
+
+def _decode(name: str, content: Any) -> Any:
+    if name == "wake_at":
+        return parse_instant(content)
+    if name in _JSON_FIELDS:
+        document = json.loads(content) if isinstance(content, str) else content
+        return (
+            _part({"event": Event, "request": StartRequest}[name], document)
+            if name in ("event", "request")
+            else document
+        )
+    if name == "leaves":
+        return {leaf: Progress.of([int(number) for number in numbers]) for leaf, numbers in content.items()}
+    return _plain(content)
+
+
+def _part(kind: type[R], document: dict[str, Any]) -> R:
+    """A row that is stored within another one."""
+    known = _names(kind)  # type: ignore[arg-type]  # a class is hashable
+    unknown: Unknown = tuple((name, content) for name, content in document.items() if name not in known)
+    told = {name: content for name, content in document.items() if name in known}
+    return kind(**told, **({_CARRIED: unknown} if unknown else {}))
+
+
+def _plain(content: Any) -> Any:
+    if isinstance(content, Decimal):
+        return int(content)
+    if isinstance(content, set):
+        return tuple(sorted(content))
+    if isinstance(content, list):
+        return tuple(_plain(part) for part in content)
+    if isinstance(content, dict):
+        return {name: _plain(part) for name, part in content.items()}
+    return content

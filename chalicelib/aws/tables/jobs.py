@@ -1,0 +1,109 @@
+"""Jobs, the markers of what was applied to them, and lines. Implements `ports.JobTable`."""
+
+from __future__ import annotations
+
+from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
+from chalicelib.core import ids
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.event import Event, Marker, Posted, Seen
+from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.rows.notice import Alert, Note, Watch
+from chalicelib.core.rows.request import Requested
+from chalicelib.core.rows.run import Offer
+from chalicelib.ports import Page
+
+# Markers sort before every kind of job (ABSENT# < EVT# < FIRE# < JOB# < PENDING < ...): a listing starts behind them.
+FIRST_JOB = "FIRE#"
+
+
+class DynamoJobs:
+    def __init__(self, dynamo: Dynamo) -> None:
+        self._dynamo = dynamo
+
+    def job(self, schedule: str, generation: int, place: str) -> Job | None:
+        return self._dynamo.get(keys.job(schedule, generation, place), Job)
+
+    def find(self, job_id: str) -> Job | None:
+        parsed = ids.parse_job_id(job_id)
+        if parsed is None:
+            return None
+        gathering = self.job(parsed.schedule, parsed.generation, GATHERING)
+        if gathering is not None and gathering.job_id == job_id:
+            return gathering
+        cursor: str | None = None
+        while True:
+            page = self.jobs(parsed.schedule, parsed.generation, 500, cursor)
+            for job in page.items:
+                if job.job_id == job_id:
+                    return job
+            if page.cursor is None:
+                return None
+            cursor = page.cursor
+
+    def jobs(self, schedule: str, generation: int, limit: int, cursor: str | None) -> Page[Job]:
+        values = {"pk": keys.jobs_of(schedule, generation), "first": FIRST_JOB}
+        start = decode_cursor(cursor)
+        found, more = self._dynamo.query("jobs", "pk = :pk AND sk >= :first", values, limit=limit, start=start)
+        return Page(tuple(items.from_item(Job, item) for item in found), encode_cursor(more))
+
+    def events_of(self, job: str, schedule: str, generation: int) -> tuple[Event, ...]:
+        values = {"pk": keys.jobs_of(schedule, generation), "job": job}
+        found = self._dynamo.query_all("jobs", "pk = :pk AND event_job = :job", values, index="events")
+        return tuple(items.from_item(Marker, item).event for item in found)
+
+    def seen(self, schedule: str, generation: int, leaf: str) -> Instant | None:
+        found = self._dynamo.get(keys.seen(schedule, generation, leaf), Seen)
+        return found.at if found else None
+
+    def posted(self, event_id: str) -> Posted | None:
+        return self._dynamo.get(keys.posted(event_id), Posted)
+
+    def requested(self, request: str) -> Requested | None:
+        return self._dynamo.get(keys.requested(request), Requested)
+
+    def backfill(self, schedule: str, backfill_id: str) -> Backfill | None:
+        return self._dynamo.get(keys.backfill(schedule, backfill_id), Backfill)
+
+    def backfills(self, schedule: str) -> tuple[Backfill, ...]:
+        found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": f"BACKFILL#{schedule}"})
+        return tuple(items.from_item(Backfill, item) for item in found)
+
+    def note(self, workflow: str, what: str, note_id: str) -> Note | None:
+        return self._dynamo.get(keys.note(workflow, what, note_id), Note)
+
+    def notes(self, workflow: str, limit: int) -> tuple[Note, ...]:
+        found, _ = self._dynamo.query("jobs", "pk = :pk", {"pk": keys.note(workflow, "", "").pk}, limit=limit)
+        return tuple(items.from_item(Note, item) for item in found)
+
+    def alert(self, workflow: str, road: str) -> Alert | None:
+        return self._dynamo.get(keys.alert(workflow, road), Alert)
+
+    def watch(self, job_id: str) -> Watch | None:
+        return self._dynamo.get(keys.watch(job_id), Watch)
+
+    def plan_part(self, plan: str, number: int) -> PlanPart | None:
+        return self._dynamo.get(keys.plan_part(plan, number), PlanPart)
+
+    def delivery_leases(self, due: Instant) -> tuple[DeliveryLease, ...]:
+        found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": keys.deliveries(due)})
+        return tuple(items.from_item(DeliveryLease, item) for item in found)
+
+    def line(self, line: str) -> LineState:
+        item = self._dynamo.get_many([keys.line(line)]).get(keys.line(line))
+        return items.from_item(LineState, {**item, "line": {"S": line}}) if item else LineState(line)
+
+    def is_queued(self, waiter: Waiter) -> bool:
+        return self._dynamo.get(keys.key_of(waiter), Waiter) == waiter
+
+    def head_of(self, line: str, count: int) -> tuple[Waiter, ...]:
+        values = {"pk": f"LINE#{line}", "sk": "WAIT#"}
+        found, _ = self._dynamo.query("jobs", "pk = :pk AND begins_with(sk, :sk)", values, limit=count)
+        return tuple(items.from_item(Waiter, item) for item in found)
+
+    def offers(self, pool: str, count: int) -> tuple[Offer, ...]:
+        found, _ = self._dynamo.query("jobs", "pk = :pk", {"pk": f"OFFER#{pool}"}, limit=count)
+        return tuple(items.from_item(Offer, item) for item in found)

@@ -1,0 +1,302 @@
+"""Every access pattern of the three tables, in one place.
+
+| table   | pk                      | sk                       | row             | read by                        |
+|---------|-------------------------|--------------------------|-----------------|--------------------------------|
+| catalog | NAMESPACES              | <ns>                     | Definition      | get, list                      |
+| catalog | NS#<ns>                 | APP#<app>, DATASET#<ds>  | Definition      | get, list by prefix of sk      |
+| catalog | APP#<ns.app>            | WORKFLOW#<name>          | Definition      | get, list                      |
+| catalog | APP#<ns.app>            | DAG#<name>               | Definition      | get, list                      |
+| catalog | APP#<ns.app>            | GRAPH#<name>~<digest>    | Definition      | get: a graph of a DAG's run    |
+| catalog | APP#<ns.app>            | SCHEDULE#<name>          | Listing         | list schedules of an app       |
+| catalog | APP#<ns.app>            | MESSAGE#<name>           | Listing         | list messages of an app        |
+| catalog | SCHEDULE#<full>         | GATE, TIMER, VERSION#<n> | as named        | get; a claim checks GATE alone |
+| catalog | SCHEDULE#<full>         | FAILURES                 | Failures        | get, when a run has failed     |
+| catalog | SCHEDULE#<ns.app.~name> | WORKFLOW                 | Definition      | get: a message's own target    |
+| catalog | SCHEDULE#<ns.app.~>     | WORKFLOW                 | Definition      | get: an app's default target   |
+| catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>  | Subscription    | query: whom an event touches   |
+| catalog | BUCKET#<bucket>         | PREFIX#<prefix>          | PrefixRow       | batch get of a key's folders   |
+| catalog | DATASET#<ns.ds>         | PARTITION#<v>/<v>        | Partition       | get, list                      |
+| catalog | OBJECTS#<ns.ds>#<part>  | OBJECT#<digest of key>   | SizedObject     | get; 256 parts share the load  |
+| jobs    | <schedule>@<generation> | PENDING[#<v>/<v>]        | Job (gathering) | get                            |
+| jobs    | <schedule>@<generation> | FIRE# JOB# RETRY# RUNNOW# | Job            | get; query to list and drain   |
+| jobs    | <schedule>@<generation> | REDRIVE#<run id>#<n>     | Job             | the same                       |
+| jobs    | <schedule>@<generation> | ABSENT#<leaf>            | Seen            | get, when its leaf is due      |
+| jobs    | EVENT#<event id>        | EVENT                    | Posted          | get                            |
+| jobs    | DELIVERY#<due instant>  | LEASE#<digest of jobs>   | DeliveryLease   | query: which jobs are sent now |
+| jobs    | <schedule>@<generation> | EVT#<event id>           | Marker          | local index `events` by job id |
+| jobs    | REQUEST#<request id>    | REQUEST                  | Requested       | get: the job of a request      |
+| jobs    | BACKFILL#<schedule>     | <id>                     | Backfill        | get, list                      |
+| jobs    | NOTE#<workflow>         | <what>#<job id>          | Note            | get, query: what is to be told |
+| jobs    | ALERT#<workflow>        | <digest of the target>   | Alert           | get: what was told lately      |
+| jobs    | WATCH#<job id>          | WATCH                    | Watch           | get: is a job in time?         |
+| jobs    | PLAN#<digest of it>     | <number>                 | PlanPart        | get; a hundred entries each    |
+| jobs    | LINE#<line>             | STATE                    | LineState       | get                            |
+| jobs    | LINE#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
+| jobs    | OFFER#<pool>            | <rank>                   | Offer           | query: what a worker takes     |
+| runs    | RUN#<run id>            | A#<attempt>, RECORD      | Run, Record     | get, query                     |
+| runs    | RUN#<run id>            | OUTPUT#<attempt>         | Output          | get: the last lines of a run   |
+| runs    | RUN#<run id>            | DAG                      | DagRun          | get: re-runs of a DAG's run    |
+| runs    | DEAD#<schedule>         | <run id>#<attempt>       | DeadLetter      | query; list by `by_day`        |
+| runs    | TARGET#<target's id>    | POINTER                  | Pointer         | get                            |
+
+Indexes: `wake` (wake_shard, wake_at) on each table, sparse; on runs also by_workflow, by_schedule, by_day (.., at).
+A schedule's gate has a partition of its own, so that a thousand schedules of one app due together share no hot key.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, NamedTuple
+
+from chalicelib.core import ids
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.backfill import Backfill, PlanPart
+from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.delivery_lease import DeliveryLease
+from chalicelib.core.rows.event import Marker, Partition, Posted, Seen, SizedObject
+from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.limit import Waiter
+from chalicelib.core.rows.notice import Alert, Note, Watch
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.request import Requested
+from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
+from chalicelib.core.rows.schedule import Failures, Gate, Subscription, Timer, Version
+from chalicelib.core.writes import Row
+
+TableName = Literal["catalog", "jobs", "runs"]
+
+
+class Key(NamedTuple):
+    table: TableName
+    pk: str
+    sk: str
+
+
+def key_of(row: Row) -> Key:
+    """Where a row lives."""
+    match row:
+        case Definition():
+            return definition(row.kind, row.name)
+        case Gate():
+            return gate(row.schedule)
+        case Version():
+            return version(row.schedule, row.version)
+        case Listing():
+            app, _, name = row.schedule.rpartition(".")
+            if ids.is_of_message(row.schedule):
+                return Key("catalog", f"APP#{app}", f"MESSAGE#{name.removeprefix(ids.MESSAGE)}")
+            return Key("catalog", f"APP#{app}", f"SCHEDULE#{name}")
+        case PrefixRow():
+            return prefix(row.bucket, row.prefix)
+        case Subscription():
+            place = f"{row.schedule}#{row.leaf}#{ids.base36(row.generation)}"
+            return Key("catalog", f"TRIGGER#{row.event_key}", place)
+        case Timer():
+            return timer(row.schedule)
+        case Partition():
+            return partition(row.dataset, row.values)
+        case SizedObject():
+            return sized_object(row.dataset, row.object_key, row.etag)
+        case Posted():
+            return posted(row.event.id)
+        case DeliveryLease():
+            return Key("jobs", deliveries(row.due_at), f"LEASE#{row.id}")
+        case Requested():
+            return requested(row.id)
+        case Seen():
+            return seen(row.schedule, row.generation, row.leaf)
+        case Failures():
+            return failures(row.schedule)
+        case Backfill():
+            return backfill(row.schedule, row.id)
+        case Note():
+            return note(row.workflow, row.what, row.id)
+        case Alert():
+            return alert(row.workflow, row.road)
+        case Watch():
+            return watch(row.id)
+        case PlanPart():
+            return plan_part(row.plan, row.number)
+        case Marker():
+            return Key("jobs", jobs_of(row.schedule, row.generation), f"EVT#{row.event.id}")
+        case Job():
+            return job(row.schedule, row.generation, row.place)
+        case Waiter():
+            return Key("jobs", f"LINE#{row.line}", f"WAIT#{row.rank}")
+        case Offer():
+            return Key("jobs", f"OFFER#{row.pool}", row.rank)
+        case Output():
+            return output(row.run_id, row.attempt)
+        case Run():
+            return run(row.run_id, row.attempt)
+        case DagRun():
+            return dag_run(row.dag_run)
+        case Record():
+            return record(row.id)
+        case Pointer():
+            return pointer(row.target_id)
+        case DeadLetter():
+            return dead_letter(row.schedule, row.run_id, row.attempt)
+
+
+def definition(kind: str, name: str) -> Key:
+    parent, _, short = name.rpartition(".")
+    if kind == "namespace":
+        return Key("catalog", "NAMESPACES", name)
+    if ids.is_of_message(name):  # beside the message, so that no list of workflows meets it
+        return Key("catalog", f"SCHEDULE#{name}", "WORKFLOW")
+    group = f"APP#{parent}" if kind in ("workflow", "dag") else f"NS#{parent}"
+    word = "GRAPH" if kind == "dag" and ids.is_dag_graph(name) else kind.upper()
+    return Key("catalog", group, f"{word}#{short}")
+
+
+def definitions(kind: str, parent: str) -> tuple[str, str]:
+    """The partition that lists a kind, and the prefix of its sort keys."""
+    if kind == "namespace":
+        return "NAMESPACES", ""
+    of_app = kind in ("workflow", "schedule", "message", "dag")
+    return f"{'APP' if of_app else 'NS'}#{parent}", f"{kind.upper()}#"
+
+
+def gate(schedule: str) -> Key:
+    return Key("catalog", f"SCHEDULE#{schedule}", "GATE")
+
+
+def version(schedule: str, number: int) -> Key:
+    return Key("catalog", f"SCHEDULE#{schedule}", f"VERSION#{number:010d}")
+
+
+def timer(schedule: str) -> Key:
+    return Key("catalog", f"SCHEDULE#{schedule}", "TIMER")
+
+
+def prefix(bucket: str, folder: str) -> Key:
+    return Key("catalog", f"BUCKET#{bucket}", f"PREFIX#{folder}")
+
+
+def partition(dataset: str, values: tuple[str, ...]) -> Key:
+    return Key("catalog", f"DATASET#{dataset}", f"PARTITION#{'/'.join(values)}")
+
+
+def sized_object(dataset: str, object_key: str, etag: str) -> Key:
+    """A key of S3 is as long as a sort key may be, so its digest stands for it."""
+    return stored_object(dataset, ids.digest(object_key, etag, length=40))
+
+
+def stored_object(dataset: str, digest: str) -> Key:
+    return Key("catalog", f"OBJECTS#{dataset}#{digest[:2]}", f"OBJECT#{digest}")
+
+
+def deliveries(due: Instant) -> str:
+    """The partition of the leases under which what is due at an instant is delivered."""
+    return f"DELIVERY#{due}"
+
+
+def posted(event_id: str) -> Key:
+    return Key("jobs", f"EVENT#{event_id}", "EVENT")
+
+
+def requested(request: str) -> Key:
+    return Key("jobs", f"REQUEST#{request}", "REQUEST")
+
+
+def seen(schedule: str, generation: int, leaf: str) -> Key:
+    return Key("jobs", jobs_of(schedule, generation), f"ABSENT#{leaf}")
+
+
+def failures(schedule: str) -> Key:
+    return Key("catalog", f"SCHEDULE#{schedule}", "FAILURES")
+
+
+def jobs_of(schedule: str, generation: int) -> str:
+    return f"{schedule}@{ids.base36(generation)}"
+
+
+def job(schedule: str, generation: int, place: str) -> Key:
+    return Key("jobs", jobs_of(schedule, generation), place)
+
+
+def gathering(schedule: str, generation: int) -> Key:
+    return job(schedule, generation, GATHERING)
+
+
+def line(name: str) -> Key:
+    return Key("jobs", f"LINE#{name}", "STATE")
+
+
+def backfill(schedule: str, backfill_id: str) -> Key:
+    return Key("jobs", f"BACKFILL#{schedule}", backfill_id)
+
+
+def note(workflow: str, what: str, note_id: str) -> Key:
+    return Key("jobs", f"NOTE#{workflow}", f"{what}#{note_id}")
+
+
+def alert(workflow: str, road: str) -> Key:
+    return Key("jobs", f"ALERT#{workflow}", road)
+
+
+def watch(job_id: str) -> Key:
+    return Key("jobs", f"WATCH#{job_id}", "WATCH")
+
+
+def plan_part(plan: str, number: int) -> Key:
+    return Key("jobs", f"PLAN#{plan}", f"{number:04d}")
+
+
+def run(run_id: str, attempt: int) -> Key:
+    return Key("runs", f"RUN#{run_id}", f"A#{attempt:03d}")
+
+
+def output(run_id: str, attempt: int) -> Key:
+    return Key("runs", f"RUN#{run_id}", f"OUTPUT#{attempt:03d}")
+
+
+def record(job_id: str) -> Key:
+    return Key("runs", f"RUN#{job_id}", "RECORD")
+
+
+def dag_run(run_id: str) -> Key:
+    return Key("runs", f"RUN#{run_id}", "DAG")
+
+
+def dead_letter(schedule: str, run_id: str, attempt: int) -> Key:
+    """All of a schedule are in one partition, so that a strong read tells whether there is any."""
+    return Key("runs", f"DEAD#{schedule}", f"{run_id}#{attempt:03d}")
+
+
+def pointer(target_id: str) -> Key:
+    return Key("runs", f"TARGET#{target_id}", "POINTER")
+
+
+def ref_of(key: Key) -> Ref | None:
+    """What a key out of a wake index names; None for a row that is not attended to by itself."""
+    head, _, name = key.pk.partition("#")
+    if key.table == "catalog" and key.sk == "TIMER":
+        return Ref("timer", (name,))
+    if key.table == "catalog" and key.sk.startswith("PARTITION#"):
+        return Ref("partition", (name, *key.sk.removeprefix("PARTITION#").split("/")))
+    if key.table == "catalog" and key.sk == "GATE":
+        return Ref("gate", (name,))
+    if key.table == "catalog" and head == "OBJECTS":
+        return Ref("object", (name.rpartition("#")[0], key.sk.removeprefix("OBJECT#")))
+    if key.table == "jobs" and head == "EVENT":
+        return Ref("posted", (name,))
+    if key.table == "runs" and key.sk.startswith("A#"):
+        return Ref("run", (name, key.sk.removeprefix("A#")))
+    if key.table == "runs" and key.sk == "DAG":
+        return Ref("dag_run", (name,))
+    if key.table == "jobs" and head == "LINE":
+        return Ref("line", (name,))
+    if key.table == "jobs" and head == "NOTE":
+        return Ref("note", (name, *key.sk.split("#", 1)))
+    if key.table == "jobs" and head == "WATCH":
+        return Ref("watch", (name,))
+    if key.table == "jobs" and head == "ALERT":
+        return Ref("alert", (name, key.sk))
+    if key.table == "jobs" and head == "BACKFILL":
+        return Ref("backfill", (name, key.sk))
+    if key.table == "jobs" and "@" in key.pk:
+        schedule, _, generation = key.pk.partition("@")
+        return Ref("job", (schedule, generation, key.sk))
+    return None

@@ -1,0 +1,302 @@
+"""The writes that touch a line as DynamoDB statements: permits, queues, and the starts that a line remembers.
+
+A start is one entry of the map ``starts``, set and removed by name, so that runs that begin or end side by side do not
+undo one another. ``rev`` counts these changes: whoever relied on what it read expects it unchanged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables.expressions import NOBODY, Built, Shards, update
+from chalicelib.aws.tables.pace_statements import hold_back, quicken, take_pace
+from chalicelib.core.limits import names as limit_names
+from chalicelib.core.limits import permits, rate_window, slots
+from chalicelib.core.limits.permits import Ask
+from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.writes import (
+    Begin,
+    CountRates,
+    GiveBack,
+    HoldBack,
+    JoinLine,
+    LeaseLine,
+    LeaveLine,
+    NewEdition,
+    Quicken,
+    SettleLine,
+    TakePermit,
+)
+from chalicelib.core.rows.limit import LineState
+
+
+@dataclass
+class _Update:
+    """An update of one line, put together piece by piece."""
+
+    sets: list[str] = field(default_factory=list)
+    removes: list[str] = field(default_factory=list)
+    expects: list[str] = field(default_factory=list)
+    values: dict[str, Any] = field(default_factory=dict)
+    names: dict[str, str] = field(default_factory=dict)
+
+    def built(self, line: str) -> Built:
+        expression = f"SET {', '.join(self.sets)}" if self.sets else ""
+        if self.removes:
+            expression += f" REMOVE {', '.join(self.removes)}"
+        several = len(self.expects) > 1
+        wrapped = (f"({each})" if several and " OR " in each and each != NOBODY else each for each in self.expects)
+        expected = " AND ".join(wrapped) or None
+        action, key, arguments = update(keys.line(line), expression.strip(), expected, **self.values)
+        return action, key, arguments | ({"ExpressionAttributeNames": self.names} if self.names else {})
+
+    def nobody_waits(self) -> None:
+        self.expects.append(NOBODY)
+        self.values["zero"] = 0
+
+    def counts_up(self) -> None:
+        self.sets.append("rev = if_not_exists(rev, :zero) + :one")
+        self.values |= {"zero": 0, "one": 1}
+
+    def numbers(self, read: LineState) -> None:
+        """The next number, which the run that starts carries. Who read the same one reads again."""
+        self.sets.append("numbered = :number")
+        self.values["number"] = read.numbered + 1
+        if read.numbered == 0:
+            self.expects.append("attribute_not_exists(numbered)")
+        else:
+            self.expects.append("numbered = :numbered")
+            self.values["numbered"] = read.numbered
+
+    def of_edition(self, read: LineState) -> None:
+        """The workflow is the one that was read."""
+        if read.edition == 0:
+            self.expects.append("attribute_not_exists(edition)")
+        else:
+            self.expects.append("edition = :edition")
+            self.values["edition"] = read.edition
+
+    def as_read(self, read: LineState) -> None:
+        """Nothing that was started or ended since has gone unnoticed."""
+        if read.rev == 0:
+            self.expects.append("attribute_not_exists(rev)")
+        else:
+            self.expects.append("rev = :rev")
+            self.values["rev"] = read.rev
+
+    def remembers(self, read: LineState, holder: str, now: int, forget: tuple[str, ...] = ()) -> None:
+        """One more entry in ``starts``. A path into a map needs the map, so the first entry brings it."""
+        if read.rev == 0:
+            self.expects.append("attribute_not_exists(starts)")
+            self.sets.append("starts = :first")
+            self.values["first"] = {holder: now}
+            return
+        self.values["now"] = now  # named only where it is used: DynamoDB refuses a value that no expression names
+        self.expects.append("attribute_exists(starts)")
+        self.sets.append("starts.#holder = :now")
+        self.names["#holder"] = holder
+        for number, old in enumerate(each for each in forget if each != holder):
+            self.removes.append(f"starts.#old{number}")
+            self.names[f"#old{number}"] = old
+
+    def forgets(self, holder: str) -> None:
+        self.removes.append("starts.#holder")
+        self.names["#holder"] = holder
+
+
+def _take_permit(write: TakePermit, _: Shards) -> Built:
+    made = _Update()
+    match write.ask:
+        case Slots():
+            _take_slot(made, write, write.ask)
+        case Log():
+            _enter_log(made, write, write.ask)
+        case _:
+            return take_pace(write)
+    if write.from_queue:
+        made.sets.append("waiters = waiters - :one")
+        made.values["one"] = 1
+    elif not permits.is_unlimited(write.ask):
+        made.nobody_waits()
+    return made.built(write.ask.line)
+
+
+def _take_slot(made: _Update, write: TakePermit, ask: Slots) -> None:
+    taken = ":one" if ask.units == 1 else ":units"
+    made.sets.append(f"active = if_not_exists(active, :zero) + {taken}")
+    made.values |= {"zero": 0, taken[1:]: ask.units}
+    if ask.below is not None:
+        made.expects.append("attribute_not_exists(active) OR active < :limit")
+        made.values["limit"] = ask.below
+    if write.begins is not None:
+        _begin_slot(made, write.begins, write, ask)
+
+
+def _begin_slot(made: _Update, holder: str, write: TakePermit | Begin, ask: Slots) -> None:
+    """A run starts: who asked for a gap relies on the starts that it read, and everybody on the rates."""
+    now, read = write.now, write.read
+    made.counts_up()
+    made.sets.append("last_start = :now")
+    made.values["now"] = now
+    if write.numbers:
+        made.numbers(read)
+    if limit_names.is_of_workflow(ask.line):
+        made.of_edition(read)
+    if ask.gap is not None:
+        made.as_read(read)
+    if read.rates:
+        made.expects.append("size(rates) = :rates")
+        made.values["rates"] = len(read.rates)
+    else:
+        made.expects.append("attribute_not_exists(rates)")
+    if len(read.starts) < slots.MOST_STARTS:
+        made.remembers(read, holder, now)
+    else:
+        made.sets.append("crowd = :now")
+
+
+def _enter_log(made: _Update, write: TakePermit, ask: Log) -> None:
+    made.counts_up()
+    made.as_read(write.read)
+    made.remembers(write.read, str(write.begins), write.now, rate_window.outdated(ask, write.read))
+
+
+def _begin(write: Begin, _: Shards) -> Built:
+    made = _Update()
+    if isinstance(write.ask, Slots):
+        _begin_slot(made, write.begins, write, write.ask)
+    else:
+        made.counts_up()
+        made.as_read(write.read)
+        made.remembers(write.read, write.begins, write.now)
+    return made.built(write.ask.line)
+
+
+def _join(write: JoinLine, shards: Shards) -> Built:
+    key = keys.line(write.ask.line)
+    wake = items.wake(write.wake_at, key.pk, shards.wake)
+    expression = (
+        "SET waiters = if_not_exists(waiters, :zero) + :one, wake_shard = :shard, wake_at = if_not_exists(wake_at, :at)"
+    )
+    values: dict[str, Any] = {"zero": 0, "one": 1, "shard": wake["wake_shard"], "at": wake["wake_at"]}
+    if write.behind:
+        return update(key, expression, None, **values)
+    expected, bound = _no_permit(write.ask, write)
+    return update(key, expression, f"{expected} OR waiters > :zero", **values, **bound)
+
+
+def _no_permit(ask: Ask, write: JoinLine) -> tuple[str, dict[str, Any]]:
+    match ask:
+        case Slots():
+            empty = "attribute_not_exists(active) OR " if ask.below is not None and ask.below <= 0 else ""
+            return f"{empty}active >= :limit", {"limit": ask.below}
+        case Log():
+            # What is old enough cannot be asked of a map; the log that was read is full, and no entry has gone.
+            return "rev = :rev", {"rev": write.rev}
+        case _:
+            return "head > :latest", {"latest": write.now + ask.slack}
+
+
+def _leave(write: LeaveLine, _: Shards) -> Built:
+    return update(keys.line(write.line), "SET waiters = waiters - :one", "waiters > :zero", one=1, zero=0)
+
+
+def _give_back(write: GiveBack, shards: Shards) -> Built:
+    made = _Update(values={"zero": 0})
+    remembered = write.ended is not None and write.ended.holder in write.ended.read.starts
+    if not limit_names.is_log(write.line):
+        made.sets.append("active = active - :units")
+        made.values["units"] = write.units
+    if remembered or limit_names.is_log(write.line):
+        made.counts_up()  # of a log that has forgotten the start already, this is all there is to write
+    if write.ended is not None and remembered:
+        made.forgets(write.ended.holder)
+    _remember_success(made, write)
+    if write.wake_at is None:
+        made.nobody_waits()
+        return made.built(write.line)
+    wake = items.wake(write.wake_at, keys.line(write.line).pk, shards.wake)
+    made.sets.append("wake_shard = :shard, wake_at = :at")
+    made.expects.append("waiters > :zero")
+    made.values |= {"shard": wake["wake_shard"], "at": wake["wake_at"]}
+    return made.built(write.line)
+
+
+def _remember_success(made: _Update, write: GiveBack) -> None:
+    """The latest start of a success stays the latest, in whatever order runs end."""
+    ended = write.ended
+    if ended is None or ended.started_at is None:
+        return
+    made.sets.append("last_success_at = :ended")
+    made.values |= {"ended": ended.succeeded_at, "started": ended.started_at}
+    last = ended.read.last_success_start
+    if last is None or last < ended.started_at:
+        made.sets.append("last_success_start = :started")
+        made.expects.append("attribute_not_exists(last_success_start) OR last_success_start < :started")
+    else:
+        made.expects.append("last_success_start >= :started")
+
+
+def _count_rates(write: CountRates, _: Shards) -> Built:
+    key = keys.line(write.line)
+    return (
+        "Update",
+        key,
+        {
+            "UpdateExpression": "ADD rates :rates",
+            "ExpressionAttributeValues": {":rates": {"SS": list(write.rates)}},
+        },
+    )
+
+
+def _new_edition(write: NewEdition, _: Shards) -> Built:
+    return update(keys.line(write.line), "SET edition = :edition", None, edition=write.edition)
+
+
+def _lease_line(write: LeaseLine, shards: Shards) -> Built:
+    key = keys.line(write.line)
+    read, until = items.wake(write.read, key.pk, shards.wake), items.wake(write.until, key.pk, shards.wake)
+    values: dict[str, Any] = {"until": until["wake_at"], "read": read["wake_at"]}
+    if write.asked is None:
+        return update(key, "SET wake_at = :until", "wake_at = :read", **values)
+    return update(key, "SET wake_at = :until, asked_at = :asked", "wake_at = :read", **values, asked=write.asked)
+
+
+def _settle_line(write: SettleLine, _: Shards) -> Built:
+    return update(keys.line(write.line), "REMOVE wake_at, wake_shard", NOBODY, zero=0)
+
+
+def _with_layout(build: Callable[[Any, Shards], Built]) -> Callable[[Any, Shards], Built]:
+    """A line's row comes to be by an update, whichever is first. So each that sets anything says the layout, too."""
+
+    def built(write: Any, shards: Shards) -> Built:
+        action, key, arguments = build(write, shards)
+        if not arguments["UpdateExpression"].startswith("SET "):
+            return action, key, arguments
+        expression = f"SET #format = :format, {arguments['UpdateExpression'].removeprefix('SET ')}"
+        names = arguments.get("ExpressionAttributeNames", {}) | {"#format": "format"}
+        values = arguments.get("ExpressionAttributeValues", {}) | {":format": items.value(items.FORMAT)}
+        told = {"UpdateExpression": expression, "ExpressionAttributeNames": names, "ExpressionAttributeValues": values}
+        return action, key, arguments | told
+
+    return built
+
+
+_BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
+    TakePermit: _take_permit,
+    Begin: _begin,
+    CountRates: _count_rates,
+    NewEdition: _new_edition,
+    JoinLine: _join,
+    LeaveLine: _leave,
+    GiveBack: _give_back,
+    LeaseLine: _lease_line,
+    HoldBack: hold_back,
+    Quicken: quicken,
+    SettleLine: _settle_line,
+}
+BUILDERS = {kind: _with_layout(build) for kind, build in _BUILDERS.items()}

@@ -1,0 +1,47 @@
+"""The writes that touch a pace as DynamoDB statements: its permits, and what moves its next one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables.expressions import NOBODY, Built, Shards, update
+from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.writes import HoldBack, Quicken, TakePermit
+
+
+def take_pace(write: TakePermit) -> Built:
+    ask, head = write.ask, write.read.head
+    if isinstance(ask, Slots | Log):
+        raise TypeError("expected a pace")
+    key, leaving = keys.line(ask.line), ", waiters = waiters - :one" if write.from_queue else ""
+    # Two forms of max(head, now) + spacing, for an update expression knows no max.
+    behind = head <= write.now
+    base = ":now" if behind else "head"
+    free = "(attribute_not_exists(head) OR head <= :now)" if behind else "head > :now AND head <= :latest"
+    values = {"now": write.now, "spacing": ask.spacing}
+    if not behind:
+        values["latest"] = write.now + ask.slack
+    if write.from_queue:
+        values["one"] = 1
+    elif not write.passing:
+        free, values["zero"] = f"{free} AND {NOBODY}", 0
+    return update(key, f"SET head = {base} + :spacing{leaving}", free, **values)
+
+
+def hold_back(write: HoldBack, shards: Shards) -> Built:
+    """Whoever holds it back further, or has taken a permit meanwhile, is not undone: the head only grows."""
+    key, head = keys.line(write.ask.line), write.until + write.ask.slack
+    return update(key, "SET head = :head", "attribute_not_exists(head) OR head < :head", head=head)
+
+
+def quicken(write: Quicken, shards: Shards) -> Built:
+    key, wake_at = keys.line(write.line), write.read.wake_at
+    sets, expected = "SET head = :head", "head = :read"
+    values: dict[str, Any] = {"head": write.head, "read": write.read.head}
+    if wake_at is not None and wake_at > write.head:
+        sets, expected = f"{sets}, wake_at = :at", f"{expected} AND wake_at = :seen"
+        values["at"] = items.wake(write.head, key.pk, shards.wake)["wake_at"]
+        values["seen"] = items.wake(wake_at, key.pk, shards.wake)["wake_at"]
+    return update(key, sets, expected, **values)

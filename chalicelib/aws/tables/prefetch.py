@@ -1,0 +1,101 @@
+"""Rows that are wanted soon, read together: a hundred to a call instead of one (BatchGetItem).
+
+`ahead` answers the same ports, whose single reads are served from what was read. It is for one look at a crowd: what
+was read a moment ago is as strong as a single read of that moment, and no fresher.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables.catalog import DynamoCatalog
+from chalicelib.aws.tables.dynamo import Dynamo
+from chalicelib.aws.tables.items import Item
+from chalicelib.aws.tables.jobs import DynamoJobs
+from chalicelib.aws.tables.keys import Key
+from chalicelib.aws.tables.runs import DynamoRuns
+from chalicelib.core.rows.stamps import ATTRIBUTES, Stamp
+from chalicelib.ports import Ports, Want
+
+R = TypeVar("R")
+# Rows that were parsed lately, with the items that they were parsed from: a delivery reads each of its rows twice, and
+# mostly nothing has changed. A kilobyte or two each.
+MOST_PARSED = 10_000
+Parsed = dict[Key, tuple[Item, Any]]
+
+
+class DynamoAhead:
+    """``rows`` are those that were read before; reading on keeps them."""
+
+    def __init__(
+        self, dynamo: Dynamo, rows: Mapping[Key, Item | None] | None = None, parsed: Parsed | None = None
+    ) -> None:  # fmt: skip
+        self._dynamo = dynamo
+        self._rows = rows or {}
+        self._parsed: Parsed = {} if parsed is None else parsed
+
+    def read(self, ports: Ports, wanted: Sequence[Want]) -> Ports:
+        if not isinstance(ports.catalog, DynamoCatalog):
+            raise TypeError(f"expected a catalog in DynamoDB, got {type(ports.catalog).__name__}")
+        places = {key for want in wanted if not ports.catalog.knows(key := _key(want))} - self._rows.keys()
+        found = self._dynamo.get_many(sorted(places))
+        rows = {**self._rows, **{place: found.get(place) for place in places}}
+        read: Any = _Read(self._dynamo, rows, self._parsed)
+        ahead, catalog = DynamoAhead(self._dynamo, rows, self._parsed), ports.catalog.over(read)
+        return replace(ports, catalog=catalog, jobs=DynamoJobs(read), runs=DynamoRuns(read), ahead=ahead)
+
+    def stamps(self, wanted: Sequence[Want]) -> dict[Want, Stamp]:
+        """Read strongly. What is sent over the network and parsed are some attributes of each row; it costs as many
+        units as the whole rows."""
+        places = {_key(want): want for want in wanted}
+        attributes = {key.table: ATTRIBUTES[str(want[0])] for key, want in places.items()}
+        found = self._dynamo.get_many(sorted(places), attributes)
+        return {places[key]: items.picked(item, attributes[key.table]) for key, item in found.items()}
+
+
+class _Read:
+    """A hold on DynamoDB that knows some rows, or that they do not exist; all else it asks for."""
+
+    def __init__(self, dynamo: Dynamo, rows: Mapping[Key, Item | None], parsed: Parsed) -> None:
+        self._dynamo = dynamo
+        self._rows = rows
+        self._parsed = parsed
+
+    def get(self, key: Key, kind: type[R]) -> R | None:
+        if key not in self._rows:
+            return self._dynamo.get(key, kind)
+        item = self._rows[key]
+        if not item:
+            return None
+        known = self._parsed.get(key)
+        if known is None or known[0] != item:
+            if len(self._parsed) >= MOST_PARSED:
+                self._parsed.clear()
+            known = self._parsed[key] = (item, items.from_item(kind, item))
+        found: R = known[1]
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._dynamo, name)
+
+
+def _key(want: Want) -> Key:
+    match want:
+        case ("gate", schedule):
+            return keys.gate(str(schedule))
+        case ("timer", schedule):
+            return keys.timer(str(schedule))
+        case ("version", schedule, number):
+            return keys.version(str(schedule), int(number))
+        case ("workflow", name):
+            return keys.definition("workflow", str(name))
+        case ("job", schedule, generation, place):
+            return keys.job(str(schedule), int(generation), str(place))
+        case ("run", run_id, attempt):
+            return keys.run(str(run_id), int(attempt))
+        case ("record", job_id):
+            return keys.record(str(job_id))
+    raise ValueError(f"expected a row that can be read ahead, got {want}")

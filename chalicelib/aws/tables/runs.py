@@ -1,0 +1,148 @@
+"""Runs, records and pointers, history by workflow, schedule and day; the wake index.
+
+Implements `ports.RunTable` and `ports.Wakes`.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator, Sequence
+
+from chalicelib.aws.tables import items, keys
+from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
+from chalicelib.aws.tables.keys import Key, TableName
+from chalicelib.core import ids
+from chalicelib.core.instants import Instant, iso, parse_instant
+from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
+from chalicelib.ports import Page
+
+# scope -> index, and its partition attribute
+_SCOPES = {
+    "workflow": ("by_workflow", "wf_key"),
+    "schedule": ("by_schedule", "schedule_key"),
+    "day": ("by_day", "day_key"),
+}
+
+
+class DynamoRuns:
+    def __init__(self, dynamo: Dynamo) -> None:
+        self._dynamo = dynamo
+
+    def run(self, run_id: str, attempt: int) -> Run | None:
+        return self._dynamo.get(keys.run(run_id, attempt), Run)
+
+    def several(self, names: Sequence[tuple[str, int]]) -> tuple[Run, ...]:
+        found = self._dynamo.get_many([keys.run(*name) for name in names])
+        return tuple(items.from_item(Run, item) for item in found.values())
+
+    def attempts(self, run_id: str) -> tuple[Run, ...]:
+        values = {"pk": f"RUN#{run_id}", "sk": "A#"}
+        found = self._dynamo.query_all("runs", "pk = :pk AND begins_with(sk, :sk)", values)
+        return tuple(items.from_item(Run, item) for item in found)
+
+    def record(self, job_id: str) -> Record | None:
+        return self._dynamo.get(keys.record(job_id), Record)
+
+    def output(self, run_id: str, attempt: int) -> Output | None:
+        return self._dynamo.get(keys.output(run_id, attempt), Output)
+
+    def dag_run(self, run_id: str) -> DagRun | None:
+        return self._dynamo.get(keys.dag_run(run_id), DagRun)
+
+    def by_target_id(self, target_id: str) -> tuple[str, int] | None:
+        pointer = self._dynamo.get(keys.pointer(target_id), Pointer)
+        return (pointer.run_id, pointer.attempt) if pointer else None
+
+    def runs(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Run]:
+        # Runs of a schedule were in one part once: those are found beside the others, as long as they are kept.
+        parts = [*self._parts(name), *([name] if scope == "schedule" else [])]
+        page = self._history(scope, parts, limit, cursor)
+        return Page(tuple(items.from_item(Run, item) for item in page.items), page.cursor)
+
+    def records(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[Record]:
+        parts = [f"RECORD#{name}"] if scope == "schedule" else self._parts(f"RECORD#{name}")
+        page = self._history(scope, parts, limit, cursor)
+        return Page(tuple(items.from_item(Record, item) for item in page.items), page.cursor)
+
+    def dead_letters(self, scope: str, name: str, limit: int, cursor: str | None) -> Page[DeadLetter]:
+        parts = [f"DEAD#{name}"] if scope == "schedule" else self._parts(f"DEAD#{name}")
+        page = self._history("day" if scope == "namespace" else scope, parts, limit, cursor)
+        return Page(tuple(items.from_item(DeadLetter, item) for item in page.items), page.cursor)
+
+    def dead_letter(self, run_id: str) -> DeadLetter | None:
+        named = ids.parse_job_id(run_id)
+        if named is None:
+            return None
+        values = {"pk": keys.dead_letter(named.schedule, run_id, 0).pk, "sk": f"{run_id}#"}
+        found = self._dynamo.query_all("runs", "pk = :pk AND begins_with(sk, :sk)", values)
+        letters = [items.from_item(DeadLetter, item) for item in found]
+        return letters[-1] if letters else None
+
+    def has_dead_letter(self, schedule: str) -> bool:
+        values = {"pk": keys.dead_letter(schedule, "", 0).pk}
+        return bool(self._dynamo.query("runs", "pk = :pk", values, limit=1)[0])
+
+    def _parts(self, name: str) -> list[str]:
+        return [f"{name}#{part}" for part in range(self._dynamo.shards.history)]
+
+    def _history(self, scope: str, parts: list[str], limit: int, cursor: str | None) -> Page[items.Item]:
+        """Newest first. The parts of an index are read side by side and merged; the cursor is an instant in all."""
+        index, attribute = _SCOPES[scope]
+        before = decode_cursor(cursor) or "~"
+        condition = "#part = :part AND #at < :before"
+        lists = [
+            self._dynamo.query(
+                "runs",
+                condition,
+                {"part": part, "before": before},
+                limit=limit + 1,
+                index=index,
+                forward=False,
+                names={"#part": attribute, "#at": "at"},
+            )[0]
+            for part in parts
+        ]
+        newest = list(heapq.merge(*lists, key=lambda item: str(item["at"]["S"]), reverse=True))
+        wanted = [Key("runs", item["pk"]["S"], item["sk"]["S"]) for item in newest[:limit]]
+        found = self._dynamo.get_many(wanted) if wanted else {}
+        more = newest[limit - 1]["at"]["S"] if len(newest) > limit else None
+        return Page(tuple(found[key] for key in wanted if key in found), encode_cursor(more))
+
+
+class DynamoWakes:
+    def __init__(self, dynamo: Dynamo) -> None:
+        self._dynamo = dynamo
+
+    def overdue(self, table: TableName, until: Instant, limit: int) -> tuple[Ref, ...]:
+        found: list[items.Item] = []
+        for shard in range(self._dynamo.shards.wake):
+            values = {"shard": str(shard), "until": iso(until)}
+            condition = "wake_shard = :shard AND wake_at <= :until"
+            found += self._dynamo.query(table, condition, values, limit=limit, index="wake")[0]
+        found.sort(key=lambda item: str(item["wake_at"]["S"]))
+        refs = (keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"])) for item in found[:limit])
+        return tuple(ref for ref in refs if ref is not None)
+
+    def each_overdue(self, table: TableName, until: Instant) -> Iterator[Ref]:
+        parts = [self._shard(table, shard, until) for shard in range(self._dynamo.shards.wake)]
+        for item in heapq.merge(*parts, key=lambda item: str(item["wake_at"]["S"])):
+            ref = keys.ref_of(Key(table, item["pk"]["S"], item["sk"]["S"]))
+            if ref is not None:
+                yield ref
+
+    def _shard(self, table: TableName, shard: int, until: Instant) -> Iterator[items.Item]:
+        values = {"shard": str(shard), "until": iso(until)}
+        yield from self._dynamo.query_all(table, "wake_shard = :shard AND wake_at <= :until", values, index="wake")
+
+    def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
+        found: list[tuple[Ref, Instant]] = []
+        for shard in range(self._dynamo.shards.wake):
+            values = {"shard": str(shard), "since": iso(since), "until": iso(until)}
+            condition = "wake_shard = :shard AND wake_at BETWEEN :since AND :until"
+            for item in self._dynamo.query("jobs", condition, values, limit=limit, index="wake")[0]:
+                ref = keys.ref_of(Key("jobs", item["pk"]["S"], item["sk"]["S"]))
+                if ref is not None and ref.kind == "job" and not ref.parts[2].startswith("FIRE#"):
+                    found.append((ref, parse_instant(item["wake_at"]["S"])))
+        return tuple(sorted(found, key=lambda each: each[1]))

@@ -1,0 +1,312 @@
+"""Each write of `core/writes` as a DynamoDB statement: where, what, and under which condition."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from chalicelib.aws.tables import backfill_statements, items, keys, limit_statements
+from chalicelib.aws.tables.expressions import Built, Shards, condition, update
+from chalicelib.aws.tables.keys import Key
+from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.request import Requested
+from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
+from chalicelib.core.rows.schedule import Gate, Timer
+from chalicelib.core.writes import (
+    CloseGeneration,
+    CountFailure,
+    CountStarts,
+    Create,
+    DefinitionIs,
+    Delete,
+    EndLease,
+    GateIs,
+    NoneGathering,
+    NotClosed,
+    NotQueued,
+    NotRun,
+    NotWaiting,
+    Put,
+    PutDefinition,
+    PutGate,
+    PutSeen,
+    Remove,
+    RemoveDefinition,
+    Replace,
+    Row,
+    SettleGate,
+    TakeIn,
+    TakeLease,
+    TakeLetter,
+    TakeOut,
+    Write,
+)
+
+ABSENT = "attribute_not_exists(pk)"
+# What passes away with the history that it belongs to (H1).
+_HISTORY = Run | Record | DeadLetter | Pointer | Output | DagRun | Requested
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One item of a transaction, or one conditional write: the same arguments serve both."""
+
+    action: str  # Put, Update, Delete or ConditionCheck
+    key: Key
+    arguments: dict[str, Any]
+
+
+def statement(write: Write, table_names: dict[str, str], shards: Shards) -> Statement:
+    build: Callable[[Any, Shards], Built] = _BUILDERS[type(write)]
+    action, key, arguments = build(write, shards)
+    named = {"TableName": table_names[key.table], **arguments}
+    if action != "Put":
+        named["Key"] = {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
+    return Statement(action, key, named)
+
+
+def _put(row: Row, shards: Shards, expected: str | None, **values: Any) -> Built:
+    item = items.to_item(row, shards.wake, shards.history)
+    if shards.sooner and isinstance(row, _HISTORY) and row.expires_at is not None:
+        # The row keeps the instant that it was written with; when it passes away is the installation's to say.
+        item["ttl"] = items.value((row.expires_at - shards.sooner) // 1000)
+    arguments: dict[str, Any] = {"Item": item}
+    return "Put", keys.key_of(row), arguments | condition(expected, values)
+
+
+def _create(write: Create, shards: Shards) -> Built:
+    return _put(write.row, shards, ABSENT)
+
+
+def _replace(write: Replace, shards: Shards) -> Built:
+    row = write.row
+    if isinstance(row, Job):
+        # A tombstone keeps the revision of the job it lies on, so its absence is asked for by name.
+        open_or_not = "(attribute_not_exists(closed) OR closed = :closed)"
+        expected = f"rev = :rev AND job_id = :job AND {open_or_not}"
+        over = write.over or row
+        return _put(row, shards, expected, rev=row.rev - 1, job=over.job_id, closed=over.closed)
+    if isinstance(row, Timer):
+        # Each generation's timer begins with the same revision: an emitter that slept over a replacement loses.
+        # So does that of a schedule which was drained and resumed in between, and counts from another anchor.
+        expected = "rev = :rev AND generation = :generation AND anchor = :anchor"
+        return _put(row, shards, expected, rev=row.rev - 1, generation=row.generation, anchor=row.anchor)
+    return _put(row, shards, "rev = :rev", rev=row.rev - 1)
+
+
+def _put_row(write: Put, shards: Shards) -> Built:
+    return _put(write.row, shards, None)
+
+
+def _settle_gate(write: SettleGate, _: Shards) -> Built:
+    return update(keys.gate(write.gate.schedule), "REMOVE wake_at, wake_shard", "rev = :rev", rev=write.gate.rev)
+
+
+def _put_seen(write: PutSeen, shards: Shards) -> Built:
+    if write.over is None:
+        return _put(write.seen, shards, ABSENT)
+    # The one attribute that changes: the row was not read, so what else newer code keeps in it is not known here.
+    key, values = keys.key_of(write.seen), {"at": write.seen.at, "over": write.over}
+    action, key, arguments = update(key, "SET #at = :at", "#at = :over", **values)
+    return action, key, arguments | {"ExpressionAttributeNames": {"#at": "at"}}
+
+
+def _count_failure(write: CountFailure, _: Shards) -> Built:
+    # "count" is a reserved word of expressions.
+    expression = "SET #count = if_not_exists(#count, :zero) + :one, schedule = :schedule, #format = :format"
+    values = {"zero": 0, "one": 1, "schedule": write.schedule, "format": items.FORMAT}
+    action, key, arguments = update(keys.failures(write.schedule), expression, None, **values)
+    return action, key, arguments | {"ExpressionAttributeNames": {"#count": "count", "#format": "format"}}
+
+
+def _put_gate(write: PutGate, shards: Shards) -> Built:
+    if write.over is None:
+        return _put(write.gate, shards, ABSENT)
+    action, key, arguments = _put(write.gate, shards, None)
+    return action, key, arguments | _gate_condition(write.over, (write.over.mode,))
+
+
+def _gate_condition(gate: Gate, modes: tuple[str, ...]) -> dict[str, Any]:
+    listed = ", ".join(f":m{index}" for index in range(len(modes)))
+    values = {"generation": gate.generation, "version": gate.version, "rev": gate.rev}
+    modes_asked = {f"m{index}": mode for index, mode in enumerate(modes)}
+    condition_text = f"generation = :generation AND version = :version AND rev = :rev AND #mode IN ({listed})"
+    return condition(condition_text, values | modes_asked) | {"ExpressionAttributeNames": {"#mode": "mode"}}
+
+
+def _put_definition(write: PutDefinition, shards: Shards) -> Built:
+    if write.over is None:
+        return _put(write.definition, shards, ABSENT)
+    # Whoever asked meanwhile that starts be counted did not change the version, and is not to be undone.
+    expected = "version = :over AND (attribute_not_exists(counted) OR counted = :counted)"
+    values: dict[str, Any] = {"over": write.over, "counted": write.definition.counted}
+    if write.edition is not None:
+        expected, values["edition"] = f"{expected} AND {_of_edition(write.edition)}", write.edition
+    return _put(write.definition, shards, expected, **values)
+
+
+def _of_edition(edition: int) -> str:
+    """What was written before there were editions has none, which is the first."""
+    return "edition = :edition" if edition else "(attribute_not_exists(edition) OR edition = :edition)"
+
+
+def _definition_is(write: DefinitionIs, _: Shards) -> Built:
+    found = write.definition
+    values = {"version": found.version, "edition": found.edition}
+    expected = f"version = :version AND {_of_edition(found.edition)}"
+    return "ConditionCheck", keys.key_of(found), condition(expected, values)
+
+
+def _count_starts(write: CountStarts, _: Shards) -> Built:
+    key = keys.definition("workflow", write.workflow)
+    return update(key, "SET counted = :true", "attribute_exists(pk)", true=True)
+
+
+def _remove_definition(write: RemoveDefinition, _: Shards) -> Built:
+    found = write.definition
+    return "Delete", keys.key_of(found), condition("version = :version", {"version": found.version})
+
+
+def _delete(write: Delete, _: Shards) -> Built:
+    return "Delete", keys.key_of(write.row), {}
+
+
+def _take_in(write: TakeIn, _: Shards) -> Built:
+    return "Delete", keys.key_of(write.row), condition("rev = :rev", {"rev": write.row.rev})
+
+
+def _take_letter(write: TakeLetter, _: Shards) -> Built:
+    # The same attempt may have another letter by now: its redrive was cancelled.
+    return "Delete", keys.key_of(write.letter), condition("failed_at = :at", {"at": write.letter.failed_at})
+
+
+def _remove(write: Remove, _: Shards) -> Built:
+    expected = "job_id = :job AND job_place = :place"
+    return (
+        "Delete",
+        keys.key_of(write.row),
+        condition(expected, {"job": write.row.job_id, "place": write.row.job_place}),
+    )
+
+
+def _not_waiting(write: NotWaiting, _: Shards) -> Built:
+    waiter = write.waiter
+    if waiter.run is not None:
+        key = keys.run(*waiter.run)
+    else:
+        key = keys.job(waiter.job_schedule, waiter.job_generation, waiter.job_place)
+    if write.read is None:
+        return "ConditionCheck", key, condition(ABSENT, {})
+    if isinstance(write.read, Run):
+        return "ConditionCheck", key, condition("rev = :rev", {"rev": write.read.rev})
+    # In the place of one job there may be another by now, with the same revision.
+    return (
+        "ConditionCheck",
+        key,
+        condition("rev = :rev AND job_id = :job", {"rev": write.read.rev, "job": write.read.job_id}),
+    )
+
+
+def _not_queued(write: NotQueued, _: Shards) -> Built:
+    return "ConditionCheck", keys.key_of(write.waiter), condition(ABSENT, {})
+
+
+def _not_run(write: NotRun, _: Shards) -> Built:
+    return "ConditionCheck", keys.run(write.job.job_id, write.job.attempt), condition(ABSENT, {})
+
+
+def _take_out(write: TakeOut, _: Shards) -> Built:
+    expected = "job_id = :job AND (attribute_not_exists(closed) OR closed = :closed)"
+    values: dict[str, Any] = {"job": write.job.job_id, "closed": write.job.closed}
+    if write.job.waits_at is not None:
+        # What the job holds and where it queues must be what the plan gives back and gives up.
+        expected += " AND waits_at = :line"
+        values["line"] = write.job.waits_at
+    elif not write.job.closed:
+        expected += " AND attribute_not_exists(waits_at)"
+    if write.exact:
+        expected += " AND rev = :rev"
+        values["rev"] = write.job.rev
+    return "Delete", keys.key_of(write.job), condition(expected, values)
+
+
+def _take_lease(write: TakeLease, shards: Shards) -> Built:
+    if write.over is not None:
+        return _put(write.lease, shards, "leased_until = :over", over=write.over)
+    return _put(write.lease, shards, f"{ABSENT} OR leased_until <= :now", now=write.now)
+
+
+def _end_lease(write: EndLease, _: Shards) -> Built:
+    expected = condition("leased_until = :until", {"until": write.lease.leased_until})
+    return "Delete", keys.key_of(write.lease), expected
+
+
+def _gate_is(write: GateIs, _: Shards) -> Built:
+    gate = write.gate
+    return "ConditionCheck", keys.gate(gate.schedule), _gate_condition(gate, write.modes)
+
+
+def _not_closed(write: NotClosed, _: Shards) -> Built:
+    expected = "attribute_not_exists(closed) OR closed = :false"
+    return "ConditionCheck", keys.gathering(write.schedule, write.generation), condition(expected, {"false": False})
+
+
+def _none_gathering(write: NoneGathering, _: Shards) -> Built:
+    expected = f"{ABSENT} OR closed = :true"
+    return "ConditionCheck", keys.gathering(write.schedule, write.generation), condition(expected, {"true": True})
+
+
+def _close(write: CloseGeneration, shards: Shards) -> Built:
+    key = keys.gathering(write.schedule, write.generation)
+    blank = {
+        "format": items.FORMAT,
+        "schedule": write.schedule,
+        "generation": write.generation,
+        "place": GATHERING,
+        "job_id": "",
+        "kind": "gathering",
+        "state": "PENDING_TRIGGER",
+        "created_at": write.at,
+        "rev": 1,
+    }
+    names = {f"#{name}": name for name in blank}
+    kept = ", ".join(f"#{name} = if_not_exists(#{name}, :{name})" for name in blank)
+    wake = items.wake(write.at, key.pk, shards.wake)
+    # A tombstone that is closed once more, and so attended to once more, gets its end when that is done.
+    expression = f"SET {kept}, closed = :true, wake_shard = :shard, wake_at = :at REMOVE expires_at, #ttl"
+    values = blank | {"true": True, "shard": wake["wake_shard"], "at": wake["wake_at"]}
+    action, key, arguments = update(key, expression, None, **values)
+    return action, key, arguments | {"ExpressionAttributeNames": names | {"#ttl": "ttl"}}
+
+
+_BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
+    Create: _create,
+    Replace: _replace,
+    Put: _put_row,
+    PutGate: _put_gate,
+    PutDefinition: _put_definition,
+    DefinitionIs: _definition_is,
+    CountStarts: _count_starts,
+    RemoveDefinition: _remove_definition,
+    Delete: _delete,
+    TakeIn: _take_in,
+    TakeLetter: _take_letter,
+    Remove: _remove,
+    NotWaiting: _not_waiting,
+    NotQueued: _not_queued,
+    NotRun: _not_run,
+    TakeOut: _take_out,
+    TakeLease: _take_lease,
+    EndLease: _end_lease,
+    GateIs: _gate_is,
+    NotClosed: _not_closed,
+    NoneGathering: _none_gathering,
+    CloseGeneration: _close,
+    SettleGate: _settle_gate,
+    PutSeen: _put_seen,
+    CountFailure: _count_failure,
+    **limit_statements.BUILDERS,
+    **backfill_statements.BUILDERS,
+}

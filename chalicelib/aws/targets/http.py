@@ -1,0 +1,89 @@
+"""An HTTP callback as a target, and as a probe: signed, bounded, and never into the inside of the network (E5, O6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from email.utils import parsedate_to_datetime
+from typing import Any
+
+from chalicelib.aws.targets import envelope, secrets
+from chalicelib.aws.targets.no_lifecycle import Untracked
+from chalicelib.aws.targets.safe_http import NotReached, Reply, SafeHttp, Unsafe
+from chalicelib.core.instants import SECOND, Instant, Millis, duration
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
+
+MOST_REASON = 200  # characters of an answer that a reason quotes
+AGAIN = (408, 425)  # besides 429 and what is the server's fault
+WITHOUT_BODY = ("GET", "DELETE")
+
+
+class HttpTarget(Untracked):
+    def __init__(self, http: SafeHttp, secrets: secrets.Secrets, now: Callable[[], Instant]) -> None:
+        self._http, self._secrets, self._now = http, secrets, now
+
+    def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        content = envelope.content_of(run, context)
+        told = {f"Sluice-{name.title()}": value for name, value in envelope.attributes(run).items()}
+        reply = self._call(run.request.target, content.data, content.content_type, told)
+        return self._judge(reply) if isinstance(reply, Reply) else reply
+
+    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
+        """Ask an address and wait for what it says: its answer, or why there is none."""
+        reply = self._call({"method": "POST", **target}, json.dumps(question).encode(), envelope.JSON, {})
+        if isinstance(reply, Reply) and 200 <= reply.status < 300:
+            return reply.body
+        told = self._judge(reply) if isinstance(reply, Reply) else reply
+        return told if isinstance(told, Never | NoAnswer) else NoAnswer(getattr(told, "why", "no answer"))
+
+    def _call(
+        self, target: Mapping[str, Any], body: bytes, content_type: str, told: Mapping[str, str]
+    ) -> Reply | Never | NotNow | NoAnswer:
+        method = str(target["method"])
+        sent = None if method in WITHOUT_BODY else body
+        headers = {**target["headers"], "User-Agent": "sluice/1", **told}
+        if sent is not None:
+            headers["Content-Type"] = content_type
+        if target.get("secret"):
+            keys = self._secrets.keys(str(target["secret"]))
+            if isinstance(keys, Never | NotNow):
+                return keys  # nothing goes out unsigned that was to be signed
+            headers["Sluice-Signature"] = secrets.signature(keys, self._now(), sent or b"")
+        try:
+            return self._http.send(method, str(target["url"]), headers, sent, duration(target["timeout"]) / SECOND)
+        except Unsafe as error:
+            return Never(f"the callback was not made: {error}")
+        except NotReached as error:
+            return NoAnswer(str(error))
+
+    def _judge(self, reply: Reply) -> Answer:
+        """2xx: delivered. 408, 425, 429 and 5xx: again, not before ``Retry-After``. Anything else: never."""
+        if 200 <= reply.status < 300:
+            return Started(f"http-{reply.status}", done=True)
+        why = f"the callback answered with HTTP {reply.status}{_quoted(reply.body)}"
+        later = retry_after(reply.headers.get("retry-after"), self._now())
+        if reply.status == 429:
+            return NotNow(why, later)
+        if reply.status in AGAIN or reply.status >= 500:
+            return NoAnswer(why, later)
+        if 300 <= reply.status < 400:
+            return Never(f"{why}; redirects are not followed: give the address that it leads to")
+        return Never(why)
+
+
+def retry_after(text: str | None, now: Instant) -> Millis | None:
+    """``Retry-After`` in ms: seconds, or the date of HTTP. None for what is neither."""
+    if text is None or len(text) > 100:
+        return None
+    if text.strip().isdecimal():
+        return int(text) * SECOND
+    try:
+        return max(0, round(parsedate_to_datetime(text).timestamp() * 1000) - now)
+    except (ValueError, TypeError, OverflowError):
+        return None
+
+
+def _quoted(body: bytes) -> str:
+    text = " ".join(body[: 4 * MOST_REASON].decode(errors="replace").split())[:MOST_REASON]
+    return f": {text}" if text.isprintable() and text else ""

@@ -1,0 +1,79 @@
+"""What somebody asks of a backfill: a past interval, or partitions; how many at a time, in which order (L12)."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema, model_validator
+
+from chalicelib.core.documents import Document, Properties, Reference
+from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.instants import parse_instant
+from chalicelib.core.rows.backfill import BackfillOrder
+
+MOST_AT_ONCE = 100  # runs that one backfill may have under way: their jobs are one transaction's worth
+MOST_VALUE = 200  # characters of a partition key's value
+
+
+def _check_moment(text: str) -> str:
+    parse_instant(text, "")
+    return text
+
+
+def _text(given: Any) -> Any:
+    """A value as it stands in the folders of S3; a whole number is taken for its digits."""
+    if isinstance(given, bool) or not isinstance(given, str | int):
+        raise invalid("", "text or a whole number", given)
+    if not 0 < len(str(given)) <= MOST_VALUE or "/" in str(given) or not str(given).isprintable():
+        raise invalid("", f"1 to {MOST_VALUE} printable characters without '/'", given)
+    return str(given)
+
+
+Moment = Annotated[str, AfterValidator(_check_moment), WithJsonSchema({"type": "string", "format": "date-time"})]
+Value = Annotated[str, BeforeValidator(_text, json_schema_input_type=str | int)]
+Values = dict[str, Value]
+
+
+class PartitionRange(Document):
+    """Partitions of a dataset that the schedule waits for (its only one, if left out): those of the registry between
+    ``from`` and ``to``, both of them included, or those that ``values`` names, whether they are registered or not.
+
+    ``from`` and ``to`` may name the first keys only: ``{"year": "2013"}`` to ``{"year": "2013", "month": "3"}`` is the
+    first quarter. Neither: all that are registered.
+    """
+
+    dataset: Reference | None = None
+    from_: Values | None = Field(default=None, alias="from")
+    to: Values | None = None
+    values: tuple[Values, ...] | None = Field(default=None, min_length=1, max_length=1_000)
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> PartitionRange:
+        if self.values is not None and (self.from_ is not None or self.to is not None):
+            raise invalid("values", "either a range (from, to) or values", "both")
+        return self
+
+
+class Backfill(Document):
+    """A backfill as it is asked for. ``from`` (included) and ``to`` (not included) for time triggers, ``partitions``
+    for data triggers. ``properties`` win over those of the schedule. ``dry_run`` tells what would run, and stores
+    nothing."""
+
+    from_: Moment | None = Field(default=None, alias="from")
+    to: Moment | None = None
+    partitions: PartitionRange | None = None
+    concurrency: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
+    order: BackfillOrder = "oldest"
+    properties: Properties = Field(default_factory=dict)
+    dry_run: bool = False
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> Backfill:
+        interval = self.from_ is not None or self.to is not None
+        if interval == (self.partitions is not None):
+            got = "both" if interval else "neither"
+            raise invalid("from", "either an interval (from, to) or partitions", got)
+        if interval and (self.from_ is None or self.to is None):
+            missing = "from" if self.from_ is None else "to"
+            raise SluiceError("invalid", "expected both ends of the interval, got one", missing, "add the other end")
+        return self

@@ -1,0 +1,157 @@
+"""How a run of a DAG stands, node by node, and what a re-run makes run again (W4).
+
+Nothing here is stored: the jobs, runs and records of the nodes say it all. A run of a DAG has **rounds** (see
+`dag_keys`). A node stands as it does in the latest round that it is a part of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from chalicelib.core.dags import rounds as dag_rounds
+from chalicelib.core.dags.rounds import Round
+from chalicelib.core.definitions import dag as definition_dag
+from chalicelib.core.definitions.dag import Dag, Edge
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.dag import DagRun
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.states import PROGRAM_STATUS, is_terminal
+
+# PENDING: what it waits for is under way. WAITING: it has a job, which waits for more. BLOCKED: what it waits for has
+# ended otherwise, so it will not run. SKIPPED: so has what only an accident would have reached.
+NodeState = Literal[
+    "PENDING", "WAITING", "STARTING", "RUNNING", "RETRYING",
+    "SUCCEEDED", "FAILED", "CANCELLED", "ABORTED", "BLOCKED", "SKIPPED",
+]  # fmt: skip
+DagState = Literal["RUNNING", "SUCCEEDED", "FAILED"]
+Again = Literal["from", "only", "all"]
+UNDER_WAY: tuple[NodeState, ...] = ("PENDING", "WAITING", "STARTING", "RUNNING", "RETRYING")
+WELL: tuple[NodeState, ...] = ("SUCCEEDED", "SKIPPED")
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What there is of a node in its latest round: a job that waits, or the last attempt of its run, or a record."""
+
+    job: Job | None = None
+    run: Run | None = None
+    record: Record | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a node stands, and why."""
+
+    state: NodeState
+    why: str
+    round: Round
+    seen: Seen
+
+
+def again(dag: Dag, what: str, node: str | None) -> frozenset[str]:
+    """The nodes that a re-run makes run again: one and all that follow it, one only, or all."""
+    if what == "all" or node is None:
+        return frozenset(dag.nodes)
+    return definition_dag.downstream(dag, node) if what == "from" else frozenset({node})
+
+
+def rounds(dag: Dag, dag_run: str, row: DagRun | None) -> dict[str, Round]:
+    """The latest round that each node is a part of."""
+    found = dict.fromkeys(dag.nodes, Round(dag_run))
+    for round_, nodes in _reruns(dag, dag_run, row):
+        found |= dict.fromkeys(nodes, round_)
+    return found
+
+
+def last_rerun(dag: Dag, row: DagRun) -> tuple[Round, frozenset[str]]:
+    """The latest re-run: its round, and the nodes that are a part of it."""
+    *_, last = _reruns(dag, row.dag_run, row)
+    return last
+
+
+def _reruns(dag: Dag, dag_run: str, row: DagRun | None) -> Iterator[tuple[Round, frozenset[str]]]:
+    for number, wish in enumerate(row.reruns if row else (), start=2):
+        yield Round(dag_run, number, wish["what"] == "only"), again(dag, wish["what"], wish.get("node"))
+
+
+def generation_at(gate: Gate, instant: Instant) -> int:
+    """The generation of a node's schedule whose runs those of a DAG's run begun at this instant are: a DAG that was
+    deleted may have come again. Generations are the instants at which they began."""
+    known = (*gate.former, gate.generation)
+    return max((each for each in known if each <= instant), default=known[0])
+
+
+def stand(
+    dag: Dag, latest: Mapping[str, Round], seen: Mapping[str, Seen], gone: Collection[str] = ()
+) -> dict[str, Standing]:
+    """How each node stands. Nothing follows an announcement that is still owed: what it reaches is under way; unless
+    it is one of those ``gone``, which nothing reaches any more."""
+    found: dict[str, Standing] = {}
+    for node in definition_dag.in_order(dag):
+        state, why = _stand(node, dag, latest, seen[node], found)
+        if node in gone and state in ("PENDING", "WAITING"):
+            state, why = "BLOCKED", "the DAG was deleted before this was reached"
+        found[node] = Standing(state, why, latest[node], seen[node])
+    return found
+
+
+def state_of(nodes: Mapping[str, Standing]) -> DagState:
+    """How the whole stands: under way, all well, or not."""
+    if any(node.state in UNDER_WAY for node in nodes.values()):
+        return "RUNNING"
+    return "SUCCEEDED" if all(node.state in WELL for node in nodes.values()) else "FAILED"
+
+
+def status_of(run: Run) -> str | None:
+    """The program status that an attempt has ended with, if others can wait for it."""
+    return PROGRAM_STATUS.get(run.state) if is_terminal(run.state) else None
+
+
+def reaches(edge: Edge, run: Run | None) -> bool:
+    """Whether an edge lets what follows it go, by the run that its node has."""
+    return run is not None and status_of(run) in edge.on
+
+
+def _stand(
+    node: str, dag: Dag, latest: Mapping[str, Round], seen: Seen, before: Mapping[str, Standing]
+) -> tuple[NodeState, str]:
+    if seen.run is not None:
+        return seen.run.state, seen.run.reason or seen.run.fired_by
+    if seen.record is not None:
+        return "ABORTED", f"{seen.record.kind.lower()}: {seen.record.reason}"
+    if seen.job is not None and seen.job.met_at is not None:
+        return "WAITING", seen.job.reason
+    edges = dag.into(node)
+    lost = [edge for edge in edges if _is_lost(edge, before[edge.from_])]
+    if lost:
+        skipped = all(_is_skipped(edge, before[edge.from_]) for edge in lost)
+        return "SKIPPED" if skipped else "BLOCKED", "; ".join(_lost(edge, before[edge.from_]) for edge in lost)
+    open_ones = [edge.from_ for edge in edges if not reaches(edge, before[edge.from_].seen.run)]
+    if open_ones:
+        return "WAITING" if seen.job is not None else "PENDING", f"waits for {', '.join(open_ones)}"
+    # Its own round was begun after those before it had ended, and told it of them; it hears of none that came later.
+    if all(before[edge.from_].round.number <= latest[node].number for edge in edges):
+        return "PENDING", "all that it waits for has ended as it should"
+    return "BLOCKED", "what it waits for has run again alone since: run it again from here"
+
+
+def _is_lost(edge: Edge, upstream: Standing) -> bool:
+    """Whether an edge will never let what follows it go, unless something is run again."""
+    return upstream.state not in UNDER_WAY and not reaches(edge, upstream.seen.run)
+
+
+def _is_skipped(edge: Edge, upstream: Standing) -> bool:
+    return upstream.state == "SKIPPED" or (upstream.state == "SUCCEEDED" and "COMPLETED" not in edge.on)
+
+
+def _lost(edge: Edge, upstream: Standing) -> str:
+    return f"needs {edge.from_} {' or '.join(edge.on)}, which is {upstream.state}"
+
+
+def place_of(round_: Round) -> dict[str, str]:
+    """The correlation of the jobs of a round."""
+    return {dag_rounds.KEY: str(round_)}

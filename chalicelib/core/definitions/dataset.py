@@ -1,0 +1,105 @@
+"""The documents that say what there is to run and what data it works on: namespaces, workflows, datasets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import Field, field_validator, model_validator
+
+from chalicelib.core.documents import Described, Document
+from chalicelib.core.errors import invalid
+
+BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
+
+
+MOST_PREFIX = 900  # bytes: an S3 key has 1,024, and the partition and the file want some too
+
+
+class Readiness(Document):
+    """When a partition is ready (T8): at its first object; when ``done_flag`` appears in it; or when all objects are
+    there that the object ``manifest`` lists, one name to a line or as a JSON list."""
+
+    done_flag: str | None = Field(default=None, pattern=r"^[^/]+$", max_length=200)
+    manifest: str | None = Field(default=None, pattern=r"^[^/]+$", max_length=200)
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> Readiness:
+        if self.done_flag is not None and self.manifest is not None:
+            raise invalid("", "either a done_flag or a manifest", "both")
+        return self
+
+
+Operation = Literal["append", "overwrite", "delete", "replace"]
+
+
+NEW_DATA: tuple[Operation, ...] = ("append", "overwrite")
+
+
+SNAPSHOT = ("snapshot",)  # the partition key of a table
+
+
+class Dataset(Described):
+    """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``; or, with
+    ``format: iceberg``, the location of an Iceberg table, each snapshot of which is a partition (T21).
+
+    ``operations``: snapshots of a table that count. What only rewrites or removes data does not, unless it is named.
+    ``glue_table`` (``database.table``): the Glue catalog says which snapshots are committed; ``single_writer``: all
+    are, for no commit of the table competes with another. Else a later metadata file of the table says so.
+    ``count_overwrites``: for size triggers, an object that is written again with other content counts again (T9).
+    ``priority``: the jobs that its data triggers are at least as urgent (W2).
+    """
+
+    bucket: str = Field(pattern=BUCKET)
+    prefix: str
+    format: Literal["files", "iceberg"] = "files"
+    keys: tuple[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,62}$")], ...] = Field(default=(), max_length=10)
+    ready: Readiness = Field(default_factory=Readiness)
+    count_overwrites: bool = False
+    priority: int | None = Field(default=None, ge=0, le=9)
+    operations: tuple[Operation, ...] = Field(default=(), max_length=4)
+    glue_table: str | None = Field(default=None, pattern=r"^[^.\s]{1,255}\.[^.\s]{1,255}$")
+    single_writer: bool = False
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_a_table(cls, data: Any) -> Any:
+        """What follows from the format need not be written."""
+        if isinstance(data, dict) and data.get("format") == "iceberg":
+            return {"keys": SNAPSHOT, "operations": NEW_DATA, **data}
+        return data
+
+    @model_validator(mode="after")
+    def _fits_its_format(self) -> Dataset:
+        if self.format == "files":
+            for field in ("operations", "glue_table", "single_writer"):
+                if getattr(self, field):
+                    raise invalid(field, "it only with format: iceberg", getattr(self, field))
+            if not self.keys:
+                raise invalid("keys", "the partition keys of the dataset", "nothing", "add the field")
+            return self
+        if self.keys != SNAPSHOT:
+            raise invalid("keys", "no keys, for each snapshot of a table is a partition", list(self.keys))
+        if not self.operations:
+            raise invalid("operations", "at least one operation, such as append", "none")
+        for field in ("ready", "count_overwrites"):
+            if getattr(self, field) != type(self).model_fields[field].get_default(call_default_factory=True):
+                raise invalid(field, "it only with format: files", "it for a table, whose commits say what is ready")
+        if self.glue_table is not None and self.single_writer:
+            raise invalid("single_writer", "either glue_table or single_writer", "both")
+        return self
+
+    @field_validator("prefix")
+    @classmethod
+    def _names_a_folder(cls, prefix: str) -> str:
+        if len(prefix.encode()) > MOST_PREFIX:
+            raise invalid("", f"a prefix of at most {MOST_PREFIX} bytes", prefix)
+        if not prefix.endswith("/") or prefix.startswith("/") or "//" in prefix:
+            raise invalid("", "a prefix that ends with '/' and does not begin with one, such as raw/flights/", prefix)
+        return prefix
+
+    @field_validator("keys")
+    @classmethod
+    def _distinct(cls, keys: tuple[str, ...]) -> tuple[str, ...]:
+        if len(set(keys)) < len(keys):
+            raise invalid("", "distinct partition keys", list(keys))
+        return keys

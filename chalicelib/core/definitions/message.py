@@ -1,0 +1,81 @@
+"""Messages (L16): schedules of the simple kind. A time or an expression, and data for a target; live at once.
+
+A message ``m`` of the app ``ns.app`` is the schedule ``ns.app.~m``: one time trigger, no constraints, each fire a job
+of its own, deleted after the last one. Its own target is a workflow of the same name, written along with it; the
+default target of its app is the workflow ``ns.app.~``. So gates, timers, delivery and history work as for schedules.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import Field, ValidationError, model_validator
+
+from chalicelib.core import ids
+from chalicelib.core.definitions.data import Carried, is_sent
+from chalicelib.core.definitions.names import full_name
+from chalicelib.core.definitions.schedule import Life, Schedule
+from chalicelib.core.documents import Described, Reference
+from chalicelib.core.errors import SluiceError, from_validation, invalid
+from chalicelib.core.instants import Instant
+from chalicelib.core.targets.target import AnyTarget
+from chalicelib.core.triggers.time import When
+
+_FIELDS = ("due_time", "repeats", "ttl", "zone")  # of a message, under the same name in its schedule
+
+
+def workflow_of(message: Message, app: str) -> str:
+    """The full name of the workflow that a message names."""
+    namespace, _, short = app.partition(".")
+    return full_name(message.workflow or "", namespace, short)
+
+
+def _in_our_words(error: SluiceError) -> SluiceError:
+    """A refusal of the schedule that a message is, by the field in which the message says it."""
+    field = (error.field or "").removeprefix("trigger.").replace("expression", "schedule")
+    return SluiceError(error.code, error.message, field or None, error.hint)
+
+
+class Message(Described, Carried):
+    """A message as it is sent: ``schedule`` (any expression of T1) and ``due_time``, one of them or both (T3); how
+    often it ``repeats``, how long it lives (``ttl``), its ``zone``; where it goes, by default to its app's target."""
+
+    schedule: str | dict[str, Any] | None = None
+    due_time: When | None = None
+    repeats: int | None = Field(default=None, ge=1)
+    ttl: Life | None = None
+    zone: str = "UTC"
+    target: AnyTarget | None = None
+    workflow: Reference | None = None
+
+    _sent = model_validator(mode="after")(is_sent)
+
+    @model_validator(mode="after")
+    def _fits_together(self) -> Message:
+        if self.target is not None and self.workflow is not None:
+            raise invalid("workflow", "either a target or a workflow", "both")
+        if self.schedule is None and self.due_time is None:
+            hint = "such as schedule: '@every 1h', or due_time: 10m for a single one"
+            raise invalid("schedule", "a schedule, a due_time, or both", "neither", hint)
+        self._document("a.b.~c")  # told here, where the fields have the names that the user wrote
+        return self
+
+    def to_schedule(self, name: str, now: Instant) -> Schedule:
+        """The schedule that it is, under its full name. Spans are counted from ``now``."""
+        namespace, app, _ = name.split(".")
+        try:
+            return self._document(name).resolved(namespace, app, now)
+        except SluiceError as error:
+            raise _in_our_words(error) from None
+
+    def _document(self, name: str) -> Schedule:
+        app = name.rpartition(".")[0]
+        trigger = {"type": "time", "expression": self.schedule, "due_time": self.due_time, "repeats": self.repeats}
+        body = self.model_dump(include={*Carried.model_fields, *Described.model_fields, "ttl", "zone"})
+        own = name if self.target is not None else ids.default_workflow(app)
+        workflow = own if self.workflow is None else workflow_of(self, app)
+        fixed = {"coalesce": False, "when_done": "delete"}
+        try:
+            return Schedule.model_validate({**body, **fixed, "workflow": workflow, "trigger": trigger})
+        except ValidationError as error:
+            raise _in_our_words(from_validation(error)) from None

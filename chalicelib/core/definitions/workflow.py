@@ -1,0 +1,90 @@
+"""The documents that say what there is to run and what data it works on: namespaces, workflows, datasets."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import AfterValidator, ConfigDict, Field, field_validator, model_validator
+
+from chalicelib.core.definitions.notify import Notify
+from chalicelib.core.documents import Described, Document, Duration, Properties, Reference
+from chalicelib.core.errors import invalid
+from chalicelib.core.instants import DAY, MINUTE, Millis, duration
+from chalicelib.core.targets.delivery import Delivery
+from chalicelib.core.targets.resources import Resources
+from chalicelib.core.targets.retries import Retries
+from chalicelib.core.targets.target import AnyTarget
+
+DEFAULT_PRIORITY = 5
+
+
+def _check_run_timeout(text: str) -> str:
+    if text != "never" and not MINUTE <= duration(text, "") <= 30 * DAY:
+        raise invalid("", "a timeout from 1m to 30d, or never", text)
+    return text
+
+
+RunTimeout = Annotated[str, AfterValidator(_check_run_timeout)]
+
+
+class Namespace(Described):
+    pass
+
+
+class Deadline(Document):
+    """A job is to be started, and its run to end, within a span ``from`` when its fire was due or, for one that data
+    started, when the data was there (``nominal``), or always when the data was there (``data``). (H5, W14)"""
+
+    model_config = ConfigDict(serialize_by_alias=True, populate_by_name=True)
+
+    start_within: Duration | None = None
+    end_within: Duration | None = None
+    since: Literal["nominal", "data"] = Field(default="nominal", alias="from")
+
+    @model_validator(mode="after")
+    def _says_when(self) -> Deadline:
+        if self.start_within is None and self.end_within is None:
+            raise invalid("", "start_within, end_within, or both", "neither")
+        return self
+
+
+def check_pool(pool: str | None) -> str | None:
+    """A pool belongs to a namespace, not to an app."""
+    if pool is not None and pool.count(".") > 1:
+        raise invalid("", "a pool as name or namespace.name", pool)
+    return pool
+
+
+class Workflow(Described):
+    """What is run: a target with default properties (runtime arguments), retries and a priority (9 is most urgent).
+
+    ``delivery`` says how often a delivery is tried, at a target without a lifecycle. ``timeout`` is how long a run may
+    take, from when it runs: then it is cancelled, and has failed (W12). ``notify`` says who is told when something goes
+    wrong (W9), a missed ``deadline`` included (H5).
+
+    ``pool`` is where it takes its ``slots``, or the vCPUs of its ``resources`` (W3, W13). ``expected`` is how long a
+    run takes: among equals who must start the earliest to meet its ``deadline`` goes first (W14). A schedule may say
+    otherwise of these, and of ``retries``.
+    """
+
+    target: AnyTarget
+    properties: Properties = Field(default_factory=dict)
+    priority: int = Field(default=DEFAULT_PRIORITY, ge=0, le=9)
+    retries: Retries = Field(default_factory=Retries)
+    delivery: Delivery = Field(default_factory=Delivery)
+    timeout: RunTimeout = "12h"
+    pool: Reference | None = None
+    slots: int | None = Field(default=None, ge=1, le=1_000_000)
+    resources: Resources | None = None
+    deadline: Deadline | None = None
+    expected: Duration | None = None
+    notify: tuple[Notify, ...] = Field(default=(), max_length=5)
+
+    @field_validator("pool")
+    @classmethod
+    def _is_of_a_namespace(cls, pool: str | None) -> str | None:
+        return check_pool(pool)
+
+    @property
+    def timeout_millis(self) -> Millis | None:
+        return None if self.timeout == "never" else duration(self.timeout)

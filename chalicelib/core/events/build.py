@@ -1,0 +1,90 @@
+"""The decisions of the step *match*: which partition an object belongs to, whether it makes it ready, and which events
+there are. What a job is once events have been applied to it is in `core/jobs/gather.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from chalicelib.core import ids
+from chalicelib.core.dags import rounds
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.events.partitions import locate
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.run import Run
+from chalicelib.core.states import PROGRAM_STATUS
+from chalicelib.core.triggers import leaf
+
+
+def partition_event(name: str, dataset: Dataset, values: tuple[str, ...], instant: Instant, now: Instant) -> Event:
+    """The event that a partition became ready. Its id depends on the partition alone: each counts once (T7)."""
+    partition = dict(zip(dataset.keys, values, strict=True))
+    folders = "/".join(f"{key}={value}" for key, value in partition.items())
+    return Event(
+        id=ids.event_id("partition", name, *values),
+        kind="partition",
+        key=leaf.partition_key(name),
+        instant=instant,
+        accepted_at=now,
+        partition=partition,
+        dataset=name,
+        path=f"s3://{dataset.bucket}/{dataset.prefix}{folders}/",
+    )
+
+
+def size_event(name: str, dataset: Dataset, key: str, etag: str, size: int, instant: Instant, now: Instant) -> Event:
+    """The event that an object came (T9). Its id depends on the key alone, or on the content where overwrites count."""
+    located = locate(dataset, key)
+    content = etag if dataset.count_overwrites else ""
+    return Event(
+        id=ids.event_id("size", name, key, content),
+        kind="size",
+        key=leaf.size_key(name),
+        instant=instant,
+        accepted_at=now,
+        partition=dict(zip(dataset.keys, located.values, strict=True)) if located else None,
+        dataset=name,
+        path=f"s3://{dataset.bucket}/{key}",
+        size=size,
+    )
+
+
+def custom_event(
+    namespace: str, kind: str, source: object, payload: Mapping[str, Any], instant: Instant, now: Instant
+) -> Event:
+    """A custom event of a namespace (T11). ``source`` is the poster's own id of it: posted twice, it is one event."""
+    return Event(
+        id=ids.event_id("event", namespace, kind, source),
+        kind="event",
+        key=leaf.custom_key(namespace, kind),
+        instant=instant,
+        accepted_at=now,
+        payload=payload,
+    )
+
+
+def status_event(run: Run, status: str) -> Event:
+    """The event that a run reached a program status (T10), seen from the run row that is its outbox."""
+    at = {"STARTED": run.started_at}.get(status, run.ended_at) or run.claimed_at
+    return Event(
+        id=ids.event_id("program_status", run.run_id, status),
+        kind="program_status",
+        key=leaf.status_key(run.workflow, status),
+        instant=at,
+        # Our own clock, as for every other event: the target's may tell whole seconds, or be ahead of an enable.
+        accepted_at=(run.running_at if status == "STARTED" else run.moved_at) or at,
+        partition=rounds.announced(run),
+        workflow=run.workflow,
+        run_id=run.run_id,
+        status=status,
+        schedule=run.schedule,
+        payload={"workflow_version": run.workflow_version} if run.workflow_version else None,
+    )
+
+
+def announced(run: Run) -> tuple[str, ...]:
+    """The statuses that a run in this state has to tell other schedules, besides those it still owes."""
+    status = PROGRAM_STATUS.get(run.state)
+    return (*run.announce, status) if status else run.announce

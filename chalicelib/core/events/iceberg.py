@@ -1,0 +1,190 @@
+"""The metadata files of an Iceberg table: which snapshots its branch `main` has, and which of them are committed (T21).
+
+A commit writes a new metadata file, and then makes it the current one in the catalog. A commit that loses leaves its
+file behind, so a file by itself proves nothing about its own snapshots. It does name the file that it was made from,
+and that one was the current one. https://iceberg.apache.org/spec/#table-metadata-fields
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, replace
+from typing import Any, get_args
+
+from chalicelib.core import ids
+from chalicelib.core.definitions.dataset import Dataset, Operation
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.event import Event
+from chalicelib.core.triggers import leaf
+
+# Bytes of a metadata file, packed or not. A snapshot takes about 1 KB of it, and a Lambda has some 500 MB.
+MAX_METADATA = 32_000_000
+# The operation of a snapshot without a summary, which only the first format of tables allows, or of a later format.
+UNKNOWN = "unknown"
+_LARGEST = 2**63 - 1  # ids and counts are longs
+_LATEST = 253_402_300_799_999  # the last millisecond of the year 9999
+_METADATA = re.compile(r"metadata/[^/]+\.metadata\.json(\.gz)?")
+# A table without a catalog numbers its files. The writer that creates the next file has committed.
+_COUNTED = re.compile(r"metadata/v[0-9]+(\.gz)?\.metadata\.json(\.gz)?")
+_LOCATION = re.compile(r"s3[an]?://([^/]+)/(.+)")
+
+
+class BadMetadata(ValueError):
+    """What is no metadata file of an Iceberg table; the text says what was expected and what there was."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A commit of a table. ``id`` and ``parent_id`` are texts: as numbers they are too large for some JSON readers.
+    Counts are those of its summary; None: the writer has not counted."""
+
+    id: str
+    parent_id: str | None
+    sequence_number: int
+    committed_at: Instant
+    operation: str
+    added_data_files: int | None = None
+    added_records: int | None = None
+    added_files_size: int | None = None
+    deleted_data_files: int | None = None
+    total_records: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Metadata:
+    """``current`` is the newest snapshot of the branch `main`; ``former`` are the locations of earlier metadata files,
+    the one that this was made from last."""
+
+    current: str | None
+    snapshots: Mapping[str, Snapshot]
+    former: tuple[str, ...]
+
+
+def is_metadata(dataset: Dataset, key: str) -> bool:
+    """Whether an object is a metadata file of the table."""
+    return key.startswith(dataset.prefix) and _METADATA.fullmatch(key[len(dataset.prefix) :]) is not None
+
+
+def is_counted(dataset: Dataset, key: str) -> bool:
+    """Whether a metadata file is one of a table without a catalog: ``v3.metadata.json``."""
+    return key.startswith(dataset.prefix) and _COUNTED.fullmatch(key[len(dataset.prefix) :]) is not None
+
+
+def key_of(dataset: Dataset, location: str) -> str | None:
+    """The key of a metadata file, by the location that a table or a catalog tells; None if it is not of the dataset."""
+    found = _LOCATION.fullmatch(location)
+    if found is None or found[1] != dataset.bucket or not is_metadata(dataset, found[2]):
+        return None
+    return found[2]
+
+
+def parse(content: bytes) -> Metadata:
+    """A metadata file, packed with gzip or not. Raises BadMetadata."""
+    try:
+        document = json.loads(_unpacked(content))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, BadMetadata):
+            raise
+        raise BadMetadata(f"expected the metadata of an Iceberg table in JSON, got {error}") from error
+    try:
+        snapshots = [_snapshot(each) for each in document.get("snapshots") or ()]
+        current = document.get("current-snapshot-id")
+        former = tuple(str(each["metadata-file"]) for each in document.get("metadata-log") or ())
+        known = {snapshot.id: snapshot for snapshot in snapshots}
+        return Metadata(_id(current), known, former)
+    except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
+        raise BadMetadata(f"expected the metadata of an Iceberg table, got {type(error).__name__}: {error}") from error
+
+
+def _unpacked(content: bytes) -> bytes:
+    if not content.startswith(b"\x1f\x8b"):
+        return content
+    packed = zlib.decompressobj(wbits=31)
+    try:
+        text = packed.decompress(content, MAX_METADATA + 1)
+    except zlib.error as error:
+        raise BadMetadata(f"expected a metadata file that gzip can unpack, got {error}") from error
+    if len(text) > MAX_METADATA:
+        raise BadMetadata(f"expected a metadata file of at most {MAX_METADATA} bytes, got more once it was unpacked")
+    if not packed.eof:
+        raise BadMetadata("expected a whole metadata file, got one that ends too early")
+    return text
+
+
+def _snapshot(told: Mapping[str, Any]) -> Snapshot:
+    summary = told.get("summary") or {}
+
+    def count(name: str, default: int | None) -> int | None:
+        return _bounded(summary[name], 0, _LARGEST) if name in summary else default
+
+    operation = str(summary.get("operation", UNKNOWN))
+    missing = 0 if summary else None  # writers leave out what is nothing
+    return Snapshot(
+        id=str(_bounded(told["snapshot-id"], -_LARGEST, _LARGEST)),
+        parent_id=_id(told.get("parent-snapshot-id")),
+        sequence_number=_bounded(told.get("sequence-number", 0), 0, _LARGEST),
+        committed_at=_bounded(told["timestamp-ms"], 0, _LATEST),
+        operation=operation if operation in get_args(Operation) else UNKNOWN,
+        added_data_files=count("added-data-files", missing),
+        added_records=count("added-records", missing),
+        added_files_size=count("added-files-size", missing),
+        deleted_data_files=count("deleted-data-files", missing),
+        total_records=count("total-records", None),
+    )
+
+
+def _id(told: Any) -> str | None:
+    """Writers say -1 as well for a snapshot that there is not."""
+    return None if told in (None, -1) else str(_bounded(told, -_LARGEST, _LARGEST))
+
+
+def _bounded(told: Any, least: int, most: int) -> int:
+    """A whole number of the file, or the text of one."""
+    number = int(told)
+    if not least <= number <= most:
+        raise ValueError(f"expected a number from {least} to {most}, got {number}")
+    return number
+
+
+def main(metadata: Metadata) -> Iterator[Snapshot]:
+    """The snapshots of the branch `main`, newest first, as far back as they have not expired."""
+    seen: set[str] = set()
+    name = metadata.current
+    while name is not None and name in metadata.snapshots and name not in seen:
+        seen.add(name)
+        yield metadata.snapshots[name]
+        name = metadata.snapshots[name].parent_id
+
+
+def counts(dataset: Dataset, snapshot: Snapshot) -> bool:
+    """Whether a snapshot is an event: one whose operation the dataset names. What is not known counts."""
+    return snapshot.operation == UNKNOWN or snapshot.operation in dataset.operations
+
+
+def snapshot_event(name: str, dataset: Dataset, snapshot: Snapshot, now: Instant) -> Event:
+    """The event that a table has a new snapshot. Its id depends on the snapshot alone: each counts once."""
+    return Event(
+        id=ids.event_id("partition", name, snapshot.id),
+        kind="partition",
+        key=leaf.partition_key(name),
+        instant=snapshot.committed_at,
+        accepted_at=now,
+        partition={"snapshot": snapshot.id},
+        dataset=name,
+        path=f"s3://{dataset.bucket}/{dataset.prefix}",
+        payload=asdict(snapshot),
+    )
+
+
+def size_event(name: str, dataset: Dataset, snapshot: Snapshot, now: Instant) -> Event:
+    """The event that a snapshot has added so many bytes of data files (T9)."""
+    return replace(
+        snapshot_event(name, dataset, snapshot, now),
+        id=ids.event_id("size", name, "snapshot", snapshot.id),
+        kind="size",
+        key=leaf.size_key(name),
+        size=snapshot.added_files_size or 0,
+    )

@@ -1,0 +1,72 @@
+"""How the life of a schedule ends (L10): its fires are used up, or its ``ttl`` is over.
+
+*Completed* lets what was prepared go on and gathers no more. It is *removed* once its last job and run have ended, if
+its ``ttl`` is over or it says ``when_done: delete``. What is on hold or disabled when its ttl ends is deleted at once:
+nothing of it may start after that, and nobody would let it go any more.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.instants import HOUR, SECOND, Instant, Millis
+from chalicelib.core.rows.schedule import Gate, Timer
+from chalicelib.core.triggers import tree
+
+Ending = Literal["complete", "remove", "delete"]
+
+# A fire that is due at the very end of a ttl comes before the end: it is inclusive.
+LINGER: Millis = 1 * SECOND
+# Between two looks whether the last run has ended: first soon, then as long again as it has taken so far.
+SOONEST_LOOK, LATEST_LOOK = 10 * SECOND, HOUR
+BY = "sluice"  # who deletes a schedule whose life is over
+
+
+def closes_at(schedule: Schedule) -> Instant | None:
+    """When the life of a schedule is over; None if it lasts until somebody deletes it."""
+    if schedule.ends_at is None:
+        return None
+    return schedule.ends_at + (LINGER if tree.timed_leaves(schedule.trigger) else 0)
+
+
+def is_used_up(timer: Timer, schedule: Schedule) -> bool:
+    """Whether no fire will follow: a schedule that fires at times and nothing else is then complete."""
+    return not timer.next and not timer.begun and tree.is_single_time(schedule.trigger)
+
+
+def decide(gate: Gate, timer: Timer, schedule: Schedule, now: Instant) -> Ending | None:
+    """What the end of its life asks for at this moment; None if it has not come."""
+    end = closes_at(schedule)
+    over = end is not None and now >= end and not timer.next and not timer.begun
+    match gate.mode:
+        case "enabled":
+            return "complete" if over or is_used_up(timer, schedule) else None
+        case "completed":
+            return "remove" if over or schedule.when_done == "delete" else None
+        case "drain":
+            return "remove" if over else None
+        case "hold" | "backlog" | "disabled":
+            return "delete" if over else None
+        case _:
+            return None
+
+
+def resting(gate: Gate, schedule: Schedule) -> Timer | None:
+    """The timer of a schedule that gathers nothing: it wakes for the end of its life, if that has one."""
+    end = closes_at(schedule)
+    return None if end is None else Timer(gate.schedule, gate.generation, gate.version, gate.since, {}, wake_at=end)
+
+
+def completed(timer: Timer, schedule: Schedule, last_due: Instant) -> Timer:
+    """The timer after the last fire: it wakes to remove the schedule, if it is to be removed."""
+    first_look = last_due + LINGER if schedule.when_done == "delete" else None
+    looks = [look for look in (first_look, closes_at(schedule)) if look is not None]
+    return replace(timer, next={}, begun=(), wake_at=min(looks, default=None))
+
+
+def look_again(timer: Timer, gate: Gate, now: Instant) -> Timer:
+    """The timer of a schedule whose last run has not ended."""
+    span = min(max(now - gate.mode_at, SOONEST_LOOK), LATEST_LOOK)
+    return replace(timer, rev=timer.rev + 1, wake_at=now + span)

@@ -1,0 +1,333 @@
+"""The decision of the step *emit*: which fires of a timer are to be prepared now, and when it wants the next look."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from typing import Literal
+
+from chalicelib.core import ids
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import catch_up, lifetime, spread
+from chalicelib.core.fires.catch_up import Skipped
+from chalicelib.core.instants import DAY, Instant, duration, iso
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Record
+from chalicelib.core.rows.schedule import HISTORY, Gate, Timer
+from chalicelib.core.time import windows
+from chalicelib.core.triggers import tree
+from chalicelib.core.triggers.leaf import AbsentTrigger, ElapsedTrigger, LeafTrigger, TimedLeaf
+from chalicelib.core.triggers.occurrences import Series
+from chalicelib.core.triggers.time import TimeTrigger
+
+# How many schedule events of one timer are prepared in one go; the rest follows with the next look.
+MOST_FIRES = 500
+# How many fires may have events left to write: a window that is longer than the time between fires overlaps them.
+MOST_BEGUN = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Emission:
+    """The schedule events to write, the timer as it stands after them, and what was skipped. ``more``: the portion was
+    full, so the next look is wanted at once."""
+
+    fires: tuple[Job, ...]
+    timer: Timer
+    skipped: tuple[Record, ...]
+    more: bool = False
+
+
+def first_timer(schedule: Schedule, gate: Gate, now: Instant) -> Timer | None:
+    """The timer of a schedule that begins to gather at ``now``; None if nothing of it goes by the clock. Enabling never
+    catches up; of an elapsed leaf only a run that started since counts (T13)."""
+    blank = Timer(gate.schedule, gate.generation, gate.version, now, {})
+    upcoming = {}
+    for leaf in tree.timed_leaves(schedule.trigger):
+        rule = timed(leaf.trigger)
+        # Fires come after the instant at which a schedule begins. A due_time may be that instant: it means now.
+        is_now = isinstance(rule, TimeTrigger) and rule.is_due_at(now)
+        nominal = next_of(rule, schedule, blank, leaf.id, now - 1 if is_now else now)
+        if nominal is not None:
+            upcoming[leaf.id] = nominal
+    made = replace(blank, next=upcoming)
+    if lifetime.is_used_up(made, schedule):
+        return replace(made, wake_at=now)  # it is complete before it began, and the first look says so
+    wake_at = wakes_at(made, schedule)
+    return None if wake_at is None else replace(made, wake_at=wake_at)
+
+
+def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Emission:
+    """All events due before ``horizon``, bounded; a repeat after a crash computes the same ids."""
+    portion = _Portion(timer, schedule, now, horizon)
+    portion.go_on()
+    upcoming: dict[str, Instant] = {}
+    for leaf in tree.timed_leaves(schedule.trigger):
+        nominal, rule = timer.next.get(leaf.id), timed(leaf.trigger)
+        if isinstance(rule, TimeTrigger):
+            nominal = portion.times(leaf.id, rule, nominal)
+        elif nominal is not None and nominal < horizon and portion.room():
+            # What is decided anew when due is prepared once: after an outage the past cannot be decided, and before
+            # this one is due the next is not known.
+            portion.fires.append(_fire(timer, leaf.id, nominal, nominal))
+            nominal = next_of(rule, schedule, timer, leaf.id, max(nominal, now))
+        if nominal is not None:
+            upcoming[leaf.id] = nominal
+    later = replace(timer, next=upcoming, fired=portion.fired, begun=tuple(portion.begun), rev=timer.rev + 1)
+    later = replace(later, wake_at=wakes_at(later, schedule))
+    more = later.wake_at is not None and later.wake_at < horizon and not portion.room()
+    return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.counts_on)
+
+
+def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
+    """When a timer wants the next look: its earliest event, or the end of its schedule's life."""
+    looks = [end] if (end := lifetime.closes_at(schedule)) is not None else []
+    looks += [spread.due_of(schedule, first, written) for _, first, written in timer.begun]
+    full = len(timer.begun) >= MOST_BEGUN
+    for leaf in tree.timed_leaves(schedule.trigger) if not full else ():
+        nominal, rule = timer.next.get(leaf.id), leaf.trigger
+        if nominal is not None and isinstance(rule, TimeTrigger):
+            nominal = series(timer, schedule, leaf.id, rule).due(nominal)
+        looks += [] if nominal is None else [nominal]
+    return min(looks, default=None)
+
+
+def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Instant) -> Timer:
+    """The timer of a schedule whose definition changes and whose trigger does not. It goes on from where it is, and
+    prepares besides what the new definition wants of the fires that are prepared and not due yet.
+
+    What is prepared and not wanted any more is dropped when it is due: `unwanted`.
+    """
+    upcoming: dict[str, Instant] = {}
+    for leaf in tree.timed_leaves(new.trigger):
+        nominal = timer.next.get(leaf.id)
+        if nominal is None:
+            nominal = _reopened(timer, leaf, old, new, now)
+        if nominal is not None and (new.ends_at is None or nominal <= new.ends_at):
+            upcoming[leaf.id] = nominal
+    begun = timer.begun if old.spread == new.spread else _begun_again(timer, old, new, now)
+    begun = tuple(each for each in begun if new.ends_at is None or each[0] <= new.ends_at)
+    later = replace(timer, version=version, next=upcoming, begun=begun, rev=timer.rev + 1)
+    return replace(later, wake_at=wakes_at(later, new))
+
+
+def _reopened(timer: Timer, leaf: tree.Leaf, old: Schedule, new: Schedule, now: Instant) -> Instant | None:
+    """The next instant of a leaf that the old end had cut off, and which a later end lets go on."""
+    rule, end = timed(leaf.trigger), old.ends_at
+    if end is None:
+        return None
+    if isinstance(rule, TimeTrigger):
+        used_up = rule.repeats is not None and timer.fired.get(leaf.id, 0) >= rule.repeats
+        return None if used_up else next_of(rule, new, timer, leaf.id, max(end, now))
+    if isinstance(rule, AbsentTrigger) and rule.deadline is not None:
+        return next_of(rule, new, timer, leaf.id, max(end, now))
+    return max(end, now) + 1  # decided anew when it is due: put off to where it then belongs
+
+
+def _begun_again(
+    timer: Timer, old: Schedule, new: Schedule, now: Instant
+) -> tuple[tuple[Instant, Instant, int], ...]:  # fmt: skip
+    """The fires of which events are still to be written when a fire has other events from now on. Of one that has come
+    those that are prepared stay as they are; of one that is yet to come all follow the new definition, and those which
+    are due when they were are not written twice."""
+    written = {nominal: count for nominal, _, count in timer.begun}
+    begun = [each for each in timer.begun if each[0] <= now]
+    for leaf in tree.timed_leaves(new.trigger):
+        if not isinstance(leaf.trigger, TimeTrigger):
+            continue
+        own = series(timer, old, leaf.id, leaf.trigger)
+        for nominal in _prepared(timer, own, leaf, now):
+            first = own.due(nominal)
+            same = spread.as_before(old, new, first, written.get(nominal, spread.events_of(old)))
+            begun.append((nominal, first, same))
+    return tuple(each for each in begun if each[2] < spread.events_of(new))
+
+
+def _prepared(timer: Timer, own: Series, leaf: tree.Leaf, now: Instant) -> Iterator[Instant]:
+    """The fires yet to come that are prepared. Where the repeats are used up they cannot be told from those that never
+    will be, so there are none."""
+    stop, nominal = timer.next.get(leaf.id), own.after(now)
+    if stop is None and (own.until is None or leaf.id in timer.fired):
+        return
+    while nominal is not None and (stop is None or nominal < stop):
+        yield nominal
+        nominal = own.after(nominal)
+
+
+def unwanted(fire: Job, schedule: Schedule) -> str | None:
+    """Why a prepared fire is not wanted any more, if its schedule was updated since and carries (L6)."""
+    nominal = nominal_of(fire)
+    if schedule.ends_at is not None and nominal > schedule.ends_at:
+        return f"the schedule was updated to end at {iso(schedule.ends_at)}, before this fire of {iso(nominal)}"
+    count = spread.events_of(schedule)
+    if fire.index >= count:
+        events = "1 event" if count == 1 else f"{count} events"
+        return f"the schedule was updated to {events} per fire, and this is number {fire.index + 1}"
+    return None
+
+
+def series(timer: Timer, schedule: Schedule, leaf: str, rule: TimeTrigger) -> Series:
+    return Series(rule, timer.anchor, schedule.ends_at, f"{timer.schedule}#{leaf}")
+
+
+@dataclass
+class _Portion:
+    """What one look prepares: at most so many events, over all leaves together."""
+
+    timer: Timer
+    schedule: Schedule
+    now: Instant
+    horizon: Instant
+    fires: list[Job] = field(default_factory=list)
+    skipped: list[Record] = field(default_factory=list)
+    begun: list[tuple[Instant, Instant, int]] = field(default_factory=list)
+    fired: dict[str, int] = field(default_factory=dict)
+    counts_on: bool = False
+
+    def __post_init__(self) -> None:
+        self.fired = dict(self.timer.fired)
+
+    def room(self) -> int:
+        return MOST_FIRES - len(self.fires)
+
+    def go_on(self) -> None:
+        """The events that are still to be written of fires begun before."""
+        for nominal, first, written in self.timer.begun:
+            self._write("0", nominal, first, written)
+
+    def times(self, leaf: str, rule: TimeTrigger, nominal: Instant | None) -> Instant | None:
+        """The fires of a time leaf from ``nominal`` on; returns the first that is left."""
+        own = series(self.timer, self.schedule, leaf, rule)
+        left = self._left(leaf, rule)
+        missed = catch_up.skip(own, nominal, self.schedule.catch_up, self.now, left) if nominal is not None else None
+        if missed is not None:
+            self.skipped.append(_record(self.timer, leaf, missed, self.now))
+            self._count(leaf, rule, missed.count)
+            nominal = missed.following
+            self.counts_on = nominal is not None and nominal < missed.until
+        while nominal is not None and not self.counts_on and self.room() and len(self.begun) < MOST_BEGUN:
+            due = own.due(nominal)
+            if due >= self.horizon:
+                break
+            self._write(leaf, nominal, due, 0)
+            self._count(leaf, rule, 1)
+            nominal = own.after(nominal) if self._left(leaf, rule) != 0 else None
+        return nominal
+
+    def _write(self, leaf: str, nominal: Instant, first: Instant, written: int) -> None:
+        """Events of one fire, from the ``written``-th on; what is not due yet stays begun."""
+        count = spread.events_of(self.schedule)
+        end = spread.window_end(self.schedule, first)
+        while written < count and self.room():
+            due = spread.due_of(self.schedule, first, written)
+            if due >= self.horizon:
+                break
+            fire = _fire(self.timer, leaf, nominal, due, written)
+            # What an outage kept from being prepared has all of its timeout, counted from now, to be launched.
+            prepared_at = self.now if due < self.now - catch_up.MISSED_AFTER else None
+            self.fires.append(replace(fire, window_end=end, prepared_at=prepared_at))
+            written += 1
+        if written < count:
+            self.begun.append((nominal, first, written))
+
+    def _left(self, leaf: str, rule: TimeTrigger) -> int | None:
+        return None if rule.repeats is None else max(rule.repeats - self.fired.get(leaf, 0), 0)
+
+    def _count(self, leaf: str, rule: TimeTrigger, more: int) -> None:
+        if rule.repeats is not None:
+            self.fired[leaf] = self.fired.get(leaf, 0) + more
+
+
+def rearm(timer: Timer, schedule: Schedule, leaf: str, at: Instant) -> Timer:
+    """The timer with another instant for a leaf: what it waits for moved (T12, T13, T18). Beyond the life of its
+    schedule it is due no more."""
+    upcoming = {**timer.next, leaf: at}
+    if schedule.ends_at is not None and at > schedule.ends_at:
+        del upcoming[leaf]
+    later = replace(timer, next=upcoming, rev=timer.rev + 1)
+    return replace(later, wake_at=wakes_at(later, schedule))
+
+
+def moved_to(leaf: TimedLeaf, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:
+    """An elapsed or absent leaf is decided anew when it is due. The instant to which it moved because of what happened
+    meanwhile (the last start, the last event of the feed); None if it holds."""
+    base = max(since, happened) if happened is not None else since
+    if isinstance(leaf, TimeTrigger):
+        return None
+    if isinstance(leaf, AbsentTrigger) and leaf.within is None:
+        began = _previous_deadline(leaf, due)
+        came = happened is not None and began < happened and since <= happened
+        return _measured(leaf, due) if came else None
+    span = leaf.span if isinstance(leaf, ElapsedTrigger) else duration(leaf.within or "")
+    return base + span if base + span > due else None
+
+
+def _previous_deadline(leaf: AbsentTrigger, due: Instant) -> Instant:
+    """The deadline before this one: what came between the two is what was expected."""
+    back = due - 8 * DAY
+    while (following := _measured(leaf, back)) < due:
+        back = following
+    return back
+
+
+def fire_event(job: Job, kind: Literal["time", "elapsed", "absent"] = "time") -> Event:
+    """The event that a prepared fire is, once it is due. It is called by its nominal instant, and accepted when due."""
+    due = job.due_at if job.due_at is not None else job.created_at
+    nominal = nominal_of(job)
+    which = (job.leaf, nominal, job.index) if job.index else (job.leaf, nominal)
+    source = ids.event_id(kind, job.schedule, job.generation, *which)
+    return Event(id=source, kind=kind, key=f"{kind}:{job.schedule}", instant=nominal, accepted_at=due)
+
+
+def nominal_of(job: Job) -> Instant:
+    """The instant by which a fire is called."""
+    due = job.due_at if job.due_at is not None else job.created_at
+    return due if job.nominal_at is None else job.nominal_at
+
+
+def _fire(timer: Timer, leaf: str, nominal: Instant, due: Instant, index: int = 0) -> Job:
+    job_id = ids.job_id(timer.schedule, timer.generation, f"fire:{nominal}:{leaf}:{index}")
+    return Job(
+        schedule=timer.schedule,
+        generation=timer.generation,
+        place=f"FIRE#{iso(nominal)}#{leaf}#{index}",
+        job_id=job_id,
+        kind="fire",
+        state="PENDING_CONSTRAINTS",
+        created_at=due,
+        due_at=due,
+        nominal_at=None if nominal == due else nominal,
+        index=index,
+        accepted_at=due,
+        leaf=leaf,
+        wake_at=due,
+    )
+
+
+def _record(timer: Timer, leaf: str, missed: Skipped, now: Instant) -> Record:
+    record_id = ids.job_id(timer.schedule, timer.generation, f"skipped:{leaf}:{missed.first}:{timer.rev}")
+    place = (timer.schedule, timer.generation)
+    return Record(record_id, "SKIPPED", *place, missed.reason, now, count=missed.count, expires_at=now + HISTORY)
+
+
+def timed(leaf: LeafTrigger) -> TimedLeaf:
+    """The leaf as one that a timer tells."""
+    if not isinstance(leaf, TimeTrigger | ElapsedTrigger | AbsentTrigger):
+        raise TypeError(f"expected a timed leaf, got {type(leaf).__name__}")
+    return leaf
+
+
+def next_of(leaf: TimedLeaf, schedule: Schedule, timer: Timer, name: str, after: Instant) -> Instant | None:
+    """When a leaf is due next, strictly after ``after``; None if never again in the life of its schedule."""
+    if isinstance(leaf, TimeTrigger):
+        return series(timer, schedule, name, leaf).after(after)
+    due, end = _measured(leaf, after), schedule.ends_at
+    return due if end is None or due <= end else None
+
+
+def _measured(leaf: ElapsedTrigger | AbsentTrigger, after: Instant) -> Instant:
+    if isinstance(leaf, ElapsedTrigger):
+        return after + leaf.span
+    if leaf.deadline is not None:
+        return windows.next_clock(leaf.deadline, leaf.place, leaf.days, after)
+    return after + duration(leaf.within or "")

@@ -1,0 +1,410 @@
+"""The plans that claim a job, queue it, set it aside or take it out: each one transaction (C9, C13, W10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core import ids
+from chalicelib.core.constraints.constraint import Approval
+from chalicelib.core.definitions import data
+from chalicelib.core.definitions.overrides import properties_of, resources_of, retries_of
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.ids import holder_of
+from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.jobs import check, gather, timeout
+from chalicelib.core.jobs.deadlines import due_by, latest_start
+from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.jobs.priority import effective, rank_of
+from chalicelib.core.limits import names, returns
+from chalicelib.core.limits import permits as limit_permits
+from chalicelib.core.limits import route as limit_route
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Ask
+from chalicelib.core.limits.policies import StartRate
+from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.route import Route
+from chalicelib.core.limits.writes import Begin, JoinLine, TakePermit
+from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.rows.run import Record, Run, StartRequest
+from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.runs import launch
+from chalicelib.core.runs import queued as run_queued
+from chalicelib.core.states import claimable
+from chalicelib.core.triggers import tree
+from chalicelib.core.writes import (
+    BackfillGoesOn,
+    Create,
+    DefinitionIs,
+    GateIs,
+    NoneGathering,
+    NotClosed,
+    NotRun,
+    Put,
+    Remove,
+    Replace,
+    TakeOut,
+    Write,
+)
+
+# The sweep finds a fire without a hint after so long; with one it is looked at when it is due.
+LATE_LOOK: Millis = 5 * SECOND
+
+
+# Who is claimed sooner has waited for nothing but the claim itself.
+WAITED: Millis = 5 * SECOND
+
+
+MOST_WAITED = 120  # characters: a run's row is billed by the KB
+
+
+def build_run(
+    job: Job,
+    facts: Facts,
+    permits: tuple[str, ...],
+    context_uri: str,
+    now: Instant,
+    paces: tuple[Pace, ...] = (),
+    units: int = 0,
+    appointment: Instant | None = None,
+) -> Run:
+    """The run that a job becomes: its outbox, with exactly the start request that every call will carry."""
+    gate, schedule, workflow = _complete(facts)
+    # What runs again carries what it carried, and nothing that was added since (W15).
+    again = facts.origin if job.rerun_of is not None else None
+    properties = dict(job.properties) if job.rerun_of else properties_of(workflow, schedule, job.properties)
+    start_by, end_by = due_by(job, schedule, workflow)
+    target, resources = workflow.target.model_dump(mode="json"), resources_of(workflow, schedule)
+    request = StartRequest(
+        target=_placed(resources.applied(target) if resources is not None else target, facts.start_rate),
+        properties=properties,
+        context_uri=context_uri,
+        client_token=ids.client_token(job.job_id, job.attempt),
+        name=f"{job.job_id}-{job.attempt}"[-256:],
+        data=again.request.data if again is not None else data.told(schedule),
+    )
+    return Run(
+        run_id=job.job_id,
+        attempt=job.attempt,
+        schedule=gate.schedule,
+        generation=gate.generation,
+        workflow=schedule.workflow,
+        state="STARTING",
+        request=request,
+        permits=permits,
+        units=units,
+        fired_by=job.reason or job.kind,
+        claimed_at=now,
+        created_at=job.created_at,
+        priority=effective(job, schedule, workflow),
+        latest_start=latest_start(job, schedule, workflow),
+        attempts=retries_of(schedule, workflow).attempts if workflow.target.has_lifecycle else job.attempt,
+        kind=job.kind,
+        version=gate.version,
+        nominal_at=job.event.instant if job.event and job.event.kind == "time" else None,
+        due_at=job.due_at,
+        late=job.window_end is not None and now >= job.window_end,
+        accepted_at=job.accepted_at,
+        correlation=job.correlation,
+        partition=job.correlation,
+        event=job.event,
+        # How the past fares says nothing about whether the schedule should go on (L19).
+        pause_after=schedule.pause_after_failures if job.backfill is None else None,
+        backfill=job.backfill,
+        rerun_of=job.rerun_of,
+        run_timeout=(workflow.timeout_millis or 0) if workflow.target.has_lifecycle else None,
+        paced_from=appointment if paces else None,
+        paced_until=launch.paced_until(paces, now if appointment is None else appointment),
+        start_by=start_by,
+        end_by=end_by,
+        workflow_version=facts.workflow_version,
+        number=_number(job, facts, names.workflow_line(schedule.workflow), permits),
+        wake_at=now,
+    )
+
+
+def _placed(target: dict[str, Any], stack: StartRate) -> dict[str, Any]:
+    """The target with the application and role that its run is started with. They stand in the run from its claim on:
+    a stack with other defaults repeats a call, looks for its run, and cancels it where the call was made first."""
+    if target["type"] != "emr_serverless":
+        return target
+    application, role = target["application_id"], target["execution_role_arn"]
+    return {
+        **target,
+        "application_id": application or stack.application_id,
+        "execution_role_arn": role or stack.role_arn or None,
+    }
+
+
+def _number(job: Job, facts: Facts, own: str, permits: tuple[str, ...]) -> int:
+    """The next number of the workflow, as its line was read; the claim expects that nobody took it since. A further
+    attempt keeps the run's, and who lost a race has taken one before. What takes no permit of that line, a mere
+    delivery, has none (H1)."""
+    return job.number or (facts.line(own).numbered + 1 if own in permits else 0)
+
+
+def _takes_number(job: Job, line: str) -> bool:
+    return not job.number and names.numbers(line)
+
+
+def wants_number(job: Job, asks: tuple[Ask, ...]) -> str | None:
+    """The line that numbers this job's run, if it does and has not done so yet."""
+    return next((line for line in (*job.held, *(ask.line for ask in asks)) if _takes_number(job, line)), None)
+
+
+def waited_for(job: Job, now: Instant) -> str:
+    """What a job waited for last, in the words it was told in; nothing if it hardly waited (H1). A retry waits from
+    when it was due: what was before is its first attempt's. A job of a backfill that was launched as it was written
+    has waited for nothing that it could name: its instant is that of the past."""
+    since = job.accepted_at if job.accepted_at is not None and job.kind != "retry" else job.due_at
+    waited = since is not None and now - since >= WAITED and not (job.kind == "backfill" and job.rev == 1)
+    return job.reason[:MOST_WAITED] if waited else ""
+
+
+def parse_holder(holder: str) -> tuple[str, int]:
+    run_id, _, attempt = holder.rpartition("#")
+    return run_id, int(attempt)
+
+
+def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[Write]:
+    """One transaction: the job out, the run in, permits taken, the gate open for this generation and version."""
+    gate, schedule, _ = _complete(facts)
+    # Where an event may undo the match, the claim is of what was read; anywhere else a steady stream would starve it.
+    exact = job.kind == "gathering" and job.waits_at is None and tree.is_fickle(schedule.trigger)
+    plan: list[Write] = [TakeOut(job, exact), Create(run), GateIs(gate, claimable(job.kind, job.backfill))]
+    if job.backfill is not None:
+        plan.append(BackfillGoesOn(job.schedule, job.backfill))
+    plan += _as_defined(facts)
+    if check.is_prepared(job) and check.coalesces(schedule, gate):
+        plan.append(NoneGathering(job.schedule, job.generation))
+    holder = holder_of(job.job_id, job.attempt)
+    take = tuple(ask for ask in route.take if not names.is_turn(ask.line))
+    plan += _permits(take, job, facts, now, begins=holder, appointment=route.appointment)
+    turns = replace(job, held=turns_of(job))
+    return [
+        *plan,
+        *_begun(job, facts, now, holder),
+        *run_queued.leave(job, _lines_of(take)),
+        *returns.return_held(turns, facts.lines, now),
+    ]
+
+
+def _as_defined(facts: Facts) -> list[Write]:
+    """Expects the definitions that a claim relies on beside the gate, which names the version of the schedule.
+
+    Of its pool: how much is there, and how much of it is withheld. The workflow's edition is expected by what is
+    written to its line anyway."""
+    if facts.pool_row is None or facts.workflow is None or not facts.workflow.target.has_lifecycle:
+        return []
+    return [DefinitionIs(facts.pool_row)]
+
+
+def turns_of(job: Job) -> tuple[str, ...]:
+    """The lines that say it is one of the next at a policy, which it no longer is once it has started."""
+    return tuple(line for line in job.held if names.is_turn(line))
+
+
+def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
+    """One transaction: the permits before the line that blocks are held, the job queues there, counted as a waiter."""
+    gate, schedule, workflow = _complete(facts)
+    blocked = route.blocked
+    if blocked is None:
+        raise ValueError("expected a route that is blocked, got one that is free")
+    taken = tuple(ask for ask in route.take if not _is_told_only(ask))
+    state = facts.line(blocked.line)
+    place = rank_of(job, schedule, workflow)
+    queued = replace(
+        job,
+        place=settled_place(job, schedule, gate),
+        state="PENDING_LAUNCH",
+        held=(*job.held, *(ask.line for ask in taken)),
+        units=returns.units_of(taken, job.units),
+        waits_at=blocked.line,
+        rank=place,
+        met_at=job.met_at if job.met_at is not None else now,
+        reason=f"{why_blocked(route, facts)}{told_lent(job)}",
+        rev=job.rev + 1,
+        wake_at=timeout.deadline_of(job, schedule, gate),
+    )
+    waiter = Waiter(blocked.line, place, queued.schedule, queued.generation, queued.place, queued.job_id)
+    return [
+        *moved(job, queued),
+        GateIs(gate, claimable(job.kind, job.backfill)),
+        *_as_defined(facts),
+        *_permits(taken, job, facts, now),
+        *run_queued.leave(job, _lines_of(taken)),
+        _join(blocked, route, facts, now, state.rev),
+        Create(waiter),
+    ]
+
+
+def _join(blocked: Ask, route: Route, facts: Facts, now: Instant, rev: int) -> JoinLine:
+    look = limit_route.queue_looks_at(route, facts.lines, now)
+    return JoinLine(blocked, limit_permits.horizon(blocked, now), look, rev, route.behind is not None)
+
+
+def asks_otherwise(job: Job, asks: tuple[Ask, ...]) -> bool:
+    """Whether a job that queues would take another way now: its queue no longer limits it, it holds a permit that it
+    does not need, or it lacks one of a limit before its queue."""
+    here = next((ask for ask in asks if ask.line == job.waits_at), None)
+    if here is None or limit_permits.is_unlimited(here):
+        return True
+    if isinstance(here, Pace) and here.line != limit_route.paces_of(asks)[-1].line:
+        return True
+    asked = {ask.line for ask in limit_permits.with_spares(asks)}
+    limits = (ask for ask in asks if not isinstance(ask, Pace) and not limit_permits.is_unlimited(ask))
+    lacking = any(ask.order < here.order and not limit_permits.is_held(ask, job.held) for ask in limits)
+    return (
+        lacking
+        or any(line not in asked for line in job.held)
+        or limit_permits.holds_other_units(asks, job.held, job.units)
+    )
+
+
+def begin_anew(job: Job, states: Mapping[str, LineState], now: Instant) -> tuple[Job, list[Write]]:
+    """Out of its queue, with all permits given back: the limits of its schedule changed while it waited there."""
+    why = "limits changed; requesting permits again from the first"
+    later = replace(job, state="PENDING_CONSTRAINTS", reason=why, wake_at=now, leases=0, rev=job.rev + 1)
+    return later, stand_aside(job, later, states, now)
+
+
+def rank_again(job: Job, lifted: Job, facts: Facts) -> list[Write]:
+    """A job that queues, with the timeout and the rank of the definition as it is now. Its place in the queue moves
+    with it. ``lifted``: the job with what is lent to it now."""
+    gate, schedule, workflow = _complete(facts)
+    rank, wake_at = rank_of(lifted, schedule, workflow), timeout.deadline_of(job, schedule, gate)
+    later = Replace(replace(lifted, rank=rank, wake_at=wake_at, leases=0, rev=job.rev + 1))
+    before, after = run_queued.waiter_of(job), run_queued.waiter_of(replace(job, rank=rank))
+    if before is None or after is None or before == after:
+        return [later]
+    return [later, Remove(before), Create(after)]
+
+
+def why_blocked(route: Route, facts: Facts) -> str:
+    """Why a job waits where its route is blocked."""
+    ask = route.behind or route.blocked
+    return limit_permits.why(ask, facts.line(ask.line)) if ask is not None else ""
+
+
+def _lines_of(asks: tuple[Ask, ...]) -> tuple[str, ...]:
+    return tuple(ask.line for ask in asks)
+
+
+def told_lent(job: Job) -> str:
+    """Who has lent a job its priority, behind the reason why it waits."""
+    return f"; {job.lent}" if job.lent else ""
+
+
+def _is_told_only(ask: Ask) -> bool:
+    """A log that limits others and not this job: it is told of the start when there is one, and of no mere wish."""
+    return isinstance(ask, Log) and not ask.binding
+
+
+def settled_place(job: Job, schedule: Schedule, gate: Gate) -> str:
+    """A fire that must wait leaves its own place, which a stalled emitter may write again: it becomes the gathering
+    job, so that later fires coalesce with it, or, where none do, a job apart. So does a match that time completed,
+    where each is a job of its own. Others stay where they are."""
+    if check.is_prepared(job):
+        return GATHERING if check.coalesces(schedule, gate) else gather.place_apart(job)
+    apart = job.kind == "gathering" and job.waits_at is None and check.sets_apart(schedule, gate)
+    return gather.place_apart(job) if apart else job.place
+
+
+def places_of_copy(job: Job, schedule: Schedule, gate: Gate, now: Instant) -> tuple[str, ...]:
+    """Where a prepared fire may be already, if its emitter has written it twice. Where it would wait; and, once it is
+    late or may have been approved, apart: what was tried, approved or has timed out is there. A late one may also have
+    begun to wait as the gathering job, before the mode of its schedule changed. A fire that is looked at in time was
+    not tried before, so it costs no read."""
+    waits, apart = settled_place(job, schedule, gate), gather.place_apart(job)
+    late = job.due_at is not None and now - job.due_at >= LATE_LOOK
+    may_be_apart = late or any(isinstance(each, Approval) for each in schedule.constraints)
+    others = [apart] if may_be_apart else []
+    others += [GATHERING] if late and schedule.coalesce else []
+    return (waits, *(place for place in others if place != waits))
+
+
+def apart_from_emitter(job: Job, later: Job) -> Job:
+    """The job as it stands later, out of the place that its emitter may write again: there it would lose its tries and
+    its approvals."""
+    return replace(later, place=gather.place_apart(job)) if check.is_prepared(job) else later
+
+
+def moved(job: Job, later: Job) -> list[Write]:
+    """The job as it stands later, in its place or in another. It is moved as it was read: an event that came meanwhile
+    may have undone the match, or belongs to it, and whoever wakes it has newer facts."""
+    if later.place == job.place:
+        return [Replace(later)]
+    if job.kind != "gathering":
+        return [TakeOut(job, exact=True), Create(replace(later, rev=1))]
+    beside = [NotClosed(job.schedule, job.generation)] if job.place != GATHERING else []
+    return [TakeOut(job, exact=True), Create(gather.set_apart(later)), *beside]
+
+
+def beside(job: Job, apart: Job) -> list[Write]:
+    """A job set apart while another takes its place. Where it queues, its place in the queue names the new one."""
+    waiter = run_queued.waiter_of(job)
+    return [Create(apart), *([Put(replace(waiter, job_place=apart.place))] if waiter is not None else [])]
+
+
+def stand_aside(job: Job, later: Job, states: Mapping[str, LineState], now: Instant) -> list[Write]:
+    """Out of the queue, for a wait that is at no line: what it holds goes back, its place in the queue is given up."""
+    out = replace(later, held=(), units=0, waits_at=None, rank=None)
+    return [*moved(job, out), *run_queued.leave(job), *returns.return_held(job, states, now)]
+
+
+def drop(job: Job, record: Record, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:
+    """One transaction: the job out with its record, its place in a queue given up, what it held given back. A prepared
+    fire may have run already: then it has no record."""
+    out, *rest = forget(job, held, now, exact)
+    return [out, Put(record), *rest, *([NotRun(job)] if check.is_prepared(job) else [])]
+
+
+def forget(job: Job, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:
+    """The same without a record, for a job that has one already, or has run."""
+    return [TakeOut(job, exact), *run_queued.leave(job), *returns.return_held(job, held, now)]
+
+
+def _permits(
+    take: tuple[Ask, ...],
+    job: Job,
+    facts: Facts,
+    now: Instant,
+    begins: str | None = None,
+    appointment: Instant | None = None,
+) -> list[Write]:
+    """A log's entry is made when its permit is taken; a slot learns of a start only when it is one; a pace's permit is
+    that of the appointment. A pool, or an EMR application, is never asked when something started there: its row is as
+    short with a thousand runs as with one."""
+    own = holder_of(job.job_id, job.attempt)
+    return [
+        TakePermit(
+            ask,
+            appointment if appointment is not None and isinstance(ask, Pace) else now,
+            facts.line(ask.line),
+            from_queue=ask.line == job.waits_at,
+            begins=own if isinstance(ask, Log) else begins if names.names_starts(ask.line) else None,
+            passing=limit_route.passes(ask, take),
+            numbers=begins is not None and _takes_number(job, ask.line),
+        )
+        for ask in take
+    ]
+
+
+def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
+    """The start of a run, told to the lines whose permits its job held while it queued for another."""
+    asks = {ask.line: ask for ask in limit_permits.with_spares(facts.asks(job.schedule.partition(".")[0]))}
+    held = [asks[line] for line in job.held if line in asks and names.names_starts(line)]
+    return [
+        Begin(ask, now, facts.line(ask.line), holder, _takes_number(job, ask.line))
+        for ask in held
+        if not isinstance(ask, Pace)
+    ]
+
+
+def _complete(facts: Facts) -> tuple[Gate, Schedule, Workflow]:
+    if facts.gate is None or facts.schedule is None or facts.workflow is None:
+        raise ValueError("expected complete facts: a job without gate, schedule or workflow is dropped before")
+    return facts.gate, facts.schedule, facts.workflow

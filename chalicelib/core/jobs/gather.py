@@ -1,0 +1,214 @@
+"""What a job is once events have been applied to it: the rules of gathering (T7, T9, T12, T14, T18, C11).
+
+`gather` is pure. It answers with the job as it should stand, the one that it takes the place of if that one's partial
+match has grown too old, and whether the job is to make room for the next at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from chalicelib.core import ids
+from chalicelib.core.dags import rounds
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.events.correlation import gathering_place
+from chalicelib.core.instants import Instant, iso, spell_duration
+from chalicelib.core.jobs import timeout
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Job, Progress
+from chalicelib.core.rows.run import Record
+from chalicelib.core.rows.schedule import HISTORY, Subscription
+from chalicelib.core.triggers import leaf as trigger_leaf
+from chalicelib.core.triggers import tree
+from chalicelib.core.triggers.leaf import AbsentTrigger, LeafTrigger
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """One event and the leaves of one schedule that it touches."""
+
+    event: Event
+    leaves: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """``job`` as it stands after the events (None: they created none). Of the job that was there: ``dropped`` is its
+    record, if its match had expired or timed out; ``apart`` its new place, if it has timed out and had been met, or
+    runs anyway."""
+
+    job: Job | None
+    dropped: Record | None = None
+    apart: Job | None = None
+
+
+def touched(schedule: Schedule, event: Event, rows: Iterable[Subscription]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The leaves that an event counts for, and the absent leaves that it speaks against."""
+    rules = {leaf.id: leaf.trigger for leaf in tree.leaves(schedule.trigger)}
+    # The instant at which a feed was absent carries no payload that could fit the pattern of the feed.
+    fits = [row.leaf for row in rows if row.leaf in rules]
+    met = [
+        leaf
+        for leaf in fits
+        if event.kind == "absent" or trigger_leaf.takes(rules[leaf], event.payload, event.schedule)
+    ]
+    against = tuple(leaf for leaf in met if isinstance(rules[leaf], AbsentTrigger) and event.kind != "absent")
+    return tuple(leaf for leaf in met if leaf not in against), against
+
+
+def gather(
+    job: Job | None,
+    touches: Iterable[Touch],
+    schedule: Schedule,
+    subscription: Subscription,
+    correlation: Mapping[str, str] | None,
+    now: Instant,
+    against: tuple[str, ...] = (),
+    timed_out: bool = False,
+) -> Gathered:
+    """The job after events have been applied to it: a new one if there was none. Says whether its trigger is met.
+
+    ``timed_out``: these events were accepted after the job's timeout, so they begin the next job."""
+    touches = tuple(touch for touch in touches if touch.leaves)
+    # A job that queues is settled: it holds places and permits, so nothing that comes takes it out unseen.
+    against = () if job is not None and job.waits_at is not None else against
+    if job is None or has_expired(job, schedule, now):
+        if not touches:
+            return Gathered(None)
+        dropped = expiry(job, schedule, now) if job is not None else None
+        return Gathered(_begun(job, touches, schedule, subscription, correlation, now), dropped)
+    if timed_out and touches:
+        begun = _begun(job, touches, schedule, subscription, correlation, now)
+        if begun.job_id != job.job_id:  # a DAG's node has one job per round: its events stay together
+            if job.met_at is None and not timeout.runs_anyway(schedule):
+                return Gathered(begun, _timed_out(job, schedule, now))
+            return Gathered(begun, apart=out_of_time(job, now))
+    if not touches and not any(leaf in job.leaves for leaf in against):
+        return Gathered(None)
+    progress = {leaf: gathered for leaf, gathered in job.leaves.items() if leaf not in against}
+    for touch in touches:
+        _count(progress, touch)
+    if not progress:
+        return Gathered(None, _came_after_all(job, now))
+    grown = stand(replace(job, leaves=progress, rev=job.rev + 1), schedule, now)
+    if touches and has_expired(grown, schedule, now):
+        # It ended the silence of a match whose window is over: too late to be part of it, it begins the next one.
+        return Gathered(_begun(job, touches, schedule, subscription, correlation, now), expiry(job, schedule, now))
+    return Gathered(grown)
+
+
+def _begun(
+    over: Job | None,
+    touches: tuple[Touch, ...],
+    schedule: Schedule,
+    subscription: Subscription,
+    correlation: Mapping[str, str] | None,
+    now: Instant,
+) -> Job:
+    """A match that begins with these events, in the place of one that is dropped."""
+    first = _new_job(touches[0].event, subscription, correlation, now)
+    progress: dict[str, Progress] = {}
+    for touch in touches:
+        _count(progress, touch)
+    rev = over.rev + 1 if over is not None else first.rev
+    return stand(replace(first, leaves=progress, rev=rev), schedule, now)
+
+
+def stand(job: Job, schedule: Schedule, now: Instant) -> Job:
+    """A gathering job with its state, reason and ``wake_at`` as its progress wants them. What is met stays met, unless
+    an event may undo it and the job does not queue yet."""
+    settled = job.met_at is not None and (job.waits_at is not None or not tree.is_fickle(schedule.trigger))
+    if settled:
+        return job
+    verdict = tree.evaluate(schedule.trigger, job.leaves, now)
+    if verdict.met:
+        accepted = max((gathered.last_at for gathered in job.leaves.values()), default=now)
+        met_at = job.met_at if job.met_at is not None else now
+        return replace(
+            job, state="PENDING_CONSTRAINTS", met_at=met_at, accepted_at=accepted, reason=verdict.why, wake_at=now
+        )
+    span = schedule.timeout_millis
+    looks = [
+        job.created_at + span if span is not None else None,
+        tree.expires_at(schedule.trigger, job.leaves),
+        verdict.turns_at,
+    ]
+    wake = min((look for look in looks if look is not None), default=None)
+    return replace(job, state="PENDING_TRIGGER", met_at=None, reason=verdict.why, wake_at=wake)
+
+
+def set_apart(job: Job) -> Job:
+    """A job whose trigger is met, in a place of its own, so that the next event begins a new one (C11)."""
+    kind = "backlog" if job.kind == "gathering" else job.kind
+    return replace(job, place=place_apart(job), kind=kind, rev=1)
+
+
+def out_of_time(job: Job, now: Instant) -> Job:
+    """A job that has timed out, in a place of its own, where the check aborts it, or runs it with what it has."""
+    return replace(set_apart(job), wake_at=now, leases=0)
+
+
+def place_apart(job: Job) -> str:
+    """The sort key of a job that waits beside the gathering one."""
+    return f"JOB#{iso(job.created_at)}#{job.job_id.rpartition('.')[2]}"
+
+
+def has_expired(job: Job, schedule: Schedule, now: Instant) -> bool:
+    """Whether a match that is still partial is older than the trigger's ``within`` (T14)."""
+    limit = tree.expires_at(schedule.trigger, job.leaves)
+    if job.met_at is not None or limit is None or now < limit:
+        return False
+    # Silence may have completed it in time, though nobody has looked since; nothing completes it after its time.
+    return not tree.evaluate(schedule.trigger, job.leaves, limit).met
+
+
+def expiry(job: Job, schedule: Schedule, now: Instant) -> Record:
+    """The record of a partial match that has grown too old."""
+    span = spell_duration(tree.window_of(schedule.trigger) or 0)
+    came = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).came)
+    reason = f"the partial match was not completed within {span} and is dropped: {came}"
+    return Record(
+        job.job_id, "EXPIRED", job.schedule, job.generation, reason, now, job.created_at, expires_at=now + HISTORY
+    )
+
+
+def _timed_out(job: Job, schedule: Schedule, now: Instant) -> Record:
+    reason = timeout.timed_out(job, schedule)
+    return Record(
+        job.job_id, "ABORTED", job.schedule, job.generation, reason, now, job.created_at, expires_at=now + HISTORY
+    )
+
+
+def _came_after_all(job: Job, now: Instant) -> Record:
+    reason = "what was absent came after all, before the job was launched"
+    return Record(
+        job.job_id, "DROPPED", job.schedule, job.generation, reason, now, job.created_at, expires_at=now + HISTORY
+    )
+
+
+def _count(progress: dict[str, Progress], touch: Touch) -> None:
+    at, amount = touch.event.accepted_at, touch.event.size or 0
+    for leaf in touch.leaves:
+        before = progress.get(leaf)
+        progress[leaf] = before.plus(1, at, amount) if before else Progress(1, at, at, amount)
+
+
+def _new_job(first: Event, subscription: Subscription, correlation: Mapping[str, str] | None, now: Instant) -> Job:
+    # A node of a DAG is reached once in a run, whichever upstream is first: so its job is found without a list (W4).
+    begins = rounds.which(correlation) or first.id
+    return Job(
+        schedule=subscription.schedule,
+        generation=subscription.generation,
+        place=gathering_place(correlation),
+        job_id=ids.job_id(subscription.schedule, subscription.generation, begins),
+        kind="gathering",
+        state="PENDING_TRIGGER",
+        created_at=now,
+        correlation=correlation,
+    )
+
+
+def leaf_of(schedule: Schedule, leaf: str) -> LeafTrigger | None:
+    """The leaf of a number."""
+    return next((each.trigger for each in tree.leaves(schedule.trigger) if each.id == leaf), None)

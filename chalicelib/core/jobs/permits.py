@@ -1,0 +1,135 @@
+"""What a job asks of its pool (W3), and what its run is to have (W13): its schedule's word before its workflow's."""
+
+from __future__ import annotations
+
+from chalicelib.core.constraints.constraint import Concurrency, Rate, SinceLastRun
+from chalicelib.core.definitions.overrides import resources_of
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.errors import invalid
+from chalicelib.core.limits import names, permits, rate_window
+from chalicelib.core.limits.names import pool_line, share_line
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Ask
+from chalicelib.core.limits.policies import StartRate
+from chalicelib.core.limits.pools import Pool, owner_of
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.targets.resources import Resources
+from chalicelib.core.targets.target import EmrServerlessTarget
+from chalicelib.core.triggers import tree
+from chalicelib.core.triggers.leaf import ElapsedTrigger
+
+
+def units_of(pool: Pool, workflow: Workflow, schedule: Schedule) -> int:
+    """How much of a pool a run takes: of vCPUs what its resources come to, else the ``slots`` it names, else one."""
+    resources = resources_of(workflow, schedule)
+    if pool.unit == "vcpu" and resources is not None and resources.sizes_workers:
+        return resources.vcpus
+    return schedule.slots or workflow.slots or 1
+
+
+def ask_of(name: str, pool: Pool, workflow: Workflow, schedule: Schedule) -> Slots:
+    """What a job of this schedule asks of a pool. One that does not fit into its share asks the common part: at the
+    head of the share's queue it would keep from it all that do."""
+    units = units_of(pool, workflow, schedule)
+    common = Slots(pool_line(name), pool.common, units=units, unit=pool.word)
+    share = _share_of(name, pool, schedule)
+    if share is None or share[1] < units:
+        return common
+    return Slots(share_line(name, share[0]), share[1], units=units, unit=pool.word, spare=common)
+
+
+def _share_of(name: str, pool: Pool, schedule: Schedule) -> tuple[str, int] | None:
+    """The share that a schedule's jobs have, and its units: that of its workflow, before that of a group it is in."""
+    groups = [each.group for each in schedule.constraints if isinstance(each, Concurrency) and each.group is not None]
+    shares = {owner_of(key, name): share.reserved for key, share in pool.shares.items()}
+    return next(((owner, shares[owner]) for owner in (schedule.workflow, *groups) if owner in shares), None)
+
+
+def check_fit(name: str, pool: Pool, workflow: Workflow, schedule: Schedule, field: str) -> None:
+    """Refuse what could never start: it takes more than its share, and than the common part, has at best."""
+    resources = resources_of(workflow, schedule)
+    if (
+        pool.unit == "vcpu"
+        and (resources is None or not resources.sizes_workers)
+        and not (schedule.slots or workflow.slots)
+    ):
+        hint = "give the workflow resources, such as {workers: 3, vcpu: 4}"
+        raise invalid("resources", f"resources, for pool {name} counts vCPUs", None, hint)
+    units, share = units_of(pool, workflow, schedule), _share_of(name, pool, schedule)
+    most = max(pool.common, share[1] if share is not None else 0)
+    if units > most:
+        hint = f"take less, or make pool {name} larger"
+        raise invalid(field, f"at most the {most} units of pool {name} that it may use", units, hint)
+
+
+def asks_of(
+    schedule: Schedule,
+    workflow: Workflow,
+    rate: StartRate,
+    namespace: str,
+    rates: tuple[str, ...] = (),
+    counted: bool = False,
+) -> tuple[Ask, ...]:
+    """The lines that a job of this schedule goes through, in their order. ``rates`` are the rules of the workflow that
+    count every start. A target without a lifecycle needs no line unless a schedule asks when, or how often, it starts
+    (``counted``)."""
+    if not counted and not is_tracked(schedule, workflow):
+        return ()
+    asks: list[Ask] = [_own_slots(schedule)]
+    for constraint in schedule.constraints:
+        if isinstance(constraint, Concurrency) and constraint.group is not None:
+            asks.append(Slots(names.group_line(namespace, constraint.group), constraint.max))
+    own = [rule_of(constraint) for constraint in schedule.constraints if isinstance(constraint, Rate)]
+    asks += [rate_window.log_of(schedule.workflow, rule, rule in own) for rule in sorted({*rates, *own})]
+    if isinstance(workflow.target, EmrServerlessTarget):
+        application = application_of(workflow.target, resources_of(workflow, schedule), rate)
+        if application in rate.run_limits:
+            asks.append(Slots(names.application_line(application), rate.run_limits[application]))
+        asks.append(Pace(names.EMR_STARTS, rate.spacing, rate.burst))
+    return permits.in_order(_tightest(asks))
+
+
+def application_of(target: EmrServerlessTarget, resources: Resources | None, stack: StartRate) -> str:
+    """The EMR application on which a run with this target and these resources starts."""
+    return (resources.application if resources is not None else None) or target.application_id or stack.application_id
+
+
+def is_tracked(schedule: Schedule, workflow: Workflow) -> bool:
+    """Whether the starts of this schedule are counted: its target has runs to follow, or its rules ask for it."""
+    return workflow.target.has_lifecycle or asks_for_starts(schedule)
+
+
+def asks_for_starts(schedule: Schedule) -> bool:
+    """Whether a schedule's rules depend on the starts of its workflow, whoever causes them (C5, T13)."""
+    elapsed = any(isinstance(leaf.trigger, ElapsedTrigger) for leaf in tree.leaves(schedule.trigger))
+    return elapsed or any(isinstance(constraint, Rate) for constraint in schedule.constraints)
+
+
+def rule_of(constraint: Rate) -> str:
+    return names.rate_rule(constraint.max, constraint.span)
+
+
+def rates_of(schedule: Schedule) -> tuple[str, ...]:
+    """The rules by which the starts of its workflow are to be counted."""
+    return tuple(sorted({rule_of(each) for each in schedule.constraints if isinstance(each, Rate)}))
+
+
+def _own_slots(schedule: Schedule) -> Slots:
+    limits = [c.max for c in schedule.constraints if isinstance(c, Concurrency) and c.group is None]
+    gaps = [c for c in schedule.constraints if isinstance(c, SinceLastRun)]
+    widest = max(gaps, key=lambda gap: gap.span, default=None)
+    # Of two gaps the wider is held by the claim; an `any` counts whatever the other does, and failed runs besides.
+    line = names.workflow_line(schedule.workflow)
+    return Slots(line, min(limits, default=None), widest.span if widest else None, any(gap.of == "any" for gap in gaps))
+
+
+def _tightest(asks: list[Ask]) -> tuple[Ask, ...]:
+    """Two constraints on one group: the tighter limit holds, for a line is asked once."""
+    found: dict[str, Ask] = {}
+    for ask in asks:
+        known = found.get(ask.line)
+        if isinstance(known, Slots) and isinstance(ask, Slots) and known.limit is not None and ask.limit is not None:
+            ask = known if known.limit <= ask.limit else ask
+        found[ask.line] = ask
+    return tuple(found.values())

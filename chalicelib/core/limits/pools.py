@@ -1,0 +1,103 @@
+"""Pools: slots, or vCPUs, that workflows share (W3). What a share reserves, nobody else gets.
+
+A pool is a line of slots (`core/limits/slots.py`) of which a job takes as many units as it needs, at once or not at
+all. Each share is a line of its own. What a share does not reserve is the common part, another line: for whoever has no
+share, and for those who have one and have used it up, as far as nobody waits there. So neither side can starve the
+other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any, Literal
+
+from pydantic import Field, model_validator
+
+from chalicelib.core.documents import Described, Document, Reference
+from chalicelib.core.errors import invalid
+from chalicelib.core.limits.names import pool_line, share_line
+from chalicelib.core.rows.limit import LineState
+
+MOST_UNITS = 1_000_000
+MOST_SHARES = 20  # each is a line, and is looked at when the common part has room
+
+
+class Share(Document):
+    """``reserved`` units of a pool, for one workflow or group alone."""
+
+    reserved: int = Field(ge=1, le=MOST_UNITS)
+
+
+class Pool(Described):
+    """``size`` slots or vCPUs. ``shares`` are called by a workflow (``app.name``) or a concurrency group (``name``)."""
+
+    size: int = Field(ge=1, le=MOST_UNITS)
+    unit: Literal["slots", "vcpu"] = "slots"
+    shares: dict[Reference, Share] = Field(default_factory=dict, max_length=MOST_SHARES)
+
+    @model_validator(mode="after")
+    def _leaves_no_share_out(self) -> Pool:
+        if self.reserved > self.size:
+            expected = f"shares of at most the pool's {self.size} units together"
+            raise invalid("shares", expected, self.reserved, "reserve less, or make the pool larger")
+        return self
+
+    @property
+    def reserved(self) -> int:
+        return sum(share.reserved for share in self.shares.values())
+
+    @property
+    def common(self) -> int:
+        """The units that no share reserves."""
+        return self.size - self.reserved
+
+    @property
+    def word(self) -> str:
+        return "slot" if self.unit == "slots" else "vCPU"
+
+
+def owner_of(share: str, pool: str) -> str:
+    """What a share is called in its line: the full name of a workflow, or the group as it is written."""
+    parts, namespace = share.split("."), pool.partition(".")[0]
+    return share if len(parts) in (1, 3) else f"{namespace}.{share}"
+
+
+def lines_of(name: str, pool: Pool) -> dict[str, int]:
+    """The lines of a pool and how many units each has: the common part first, then the shares."""
+    shares = {share_line(name, owner_of(key, name)): share.reserved for key, share in pool.shares.items()}
+    return {pool_line(name): pool.common, **shares}
+
+
+def cut_by(
+    name: str, old: Pool, new: Pool, before: Collection[str], states: Mapping[str, LineState]
+) -> tuple[str, ...]:
+    """The lines of a pool that may have more in use than they have now: those that a change makes smaller, and those
+    that were made so ``before`` and still have."""
+    had, has = lines_of(name, old), lines_of(name, new)
+    smaller = {line for line, units in had.items() if has.get(line, 0) < units}
+    still = {line for line in before if line in states and states[line].active > has.get(line, 0)}
+    return tuple(sorted(smaller | still))
+
+
+def owed(name: str, pool: Pool, states: Mapping[str, LineState]) -> int:
+    """How many units are in use in these lines beyond what they have. Nobody else gets them before they come back."""
+    has = lines_of(name, pool)
+    return sum(max(0, state.active - has.get(line, 0)) for line, state in states.items())
+
+
+def use_of(name: str, pool: Pool, states: Mapping[str, LineState]) -> dict[str, Any]:
+    """How a pool stands, for views: in all, and share by share."""
+    parts = {line: states.get(line) or LineState(line) for line in lines_of(name, pool)}
+    return {
+        "in_use": sum(state.active for state in parts.values()),
+        "waiting": sum(state.waiters for state in parts.values()),
+        "parts": [
+            {
+                "of": "everybody" if line == pool_line(name) else line.rpartition(":")[2],
+                "units": units,
+                "in_use": parts[line].active,
+                "waiting": parts[line].waiters,
+            }
+            for line, units in lines_of(name, pool).items()
+        ],
+    }

@@ -1,0 +1,54 @@
+"""Dead letters: events that could not be delivered, kept with the reason until somebody redrives or drops them (E6)."""
+
+from __future__ import annotations
+
+import json
+
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import DeadLetter, Run
+from chalicelib.core.rows.schedule import HISTORY
+from chalicelib.core.targets.target import has_lifecycle
+
+
+def of(run: Run, now: Instant, reason: str = "") -> DeadLetter | None:
+    """The dead letter of a run that could not be delivered, to be written along with its failure; None for any other.
+    A run with a lifecycle has its retries, and somebody who hears that it failed."""
+    if run.state != "FAILED" or has_lifecycle(str(run.request.target["type"])):
+        return None
+    return DeadLetter(
+        run_id=run.run_id,
+        attempt=run.attempt,
+        schedule=run.schedule,
+        workflow=run.workflow,
+        target=str(run.request.target["type"]),
+        reason=reason or run.reason,
+        tries=run.calls,
+        failed_at=now,
+        first_try_at=run.start_requested_at,
+        nominal_at=run.nominal_at,
+        size=len(json.dumps(run.request.data or run.request.properties).encode()),
+        expires_at=now + HISTORY,
+    )
+
+
+def redrive(run: Run, generation: int, now: Instant) -> Job:
+    """The job that delivers the event of a run again, under the same id and as the next attempt. Its place follows from
+    both, so that two who ask for the same make one."""
+    return Job(
+        schedule=run.schedule,
+        generation=generation,
+        place=f"REDRIVE#{run.run_id}#{run.attempt + 1}",
+        job_id=run.run_id,
+        kind="redrive",
+        state="PENDING_CONSTRAINTS",
+        created_at=now,
+        due_at=run.due_at,
+        accepted_at=run.accepted_at,
+        correlation=run.correlation,
+        properties=run.request.properties,
+        attempt=run.attempt + 1,
+        event=run.event,
+        reason="delivered again, as was asked",
+        wake_at=now,
+    )

@@ -1,0 +1,160 @@
+"""The decisions of the step *launch*: how a start call is put on record, and what each answer to it means."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.limits import names
+from chalicelib.core.limits import permits as limit_permits
+from chalicelib.core.limits import route as limit_route
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.route import Route
+from chalicelib.core.limits.writes import JoinLine, TakePermit
+from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.run import Run
+from chalicelib.core.runs import follow
+from chalicelib.core.runs import queued as run_queued
+from chalicelib.core.targets.answers import NoAnswer, NotNow, Started
+from chalicelib.core.targets.backoff import backoff
+from chalicelib.core.writes import Create, Replace, Write
+
+# Longer than a start call can be under way: two reads and writes of rows before it, and the clients' timeouts (see
+# `wiring.py`; of EMR 2 s to connect and 6 s to read, twice). A tick that comes a minute after the record finds it over.
+CALL_LEASE: Millis = 50 * SECOND
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """From when until when a start call may begin with its permits."""
+
+    since: Instant
+    until: Instant
+
+
+def calling(run: Run, now: Instant) -> Run:
+    """The run as it is recorded before a start call: one call more, and a lease that outlives it."""
+    lease = now + CALL_LEASE
+    first = run.start_requested_at if run.start_requested_at is not None else now
+    return replace(
+        run,
+        calls=run.calls + 1,
+        lease_until=lease,
+        # A lease that was never answered is a call whose caller died: it may have started the run.
+        unknown_answer=run.unknown_answer or run.lease_until is not None,
+        start_requested_at=first,
+        paced_from=None,
+        paced_until=None,
+        waits_at=None,
+        rank=None,
+        rev=run.rev + 1,
+        wake_at=lease,
+        expires_at=None,  # a run that an earlier version of Sluice claimed has one
+    )
+
+
+def paced_until(paces: Sequence[Pace], appointment: Instant) -> Instant | None:
+    """Up to when a start call may begin with permits of this instant; None if there are none to take."""
+    return min((appointment + pace.tolerance for pace in paces), default=None)
+
+
+def granted(run: Run) -> Span | None:
+    """When the start call may begin with the permits that a run has; None if it needs none."""
+    if run.paced_until is None:
+        return None
+    return Span(run.claimed_at if run.paced_from is None else run.paced_from, run.paced_until)
+
+
+def next_span(paces: tuple[Pace, ...], states: Mapping[str, LineState], now: Instant) -> Span | None:
+    """When the start call may begin with permits of these paces that are taken now; None if there are none to take."""
+    if not paces:
+        return None
+    appointment = limit_route.appointment(paces, states, now)
+    return Span(appointment, appointment + min(pace.tolerance for pace in paces))
+
+
+def needs_turn(run: Run, now: Instant) -> bool:
+    """Whether the next start call wants a permit of each of its paces: those before are used up or too old (E3, E8)."""
+    paced = any(names.is_pace(line) for line in run.permits)
+    return paced and (run.paced_until is None or now > run.paced_until)
+
+
+def queue(run: Run, route: Route, states: Mapping[str, LineState], now: Instant) -> list[Write]:
+    """One transaction: a run that may not call yet queues at its slowest pace, by its priority and age."""
+    blocked = route.blocked
+    if blocked is None:
+        raise ValueError("expected a route that is blocked, got one that is free")
+    ask, state = route.behind or blocked, states.get(blocked.line) or LineState(blocked.line)
+    place = limit_permits.rank(run.priority, run.latest_start, run.created_at, run.run_id)
+    turn = limit_permits.why(ask, states.get(ask.line) or LineState(ask.line))
+    why = f"{run.reason}; {turn}" if run.calls and run.reason else turn  # what the target said, and what it means
+    # Its line wakes it; should its place be lost, it is looked at all the same.
+    queued = replace(
+        run, waits_at=blocked.line, rank=place, reason=why, rev=run.rev + 1, wake_at=now + follow.SILENT_LATER
+    )
+    look = limit_route.queue_looks_at(route, states, now)
+    join = JoinLine(blocked, limit_permits.horizon(blocked, now), look, state.rev, route.behind is not None)
+    return [Replace(queued), join, *(Create(waiter) for waiter in [run_queued.waiter_of(queued)] if waiter is not None)]
+
+
+def turn(
+    run: Run, called: Run, paces: tuple[Pace, ...], states: Mapping[str, LineState], appointment: Instant
+) -> list[Write]:
+    """One transaction: the call on record, with a permit of each pace for this instant."""
+    permits = [
+        TakePermit(
+            pace,
+            appointment,
+            states.get(pace.line) or LineState(pace.line),
+            from_queue=pace.line == run.waits_at,
+            passing=limit_route.passes(pace, paces),
+        )
+        for pace in paces
+    ]
+    return [Replace(called), *permits, *run_queued.leave(run, [pace.line for pace in paces])]
+
+
+def uncalled(before: Run, called: Run, span: Span | None, now: Instant) -> Run:
+    """The run without the call that was recorded and is not made. ``called`` is the run as it stands, which others may
+    have changed since. ``span`` is when it may call with the permits that it has; None: they are gone, or it needs
+    none."""
+    waited = before.waits_at is not None and called.reason == before.reason
+    return replace(
+        called,
+        calls=before.calls,
+        lease_until=before.lease_until,
+        unknown_answer=before.unknown_answer,
+        start_requested_at=before.start_requested_at,
+        reason="" if waited else called.reason,
+        paced_from=span.since if span is not None else None,
+        paced_until=span.until if span is not None else None,
+        rev=called.rev + 1,
+        wake_at=now,
+    )
+
+
+def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run:
+    """The run after an answer that leaves it STARTING. One that was started waits for no further call."""
+    later = replace(run, rev=run.rev + 1, leases=0)
+    if isinstance(answer, Started):
+        later = replace(later, waits_at=None, rank=None)
+        if run.cancel:
+            return replace(later, target_id=answer.target_id, lease_until=None, wake_at=now)
+        return replace(
+            later,
+            target_id=answer.target_id,
+            lease_until=None,
+            reason="",
+            wake_at=follow.next_look(later, now, first=True),
+        )
+    delay = answer.retry_after if answer.retry_after is not None else backoff(run.calls, run.run_id)
+    if isinstance(answer, NotNow):
+        return replace(later, lease_until=None, reason=answer.why, wake_at=now + delay)
+    # Unknown sticks, whatever later calls say: the token makes a repeat harmless, giving the slot away would not be.
+    return replace(later, unknown_answer=True, reason=answer.why, wake_at=now + delay)
+
+
+def surely_not_started(run: Run) -> bool:
+    """Whether no start call can have succeeded: none was made, or each one was answered with a refusal."""
+    return not run.unknown_answer and run.target_id is None and run.lease_until is None

@@ -1,0 +1,97 @@
+"""What Sluice measures about itself (O2): the names of its metrics, their units, and which measurement a start is.
+
+The alarms, the dashboard and `docs/operations.md` use these names; `tests/infra/test_operations.py` compares them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from chalicelib.core.constraints.constraint import (
+    AnyConstraint,
+    Approval,
+    Concurrency,
+    Delay,
+    Fresh,
+    Load,
+    Probe,
+    Rate,
+    SinceLastRun,
+    TimeWindow,
+)
+from chalicelib.core.instants import Instant, Millis
+from chalicelib.core.limits.names import is_pool, is_target_pace
+from chalicelib.core.rows.run import Run
+
+NAMESPACE = "Sluice"
+# Why jobs wait, in few classes: each value of a dimension is a metric of its own, and is paid for.
+WaitReason = Literal["slots", "pool", "rate", "emr_start", "time", "upstream", "probe", "approval", "paused"]
+QUEUES: tuple[WaitReason, ...] = ("slots", "pool", "rate", "emr_start")
+REASONS: tuple[WaitReason, ...] = (*QUEUES, "time", "upstream", "probe", "approval", "paused")
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A metric. Each has the dimension ``stage``, and ``reason`` as well if ``reasons`` are named."""
+
+    name: str
+    unit: Literal["Milliseconds", "Count", "None"]
+    what: str
+    reasons: tuple[WaitReason, ...] = ()
+
+
+FIRE_LATENESS = Measure("FireLateness", "Milliseconds", "from the instant of a fire to its send or start call")
+EVENT_TO_START = Measure("EventToStart", "Milliseconds", "from the event that completes a trigger to the start call")
+WAITS_BEGUN = Measure("WaitsBegun", "Count", "jobs that began to wait", REASONS)
+QUEUE_LENGTH = Measure("QueueLength", "Count", "jobs that wait in a queue when it is served", QUEUES)
+OVERDUE_AGE = Measure("OverdueAge", "Milliseconds", "how long the oldest row is overdue that a tick finds")
+ROWS_PARKED = Measure("RowsParked", "Count", "rows that keep failing and are tried once an hour")
+RACES_LOST = Measure("RacesLost", "Count", "writes that were refused because another write came first")
+THROTTLED_CALLS = Measure("ThrottledCalls", "Count", "table calls that DynamoDB refused because of their number")
+DEAD_LETTERS = Measure("DeadLetters", "Count", "deliveries that were given up")
+RUN_COST = Measure("RunCost", "None", "dollars that a run has cost at list price, when its bill is known")
+ALL = (
+    *(FIRE_LATENESS, EVENT_TO_START, WAITS_BEGUN, QUEUE_LENGTH, OVERDUE_AGE),
+    *(ROWS_PARKED, RACES_LOST, THROTTLED_CALLS, DEAD_LETTERS, RUN_COST),
+)
+
+
+def start_of(run: Run, told: str, at: Instant) -> tuple[Measure, Millis] | None:
+    """How late a first start call or send is that is made at an instant. ``told`` is what the job was told to wait for.
+
+    None for what no clock and no event has started, for another attempt, and for a job that a constraint, a limit or a
+    pause has held back: that wait is wanted, and counted by `WAITS_BEGUN`."""
+    if run.attempt != 1 or run.calls != 1 or (told and not run.fired_by.startswith(told)):
+        return None
+    if run.kind == "fire" and run.due_at is not None:
+        return FIRE_LATENESS, max(0, at - run.due_at)
+    if run.kind == "gathering" and run.accepted_at is not None:
+        return EVENT_TO_START, max(0, at - run.accepted_at)
+    return None
+
+
+def reason_of_line(line: str) -> WaitReason:
+    """The class of the waits in the queue of a line."""
+    if is_target_pace(line):
+        return "emr_start"
+    if is_pool(line):
+        return "pool"
+    return "slots" if line.startswith(("workflow:", "group:")) else "rate"
+
+
+def reason_of_constraint(constraint: AnyConstraint) -> WaitReason:
+    """The class of the waits for a constraint."""
+    match constraint:
+        case Delay() | TimeWindow() | SinceLastRun():
+            return "time"
+        case Rate():
+            return "rate"
+        case Fresh():
+            return "upstream"
+        case Probe() | Load():
+            return "probe"
+        case Approval():
+            return "approval"
+        case Concurrency():
+            return "slots"

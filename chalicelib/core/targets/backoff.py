@@ -1,0 +1,17 @@
+"""The decisions of the step *launch*: how a start call is put on record, and what each answer to it means."""
+
+from __future__ import annotations
+
+from chalicelib.core import ids
+from chalicelib.core.instants import MINUTE, SECOND, Millis
+
+
+def backoff(tries: int, salt: str) -> Millis:
+    """Exponential, 1 s to 5 min, with a jitter computed from the id: a crowd refused together comes back apart."""
+    return scattered(min(SECOND * 2 ** min(tries, 9), 5 * MINUTE), tries, salt)
+
+
+def scattered(span: Millis, number: int, salt: str) -> Millis:
+    """Between half of a span and all of it, computed from an id and a number."""
+    jitter = int(ids.digest(salt, number, length=4), 16) / 0xFFFF
+    return round(span * (0.5 + jitter / 2))

@@ -1,0 +1,43 @@
+"""How deliveries are cut into sub-batches: what one call takes, or the calls that are made side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby, islice
+from typing import Any, TypeVar
+
+from chalicelib.core.instants import SECOND, Millis, duration
+
+T = TypeVar("T")
+
+# SendMessageBatch, PublishBatch and PutEvents take ten entries: one call.
+MOST_ENTRIES = 10
+# Targets without batches are called side by side, so many at a time.
+MOST_CALLS = 16
+# Two attempts of botocore with 3 s to connect and 10 s to read, and the pause between them (`wiring`); a function that
+# is waited for answers within 30 s.
+LONGEST_AWS_CALL: Millis = 30 * SECOND
+_ADDRESS = {"sqs": "queue_url", "sns": "topic_arn", "event_bus": "bus"}
+
+
+def longest_call(target: Mapping[str, Any]) -> Millis:
+    """How long one call of a target may take, at the most."""
+    return duration(str(target["timeout"])) if target["type"] == "http" else LONGEST_AWS_CALL
+
+
+def cut(things: Iterable[T], target_of: Callable[[T], Mapping[str, Any]]) -> Iterator[list[T]]:
+    """Sub-batches, each of one kind of target and, where the target takes batches, of one address. Within an address
+    the order is kept."""
+    for (kind, _), group in groupby(sorted(things, key=_place(target_of)), key=_place(target_of)):
+        size = MOST_ENTRIES if kind in _ADDRESS else MOST_CALLS
+        while part := list(islice(group, size)):
+            yield part
+
+
+def _place(target_of: Callable[[T], Mapping[str, Any]]) -> Callable[[T], tuple[str, str]]:
+    def place(thing: T) -> tuple[str, str]:
+        target = target_of(thing)
+        kind = str(target["type"])
+        return kind, str(target.get(_ADDRESS.get(kind, ""), ""))
+
+    return place

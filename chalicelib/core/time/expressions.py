@@ -1,0 +1,211 @@
+"""The expressions that name fire times (T1): one reader, one normal form, and the fire that comes next.
+
+An expression is a cron expression of five or six fields (`core/time/cron.py`), a macro, ``@every 1h30m``, ISO 8601
+``R4/PT3S`` (``R/PT3S`` without an end, ``R4/2026-01-01T00:00:00Z/PT3S`` from an instant on), or an object with the
+fields of a cron expression. `normalise` writes each as text, the same for the same meaning; that is what is stored.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import lru_cache
+
+from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.instants import (
+    DAY,
+    LATEST,
+    MOST_TEXT,
+    SECOND,
+    Instant,
+    Millis,
+    duration,
+    iso,
+    of_our_age,
+    parse_instant,
+    parts_of,
+    zone,
+)
+from chalicelib.core.time import cron
+from chalicelib.core.time.cron import Cron, CronError
+from chalicelib.core.time.wall import DEFAULT, Daylight, next_instant
+
+MACROS = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_FORMS = (
+    "a 5-field cron expression such as '0 5 * * mon-fri', one of 6 fields with the second first, "
+    "a macro such as @daily, '@every 1h30m', or 'R4/PT3S'"
+)
+_REPEATED = re.compile(r"R(\d{0,9})/(?:([^/P]+)/)?(P[^/]+)")  # ISO 8601: so many times, from there, so far apart
+# The object form: its fields in the order of a cron expression of six, and what one stands for that is left out.
+# A second or minute that is left out is 0, so that nobody gets 1,440 fires a day by omission.
+_OBJECT = {"second": "0", "minute": "0", "hour": "*", "day_of_month": "*", "month": "*", "day_of_week": "*"}
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """Every so many milliseconds: from an anchor the first time one span after it, from ``start`` at ``start`` itself.
+    ``times``: how often in all; None without an end."""
+
+    every: Millis
+    times: int | None = None
+    start: Instant | None = None
+
+    def next_fire(self, anchor: Instant, after: Instant) -> Instant | None:
+        first = anchor + self.every if self.start is None else self.start
+        past = after if self.start is None else max(after, anchor)
+        steps = max((past - first) // self.every + 1, 0)
+        return first + steps * self.every if self.times is None or steps < self.times else None
+
+    def fires_per_day(self) -> float:
+        rate = DAY / self.every
+        return rate if self.times is None else min(rate, self.times)
+
+    def __str__(self) -> str:
+        if self.times is None and self.start is None:
+            return f"@every {''.join(f'{count}{letter}' for count, letter in parts_of(self.every))}"
+        times = "" if self.times is None else str(self.times)
+        start = "" if self.start is None else f"{iso(self.start).replace('.000Z', 'Z')}/"
+        return f"R{times}/{start}{_iso_duration(self.every)}"
+
+
+Parsed = Cron | Interval
+
+
+def normalise(expression: object, field: str = "expression") -> str:
+    """The normal form of an expression, text or object: what is stored, and equal for equal meaning.
+
+    ``@daily`` is ``0 0 * * *``, ``0 0 5 * * 1,2,3`` is ``0 5 * * mon-wed``, ``{"hour": 5}`` is ``0 5 * * *``. Raises
+    ``invalid`` naming ``field`` for what is none, and for what could never fire.
+    """
+    return str(parse(expression if isinstance(expression, str) else text_of(expression, field), field))
+
+
+def check_expression(expression: str, zone_name: str = "UTC") -> None:
+    """Refuse what could never fire. Raises ``invalid`` naming field, expected and got."""
+    zone(zone_name)
+    parse(expression)
+
+
+def next_fire(
+    expression: str, zone_name: str, anchor: Instant, after: Instant, rule: Daylight = DEFAULT
+) -> Instant | None:
+    """The first fire strictly after ``after``, None after the last one. ``anchor`` is where intervals count from;
+    nothing fires before it. ``rule``: what wall times do that do not exist or exist twice."""
+    parsed = parse(expression)
+    if isinstance(parsed, Interval):
+        found = parsed.next_fire(anchor, after)
+    else:
+        found = next_instant(parsed.next_wall, zone(zone_name), max(after, anchor), rule)
+    return found if found is not None and found < LATEST else None
+
+
+def fires_per_day(expression: str) -> float | int:
+    """How many fires a day that is: whole if it is, else the average over years, such as 0.7143 for Monday to Friday.
+    What fires so often and then never counts as often as it does on its first day."""
+    return _rounded(parse(expression).fires_per_day())
+
+
+def is_interval(expression: str) -> bool:
+    """Whether its fires count from an anchor, so that no instant by itself is one of them."""
+    parsed = parse(expression)
+    return isinstance(parsed, Interval) and parsed.start is None
+
+
+def repeats(expression: str) -> int | None:
+    """How often ``R4/PT3S`` fires in all; None for an expression without an end."""
+    parsed = parse(expression)
+    return parsed.times if isinstance(parsed, Interval) else None
+
+
+@lru_cache(maxsize=4096)
+def parse(expression: str, field: str = "expression") -> Parsed:
+    """An expression as a value. Raises ``invalid`` for what is none, and for what could never fire."""
+    if len(expression) > MOST_TEXT:
+        raise invalid(field, f"at most {MOST_TEXT} characters", expression)
+    interval = _interval(expression, field)
+    if interval is not None:
+        return interval
+    text = expression.strip()
+    try:
+        found = cron.parse(MACROS.get(text.lower(), text))
+    except CronError as error:
+        raise invalid(field, _FORMS, expression, str(error)) from None
+    if found.next_wall(cron.SOME_DAY) is None:
+        hint = "no such date exists in any year; correct day of month or month"
+        raise invalid(field, "a cron expression that some date matches", expression, hint)
+    return found
+
+
+def _interval(expression: str, field: str) -> Interval | None:
+    text = expression.strip()
+    head, _, rest = text.partition(" ")
+    repeated = _REPEATED.fullmatch(text.upper())
+    if repeated is None and head.lower() != "@every":
+        return None
+    if repeated is None:
+        found = Interval(duration(rest, field))
+    else:
+        times, start, every = repeated.groups()
+        since = of_our_age(parse_instant(start, field), field, expression) if start else None
+        found = Interval(duration(every, field), int(times) if times else None, since)
+    if found.every < SECOND:
+        raise invalid(field, "an interval of at least 1s", expression)
+    if found.times == 0:
+        raise invalid(field, "at least one repeat", expression)
+    return found
+
+
+def text_of(document: object, field: str = "expression") -> str:
+    """The object form as a cron expression. Keys in snake_case or CamelCase; values are text, numbers, or lists."""
+    if not isinstance(document, Mapping):
+        raise invalid(field, "text, or an object with fields such as minute and hour", document)
+    known = {name.replace("_", ""): name for name in _OBJECT}
+    given: dict[str, str] = {}
+    for key, value in document.items():
+        path = f"{field}.{key}" if field else str(key)
+        name = known.get(str(key).replace("_", "").lower())
+        if name is None:
+            near = get_close_matches(str(key), list(_OBJECT), n=1)
+            hint = f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(_OBJECT)}"
+            raise SluiceError("unknown_field", f"unknown field {str(key)!r}", path, hint)
+        if name in given:
+            raise invalid(path, f"{name} once", "it twice")
+        given[name] = _value(value, path)
+    if not given:
+        raise invalid(field, "an object with at least one field such as minute or hour", document)
+    return " ".join({**_OBJECT, **given}.values())
+
+
+def _value(value: object, field: str) -> str:
+    if isinstance(value, list | tuple) and value:
+        return ",".join(_value(each, field) for each in value)
+    if isinstance(value, bool) or not isinstance(value, str | int) or len(str(value).split()) != 1:
+        raise invalid(field, "a number, text such as '*/15' or 'mon-fri', or a list of them", value)
+    return str(value).strip()
+
+
+def _iso_duration(span: Millis) -> str:
+    date = time = ""
+    parts = {letter: count for count, letter in parts_of(span)}
+    if "d" in parts:
+        date = f"{parts['d']}D"
+    for letter in ("h", "m"):
+        time += f"{parts[letter]}{letter.upper()}" if letter in parts else ""
+    rest = parts.get("s", 0) * SECOND + parts.get("ms", 0)
+    if rest:
+        time += f"{rest / SECOND:.3f}".rstrip("0").rstrip(".") + "S"
+    return f"P{date}{'T' + time if time else ''}"
+
+
+def _rounded(rate: float) -> float | int:
+    return round(rate) if abs(rate - round(rate)) < 1e-9 else round(rate, 4)

@@ -1,0 +1,139 @@
+"""What a schedule says about time: its time triggers (T1-T3, T6), catch-up (T5), and events per fire (E2).
+
+Relative forms (``10s``, ``PT5M``) are counted from the request that puts the schedule, and stored as the instants that
+they stand for. `core/triggers/occurrences.py` says when a trigger is due.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    field_validator,
+    model_serializer,
+    model_validator,
+)
+
+from chalicelib.core import instants
+from chalicelib.core.documents import Document, Duration
+from chalicelib.core.errors import invalid
+from chalicelib.core.instants import Instant, Millis, duration, iso, parse_when
+from chalicelib.core.time import exclusions, expressions
+from chalicelib.core.time.exclusions import Excluded
+from chalicelib.core.time.wall import Daylight
+
+MOST_REPEATS = 1_000_000_000
+
+
+MOST_LEAPS = 4_000  # from one excluded span to the next, before a trigger is said to fire never
+
+
+def _check_when(text: str) -> str:
+    parse_when(text, 0, "")
+    return text
+
+
+When = Annotated[str, AfterValidator(_check_when)]
+
+
+class TimeTrigger(Document):
+    """Fires at the instants of ``expression``, read in ``zone`` (None: the schedule's), or at ``due_time`` alone.
+
+    With both, the first fire is at ``due_time`` and the rest follow from there (T3). ``start`` and ``end`` bound the
+    nominal instants, inclusively; intervals count from ``start``, which is the first of them. ``repeats`` is how often
+    it fires in all. Each fire comes up to ``jitter`` later than its nominal instant, always the same for the same
+    fire, and never as late as the next one. ``gap`` and ``overlap`` say what becomes of wall times that do not exist
+    or exist twice (T2); ``excluding`` leaves instants of the expression out (T6).
+    """
+
+    type: Literal["time"]
+    expression: str | None = None
+    zone: str | None = None
+    due_time: When | None = None
+    start: When | None = None
+    end: When | None = None
+    repeats: int | None = Field(default=None, ge=1, le=MOST_REPEATS)
+    jitter: Duration | None = None
+    gap: Literal["after", "skip"] = "after"
+    overlap: Literal["first", "second", "both"] = "first"
+    excluding: tuple[Excluded, ...] = ()
+
+    @field_validator("expression", mode="before", json_schema_input_type=str | dict[str, Any] | None)
+    @classmethod
+    def _in_its_normal_form(cls, given: Any) -> str | None:
+        return None if given is None else expressions.normalise(given, "")
+
+    @field_validator("excluding", mode="before", json_schema_input_type=list[str | dict[str, str]])
+    @classmethod
+    def _known_exclusions(cls, given: Any) -> tuple[Excluded, ...]:
+        return exclusions.check(given, "")
+
+    @model_validator(mode="after")
+    def _can_fire(self) -> TimeTrigger:
+        instants.zone(self.place)
+        if self.expression is None:
+            self._check_one_shot()
+            return self
+        if self.excluding and not self._is_ever_free(self.expression):
+            raise invalid("excluding", "an exclusion that leaves fires of the expression", list(self.excluding))
+        return self
+
+    @model_serializer(mode="wrap")
+    def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """What is at its default is not written, so that a schedule without it reads as it always has."""
+        known = type(self).model_fields
+        told: dict[str, Any] = handler(self)
+        return {key: each for key, each in told.items() if key == "zone" or getattr(self, key) != known[key].default}
+
+    @property
+    def place(self) -> str:
+        return self.zone or "UTC"
+
+    def is_due_at(self, instant: Instant) -> bool:
+        """Whether its ``due_time`` is this very instant."""
+        return self.due_time is not None and parse_when(self.due_time, instant) == instant
+
+    @property
+    def daylight(self) -> Daylight:
+        return Daylight(self.gap, self.overlap)
+
+    @property
+    def jitter_millis(self) -> Millis:
+        return duration(self.jitter) if self.jitter else 0
+
+    def resolved(self, zone: str, now: Instant | None) -> TimeTrigger:
+        """The same with its zone and, counted from ``now`` if that is given, its instants. Refuses bounds that leave
+        nothing between them."""
+        named: dict[str, Any] = {"zone": self.zone or zone}
+        if now is not None:
+            given = {name: getattr(self, name) for name in ("due_time", "start", "end")}
+            at = {name: parse_when(text, now, f"trigger.{name}") for name, text in given.items() if text is not None}
+            named |= {name: iso(instant) for name, instant in at.items()}
+            first = max(at.get("start", 0), at.get("due_time", 0))
+            if "end" in at and at["end"] < first:
+                raise invalid("trigger.end", f"an instant not before {iso(first)}", iso(at["end"]))
+            if "due_time" in at and at["due_time"] < at.get("start", 0):
+                raise invalid("trigger.due_time", f"an instant not before {iso(at['start'])}", iso(at["due_time"]))
+        return self.model_copy(update=named)
+
+    def _check_one_shot(self) -> None:
+        if self.due_time is None:
+            raise invalid("expression", "an expression or a due_time", "neither")
+        idle = [name for name in ("repeats", "excluding") if getattr(self, name)]
+        if idle:
+            raise invalid(idle[0], f"{idle[0]} only with an expression", "a due_time alone", "it fires once")
+
+    def _is_ever_free(self, expression: str) -> bool:
+        """Whether what recurs in the exclusions leaves a fire; a window or a single date passes."""
+        lasting = tuple(each for each in self.excluding if isinstance(each, str) and len(each) < len("2026-12-25"))
+        at: Instant | None = 0
+        for _ in range(MOST_LEAPS):
+            at = expressions.next_fire(expression, self.place, 0, at or 0)
+            end = exclusions.end_of(lasting, self.place, at) if at is not None else None
+            if end is None:
+                return at is not None
+            at = end - 1
+        return False

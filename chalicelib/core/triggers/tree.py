@@ -1,0 +1,228 @@
+"""Triggers: the rule that starts a job, as a tree of leaves under ``all``, ``any`` and ``at_least`` (T14, T19).
+
+`evaluate` is the one function that says whether a tree is met, and it explains itself in the same breath: the words
+that ``why`` shows are the words of the decision. Leaves are numbered in reading order; a leaf's number is its id in
+every stored row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import Field, Tag, model_validator
+
+from chalicelib.core.documents import Document, Duration, by_type
+from chalicelib.core.errors import invalid
+from chalicelib.core.instants import Instant, Millis, duration, spell_duration
+from chalicelib.core.rows.job import Progress
+from chalicelib.core.triggers import progress as progress_rules
+from chalicelib.core.triggers.leaf import (
+    AbsentTrigger,
+    ElapsedTrigger,
+    EventTrigger,
+    LeafTrigger,
+    PartitionTrigger,
+    ProgramStatusTrigger,
+    QuietTrigger,
+    SizeTrigger,
+    event_keys,
+)
+from chalicelib.core.triggers.time import TimeTrigger
+
+MAX_LEAVES = 45  # a schedule, its gate and its index rows are written in one transaction of at most 100 items
+
+
+class AllTrigger(Document):
+    """Met when each of its triggers is. ``within``: a partial match that is older than that is dropped, on record."""
+
+    type: Literal["all"]
+    triggers: tuple[AnyTrigger, ...] = Field(min_length=1)
+    within: Duration | None = None
+
+
+class AnyOfTrigger(Document):
+    """Met when one of its triggers is."""
+
+    type: Literal["any"]
+    triggers: tuple[AnyTrigger, ...] = Field(min_length=1)
+
+
+class AtLeastTrigger(Document):
+    """Met when ``count`` of its triggers are. ``within`` as for ``all``."""
+
+    type: Literal["at_least"]
+    count: int = Field(ge=1)
+    triggers: tuple[AnyTrigger, ...] = Field(min_length=1)
+    within: Duration | None = None
+
+    @model_validator(mode="after")
+    def _can_be_met(self) -> AtLeastTrigger:
+        if self.count > len(self.triggers):
+            raise invalid("count", f"at most {len(self.triggers)}, the number of its triggers", self.count)
+        return self
+
+
+AnyTrigger = Annotated[
+    Annotated[TimeTrigger, Tag("@time")]
+    | Annotated[PartitionTrigger, Tag("@partition")]
+    | Annotated[PartitionTrigger, Tag("@snapshot")]
+    | Annotated[SizeTrigger, Tag("@size")]
+    | Annotated[ProgramStatusTrigger, Tag("@program_status")]
+    | Annotated[EventTrigger, Tag("@event")]
+    | Annotated[QuietTrigger, Tag("@quiet")]
+    | Annotated[ElapsedTrigger, Tag("@elapsed")]
+    | Annotated[AbsentTrigger, Tag("@absent")]
+    | Annotated[AllTrigger, Tag("@all")]
+    | Annotated[AnyOfTrigger, Tag("@any")]
+    | Annotated[AtLeastTrigger, Tag("@at_least")],
+    by_type(
+        (
+            "time", "partition", "snapshot", "size", "program_status", "event", "quiet", "elapsed", "absent",
+            "all", "any", "at_least",
+        )
+    ),
+]  # fmt: skip
+Composite = AllTrigger | AnyOfTrigger | AtLeastTrigger
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    id: str
+    trigger: LeafTrigger
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Whether a trigger is met, and why: ``came`` and ``missing`` are sentences about its leaves.
+
+    ``turns_at``: the first instant at which the passing of time alone may change it (a quiet leaf).
+    """
+
+    met: bool
+    came: tuple[str, ...]
+    missing: tuple[str, ...]
+    turns_at: Instant | None = None
+
+    @property
+    def why(self) -> str:
+        came = "; ".join(self.came) or "nothing has come"
+        return f"trigger met: {came}" if self.met else f"waits for {'; '.join(self.missing)} ({came})"
+
+
+def leaves(trigger: AnyTrigger) -> tuple[Leaf, ...]:
+    """The leaves of a tree in reading order, numbered."""
+    return tuple(Leaf(str(number), leaf) for number, leaf in enumerate(_walk(trigger)))
+
+
+def timed_leaves(trigger: AnyTrigger) -> tuple[Leaf, ...]:
+    """The leaves that a timer tells: times, elapsed spans, deadlines."""
+    timed = (TimeTrigger, ElapsedTrigger, AbsentTrigger)
+    return tuple(leaf for leaf in leaves(trigger) if isinstance(leaf.trigger, timed))
+
+
+def is_single_time(trigger: AnyTrigger) -> bool:
+    """A trigger that is one time leaf needs no gathering: each of its fires is a job of its own."""
+    return isinstance(trigger, TimeTrigger)
+
+
+def is_fickle(trigger: AnyTrigger) -> bool:
+    """Whether an event may undo what was met: another chunk ends the quiet, a late feed the absence."""
+    return any(isinstance(leaf, QuietTrigger | AbsentTrigger) for leaf in _walk(trigger))
+
+
+def window_of(trigger: AnyTrigger) -> Millis | None:
+    """How old a partial match may become (T14); None for ever."""
+    within = trigger.within if isinstance(trigger, AllTrigger | AtLeastTrigger) else None
+    return duration(within) if within else None
+
+
+def expires_at(trigger: AnyTrigger, progress: Mapping[str, Progress]) -> Instant | None:
+    """When a match that is still partial is dropped: its window, from the oldest event that it holds."""
+    window = window_of(trigger)
+    if window is None or not progress:
+        return None
+    return min(gathered.first_at for gathered in progress.values()) + window
+
+
+def evaluate(trigger: AnyTrigger, progress: Mapping[str, Progress], now: Instant) -> Verdict:
+    """Is the tree met by what its leaves have gathered? Pure, total, and the source of the words of ``why``."""
+    return _evaluate(trigger, progress, now, iter(leaves(trigger)))
+
+
+def _evaluate(trigger: AnyTrigger, progress: Mapping[str, Progress], now: Instant, numbered: Iterator[Leaf]) -> Verdict:
+    if not isinstance(trigger, Composite):
+        standing = progress_rules.stand(trigger, progress.get(next(numbered).id), now)
+        return Verdict(standing.met, standing.came, standing.missing, standing.turns_at)
+    verdicts = [_evaluate(child, progress, now, numbered) for child in trigger.triggers]
+    came = tuple(text for verdict in verdicts for text in verdict.came)
+    lacking = needed(trigger) - sum(verdict.met for verdict in verdicts)
+    turns = [verdict.turns_at for verdict in verdicts if not verdict.met and verdict.turns_at is not None]
+    missing = _missing(trigger, lacking, [verdict for verdict in verdicts if not verdict.met]) if lacking > 0 else ()
+    return Verdict(lacking <= 0, came, missing, min(turns, default=None))
+
+
+def needed(trigger: Composite) -> int:
+    """How many of its triggers a composite wants."""
+    if isinstance(trigger, AtLeastTrigger):
+        return trigger.count
+    return len(trigger.triggers) if isinstance(trigger, AllTrigger) else 1
+
+
+def _missing(trigger: Composite, lacking: int, unmet: list[Verdict]) -> tuple[str, ...]:
+    if isinstance(trigger, AllTrigger):
+        return tuple(text for verdict in unmet for text in verdict.missing)
+    choices = " or ".join(" and ".join(verdict.missing) for verdict in unmet if verdict.missing)
+    return (choices,) if lacking == 1 else (f"{lacking} more of: {choices}",)
+
+
+def describe(trigger: AnyTrigger) -> str:
+    """The trigger in words: ``1 partition of demo.flights and (...)``."""
+    if not isinstance(trigger, Composite):
+        return progress_rules.describe(trigger)
+    parts = [f"({describe(child)})" if isinstance(child, Composite) else describe(child) for child in trigger.triggers]
+    if isinstance(trigger, AtLeastTrigger):
+        text = f"at least {trigger.count} of: {', '.join(parts)}"
+    else:
+        text = (" and " if isinstance(trigger, AllTrigger) else " or ").join(parts)
+    window = window_of(trigger)
+    return f"{text}, within {spell_duration(window)}" if window else text
+
+
+def check_size(trigger: AnyTrigger, more: int = 0, field: str = "trigger") -> None:
+    """At most so many index rows as one transaction can change; ``more`` are those of constraints."""
+    count = sum(max(1, len(event_keys(leaf))) for leaf in _walk(trigger)) + more
+    if count > MAX_LEAVES:
+        hint = "split the schedule in two, or trigger on an intermediate workflow; each status of a leaf counts"
+        raise invalid(field, f"at most {MAX_LEAVES} leaves in one trigger (L5)", f"{count} leaves", hint)
+
+
+def check_windows(trigger: AnyTrigger) -> None:
+    """A partial match is dropped as a whole, so its window belongs to the whole trigger."""
+    for child in trigger.triggers if isinstance(trigger, Composite) else ():
+        for node in _nodes(child):
+            if window_of(node) is not None:
+                hint = "put within on the outermost trigger, or make a schedule of its own"
+                raise invalid("trigger.within", "within on the outermost trigger only", "it on an inner one", hint)
+
+
+def rewrite(trigger: AnyTrigger, change: Callable[[LeafTrigger], LeafTrigger]) -> AnyTrigger:
+    """The same tree with each leaf changed; the leaf that a quiet or absent leaf is about is changed as well."""
+    if isinstance(trigger, Composite):
+        return trigger.model_copy(update={"triggers": tuple(rewrite(child, change) for child in trigger.triggers)})
+    if isinstance(trigger, QuietTrigger | AbsentTrigger):
+        trigger = trigger.model_copy(update={"of": change(trigger.of)})
+    return change(trigger)
+
+
+def _nodes(trigger: AnyTrigger) -> Iterator[AnyTrigger]:
+    yield trigger
+    for child in trigger.triggers if isinstance(trigger, Composite) else ():
+        yield from _nodes(child)
+
+
+def _walk(trigger: AnyTrigger) -> Iterator[LeafTrigger]:
+    for node in _nodes(trigger):
+        if not isinstance(node, Composite):
+            yield node

@@ -1,0 +1,194 @@
+"""What people do to DAGs: put, enable, disable, run, delete (W4). A DAG is its document and the schedules it became.
+
+The document and the start are written in one transaction, after the nodes of the graph are there, and before those of
+the graph before it are told to go: wherever that is broken off, the same request finishes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core import errors, ids
+from chalicelib.core.dags import compile
+from chalicelib.core.dags.compile import Compiled
+from chalicelib.core.definitions.dag import Dag, NewDag
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import iso
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.schedules import lifecycle
+from chalicelib.core.triggers import tree
+from chalicelib.core.writes import Put, PutDefinition, RemoveDefinition, Write
+from chalicelib.flow import lookup
+from chalicelib.flow.definitions import references, store
+from chalicelib.flow.definitions.store import Change
+from chalicelib.flow.schedules import actions
+from chalicelib.ports import MOST_RACES, Ports
+
+Body = Mapping[str, Any]
+
+
+def put(
+    ports: Ports, name: str, document: NewDag, by: str, if_match: int | None = None, checked: bool = False
+) -> Change:
+    """Create or replace a DAG. Runs that have begun go on with the graph they began with. ``checked``: its references
+    were checked by the caller, with what is stored along with it."""
+    dag = document.definition()
+    made, body = compile.compiled(name, dag), body_of(dag)
+    store.check_size(body)
+    if not checked:
+        check(ports, dag, made)
+    for _ in range(MOST_RACES):
+        old = ports.catalog.definition("dag", name)
+        if if_match is not None and if_match != (old.version if old else None):
+            raise errors.changed_meanwhile(f"dag {name}")
+        if old is not None and is_same(ports, old, body, made, document.enabled):
+            tidy(ports, name, by)
+            return Change("unchanged", old.version)
+        for node, schedule in made.nodes.items():
+            _put(ports, ids.dag_node(made.graph, node), schedule, True, by)
+        now = ports.clock.now()
+        new = Definition("dag", name, body, 1, now, by)
+        if old is not None:
+            new = replace(new, version=old.version + 1, unknown=old.unknown)
+        graph = Definition("dag", made.graph, body_of(compile.resolved(dag, name)), 1, now, by)
+        along: list[Write] = [PutDefinition(new, old.version if old else None), Put(graph)]
+        if _put(ports, ids.dag_start(name), made.start, document.enabled, by, along):
+            tidy(ports, name, by)
+            return Change("replaced" if old else "created", new.version)
+    raise errors.changed_meanwhile(f"dag {name}")
+
+
+def check(ports: Ports, dag: Dag, made: Compiled) -> None:
+    """Refuse what names unknown workflows, waits for what tells nothing, or would start itself from outside."""
+    resolved = compile.resolved(dag, made.dag)
+    for number, edge in enumerate(dag.edges):
+        workflow = lookup.workflow_of(ports, resolved.nodes[edge.from_].workflow)
+        if workflow is not None and not workflow.target.has_lifecycle:
+            got = f"{edge.from_}, whose {workflow.target.type} target reports none"
+            hint = "let nothing follow it, or give its workflow a target whose runs can be followed"
+            raise errors.invalid(f"edges.{number}.from", "a node whose target reports how its runs end", got, hint)
+    for node, schedule in made.nodes.items():
+        try:
+            references.check(ports, ids.dag_node(made.graph, node), schedule)
+        except SluiceError as error:
+            raise error.under(f"nodes.{node}") from None
+    places = [(ids.dag_node(made.graph, node), schedule.workflow) for node, schedule in made.nodes.items()]
+    namespace, app, _ = made.dag.split(".")
+    start = made.start.resolved(namespace, app, ports.clock.now())
+    references.check(ports, ids.dag_start(made.dag), start, places)
+
+
+def is_same(ports: Ports, old: Definition, body: Body, made: Compiled, enabled: bool | None) -> bool:
+    """Whether a DAG that is sent is the one that is stored, and stands as it is wanted to."""
+    start = ids.dag_start(made.dag)
+    gate = ports.catalog.gate(start)
+    if gate is None or gate.mode == "deleted" or dict(old.document) != dict(body):
+        return False
+    stands = enabled is None or gate.mode == "completed" or enabled == (gate.mode != "disabled")
+    return stands and lookup.is_same(lookup.stored(ports, gate), start, made.start)
+
+
+def dag_view(ports: Ports, name: str) -> dict[str, Any]:
+    """A DAG as it is stored, with the state of its start and the schedules that it is at present."""
+    row, gate = existing(ports, name)
+    made = compile.compiled(name, Dag.model_validate(row.document))
+    return {
+        "name": name,
+        "kind": "dag",
+        **row.document,
+        "state": gate.mode,
+        "enabled": gate.mode == "enabled",
+        "triggered_by": tree.describe(made.start.trigger),
+        "schedules": sorted(made.schedules),
+        "version": row.version,
+        "updated_at": iso(row.updated_at),
+        "updated_by": row.by,
+    }
+
+
+def existing(ports: Ports, name: str) -> tuple[Definition, Gate]:
+    """A DAG and the gate of its start; refused with 404 if there is none."""
+    row = store.get(ports, "dag", name)
+    return row, lookup.existing(ports, ids.dag_start(name))[0]
+
+
+def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> None:
+    """Delete a DAG and the schedules it became, the start first, the document last: repeating it finishes it. Nothing
+    of its runs is started any more; what runs goes on."""
+    row = store.get(ports, "dag", name)
+    if if_match is not None and if_match != row.version:
+        raise errors.changed_meanwhile(f"dag {name}")
+    for schedule in sorted(owned(ports, name)):  # the name of the start comes before those of the nodes
+        try:
+            actions.delete(ports, schedule, by)
+        except SluiceError as error:
+            if error.code != "not_found":  # somebody else deleted it meanwhile
+                raise
+    if ports.ledger.commit([RemoveDefinition(row)]) is not None and ports.catalog.definition("dag", name) is not None:
+        raise errors.changed_meanwhile(f"dag {name}")
+
+
+def owned(ports: Ports, name: str) -> list[str]:
+    """The schedules that a DAG became, those of its former graphs included."""
+    app, _, short = name.rpartition(".")
+    return lookup.schedules_of(ports, app, beginning=f"{short}{ids.DAG}")
+
+
+def tidy(ports: Ports, name: str, by: str) -> None:
+    """The nodes of former graphs get an end of their life, those of the present one lose it if they had one."""
+    row = ports.catalog.definition("dag", name)
+    if row is None:
+        return
+    made = compile.compiled(name, Dag.model_validate(row.document))
+    nodes = [schedule for schedule in owned(ports, name) if schedule != ids.dag_start(name)]
+    seen = ports.ahead.read(ports, [("gate", schedule) for schedule in nodes])
+    gates = {schedule: gate for schedule in nodes if (gate := seen.catalog.gate(schedule)) is not None}
+    seen = seen.ahead.read(seen, [("version", schedule, gate.version) for schedule, gate in gates.items()])
+    for schedule in nodes:
+        found = lookup.definition_of(seen, gates.get(schedule))
+        wanted = made.schedules.get(schedule)
+        if wanted is not None:
+            if found is None or found.ttl is not None:
+                _put(ports, schedule, wanted, True, by)
+        elif found is not None and found.ttl is None:
+            _put(ports, schedule, compile.retired(found, ports.clock.now()), True, by)
+
+
+def graph_body(row: Definition) -> Body:
+    """A stored DAG with the full names of its workflows."""
+    return body_of(compile.resolved(Dag.model_validate(row.document), row.name))
+
+
+def body_of(dag: Dag) -> Body:
+    """A DAG as it is stored."""
+    body: Body = dag.model_dump(mode="json", by_alias=True)
+    return body
+
+
+def _put(
+    ports: Ports, name: str, sent: Schedule, enabled: bool | None, by: str, along: list[Write] | None = None
+) -> bool:
+    """Put one of a DAG's schedules, and what is written along with it. What gathers goes on where its trigger is the
+    same (L6). False, if what was to be written along was changed by somebody else."""
+    namespace, app, _ = name.split(".")
+    for _ in range(MOST_RACES):
+        gate, now = ports.catalog.gate(name), ports.clock.now()
+        alive = gate if gate is not None and gate.mode != "deleted" else None
+        stored = lookup.stored(ports, alive)
+        stands = alive is not None and (enabled is None or enabled == (alive.mode != "disabled"))
+        if stands and not along and lookup.is_same(stored, name, sent):
+            return True
+        timer = ports.catalog.timer(name)
+        new, old = sent.resolved(namespace, app, now), stored.definition if stored else None
+        after, plan = lifecycle.put(name, new, old, gate, enabled, now, by, carry=True, timer=timer)
+        refused = ports.ledger.commit([*plan, *(along or [])])
+        if refused is None:
+            actions.settle(ports, alive, after)
+            return True
+        if any(isinstance(write, PutDefinition) for write in refused.writes):
+            return False
+    raise errors.changed_meanwhile(f"schedule {name}")

@@ -1,0 +1,31 @@
+"""The target of the run that begins a DAG's run: it is taken at once, and over with that (W4)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.answers import Answer, News, Started
+
+
+class DagStarts:
+    """Implements `ports.Target`. What follows from a start follows from the announcement that it is complete."""
+
+    def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        return Started("dag", done=True)
+
+    def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
+        return [self.start(run, context) for run, context in calls]
+
+    def ask(self, run: Run) -> News | None:
+        return None
+
+    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+        return [None for _ in runs]
+
+    def find(self, run: Run) -> str | None:
+        return None
+
+    def cancel(self, run: Run) -> None:
+        return None

@@ -1,0 +1,192 @@
+"""What a schedule refers to is there and fits; and no schedule triggers itself, however far around (T10, L17, C1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chalicelib.core import errors, ids
+from chalicelib.core.constraints.constraint import AnyConstraint, Concurrency, Load, Probe, SinceLastRun
+from chalicelib.core.dags import rounds
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.jobs.permits import rates_of
+from chalicelib.core.limits import names
+from chalicelib.core.rows.schedule import WAKE
+from chalicelib.core.triggers import leaf as trigger_leaf
+from chalicelib.core.triggers import tree
+from chalicelib.core.triggers.leaf import (
+    AbsentTrigger,
+    LeafTrigger,
+    PartitionTrigger,
+    ProgramStatusTrigger,
+    SizeTrigger,
+)
+from chalicelib.flow import lookup
+from chalicelib.flow.definitions import addresses, applications
+from chalicelib.flow.limits import pools
+from chalicelib.ports import Ports
+
+MOST_RATES = 20
+MOST_DOWNSTREAM = 1_000  # workflows followed when a cycle is looked for
+
+Place = tuple[str, str]  # a schedule, and the workflow that it starts
+
+
+def check(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Place] | None = None) -> None:
+    """Refuse what names an unknown workflow or dataset, or what would trigger itself, however far around.
+
+    ``starts`` are the schedules that run what this one starts, where that is not itself: the nodes of a DAG (W4).
+    """
+    if rounds.KEY in schedule.by and not ids.is_dag_node(name):
+        raise errors.invalid("by", "names of partition keys, or of fields of a payload", rounds.KEY)
+    workflow = lookup.workflow_of(ports, schedule.workflow)
+    if workflow is None:
+        raise errors.unknown_reference("workflow", "workflow", schedule.workflow, _workflows(ports, name))
+    for number, constraint in enumerate(schedule.constraints):
+        _check_constraint(ports, name, constraint, workflow, f"constraints.{number}")
+    for number, rule in enumerate(schedule.notify):
+        addresses.check_target(ports, rule.to.model_dump(mode="json"), f"notify.{number}.to")
+    _check_policy(ports, schedule)
+    pools.check(ports, workflow, schedule)
+    if schedule.resources is not None:
+        applications.check_resources(ports, schedule.resources.model_dump(), "resources")
+    _check_rates(ports, schedule)
+    _check_failures(schedule, workflow)
+    for leaf in tree.leaves(schedule.trigger):
+        _check_leaf(ports, name, schedule, leaf.trigger)
+    _check_cycle(ports, name, schedule, [(name, schedule.workflow)] if starts is None else starts)
+
+
+def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: LeafTrigger) -> None:
+    source = trigger_leaf.source_of(leaf)
+    if isinstance(source, PartitionTrigger | SizeTrigger):
+        _check_dataset(ports, schedule, source)
+    elif isinstance(source, ProgramStatusTrigger):
+        _check_upstream(ports, name, source.workflow, "trigger")
+        _check_starter(ports, source)
+    if isinstance(leaf, AbsentTrigger) and (isinstance(source, SizeTrigger) or trigger_leaf.needed(source) > 1):
+        raise errors.invalid("trigger", "an absent leaf of single events", tree.describe(source))
+
+
+def _check_starter(ports: Ports, leaf: ProgramStatusTrigger) -> None:
+    """A schedule of which only the runs count is there. What a DAG waits for is made along with it."""
+    if leaf.schedule is None or ids.is_of_dag(leaf.schedule):
+        return
+    gate = ports.catalog.gate(leaf.schedule)
+    if gate is None or gate.mode == "deleted":
+        app = leaf.schedule.rpartition(".")[0]
+        known = ports.catalog.schedules(app, 1000, None).items
+        raise errors.unknown_reference("trigger", "schedule", leaf.schedule, known)
+
+
+def _check_constraint(ports: Ports, name: str, constraint: AnyConstraint, workflow: Workflow, field: str) -> None:
+    if isinstance(constraint, Concurrency | SinceLastRun) and not workflow.target.has_lifecycle:
+        hint = "remove the constraint, or give the workflow a target whose runs can be followed"
+        got = f"one for a {workflow.target.type} target, whose runs have no end that could be seen"
+        expected = f"a {constraint.type} constraint only for a target with a lifecycle"
+        raise errors.invalid(field, expected, got, hint)
+    if isinstance(constraint, Load) and constraint.of.pool is not None:
+        pools.existing(ports, constraint.of.pool, f"{field}.of.pool")
+    if isinstance(constraint, Load):
+        applications.check_application(ports, constraint.of.emr_application, f"{field}.of.emr_application")
+    if isinstance(constraint, Probe):
+        addresses.check_target(ports, constraint.target.model_dump(), f"{field}.target")
+    for upstream in getattr(constraint, "workflows", ()):
+        _check_upstream(ports, name, upstream, field)
+
+
+def _check_rates(ports: Ports, schedule: Schedule) -> None:
+    """Every start of a workflow is counted in each of its rates, in one transaction."""
+    known = ports.jobs.line(names.workflow_line(schedule.workflow)).rates
+    rules = {*known, *rates_of(schedule)}
+    if len(rules) > MOST_RATES and not rules <= set(known):
+        hint = "use a rate that another schedule of this workflow has: each different one is counted at every start"
+        raise errors.invalid("constraints", f"at most {MOST_RATES} different rates of one workflow", len(rules), hint)
+
+
+def _check_policy(ports: Ports, schedule: Schedule) -> None:
+    if schedule.policy is not None and ports.catalog.definition("policy", schedule.policy) is None:
+        namespace = schedule.policy.partition(".")[0]
+        known = [row.name for row in ports.catalog.definitions("policy", namespace, 1000, None).items]
+        raise errors.unknown_reference("policy", "policy", schedule.policy, known)
+
+
+def _check_failures(schedule: Schedule, workflow: Workflow) -> None:
+    if schedule.pause_after_failures is not None and not workflow.target.has_lifecycle:
+        got = f"it for a {workflow.target.type} target, which reports none"
+        raise errors.invalid("pause_after_failures", "a target that reports how its runs end", got)
+
+
+def _check_dataset(ports: Ports, schedule: Schedule, leaf: PartitionTrigger | SizeTrigger) -> None:
+    definition = ports.catalog.definition("dataset", leaf.dataset)
+    if definition is None:
+        namespace = leaf.dataset.partition(".")[0]
+        known = [row.name for row in ports.catalog.definitions("dataset", namespace, 1000, None).items]
+        raise errors.unknown_reference("trigger", "dataset", leaf.dataset, known)
+    if leaf.type == "snapshot" and definition.document.get("format") != "iceberg":
+        hint = "wait for partitions of it, or name a dataset of format iceberg"
+        raise errors.invalid("trigger.dataset", "a dataset of format iceberg", leaf.dataset, hint)
+    keys = definition.document["keys"]
+    for key in schedule.by:
+        if key not in keys:
+            raise errors.invalid("by", f"partition keys that dataset {leaf.dataset} has ({', '.join(keys)})", key)
+
+
+def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:
+    workflow = lookup.workflow_of(ports, upstream)
+    if workflow is None:
+        raise errors.unknown_reference(field, "workflow", upstream, _workflows(ports, name))
+    if not workflow.target.has_lifecycle:
+        got = f"{upstream}, whose {workflow.target.type} target reports none"
+        raise errors.invalid(field, "a workflow whose target reports the status of its runs", got)
+
+
+def _check_cycle(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Place]) -> None:
+    """Follow what this schedule starts, through the index of enabled schedules: from schedule to schedule, for some
+    leaves count the runs of one schedule only. Checked at every put and enable, so a cycle is found by whoever closes
+    it. The nodes of a DAG are followed from its start alone: their document has been found to be without a cycle."""
+    sources = [trigger_leaf.source_of(leaf.trigger) for leaf in tree.leaves(schedule.trigger)]
+    upstream = [source for source in sources if isinstance(source, ProgramStatusTrigger)]
+    if not upstream or schedule.by == rounds.BY:
+        return
+    trail: dict[Place, tuple[str, ...]] = {place: (place[1],) for place in starts}
+    queue = list(trail)
+    while queue and len(trail) < MOST_DOWNSTREAM:
+        starter, workflow = place = queue.pop(0)
+        if any(leaf.workflow == workflow and leaf.schedule in (None, starter) for leaf in upstream):
+            way = " -> ".join([*trail[place], trail[place][0]])
+            hint = "break the circle: trigger one of them by time or by its data"
+            raise SluiceError("cycle", f"expected triggers without a cycle, got {way}", "trigger", hint)
+        for downstream in _started_by(ports, name, starter, workflow):
+            if downstream not in trail:
+                trail[downstream] = (*trail[place], downstream[1])
+                queue.append(downstream)
+
+
+def _started_by(ports: Ports, name: str, starter: str, workflow: str) -> list[Place]:
+    """The enabled schedules, other than this one, that start something when a run of ``workflow`` which ``starter`` has
+    begun reaches some status."""
+    found: list[Place] = []
+    for status in ("STARTED", "COMPLETED", "FAILED", "KILLED"):
+        rows = ports.catalog.subscriptions(trigger_leaf.status_key(workflow, status), 1000, None).items
+        for row in rows:
+            starts = row.schedule != name and row.leaf != WAKE  # what meets a constraint starts nothing by itself
+            version = ports.catalog.version(row.schedule, row.version) if starts else None
+            if version is not None and _waits_for(version.definition["trigger"], starter):
+                found.append((row.schedule, str(version.definition["workflow"])))
+    return found
+
+
+def _waits_for(trigger: Mapping[str, Any], starter: str) -> bool:
+    """Whether a trigger, as it is stored, has a leaf for runs that any schedule started, or this one."""
+    inner = [*trigger.get("triggers", ()), *([trigger["of"]] if "of" in trigger else [])]
+    if trigger["type"] == "program_status" and trigger.get("schedule") in (None, starter):
+        return True
+    return any(_waits_for(each, starter) for each in inner)
+
+
+def _workflows(ports: Ports, schedule: str) -> list[str]:
+    app = schedule.rpartition(".")[0]
+    return [row.name for row in ports.catalog.definitions("workflow", app, 1000, None).items]

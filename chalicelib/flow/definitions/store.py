@@ -1,0 +1,267 @@
+"""Definitions but schedules: put, get, delete. What is referenced is not deleted (L17)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import islice
+from typing import Any, get_args
+
+from chalicelib.core import errors, ids
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.limits.names import workflow_line
+from chalicelib.core.limits.writes import LeaseLine, NewEdition
+from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.triggers import leaf
+from chalicelib.core.writes import Create, Delete, PutDefinition, RemoveDefinition, Write
+from chalicelib.flow.definitions import addresses, buckets
+from chalicelib.flow.limits import counting, pools
+from chalicelib.flow.limits.policies import advance_pace
+from chalicelib.flow.lookup import every, members, schedules_of
+from chalicelib.ports import MOST_RACES, Kind, Ports
+
+MOST_DOCUMENT = 100_000  # bytes
+
+
+# Schedules of other namespaces that a deletion reads; the API has half a minute. Beyond, the index still finds those
+# that are enabled and wait for it. The jobs of one that is missed are aborted, with that reason.
+MOST_ELSEWHERE = 2_000
+
+
+# What a schedule says in its user's own words, in which "workflow" may mean anything.
+OWN_WORDS = frozenset({"properties", "tags", "pattern", "payload", "data"})
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a put did: ``created``, ``replaced`` or ``unchanged``, and the version that stands now."""
+
+    did: str
+    version: int
+
+
+def put(
+    ports: Ports, kind: Kind, name: str, document: Mapping[str, Any], by: str, if_match: int | None = None
+) -> Change:
+    """Create or replace a document. Putting what is there changes nothing; last write wins, unless ``if_match``."""
+    if kind == "dataset":
+        document = resolve_bucket(ports, document)
+    check_size(document)
+    if kind == "workflow":
+        addresses.check_workflow(ports, document)
+        pools.check_workflow(ports, name, document)
+    for _ in range(MOST_RACES):
+        old = ports.catalog.definition(kind, name)
+        if if_match is not None and if_match != (old.version if old else None):
+            raise errors.changed_meanwhile(f"{kind} {name}")
+        if old is not None and dict(old.document) == dict(document):
+            if old.uncounted:
+                counting.of_workflow(ports, old)
+            return Change("unchanged", old.version)
+        if kind == "dataset":
+            buckets.check(ports, document)
+        new = Definition(kind, name, document, old.version + 1 if old else 1, ports.clock.now(), by)
+        if old is not None:
+            new = replace(new, counted=old.counted, edition=old.edition, unknown=old.unknown)
+        served: list[LeaseLine] = []
+        if kind == "pool" and old is not None:
+            new, served = pools.serve_anew(ports, new, old)
+        plan: list[Write] = [PutDefinition(new, old.version if old else None, old.edition if old else None)]
+        if kind == "dataset":
+            plan += _prefix_plan(ports, new, old)
+        if kind == "workflow":
+            new, plan = _next_edition(ports, new, old)
+        quicker = advance_pace(ports, new) if kind == "policy" and old is not None else []
+        if ports.ledger.commit([*plan, *quicker, *served]) is None:
+            for write in quicker:
+                ports.hints.send([Ref("line", (write.line,))], write.head, ports.clock.now())
+            if served:
+                ports.hints.send([Ref("line", (lease.line,)) for lease in served], new.updated_at, new.updated_at)
+            if new.uncounted:
+                counting.of_workflow(ports, new)
+            return Change("replaced" if old else "created", new.version)
+    raise errors.changed_meanwhile(f"{kind} {name}")
+
+
+def _next_edition(ports: Ports, new: Definition, old: Definition | None) -> tuple[Definition, list[Write]]:
+    """A workflow under its next edition, and the writes that put it: its line learns of it in the same transaction, so
+    that no claim relies on what was read of it before. The line remembers the last one of a workflow that was deleted.
+    """
+    line = ports.jobs.line(workflow_line(new.name))
+    last = max(line.edition, old.edition if old is not None else 0)
+    if old is None and last == 0 and line.active == 0:
+        return new, [PutDefinition(new, None)]
+    pool = new.document.get("pool")
+    moved = pool is not None and (line.active > 0 if old is None else pool != old.document.get("pool"))
+    new = replace(new, edition=last + 1, uncounted=moved or (old is not None and old.uncounted))
+    return new, [PutDefinition(new, old.version if old is not None else None), NewEdition(line.line, new.edition)]
+
+
+def check_size(document: Mapping[str, Any]) -> None:
+    """A row holds 400 KB in DynamoDB, and a run's carries the properties of workflow, schedule and request."""
+    size = len(json.dumps(document).encode())
+    if size > MOST_DOCUMENT:
+        hint = "put large data into S3 and pass a reference"
+        raise SluiceError("too_large", f"expected a document of at most {MOST_DOCUMENT} bytes, got {size}", None, hint)
+
+
+def get(ports: Ports, kind: Kind, name: str) -> Definition:
+    found = ports.catalog.definition(kind, name)
+    if found is None:
+        raise errors.not_found(kind, name)
+    return found
+
+
+def delete(ports: Ports, kind: Kind, name: str, if_match: int | None = None) -> None:
+    """Delete what nothing refers to (L17). What is replaced while the referrers are looked for stays."""
+    found = get(ports, kind, name)
+    if if_match is not None and if_match != found.version:
+        raise errors.changed_meanwhile(f"{kind} {name}")
+    word = as_named(kind, name)
+    left = _children(ports, kind, name) if kind in ("namespace", "app") else referrers(ports, [word]).get(word, [])
+    left += pools.workflows_in(ports, name) if kind == "pool" else []
+    if left:
+        raise in_use(kind, "one", left, "delete or change these first")
+    remove(ports, found)
+
+
+def remove(ports: Ports, row: Definition) -> None:
+    """Delete a document as it was read, whoever refers to it. One that was replaced since is left alone."""
+    plan: list[Write] = [RemoveDefinition(row)]
+    if row.kind == "dataset":
+        dataset = Dataset.model_validate(row.document)
+        plan.append(Delete(PrefixRow(dataset.bucket, dataset.prefix, row.name)))
+    if ports.ledger.commit(plan) is not None and ports.catalog.definition(row.kind, row.name) is not None:
+        raise errors.changed_meanwhile(f"{row.kind} {row.name}")
+
+
+def in_use(kind: str, got: str, left: Sequence[str], hint: str) -> SluiceError:
+    """The refusal to delete ``got``, which names who would be left without it."""
+    listed = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
+    article = "an" if kind == "app" else "a"
+    message = f"expected {article} {kind} that nothing refers to, got {got} used by {listed}"
+    return SluiceError("in_use", message, None, hint)
+
+
+def resolve_bucket(ports: Ports, document: Mapping[str, Any]) -> Mapping[str, Any]:
+    """``lake`` stands for the installation's own lake bucket, whose name the template makes."""
+    return {**document, "bucket": ports.settings.lake_bucket} if document.get("bucket") == "lake" else document
+
+
+def _prefix_plan(ports: Ports, new: Definition, old: Definition | None) -> list[Write]:
+    """Move the prefix row along; a prefix belongs to one dataset only, or an object would be in two."""
+    dataset = Dataset.model_validate(new.document)
+    before = Dataset.model_validate(old.document) if old else None
+    if old is not None:
+        check_format(new.document, old.document)
+    if before is not None and (before.bucket, before.prefix) == (dataset.bucket, dataset.prefix):
+        return []
+    owner = ports.catalog.dataset_at(dataset.bucket, dataset.prefix)
+    if owner is not None:
+        raise prefix_taken(dataset.bucket, dataset.prefix, owner)
+    plan: list[Write] = [Create(PrefixRow(dataset.bucket, dataset.prefix, new.name, new.updated_at))]
+    return [*plan, Delete(PrefixRow(before.bucket, before.prefix, new.name))] if before else plan
+
+
+def check_format(new: Mapping[str, Any], old: Mapping[str, Any], field: str = "format") -> None:
+    """Schedules wait for partitions of a dataset's keys; those of another format have others."""
+    before, after = (document.get("format", "files") for document in (old, new))
+    if before != after:
+        hint = "delete the dataset and create it again, or give the new one another name"
+        raise errors.invalid(field, f"the format that the dataset has, {before}", after, hint)
+
+
+def prefix_taken(bucket: str, prefix: str, owner: str) -> SluiceError:
+    got = f"{bucket}/{prefix}, which belongs to dataset {owner}"
+    return SluiceError("conflict", f"expected a prefix of its own, got {got}", "prefix", "choose another prefix")
+
+
+def referrers(
+    ports: Ports, names: Collection[str], but: Collection[str] = (), elsewhere: int = MOST_ELSEWHERE
+) -> dict[str, list[str]]:
+    """Who would be left without these workflows, datasets or policies: ``schedule <full name>``, by what they refer to.
+
+    ``but``: schedules that are not asked, and apps whose messages are not; ``elsewhere``: how many of other namespaces
+    are read at most. An admin's request, so reading so many schedules is what it may cost.
+    """
+    found: dict[str, list[str]] = {}
+    for schedule in sorted(set(_candidates(ports, names, elsewhere)) - set(but)):
+        gate = ports.catalog.gate(schedule)
+        lives = gate is not None and gate.mode != "deleted"
+        version = ports.catalog.version(schedule, gate.version) if gate is not None and lives else None
+        for name in named(version.definition) & set(names) if version else ():
+            if ids.is_of_dag(schedule) and version and version.definition.get("ttl") is not None:
+                continue  # of a graph that the DAG has no more
+            whose = f"dag {ids.dag_of(schedule)}" if ids.is_of_dag(schedule) else f"schedule {schedule}"
+            if whose not in found.setdefault(name, []):
+                found[name].append(whose)
+    spaces = {name.partition(".")[0] for name in names if name.count(".") == 2}
+    for app in {app for space in spaces for app in _names(ports, "app", space)} - set(but):
+        # A message names a workflow of its own namespace, and its row in the list says which.
+        for row in messages_of(ports, app):
+            if row.workflow in names:
+                found.setdefault(row.workflow, []).append(f"message {row.schedule.replace(f'.{ids.MESSAGE}', '.')}")
+    return found
+
+
+def as_named(kind: Kind, name: str) -> str:
+    """A definition as `named` tells it: policies and datasets may have the same name."""
+    return f"{kind} {name}" if kind in ("policy", "pool") else name
+
+
+def named(document: Any) -> frozenset[str]:
+    """The workflows, datasets and policies that a schedule names, wherever in it that is."""
+    if isinstance(document, list | tuple):
+        return frozenset(name for part in document for name in named(part))
+    if not isinstance(document, Mapping):
+        return frozenset()
+    found: set[str] = set()
+    for key, value in document.items():
+        if key in ("workflow", "dataset") and isinstance(value, str):
+            found.add(value)
+        elif key in ("policy", "pool") and isinstance(value, str):
+            found.add(as_named(key, value))
+        elif key == "workflows" and isinstance(value, list | tuple):
+            found.update(value)
+        elif key not in OWN_WORDS:
+            found |= named(value)
+    return frozenset(found)
+
+
+def _candidates(ports: Ports, names: Collection[str], elsewhere: int) -> Iterator[str]:
+    """Schedules that may refer to these: all of their own namespace, so many of others, and of the rest those that the
+    index knows to wait for them."""
+    own = {name.rpartition(" ")[2].partition(".")[0] for name in names}
+    others = [namespace for namespace in _names(ports, "namespace", "") if namespace not in own] if own else []
+    yield from (schedule for namespace in own for schedule in _schedules_in(ports, namespace))
+    yield from islice((each for namespace in others for each in _schedules_in(ports, namespace)), elsewhere)
+    for name in (each for each in names if " " not in each):
+        is_dataset = name.count(".") == 1
+        keys = [leaf.partition_key(name), leaf.size_key(name)] if is_dataset else []
+        keys += [] if is_dataset else [leaf.status_key(name, status) for status in get_args(leaf.Status)]
+        yield from (row.schedule for key in keys for row in every(partial(ports.catalog.subscriptions, key)))
+
+
+def _schedules_in(ports: Ports, namespace: str) -> Iterator[str]:
+    return (schedule for app in _names(ports, "app", namespace) for schedule in schedules_of(ports, app))
+
+
+def _children(ports: Ports, kind: Kind, name: str) -> list[str]:
+    if kind == "namespace":
+        kinds: tuple[Kind, ...] = ("app", "dataset", "policy", "pool")
+        return sorted(member for each in kinds for member in _names(ports, each, name))
+    messages = [row.schedule for row in messages_of(ports, name)]
+    own = [schedule for schedule in schedules_of(ports, name) if not ids.is_of_dag(schedule)]
+    return sorted([*_names(ports, "workflow", name), *own, *_names(ports, "dag", name), *messages])
+
+
+def messages_of(ports: Ports, app: str) -> Iterator[Listing]:
+    return every(partial(ports.catalog.messages, app))
+
+
+def _names(ports: Ports, kind: Kind, parent: str) -> list[str]:
+    return [row.name for row in members(ports, kind, parent)]

@@ -1,0 +1,182 @@
+"""Whether a deployment may be carried out: checked as a whole, in the catalog as it will be afterwards (L8, L17)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core import ids
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import Gate, Subscription, Version
+from chalicelib.core.schedules import lifecycle
+from chalicelib.flow.dags import actions
+from chalicelib.flow.definitions import addresses, buckets, references, store
+from chalicelib.flow.deploy.plan import AS_SENT, Part, Plan
+from chalicelib.flow.limits import pools
+from chalicelib.ports import Kind, Page, Ports
+
+# In any other mode a schedule is in the index, or comes back into it without being checked again.
+OFF = ("disabled", "completed", "deleted")
+
+
+def check(ports: Ports, plan: Plan) -> None:
+    """Refuse here what would be refused halfway: sizes, prefixes, references, and removals that others would miss."""
+    seen = replace(ports, catalog=Foreseen(ports, plan))
+    _check_prefixes(ports, plan)
+    removed = {part.name for part in plan.of("workflow", "deleted")}
+    for part in plan.parts:
+        try:
+            if part.document is not None:
+                store.check_size(part.document)
+            if part.document is not None and part.kind == "dataset" and part.fate != "kept":
+                buckets.check(ports, part.document)
+            if part.document is not None and part.kind == "workflow":
+                addresses.check_workflow(ports, part.document)
+                pools.check_workflow(seen, part.name, part.document)
+            if part.schedule is not None:
+                _check_schedule(seen, part, plan.resolved(ports, part), removed)
+            if part.dag is not None:
+                _check_dag(seen, part, removed)
+        except SluiceError as error:
+            if ids.is_of_message(part.name):  # the default target, which is a field of the app
+                raise SluiceError(error.code, error.message, f"default_{error.field}", error.hint) from None
+            raise error.under(_field(part)) if part.kind != "app" else error from None
+    check_removals(ports, plan, "keep it in the document, or change these first")
+
+
+def _check_schedule(seen: Ports, part: Part, new: Schedule, removed: Collection[str]) -> None:
+    """A schedule must fit what will be there, and its own document; one that is not to be stored only the latter."""
+    body = new.model_dump(mode="json")
+    missing = sorted(store.named(body) & set(removed))
+    if missing:
+        _check_kept(missing[0], removed, "workflow" if new.workflow in missing else "trigger")
+    if part.fate in AS_SENT:
+        store.check_size(body)
+        references.check(seen, part.name, new)
+
+
+def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:
+    """The same for a DAG."""
+    if part.dag is None:
+        return
+    dag, made = part.dag.definition(), part.compiled
+    for node, schedule in made.nodes.items():
+        _check_kept(schedule.workflow, removed, f"nodes.{node}.workflow")
+    if part.fate in AS_SENT:
+        store.check_size(actions.body_of(dag))
+        actions.check(seen, dag, made)
+
+
+def _check_kept(workflow: str, removed: Collection[str], field: str) -> None:
+    if workflow in removed:
+        hint = "add it to the workflows of the document: what an app's document does not name is deleted"
+        raise SluiceError(
+            "unknown_reference", f"expected a workflow that the document names, got {workflow!r}", field, hint
+        )
+
+
+def _check_prefixes(ports: Ports, plan: Plan) -> None:
+    """A prefix belongs to one dataset. It is free when its dataset's turn comes if it is free now, or is given up by a
+    dataset before it in the document."""
+    owners: dict[tuple[str, str], str | None] = {}
+    for part in plan.parts:
+        if part.kind != "dataset" or part.document is None:
+            continue
+        place = (str(part.document["bucket"]), str(part.document["prefix"]))
+        owner = owners[place] if place in owners else ports.catalog.dataset_at(*place)
+        if owner not in (None, part.name):
+            raise store.prefix_taken(*place, str(owner)).under(_field(part))
+        stored = ports.catalog.definition("dataset", part.name)
+        if stored is not None:
+            store.check_format(part.document, stored.document, f"{_field(part)}.format")
+            owners[str(stored.document["bucket"]), str(stored.document["prefix"])] = None
+        owners[place] = part.name
+
+
+def check_removals(ports: Ports, plan: Plan, hint: str, messages_too: bool = False) -> None:
+    """A workflow that goes must not be missed: not by other apps, nor by schedules that are left untouched, nor by
+    messages, unless these go too."""
+    removed = [part.name for part in plan.of("workflow", "deleted")]
+    decided = {part.name for part in plan.parts if part.kind == "schedule" and part.fate != "untouched"}
+    decided |= {name for part in plan.of("dag", *AS_SENT, "deleted") for name in actions.owned(ports, part.name)}
+    left = store.referrers(ports, removed, but=decided | ({plan.app} if messages_too else set()))
+    for name in sorted(left):
+        got = f"the default target of {plan.app}" if ids.is_of_message(name) else name
+        raise store.in_use("workflow", got, left[name], hint)
+
+
+def _field(part: Part) -> str:
+    group = "policies" if part.kind == "policy" else f"{part.kind}s"
+    return f"{group}.{part.name.rpartition('.')[2]}"
+
+
+class Foreseen:
+    """The catalog as it will be once a plan is carried out: what it puts comes first, what it removes is gone."""
+
+    def __init__(self, ports: Ports, plan: Plan) -> None:
+        self._catalog = ports.catalog
+        now = ports.clock.now()
+        self._gone: set[tuple[str, str]] = {(part.kind, part.name) for part in plan.parts if part.fate == "deleted"}
+        self._gone |= {("schedule", name) for part in plan.of("dag", "deleted") for name in part.becomes}
+        self._rows: dict[tuple[str, str], Definition] = {
+            (part.kind, part.name): Definition(part.kind, part.name, part.document, 0, now)
+            for part in plan.parts
+            if part.kind != "schedule" and part.kind != "dag" and part.document is not None
+        }
+        stored = plan.of("schedule", *AS_SENT)
+        sent = {part.name: part.schedule for part in stored if part.schedule is not None}
+        self._schedules = {part.name: plan.resolved(ports, part) for part in stored}
+        on = [name for name, each in sent.items() if each.enabled or (each.enabled is None and self._is_on(name))]
+        for part in plan.of("dag", *AS_SENT):
+            namespace, app, _ = part.name.split(".")
+            own = {name: each.resolved(namespace, app, now) for name, each in part.compiled.schedules.items()}
+            self._schedules |= own
+            on += own  # a start that is off is looked at as if it were on: no later look would find the cycle
+        self._index = [
+            row
+            for name in on
+            for row in lifecycle.subscriptions(Gate(name, 0, 0, "enabled", now), self._schedules[name], 0)
+        ]
+
+    def definition(self, kind: Kind, name: str) -> Definition | None:
+        if (kind, name) in self._gone:
+            return None
+        return self._rows.get((kind, name)) or self._catalog.definition(kind, name)
+
+    def definitions(self, kind: Kind, parent: str, limit: int, cursor: str | None) -> Page[Definition]:
+        page = self._catalog.definitions(kind, parent, limit, cursor)
+        known = self._rows.keys() | self._gone
+        own = [row for (of, name), row in self._rows.items() if (of, name.rpartition(".")[0]) == (kind, parent)]
+        kept = [row for row in page.items if (kind, row.name) not in known]
+        return Page((*kept, *(own if cursor is None else ())), page.cursor)
+
+    def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
+        """The index as the plan leaves it: rows of schedules that it puts or deletes gone, those of enabled ones in."""
+        page = self._catalog.subscriptions(event_key, limit, cursor)
+        kept = [row for row in page.items if row.schedule not in self._schedules]
+        kept = [row for row in kept if ("schedule", row.schedule) not in self._gone]
+        own = [row for row in self._index if row.event_key == event_key] if cursor is None else []
+        return Page((*kept, *own), page.cursor)
+
+    def gate(self, schedule: str) -> Gate | None:
+        if ("schedule", schedule) in self._gone:
+            return None
+        stands = self._catalog.gate(schedule)
+        missing = schedule in self._schedules and (stands is None or stands.mode == "deleted")
+        return Gate(schedule, 0, 0, "disabled", 0) if missing else stands
+
+    def version(self, schedule: str, version: int) -> Version | None:
+        own = self._schedules.get(schedule) if version == 0 else None
+        if own is None:
+            return self._catalog.version(schedule, version)
+        return Version(schedule, 0, own.model_dump(mode="json"), 0)
+
+    def _is_on(self, schedule: str) -> bool:
+        gate = self._catalog.gate(schedule)
+        return gate is not None and gate.mode not in OFF
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self._catalog, attribute)

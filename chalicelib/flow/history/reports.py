@@ -1,0 +1,61 @@
+"""Reports of days, as the job `history_report` leaves them in the lake: one line a workflow (H3)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import DAY, iso
+from chalicelib.ports import Page, Ports
+
+ROOT = "history_report/json/"
+# How far back the newest report is looked for, a listing for each day.
+MOST_DAYS = 14
+# What the job puts into a file at most: a file is read whole, and holds two MB at the very most.
+LINES_A_FILE = 500
+
+Row = dict[str, Any]
+
+
+def newest_day(ports: Ports, namespace: str) -> str:
+    """The latest day with a report; refused with 404 if there is none in two weeks."""
+    now = ports.clock.now()
+    days = [iso(now - back * DAY)[:10] for back in range(MOST_DAYS)]
+    found = next((day for day in days if _files(ports, namespace, day) is not None), None)
+    if found is None:
+        raise _none(f"since {days[-1]}")
+    return found
+
+
+def report(ports: Ports, namespace: str, day: str, limit: int, cursor: str | None) -> Page[Row]:
+    """A page of a day's report, by the name of the workflow: no lines if the namespace did nothing that day. The
+    cursor is the number of the first line."""
+    files = _files(ports, namespace, day)
+    if files is None:
+        raise _none(f"of {day}")
+    begin = int(cursor or "0")
+    number, skipped = divmod(begin, LINES_A_FILE)
+    found: list[Row] = []
+    for file in files[number:]:
+        text = ports.lake.text(ports.settings.lake_bucket, file) or ""
+        found += [{"namespace": namespace, **json.loads(line)} for line in text.splitlines()]
+        if len(found) - skipped > limit:
+            break
+    rest = found[skipped:]
+    return Page(tuple(rest[:limit]), str(begin + limit) if len(rest) > limit else None)
+
+
+def _files(ports: Ports, namespace: str, day: str) -> list[str] | None:
+    """The files of the latest version of a day's report that is complete, in their order; None if there is none."""
+    names = ports.lake.names(ports.settings.lake_bucket, f"{ROOT}day={day}/")
+    complete = [name.removesuffix("_SUCCESS") for name in names if name.endswith("/_SUCCESS")]
+    if not complete:
+        return None
+    folder = f"{max(complete)}namespace={namespace}/"
+    return sorted(name for name in names if name.startswith(folder) and name.endswith(".json"))
+
+
+def _none(when: str) -> SluiceError:
+    hint = "a day is reported on in the night after it, by the app system.history; see `runs` for what is newer"
+    return SluiceError("not_found", f"expected a report, got none {when}", "day", hint)

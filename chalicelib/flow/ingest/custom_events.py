@@ -1,0 +1,53 @@
+"""Custom events: stored before they are applied, each once under the id that its poster gave it (T11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from chalicelib.core.events import build
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.event import Event, Posted
+from chalicelib.core.writes import Create
+from chalicelib.flow.each import each_alone
+from chalicelib.flow.ingest.tell import tell
+from chalicelib.log import logger
+from chalicelib.ports import Ports
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """A custom event as it is posted. ``source`` is its id: posted again, it is the same event."""
+
+    kind: str
+    source: str
+    payload: Mapping[str, Any]
+    at: Instant | None = None
+
+
+def post(ports: Ports, namespace: str, envelopes: Sequence[Envelope]) -> tuple[Event, ...]:
+    """Take events in. Each is stored before any is applied, so what is acknowledged is not lost.
+
+    A schedule that cannot take one does not make the request fail: a poster who gave no ids would post all again.
+    """
+    now = ports.clock.now()
+    posted = tuple(_posted(namespace, envelope, now) for envelope in envelopes)
+    rows = [_store(ports, row) for row in posted]
+    try:
+        each_alone([row for row in rows if row.wake_at is not None], lambda row: tell(ports, row))
+    except ExceptionGroup:
+        logger.exception("posted events are stored, and will be told again to those who could not take them")
+    return tuple(row.event for row in rows)
+
+
+def _store(ports: Ports, row: Posted) -> Posted:
+    if ports.ledger.commit([Create(row)]) is None:
+        return row
+    return ports.jobs.posted(row.event.id) or row
+
+
+def _posted(namespace: str, envelope: Envelope, now: Instant) -> Posted:
+    at = envelope.at if envelope.at is not None else now
+    event = build.custom_event(namespace, envelope.kind, envelope.source, envelope.payload, at, now)
+    return Posted(event, wake_at=now)

@@ -1,0 +1,96 @@
+"""Fires that are events: the due instants of a trigger with more leaves than one, of elapsed and of absent leaves.
+
+They count in the gathering job like any other event. What an elapsed or absent leaf waits for may have moved since the
+fire was prepared, so it is decided anew when it is due, and its timer set again if so (T12, T13, T18).
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import timer as fire_timer
+from chalicelib.core.instants import Instant, iso
+from chalicelib.core.jobs import check, gather
+from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.limits import names
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import Gate, Subscription
+from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.triggers import tree
+from chalicelib.core.triggers.leaf import AbsentTrigger, ElapsedTrigger, TimedLeaf
+from chalicelib.core.writes import Replace, TakeOut
+from chalicelib.flow.fires.emit import emit_soon
+from chalicelib.flow.ingest.apply import apply_event
+from chalicelib.ports import Ports
+
+
+def is_event(job: Job, facts: Facts, now: Instant) -> bool:
+    """A due fire of a trigger with more than one leaf is no job by itself: it is an event for the gathering job."""
+    schedule, gate = facts.schedule, facts.gate
+    if gate is None or schedule is None or not check.is_prepared(job) or (job.due_at or 0) > now:
+        return False
+    current = (
+        gate.generation == job.generation
+        and gate.mode in GATHERING_MODES
+        and fire_timer.nominal_of(job) not in gate.skips
+    )
+    current = current and fire_timer.unwanted(job, schedule) is None
+    return current and not tree.is_single_time(schedule.trigger)
+
+
+def apply(ports: Ports, job: Job, facts: Facts, now: Instant) -> str:
+    """Count a due fire, or put it off if what it waits for has moved. Returns what was done, in words."""
+    gate, schedule = facts.gate, facts.schedule
+    if gate is None or schedule is None or job.leaf is None or job.due_at is None:
+        raise ValueError("expected a fire with its leaf and an open gate")
+    found = gather.leaf_of(schedule, job.leaf)
+    if found is None:
+        ports.ledger.commit([TakeOut(job)])
+        return "its leaf is gone"
+    leaf = fire_timer.timed(found)
+    moved = fire_timer.moved_to(leaf, gate.since, _happened(ports, job, leaf, schedule), job.due_at)
+    if moved is not None:
+        _put_off(ports, job, schedule, moved)
+        return f"what it waits for moved to {iso(moved)}"
+    return _count(ports, job, gate, leaf, schedule, now)
+
+
+def _count(ports: Ports, job: Job, gate: Gate, leaf: TimedLeaf, schedule: Schedule, now: Instant) -> str:
+    event = fire_timer.fire_event(job, _kind(leaf))
+    row = Subscription(
+        event.key, job.schedule, job.generation, gate.version, str(job.leaf), 0, apart=_apart(gate, schedule)
+    )
+    ref = apply_event(ports, event, [row], now, along=[TakeOut(job)])
+    if ports.jobs.job(job.schedule, job.generation, job.place) is not None and ports.catalog.gate(job.schedule) == gate:
+        ports.ledger.commit([TakeOut(job)])  # its event had been applied before: a ghost
+    if ref is not None:
+        ports.hints.send([ref], now, now)
+    return f"fire of {iso(event.instant)} counted"
+
+
+def _apart(gate: Gate, schedule: Schedule) -> bool:
+    return gate.mode == "backlog" or not schedule.coalesce
+
+
+def _happened(ports: Ports, job: Job, leaf: TimedLeaf, schedule: Schedule) -> Instant | None:
+    """The last start of the workflow, or the last event of the feed."""
+    if isinstance(leaf, ElapsedTrigger):
+        return ports.jobs.line(names.workflow_line(schedule.workflow)).last_start
+    if isinstance(leaf, AbsentTrigger):
+        return ports.jobs.seen(job.schedule, job.generation, str(job.leaf))
+    return None
+
+
+def _put_off(ports: Ports, job: Job, schedule: Schedule, at: Instant) -> None:
+    """Away with the fire, and the timer to where it moved. A lost race leaves the fire for the next look."""
+    timer = ports.catalog.timer(job.schedule)
+    if timer is None or timer.generation != job.generation:
+        ports.ledger.commit([TakeOut(job)])
+        return
+    if ports.ledger.commit([TakeOut(job), Replace(fire_timer.rearm(timer, schedule, str(job.leaf), at))]) is None:
+        emit_soon(ports, job.schedule)  # it may lie within what the last tick has looked at
+
+
+def _kind(leaf: TimedLeaf) -> Literal["time", "elapsed", "absent"]:
+    return "elapsed" if isinstance(leaf, ElapsedTrigger) else "absent" if isinstance(leaf, AbsentTrigger) else "time"

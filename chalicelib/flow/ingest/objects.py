@@ -1,0 +1,91 @@
+"""match: an S3 notification becomes events, and progress of the schedules that wait for them."""
+
+from __future__ import annotations
+
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.events import build, partitions
+from chalicelib.core.events.partitions import Located, ObjectCreated
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.event import Outbox, Partition, SizedObject
+from chalicelib.core.triggers import leaf
+from chalicelib.core.writes import Create
+from chalicelib.flow.ingest.snapshots import match_metadata
+from chalicelib.flow.ingest.tell import tell
+from chalicelib.log import logger
+from chalicelib.ports import Ports
+
+
+def match_object(ports: Ports, created: ObjectCreated) -> str:
+    """Find the partition of an object and, if the object makes it ready, tell it. Returns what was done, in words."""
+    found = ports.catalog.dataset_of(created.bucket, created.key)
+    if found is None:
+        return "no dataset has this prefix"
+    name, dataset = found
+    if dataset.format == "iceberg":
+        return match_metadata(ports, name, dataset, created.key, created.at)
+    counted = count_object(ports, name, dataset, created)
+    located = partitions.locate(dataset, created.key)
+    if located is None:
+        return f"not in a partition of {name}{counted}"
+    values = "/".join(located.values)
+    if not is_ready(ports, dataset, located):
+        return f"partition {values} of {name} is not ready yet{counted}"
+    register(ports, name, dataset, located.values, created.at, created.key)
+    return f"partition {values} of {name} is ready{counted}"
+
+
+def is_ready(ports: Ports, dataset: Dataset, located: Located) -> bool:
+    """Whether the partition of an object is ready now. S3 reads are strongly consistent, so whichever of the listed
+    objects comes last finds all of them (T8)."""
+    if not partitions.makes_ready(dataset, located):
+        return False
+    if dataset.ready.manifest is None:
+        return True
+    manifest = ports.lake.text(dataset.bucket, located.folder + dataset.ready.manifest)
+    if manifest is None:
+        return False
+    names = partitions.listed(manifest)
+    if names is None:
+        hint = "a JSON list of names, an object with files or entries, or one name to a line"
+        logger.error("bad manifest", extra={"folder": located.folder, "expected": hint})
+        return False
+    prefix = f"s3://{dataset.bucket}/"
+    wanted = {name.removeprefix(prefix) if name.startswith(prefix) else located.folder + name for name in names}
+    return wanted <= ports.lake.names(dataset.bucket, located.folder)
+
+
+def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreated) -> str:
+    """Count the bytes of an object once, if a size leaf wants them (T9). Returns what was done, in words."""
+    relative = created.key.removeprefix(dataset.prefix)
+    if not partitions.is_data(relative) or not ports.catalog.subscriptions(leaf.size_key(name), 1, None).items:
+        return ""
+    now = ports.clock.now()
+    event = build.size_event(name, dataset, created.key, created.etag, created.size, created.at, now)
+    etag = created.etag if dataset.count_overwrites else ""
+    row = SizedObject(name, created.key, etag, event, wake_at=now)
+    if ports.ledger.commit([Create(row)]) is not None:
+        row = ports.catalog.sized_object(name, created.key, etag) or row
+        if row.wake_at is None:
+            return ", its bytes were counted before"
+    tell(ports, row)
+    return f", its {created.size} bytes counted"
+
+
+def register(
+    ports: Ports, name: str, dataset: Dataset, values: tuple[str, ...], at: Instant, object_key: str
+) -> Partition:
+    """Store that a partition is ready, then tell every schedule that waits for it. Once, however often it is called."""
+    now = ports.clock.now()
+    event = build.partition_event(name, dataset, values, at, now)
+    partition = Partition(name, values, event, object_key, wake_at=now)
+    if ports.ledger.commit([Create(partition)]) is not None:
+        partition = ports.catalog.partition(name, values) or partition
+        if partition.wake_at is None:
+            return partition  # seen before, and every schedule has it
+    return tell(ports, partition)
+
+
+def resume(ports: Ports, outbox: Outbox | None) -> None:
+    """Go on where somebody stopped telling an event."""
+    if outbox is not None and outbox.wake_at is not None:
+        tell(ports, outbox)

@@ -1,0 +1,32 @@
+"""Register a partition by hand, or from a job: the same road as an object that makes it ready (T7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.rows.event import Partition
+from chalicelib.flow.ingest.objects import register
+from chalicelib.ports import Ports
+
+
+def register_values(ports: Ports, name: str, dataset: Dataset, content: Mapping[str, Any]) -> Partition:
+    """Store and tell the partition that ``content["partition"]`` names. One that is known already is not told again."""
+    if dataset.format == "iceberg":
+        hint = "commit to the table: its metadata says which snapshots there are"
+        raise invalid("", "a dataset of format files", f"the table {name}, whose partitions are its snapshots", hint)
+    unknown = set(content) - {"partition"}
+    if unknown:
+        field = sorted(unknown)[0]
+        raise SluiceError("unknown_field", f"unknown field {field!r}", field, "remove it, or check its spelling")
+    given = content.get("partition")
+    expected = f"an object with exactly the keys {', '.join(dataset.keys)}"
+    if not isinstance(given, dict) or set(given) != set(dataset.keys):
+        raise invalid("partition", expected, given)
+    values = tuple(str(given[key]) for key in dataset.keys)
+    for key, value in zip(dataset.keys, values, strict=True):
+        if not value or "/" in value:
+            raise invalid(f"partition.{key}", "a value that is not empty and has no '/'", value)
+    return register(ports, name, dataset, values, ports.clock.now(), "")

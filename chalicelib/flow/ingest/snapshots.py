@@ -1,0 +1,117 @@
+"""A notified metadata file of an Iceberg table becomes an event for each new snapshot, once (T21).
+
+A snapshot is a partition of the dataset: its row in the registry says that it is known, and is the outbox of its event.
+Snapshots are stored parents first. So when one is known, all before it are, and a look back along `main` ends there.
+"""
+
+from __future__ import annotations
+
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.events import iceberg
+from chalicelib.core.events.iceberg import Metadata, Snapshot
+from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.rows.event import Partition, SizedObject
+from chalicelib.core.text import count_of
+from chalicelib.core.triggers import leaf
+from chalicelib.core.writes import Create
+from chalicelib.flow.each import each_alone
+from chalicelib.flow.ingest.tell import tell
+from chalicelib.log import logger
+from chalicelib.ports import Ports
+
+# A commit changes the catalog right after it has written its file. What is not there by then has lost.
+CONFIRM_WITHIN: Millis = 2 * MINUTE
+
+
+class NotCommittedYet(RuntimeError):
+    """The catalog does not know a metadata file that is new; its notification is to come again."""
+
+
+def match_metadata(ports: Ports, name: str, dataset: Dataset, key: str, put_at: Instant) -> str:
+    """Store and tell the committed snapshots that a metadata file shows first. Returns what was done, in words.
+
+    Raises BadMetadata, or NotCommittedYet: then the notification comes again."""
+    if not iceberg.is_metadata(dataset, key):
+        return f"no metadata file of the table {name}"
+    metadata = read(ports, dataset, key)
+    if metadata is None:
+        return f"the metadata file of {name} is gone"
+    committed = _committed(ports, name, dataset, key, put_at, metadata)
+    if committed is None:
+        return f"no catalog or later metadata file confirms what is new in {name}"
+    new = unknown(ports, name, dataset, committed)
+    # All are stored before any is told. So an error of one schedule does not keep later snapshots from being stored.
+    stored = [row for snapshot in new for row in register(ports, name, dataset, snapshot, key)]
+    each_alone(stored, lambda row: tell(ports, row))
+    left_out = sum(not iceberg.counts(dataset, snapshot) for snapshot in new)
+    told = f"{count_of(len(new) - left_out, 'new snapshot')} of {name}"
+    return f"{told}, {left_out} left out by operation" if left_out else told
+
+
+def read(ports: Ports, dataset: Dataset, key: str) -> Metadata | None:
+    """A metadata file; None if it is not there (any more). Raises BadMetadata, which names it."""
+    try:
+        content = ports.lake.content(dataset.bucket, key, iceberg.MAX_METADATA)
+        return iceberg.parse(content) if content is not None else None
+    except ValueError as error:
+        raise iceberg.BadMetadata(f"s3://{dataset.bucket}/{key}: {error}") from error
+
+
+def _committed(
+    ports: Ports, name: str, dataset: Dataset, key: str, put_at: Instant, metadata: Metadata
+) -> Metadata | None:
+    """The metadata that is known to have been the table's: that of the file itself, or of the one it was made from."""
+    if dataset.single_writer or iceberg.is_counted(dataset, key):
+        return metadata
+    if dataset.glue_table is not None:
+        return metadata if _is_in_catalog(ports, name, dataset, key, put_at) else None
+    base = iceberg.key_of(dataset, metadata.former[-1]) if metadata.former else None
+    return read(ports, dataset, base) if base is not None else None
+
+
+def _is_in_catalog(ports: Ports, name: str, dataset: Dataset, key: str, put_at: Instant) -> bool:
+    """Whether a metadata file is, or was, the one that the catalog tells for the table."""
+    told = ports.lake.metadata_location(str(dataset.glue_table))
+    current = iceberg.key_of(dataset, told) if told is not None else None
+    where = f"the table {dataset.glue_table} of the Glue catalog"
+    if current == key:
+        return True
+    later = read(ports, dataset, current) if current is not None else None
+    if later is not None and key in [iceberg.key_of(dataset, each) for each in later.former]:
+        return True
+    if ports.clock.now() - put_at < CONFIRM_WITHIN:
+        raise NotCommittedYet(f"expected {where} to have had {key}, got {told}; it is asked again")
+    extra = {"dataset": name, "key": key, "current": told}
+    if current is None:
+        hint = f"{where} with its metadata under s3://{dataset.bucket}/{dataset.prefix}"
+        logger.error("table not in the catalog", extra={**extra, "expected": hint})
+    else:
+        logger.warning("metadata never committed", extra=extra)
+    return False
+
+
+def unknown(ports: Ports, name: str, dataset: Dataset, metadata: Metadata) -> list[Snapshot]:
+    """The snapshots of `main` that are not registered, parents first. What is older than the dataset is history."""
+    row = ports.catalog.prefix(dataset.bucket, dataset.prefix)
+    since: Instant = row.since if row is not None else ports.clock.now()
+    found: list[Snapshot] = []
+    for snapshot in iceberg.main(metadata):
+        if snapshot.committed_at < since or ports.catalog.partition(name, (snapshot.id,)) is not None:
+            break
+        found.append(snapshot)
+    return found[::-1]
+
+
+def register(ports: Ports, name: str, dataset: Dataset, snapshot: Snapshot, key: str) -> list[Partition | SizedObject]:
+    """Store a snapshot, and what its bytes are for size leaves, in one piece. Returns what is to be told: nothing of
+    one that is left out, or that somebody else has stored meanwhile."""
+    now = ports.clock.now()
+    event = iceberg.snapshot_event(name, dataset, snapshot, now)
+    if not iceberg.counts(dataset, snapshot):
+        ports.ledger.commit([Create(Partition(name, (snapshot.id,), event, key))])
+        return []
+    rows: list[Partition | SizedObject] = [Partition(name, (snapshot.id,), event, key, wake_at=now)]
+    if snapshot.added_files_size and ports.catalog.subscriptions(leaf.size_key(name), 1, None).items:
+        sized = iceberg.size_event(name, dataset, snapshot, now)
+        rows.append(SizedObject(name, f"snapshot {snapshot.id}", "", sized, wake_at=now))
+    return rows if ports.ledger.commit([Create(row) for row in rows]) is None else []

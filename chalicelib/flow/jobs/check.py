@@ -1,0 +1,201 @@
+"""check: look at one job, decide, and act: claim it, deliver it, queue it, let it wait, or take it out on record."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chalicelib.core.constraints import approval
+from chalicelib.core.constraints.constraint import Concurrency
+from chalicelib.core.fires import timer
+from chalicelib.core.instants import Instant, Millis
+from chalicelib.core.jobs import check, claim, conditions, gather
+from chalicelib.core.jobs.check import Abort, Coalesce, Decision, Drop, Expire, Ghost, Launch, MakeRoom, Skip, Wait
+from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.limits import names, returns
+from chalicelib.core.limits import permits as limit_permits
+from chalicelib.core.limits import route as limit_route
+from chalicelib.core.limits.permits import Ask
+from chalicelib.core.limits.route import Route
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.ref import Ref, ref_of
+from chalicelib.core.runs import complete, metrics
+from chalicelib.core.writes import Put, Replace, TakeOut, Write
+from chalicelib.flow import facts as facts_of
+from chalicelib.flow import priority
+from chalicelib.flow.ingest import fires
+from chalicelib.flow.jobs import load, probe
+from chalicelib.flow.jobs.deliver import deliver
+from chalicelib.flow.jobs.drop import Outcome, committed, queues_to_wake, record_of, states_of_held, take_off
+from chalicelib.flow.limits import waiting
+from chalicelib.flow.notices import deadlines
+from chalicelib.flow.runs import cancel
+from chalicelib.flow.runs import launch as launching
+from chalicelib.log import job_fields, logger
+from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
+
+# The hint of a line may lie in the queue behind those of a crowd that joins it: then whoever joins serves it (E3).
+OVERDUE: Millis = 200
+
+
+def check_job(
+    ports: Ports, place: tuple[str, int, str], turn: str | None = None, only: str | None = None
+) -> Outcome:  # fmt: skip
+    """Look at a job until something is settled. ``turn`` names the line whose queue serves it; the turn is that of the
+    job ``only``, which may have made room for another. Losing a race is ordinary: the job is read and decided again."""
+    number = 0
+    for race in range(MOST_RACES):
+        now = ports.clock.now()
+        job = ports.jobs.job(*place)
+        if job is None or job.closed or only not in (None, job.job_id):
+            return Outcome("gone")  # what lies under a tombstone is the drain's to take off
+        if race or job.waits_at != turn:  # the server of a queue has just read that row
+            job = waiting.regained(ports, job)
+        facts = facts_of.gather(ports, job)
+        if fires.is_event(job, facts, now):
+            return Outcome("applied", fires.apply(ports, job, facts, now))
+        deadlines.begin(ports, job, facts, now)
+        job, facts = load.ask(ports, job, facts, now, turn)
+        job, facts = probe.ask(ports, job, facts, now, turn)
+        decision = check.decide(job, facts, now, turn)
+        if race and isinstance(decision, Launch) and (line := claim.wants_number(job, decision.asks)):
+            # Many start at once: it takes a number by itself, and no start of another stands in its way again.
+            number = number or ports.ledger.number(line)
+            job = replace(job, number=number)
+        outcome = _act(ports, job, facts, decision, now, turn)
+        if outcome is not None:
+            _log(job, outcome)
+            return outcome
+    raise RuntimeError(f"the check of {place} lost {MOST_RACES} races; the sweep will find it again")
+
+
+def _log(job: Job, outcome: Outcome) -> None:
+    """One line for a decision that changed something: a queue is looked at often, and says the same each time."""
+    told = {**job_fields(job), "outcome": outcome.ended, "why": outcome.why}
+    if outcome.ended in ("launched", "delivered"):
+        told["run"] = job.job_id
+    (logger.debug if outcome.same else logger.info)("checked", extra=told)
+
+
+def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant, turn: str | None) -> Outcome | None:
+    """Carry a decision out; None if somebody else was faster."""
+    match decision:
+        case Launch():
+            return _launch(ports, job, facts, decision, now, turn)
+        case Wait():
+            return _wait(ports, job, facts, decision, now)
+        case Ghost():
+            return committed(ports, claim.forget(job, states_of_held(ports, job), now), "gone", decision.why)
+        case Coalesce():
+            record = record_of(job, "COALESCED", decision.why, now)
+            return committed(ports, [TakeOut(job), Put(record)], "coalesced", decision.why)
+        case MakeRoom():
+            _make_room_beside(ports, decision.over, now)
+            return None
+        case Abort():
+            return take_off(ports, job, "ABORTED", decision.why, now, exact=True)
+        case Expire():
+            return take_off(ports, job, "EXPIRED", decision.why, now, exact=True)
+        case Skip():
+            return take_off(ports, job, "SKIPPED", decision.why, now)
+        case Drop():
+            return take_off(ports, job, "DROPPED", decision.why, now)
+
+
+def _make_room_beside(ports: Ports, over: Job, now: Instant) -> None:
+    """A job that has timed out leaves the place in which fires join it. The one that came is decided again."""
+    apart = gather.out_of_time(over, now)
+    if ports.ledger.commit([TakeOut(over, exact=True), *claim.beside(over, apart)]) is None:
+        ports.hints.send([ref_of(apart)], now, now)
+
+
+def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant, turn: str | None) -> Outcome | None:
+    if job.kind == "fire" and not decision.asks and facts.workflow and not facts.workflow.target.has_lifecycle:
+        sent = deliver(ports, job, facts, decision.why, now, turn)
+        if sent is None:
+            return None
+        ended, why = sent
+        return Outcome("delivered" if ended else "waiting", why)
+    route = limit_route.route(decision.asks, job.held, facts.lines, now, turn)
+    if route.blocked is not None:
+        why = claim.why_blocked(route, facts)
+        if route.blocked.line == job.waits_at:
+            _make_room(ports, job, facts, route.blocked)
+            return Outcome("waiting", why, same=True)
+        return _queue(ports, job, facts, route, now, why)
+    taken = tuple(line for line in (*job.held, *(ask.line for ask in route.take)) if not names.is_turn(line))
+    why = f"{decision.why}{approval.words_of(job.approvals)}"
+    ready = replace(job, reason=why, event=timer.fire_event(job) if job.kind == "fire" else job.event)
+    paces, route = limit_route.paces_of(route.take), limit_route.prepared(route, ports.clock.now())
+    units = returns.units_of(route.take, job.units)
+    uri = ports.payloads.context_uri(job.job_id)
+    made = claim.build_run(ready, facts, taken, uri, now, paces, units, route.appointment)
+    run = replace(made, waited_for=claim.waited_for(job, now))
+    before = ports.runs.run(job.job_id, job.attempt - 1) if job.kind == "retry" else None
+    last: list[Write] = [Replace(complete.superseded(before, now))] if before is not None else []
+    if ports.ledger.commit([*claim.claim(job, run, facts, route, now), *last]) is not None:
+        return None
+    if woken := queues_to_wake({line: facts.line(line) for line in claim.turns_of(job)}):
+        ports.hints.send(woken, now, now)
+    launching.start(ports, run.run_id, run.attempt)
+    return Outcome("launched", decision.why)
+
+
+def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: str) -> Outcome | None:
+    """Into the queue of the line that blocks. A slot's end wakes it; a pace, the instant of its next permit."""
+    if facts.schedule is not None and facts.workflow is not None:
+        job = priority.lifted(ports, job, facts.schedule, facts.workflow)
+    outcome = committed(ports, claim.queue(job, facts, route, now), "queued", f"{why}{claim.told_lent(job)}")
+    if outcome is None or route.blocked is None:
+        return outcome
+    ports.metrics.add(metrics.WAITS_BEGUN, 1, metrics.reason_of_line(route.blocked.line))
+    state = facts.line(route.blocked.line)
+    # Only the first to queue sets the instant, and hints it: a hint per waiter would be a hint per waiter and permit.
+    first = state.waiters == 0 or state.wake_at is None
+    if first and limit_permits.is_timed(route.blocked):
+        look = limit_route.queue_looks_at(route, facts.lines, now)
+        ports.hints.send([Ref("line", (route.blocked.line,))], look, now)
+    _make_room(ports, job, facts, route.blocked)
+    late = state.waiters > 0 and state.wake_at is not None and now - state.wake_at >= OVERDUE
+    return replace(outcome, overdue=state.line) if late else outcome
+
+
+def _make_room(ports: Ports, job: Job, facts: Facts, blocked: Ask) -> None:
+    """`cancel_other`: the older runs that stand in the way are to end; the job waits for that in its queue (C1)."""
+    schedule = facts.schedule
+    if job.kind in ("retry", "backfill"):
+        return  # the runs that came after its first attempt are not the older ones; the past makes no room for itself
+    for constraint in schedule.constraints if schedule else ():
+        if not isinstance(constraint, Concurrency) or constraint.on_unmet != "cancel_other" or schedule is None:
+            continue
+        if conditions.line_of(constraint, schedule, job.schedule) == blocked.line:
+            why = f"cancelled to make room for job {job.job_id}"
+            cancel.oldest(ports, facts.line(blocked.line), constraint.max, why)
+
+
+def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) -> Outcome | None:
+    """Keep the job until something wakes it: an instant, an event, a line, a resume."""
+    same = (job.wake_at, job.state, job.reason) == (decision.until, decision.state, decision.why)
+    # A prepared fire waits for its second and keeps its row as it is: writing it again would cost the hottest path.
+    if (same and not decision.leaves) or (job.due_at is not None and job.due_at == decision.until):
+        return Outcome("waiting", decision.why, same=True)
+    unmet = decision.state == "PENDING_TRIGGER"
+    tried = decision.until is not None and decision.until == job.retry_at  # it waits for its next try where it is
+    met_at = None if unmet else job.met_at if job.met_at is not None else now
+    later = replace(
+        job, wake_at=decision.until, state=decision.state, reason=decision.why, rev=job.rev + 1, leases=0, met_at=met_at
+    )
+    if facts.schedule is not None and facts.gate is not None and not unmet and not tried:
+        free = replace(job, waits_at=None) if decision.leaves else job
+        later = replace(later, place=claim.settled_place(free, facts.schedule, facts.gate))
+    held = states_of_held(ports, job) if decision.leaves else {}
+    plan = claim.stand_aside(job, later, held, now) if decision.leaves else claim.moved(job, later)
+    outcome = committed(ports, plan, "queued" if decision.leaves else "waiting", decision.why)
+    if outcome is not None:
+        if decision.reason is not None:
+            ports.metrics.add(metrics.WAITS_BEGUN, 1, decision.reason)
+        refs = [ref_of(later)] if decision.until is not None and decision.until - now <= LONGEST_DELAY else []
+        if refs:
+            ports.hints.send(refs, decision.until or now, now)
+        if woken := queues_to_wake(held):
+            ports.hints.send(woken, now, now)
+    return outcome

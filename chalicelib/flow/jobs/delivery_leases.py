@@ -1,0 +1,80 @@
+"""The leases that an invocation holds on the jobs that it delivers (`core/rows/delivery_lease.py`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from chalicelib.core.instants import Instant, Millis
+from chalicelib.core.rows import delivery_lease as core
+from chalicelib.core.rows.delivery_lease import SPARE, DeliveryLease
+from chalicelib.core.rows.job import Job
+from chalicelib.core.writes import EndLease, TakeLease
+from chalicelib.ports import Ports
+
+MOST_TRIES = 3  # to take a lease; each refusal means that another invocation took the same jobs a moment ago
+
+
+class Leases:
+    """One lease for each instant at which jobs of the batch are due, mostly one alone."""
+
+    def __init__(self, ports: Ports) -> None:
+        self._ports = ports
+        self._held: dict[Instant, DeliveryLease] = {}
+
+    def take(self, jobs: Sequence[Job], longest: Millis, begin: Instant) -> dict[str, Instant]:
+        """Lease the jobs that no other invocation delivers, for sends that begin at ``begin``, of ``longest`` each.
+
+        Returns the marks of those that another one is delivering, each with the end of its lease.
+        """
+        busy: dict[str, Instant] = {}
+        for due, group in _by_due(jobs).items():
+            for _ in range(MOST_TRIES):
+                now = self._ports.clock.now()
+                others = self._others(due, now)
+                free = [job for job in group if core.mark(job) not in others]
+                until = max(now, begin) + longest + SPARE
+                lease = core.lease_of(free, until) if free else None
+                if lease is None or self._ports.ledger.commit([TakeLease(lease, now)]) is None:
+                    break
+                others = dict.fromkeys(map(core.mark, group), until)
+                lease = None
+            if lease is not None:
+                self._held[due] = lease
+            busy |= {mark: others[mark] for mark in map(core.mark, group) if mark in others}
+        return busy
+
+    def keep(self, jobs: Iterable[Job], longest: Millis) -> frozenset[str]:
+        """Renew what ends too soon for one more send. Returns the marks of the jobs whose lease is lost: it expired,
+        and another invocation has taken it."""
+        lost: set[str] = set()
+        now = self._ports.clock.now()
+        for due, group in _by_due(jobs).items():
+            lease = self._held.get(due)
+            if lease is not None and lease.leased_until < now + longest:
+                renewed = core.renewed(lease, now + longest + SPARE)
+                refused = self._ports.ledger.commit([TakeLease(renewed, now, over=lease.leased_until)])
+                lease = renewed if refused is None else None
+                if lease is None:
+                    del self._held[due]
+                else:
+                    self._held[due] = lease
+            if lease is None:
+                lost |= set(map(core.mark, group))
+        return frozenset(lost)
+
+    def end(self) -> None:
+        """Let others have at once what is left."""
+        for lease in self._held.values():
+            self._ports.ledger.commit([EndLease(lease)])
+        self._held.clear()
+
+    def _others(self, due: Instant, now: Instant) -> dict[str, Instant]:
+        living = [lease for lease in self._ports.jobs.delivery_leases(due) if lease.leased_until > now]
+        return {mark: lease.leased_until for lease in living for mark in lease.covered}
+
+
+def _by_due(jobs: Iterable[Job]) -> Mapping[Instant, list[Job]]:
+    groups: dict[Instant, list[Job]] = {}
+    for job in jobs:
+        groups.setdefault(core.due_of(job), []).append(job)
+    return groups

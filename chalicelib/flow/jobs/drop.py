@@ -1,0 +1,173 @@
+"""Take the jobs of a closed generation off, each on record, giving back what they hold (L3, L5, L6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from chalicelib.core import states
+from chalicelib.core.instants import Instant
+from chalicelib.core.jobs import check, claim
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Record, RecordKind
+from chalicelib.core.rows.schedule import HISTORY, Gate
+from chalicelib.core.runs import complete
+from chalicelib.core.schedules.lifecycle import TOMBSTONE_LIFE
+from chalicelib.core.targets.answers import News
+from chalicelib.core.writes import Put, Replace, TakeOut, WakeBackfill, Write
+from chalicelib.flow import facts as facts_of
+from chalicelib.flow import lookup
+from chalicelib.flow.limits import waiting
+from chalicelib.flow.notices import notices
+from chalicelib.flow.runs.dead_letters import put_back
+from chalicelib.ports import Ports
+
+AT_ONCE = 100
+
+
+REPLACED = "the schedule was replaced or enabled anew"
+
+
+def drain(ports: Ports, schedule: str, generation: int) -> int:
+    """Drop whatever of this generation may not be claimed any more, then settle its tombstone. Repeatable.
+
+    The tombstone comes last: until it is settled it keeps its place in the wake index, and a death on the way is found.
+    """
+    gate = ports.catalog.gate(schedule)
+    same = gate is not None and gate.generation == generation
+    why = _why(gate) if same or gate is None else REPLACED
+    dropped, left = 0, False
+    tombstone: Job | None = None
+    cursor: str | None = None
+    while True:
+        page = ports.jobs.jobs(schedule, generation, AT_ONCE, cursor)
+        for job in page.items:
+            if job.closed:
+                tombstone = job
+            elif not same or not _may_stay(job, gate) or _is_unmet(ports, job, gate):
+                gone = take_off(ports, job, "DROPPED", why, ports.clock.now()) is not None
+                dropped, left = dropped + gone, left or not gone
+        if page.cursor is None:
+            break
+        cursor = page.cursor
+    # A lost race leaves a job behind: the tombstone stays awake, and whoever finds it comes here again.
+    return dropped if tombstone is None or left else dropped + _settle(ports, tombstone, why)
+
+
+def _why(gate: Gate | None) -> str:
+    mode = gate.mode if gate else "deleted"
+    return (
+        "the schedule was paused to drain before its trigger was met" if mode == "drain" else f"the schedule was {mode}"
+    )
+
+
+def _may_stay(job: Job, gate: Gate | None) -> bool:
+    return gate is not None and gate.mode in states.claimable(job.kind, job.backfill)
+
+
+def _is_unmet(ports: Ports, job: Job, gate: Gate | None) -> bool:
+    """A schedule that gathers no more lets go what is met, and drops what is not (L4)."""
+    if gate is None or gate.mode not in ("drain", "completed"):
+        return False
+    schedule = lookup.definition_of(ports, gate)
+    verdict = check.verdict_of(job, schedule, ports.clock.now()) if schedule else None
+    return verdict is not None and not verdict.met
+
+
+def _settle(ports: Ports, job: Job, why: str) -> int:
+    """The tombstone stays, so that nothing joins it; the job under it goes on record and gives back what it held."""
+    if job.wake_at is None:
+        return 0
+    job, now = waiting.regained(ports, job), ports.clock.now()
+    # From now on it only bars what comes late. Before, it said what was to be given back, and so had no end.
+    bare = replace(job, job_id="", waits_at=None, rank=None, held=(), reason=why, rev=job.rev + 1)
+    settled = replace(bare, wake_at=None, expires_at=now + TOMBSTONE_LIFE)
+    plan: list[Write] = [Replace(settled, over=job)]
+    held = {line: ports.jobs.line(line) for line in job.held}
+    if job.job_id:
+        left = claim.drop(job, record_of(job, "DROPPED", why, now), held, now)
+        plan += [write for write in left if not isinstance(write, TakeOut)]
+    if ports.ledger.commit(plan) is not None:
+        return 0
+    woken = [Ref("line", (line,)) for line, state in held.items() if state.waiters]
+    if woken:
+        ports.hints.send(woken, now, now)
+    return 1 if job.job_id else 0
+
+
+Ended = Literal["gone", "launched", "delivered", "queued", "waiting", "dropped", "aborted", "coalesced", "applied"]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a check did, and why: the sentence that the log carries. ``overdue`` is a line whose queue the job has
+    joined, and which should have been served a while ago. ``same``: a look that changed nothing, so that the log has
+    said why already."""
+
+    ended: Ended
+    why: str = ""
+    overdue: str | None = None
+    same: bool = False
+
+
+def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, exact: bool = False) -> Outcome | None:
+    """Out with a job, on record, giving back what it holds. A retry that goes leaves its run FAILED, and announced,
+    a redrive its dead letter where it was.
+
+    ``exact``: only as it was read, for an event that came meanwhile may have changed what was decided."""
+    job = waiting.regained(ports, job)
+    held = states_of_held(ports, job)
+    if check.is_prepared(job) and (already := facts_of.already(ports, job)) is not None:
+        return committed(ports, claim.forget(job, held, now), "gone", f"has {already} already")
+    plan: list[Write] = claim.drop(job, record_of(job, kind, why, now), held, now, exact)
+    if job.kind == "retry":
+        run = ports.runs.run(job.job_id, job.attempt - 1)
+        news = News("FAILED", now, f"{run.reason if run else ''}; not attempted again: {why}")
+        step = complete.advance(run, news, now, None) if run else None
+        plan = [write for write in plan if not isinstance(write, Put)]
+        plan += [Replace(step.run)] if step else []
+    elif job.kind == "redrive":
+        kept = [write for write in plan if not isinstance(write, Put)]
+        plan = [*kept, *put_back(ports, job, why, now)]
+    if job.backfill is not None:
+        plan.append(WakeBackfill(job.schedule, job.backfill, now))
+    notes = notices.of_job(ports, job, "aborted", why, now) if kind == "ABORTED" and job.kind != "retry" else []
+    outcome = committed(ports, [*plan, *notes], "aborted" if kind == "ABORTED" else "dropped", why)
+    if outcome is not None:
+        notices.hint(ports, notes)
+        woken = queues_to_wake(held)
+        if job.backfill is not None:
+            woken.append(Ref("backfill", (job.schedule, job.backfill)))
+        if job.kind == "retry":
+            woken.append(Ref("run", (job.job_id, str(job.attempt - 1))))
+        if woken:
+            ports.hints.send(woken, now, now)
+    return outcome
+
+
+def states_of_held(ports: Ports, job: Job) -> dict[str, LineState]:
+    return {line: ports.jobs.line(line) for line in job.held}
+
+
+def queues_to_wake(held: dict[str, LineState]) -> list[Ref]:
+    return [Ref("line", (line,)) for line, state in held.items() if state.waiters]
+
+
+def committed(ports: Ports, plan: list[Write], ended: Ended, why: str) -> Outcome | None:
+    return Outcome(ended, why) if ports.ledger.commit(plan) is None else None
+
+
+def record_of(job: Job, kind: RecordKind, why: str, now: Instant) -> Record:
+    """What is kept of a job that becomes no run."""
+    return Record(
+        id=job.job_id,
+        kind=kind,
+        schedule=job.schedule,
+        generation=job.generation,
+        reason=why,
+        recorded_at=now,
+        created_at=job.created_at,
+        expires_at=now + HISTORY,
+    )

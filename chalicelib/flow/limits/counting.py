@@ -1,0 +1,75 @@
+"""Count runs in the groups and pools that were named after they had begun (`core/runs/counting.py`)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chalicelib.core import states
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.limits import names
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.runs import counting
+from chalicelib.core.writes import PutDefinition, PutGate, Replace, Write
+from chalicelib.flow.limits import pools
+from chalicelib.log import logger
+from chalicelib.ports import MOST_RACES, Ports
+
+
+def of_schedule(ports: Ports, gate: Gate, schedule: Schedule, workflow: Workflow) -> Gate:
+    """The gate once all living runs of its schedule are counted. Only what was claimed under an older version can lack
+    a permit, and nothing of that is claimed any more: so none is missed. After a lost race the gate is returned as it
+    was read, and no claim relies on it."""
+    if workflow.target.has_lifecycle:
+        line = ports.jobs.line(names.workflow_line(schedule.workflow))
+        for run_id, attempt in counting.living(line, gate.schedule):
+            _count(ports, run_id, attempt, schedule, workflow)
+    after = replace(gate, uncounted=False, rev=gate.rev + 1)
+    return after if ports.ledger.commit([PutGate(after, gate)]) is None else gate
+
+
+def of_workflow(ports: Ports, row: Definition) -> None:
+    """The same for all living runs of a workflow that names another pool than before."""
+    workflow = Workflow.model_validate(row.document)
+    known: dict[str, Schedule | None] = {}
+    if workflow.target.has_lifecycle:
+        for run_id, attempt in counting.living(ports.jobs.line(names.workflow_line(row.name)), None):
+            run = ports.runs.run(run_id, attempt)
+            if run is None:
+                continue
+            if run.schedule not in known:
+                known[run.schedule] = _definition_of(ports, run.schedule)
+            schedule = known[run.schedule]
+            if schedule is not None:
+                _count(ports, run_id, attempt, schedule, workflow)
+    ports.ledger.commit([PutDefinition(replace(row, uncounted=False), row.version)])
+
+
+def _definition_of(ports: Ports, name: str) -> Schedule | None:
+    """The schedule as it is, or was last."""
+    gate = ports.catalog.gate(name)
+    version = ports.catalog.version(name, gate.version) if gate is not None else None
+    return Schedule.model_validate(version.definition) if version is not None else None
+
+
+def _count(ports: Ports, run_id: str, attempt: int, schedule: Schedule, workflow: Workflow) -> None:
+    """One transaction: the run with the permits that it lacks, and their lines. A run that has ended needs none."""
+    for _ in range(MOST_RACES):
+        run = ports.runs.run(run_id, attempt)
+        if run is None or states.is_terminal(run.state):
+            return
+        after, plan = run, list[Write]()
+        for line in counting.missing_groups(run, schedule):
+            after, taken = counting.with_group(after, ports.jobs.line(line))
+            plan.append(taken)
+        pooled = pools.ask_of(ports, workflow, schedule)
+        if pooled is not None and counting.lacks_pool(run, pooled[0]):
+            after, in_pool = counting.with_pool(after, *pooled, ports.jobs.line(pooled[0].line))
+            plan += in_pool
+        if not plan:
+            return
+        if ports.ledger.commit([Replace(replace(after, rev=run.rev + 1)), *plan]) is None:
+            logger.info("run counted", extra={"run": run_id, "attempt": attempt, "permits": after.permits})
+            return
+    raise RuntimeError(f"counting run {run_id} lost {MOST_RACES} races; the next look at its schedule goes on with it")

@@ -1,0 +1,49 @@
+"""The runs that hold the slots for which jobs wait: they are asked about, for the event of an end may be lost (W7)."""
+
+from __future__ import annotations
+
+from chalicelib.core import ids
+from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.limits import names as limit_names
+from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Run
+from chalicelib.core.runs import follow
+from chalicelib.core.system import sweep
+from chalicelib.ports import Ports
+
+# So many runs of one line are asked about at a time, those first that were asked longest ago.
+MOST_ASKED = 50
+# A line that does not name all its holders: so many living runs are looked through for them.
+MOST_READ = 500
+# Further ahead than any living run is looked at by itself.
+ALL_LIVING: Millis = 30 * MINUTE
+
+
+def ask_about(ports: Ports, state: LineState, now: Instant) -> int:
+    """Hint the silent runs that hold slots of this line, so that each is asked about. Returns how many were hinted."""
+    held = sorted(
+        (run for run in _holders(ports, state, now) if follow.may_have_ended(run, now)),
+        key=lambda run: run.wake_at or now,
+    )
+    refs = [Ref("run", (run.run_id, f"{run.attempt:03d}")) for run in held[:MOST_ASKED]]
+    if refs:
+        ports.hints.send_all(sweep.in_turns(refs, now), now)
+    return len(refs)
+
+
+def _holders(ports: Ports, state: LineState, now: Instant) -> list[Run]:
+    """The living runs with a permit of this line, or of any part of its pool."""
+    names = [ids.attempt_of(holder) for holder in state.starts]
+    if state.active > len(names):
+        # A pool names none of its holders, and a line not all of very many. Each living run is in the wake index.
+        refs = ports.wakes.overdue("runs", now + ALL_LIVING, MOST_READ)
+        names += [(ref.parts[0], int(ref.parts[1])) for ref in refs if ref.kind == "run"]
+    found = ports.runs.several(list(dict.fromkeys(names)))
+    return [run for run in found if any(_is_of(permit, state.line) for permit in run.permits)]
+
+
+def _is_of(permit: str, line: str) -> bool:
+    if limit_names.is_pool(permit) and limit_names.is_pool(line):
+        return limit_names.pool_of(permit) == limit_names.pool_of(line)
+    return permit == line

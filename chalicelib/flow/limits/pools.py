@@ -1,0 +1,146 @@
+"""Pools: what a job asks of one, who is served when one changes, and who names one (W3)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core import errors
+from chalicelib.core.definitions import overrides
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.instants import Instant
+from chalicelib.core.jobs import permits
+from chalicelib.core.limits import names as limit_names
+from chalicelib.core.limits import pools
+from chalicelib.core.limits.pools import Pool
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.writes import LeaseLine
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.ref import Ref
+from chalicelib.ports import Kind, Ports
+
+PAGE = 1000
+
+
+def pool_of(ports: Ports, name: str) -> Pool | None:
+    definition = ports.catalog.definition("pool", name)
+    return Pool.model_validate(definition.document) if definition else None
+
+
+def ask_of(ports: Ports, workflow: Workflow, schedule: Schedule) -> tuple[Slots, Definition] | None:
+    """What a job of this schedule asks of its pool, and the definition by which it does; None if it takes from none, or
+    the pool is gone."""
+    name = overrides.pool_of(workflow, schedule)
+    row = ports.catalog.definition("pool", name) if name is not None else None
+    if name is None or row is None:
+        return None
+    pool = Pool.model_validate(row.document)
+    ask = permits.ask_of(name, pool, workflow, schedule)
+    if not set(row.cut) - {ask.line}:
+        return ask, row
+    return _withheld(ask, name, pool, {line: ports.jobs.line(line) for line in row.cut}), row
+
+
+def _withheld(ask: Slots, name: str, pool: Pool, states: Mapping[str, LineState]) -> Slots:
+    """What a job asks of a pool that was cut otherwise: without what is in use beyond other parts' new size."""
+    others = {line: state for line, state in states.items() if line != ask.line}
+    spare = _withheld(ask.spare, name, pool, states) if ask.spare is not None else None
+    return replace(ask, owed=pools.owed(name, pool, others), spare=spare)
+
+
+def check(ports: Ports, workflow: Workflow, schedule: Schedule) -> None:
+    """Refuse a schedule whose pool is not there, whose runs give nothing back, or whose runs could never start."""
+    name = overrides.pool_of(workflow, schedule)
+    if name is None:
+        return
+    field = "pool" if schedule.pool is not None else "workflow"
+    if not workflow.target.has_lifecycle:
+        got = f"one for a {workflow.target.type} target, whose runs have no end that could be seen"
+        raise errors.invalid(field, "a pool only for a target with a lifecycle", got)
+    permits.check_fit(name, existing(ports, name, field), workflow, schedule, "slots" if schedule.slots else field)
+
+
+def check_workflow(ports: Ports, name: str, document: Mapping[str, Any]) -> None:
+    """The same for a workflow before any schedule names it."""
+    if document.get("pool") is None:
+        return
+    workflow = Workflow.model_validate(document)
+    if not workflow.target.has_lifecycle:
+        got = f"one for a {workflow.target.type} target, whose runs have no end that could be seen"
+        raise errors.invalid("pool", "a pool only for a target with a lifecycle", got)
+    pool = str(document["pool"])
+    existing(ports, pool if "." in pool else f"{name.partition('.')[0]}.{pool}", "pool")
+
+
+def existing(ports: Ports, name: str, field: str) -> Pool:
+    """The pool that a document names; refused, with those that there are, if there is none."""
+    found = pool_of(ports, name)
+    if found is None:
+        known = [row.name for row in ports.catalog.definitions("pool", name.partition(".")[0], PAGE, None).items]
+        raise errors.unknown_reference(field, "pool", name, known)
+    return found
+
+
+def serve_anew(ports: Ports, new: Definition, old: Definition) -> tuple[Definition, list[LeaseLine]]:
+    """A changed pool, which knows the parts that were made smaller, and the writes that have its queues served at once:
+    it may be larger, or shared otherwise."""
+    before, after = (Pool.model_validate(row.document) for row in (old, new))
+    names = {*pools.lines_of(new.name, before), *pools.lines_of(new.name, after), *old.cut}
+    states = {name: ports.jobs.line(name) for name in sorted(names)}
+    cut = pools.cut_by(new.name, before, after, old.cut, states)
+    return replace(new, cut=cut), _woken([*states.values()], new.updated_at)
+
+
+def wake_borrowers(ports: Ports, freed: Collection[str], now: Instant) -> None:
+    """Where a permit of a pool's common part came back and nobody waits there, those with a share may take it; what
+    came back to a part that was made smaller may be anybody's.
+
+    A death before this costs no more than the lease of a line that has waiters: then it is looked at anyway.
+    """
+    for line in (each for each in freed if limit_names.is_pool(each)):
+        name = line.split(":")[1]
+        row = ports.catalog.definition("pool", name)
+        concerns = row is not None and (line == limit_names.pool_line(name) or line in row.cut)
+        parts = pools.lines_of(name, Pool.model_validate(row.document)) if row is not None and concerns else {}
+        for lease in _woken([ports.jobs.line(part) for part in parts if part != line], now):
+            if ports.ledger.commit([lease]) is None:
+                ports.hints.send([Ref("line", (lease.line,))], now, now)
+
+
+def _woken(states: list[LineState], now: Instant) -> list[LeaseLine]:
+    waiting = [state for state in states if state.waiters]
+    return [LeaseLine(state.line, state.wake_at, now) for state in waiting if state.wake_at is not None]
+
+
+def view(ports: Ports, row: Definition) -> dict[str, Any]:
+    """How much of a pool is in use, and who waits for it, in all and by share."""
+    pool = Pool.model_validate(row.document)
+    return pools.use_of(row.name, pool, {line: ports.jobs.line(line) for line in pools.lines_of(row.name, pool)})
+
+
+def workflows_in(ports: Ports, pool: str) -> list[str]:
+    """The workflows that name a pool, ``workflow <full name>``, wherever in them that is."""
+    spaces = [row.name for row in _all(ports, "namespace", "")]
+    apps = [row.name for space in spaces for row in _all(ports, "app", space)]
+    found = [row for app in apps for row in _all(ports, "workflow", app)]
+    return [f"workflow {row.name}" for row in found if pool in _named(row)]
+
+
+def _named(row: Definition) -> set[str]:
+    """The pools that a workflow names: where it takes its units from, and whose workers it wants."""
+    told = (row.document.get("pool"), (row.document.get("target") or {}).get("pool"))
+    namespace = row.name.partition(".")[0]
+    return {str(name) if "." in str(name) else f"{namespace}.{name}" for name in told if name}
+
+
+def _all(ports: Ports, kind: Kind, parent: str) -> Iterator[Definition]:
+    cursor: str | None = None
+    while True:
+        page = ports.catalog.definitions(kind, parent, PAGE, cursor)
+        yield from page.items
+        cursor = page.cursor
+        if cursor is None:
+            return

@@ -1,0 +1,122 @@
+"""Read the facts that the decision about a job depends on. Strong reads; the definition of a version is cached."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import TypeVar
+
+from chalicelib.core import errors, ids
+from chalicelib.core.dags import rounds
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import Instant, iso
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import Gate
+from chalicelib.ports import Kind, Page, Ports
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A schedule as it is stored, and when it was put: what it says relatively was counted from then."""
+
+    definition: Schedule
+    put_at: Instant
+
+
+def stored(ports: Ports, gate: Gate | None) -> Stored | None:
+    version = ports.catalog.version(gate.schedule, gate.version) if gate else None
+    return Stored(Schedule.model_validate(version.definition), version.created_at) if version else None
+
+
+def is_same(stored: Stored | None, name: str, sent: Schedule) -> bool:
+    """Whether a schedule that is sent says what is stored. Relative instants are counted as those of the stored one
+    were: the same words again are the same schedule, and its ``due_time`` and ``ttl`` do not begin anew."""
+    namespace, app, _ = name.split(".")
+    try:
+        return stored is not None and stored.definition == sent.resolved(namespace, app, stored.put_at)
+    except SluiceError:
+        return False  # what has no order counted from then is something else
+
+
+def definition_of(ports: Ports, gate: Gate | None) -> Schedule | None:
+    found = stored(ports, gate)
+    return found.definition if found else None
+
+
+def existing(ports: Ports, name: str) -> tuple[Gate, Schedule]:
+    """The gate and definition of a schedule that is there; refused with 404 if there is none."""
+    gate = ports.catalog.gate(name)
+    schedule = definition_of(ports, gate)
+    if gate is None or schedule is None or gate.mode == "deleted":
+        raise errors.not_found("schedule", name)
+    return gate, schedule
+
+
+def workflow_of(ports: Ports, name: str) -> Workflow | None:
+    if ids.is_dag_graph(name):
+        return rounds.begins()
+    definition = ports.catalog.definition("workflow", name)
+    return Workflow.model_validate(definition.document) if definition else None
+
+
+def goes_on(ports: Ports, schedule: str, backfill: str) -> bool:
+    """Whether a backfill may still begin anything (L12)."""
+    row = ports.jobs.backfill(schedule, backfill)
+    return row is not None and row.state == "RUNNING"
+
+
+T = TypeVar("T")
+
+
+def require(ports: Ports, kind: Kind, name: str) -> None:
+    """Refuse with 404 what belongs to a namespace or app that does not exist."""
+    if ports.catalog.definition(kind, name) is None:
+        raise errors.not_found(kind, name, f"create the {kind} first")
+
+
+def schedules_of(ports: Ports, app: str, beginning: str = "") -> list[str]:
+    """The schedules of an app, or those whose names begin so."""
+    return list(every(partial(ports.catalog.schedules, app, beginning=beginning)))
+
+
+def members(ports: Ports, kind: Kind, parent: str) -> Iterator[Definition]:
+    """Every document of a kind in a namespace or app."""
+    return every(partial(ports.catalog.definitions, kind, parent))
+
+
+def every(read: Callable[[int, str | None], Page[T]]) -> Iterator[T]:
+    """A list from its first page to its last."""
+    cursor: str | None = None
+    while True:
+        page = read(1000, cursor)
+        yield from page.items
+        cursor = page.cursor
+        if cursor is None:
+            return
+
+
+def find_job(ports: Ports, job_id: str) -> Job:
+    job = ports.jobs.find(job_id)
+    if job is None or job.closed:
+        run = ports.runs.attempts(job_id)
+        record = None if run else ports.runs.record(job_id)
+        hint = "it has become a run: ask for the run of the same id" if run else None
+        if record is not None:
+            hint = f"it was {record.kind.lower()} at {iso(record.recorded_at)}: {record.reason}"
+        raise errors.not_found("job", job_id, hint)
+    return job
+
+
+def find_run(ports: Ports, run_id: str) -> tuple[Run, ...]:
+    """All attempts of a run, the first one first."""
+    attempts = ports.runs.attempts(run_id)
+    if not attempts:
+        waiting = ports.jobs.find(run_id)
+        hint = f"it is still a job: {waiting.reason}" if waiting and not waiting.closed else None
+        raise errors.not_found("run", run_id, hint)
+    return attempts

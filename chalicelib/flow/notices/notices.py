@@ -1,0 +1,174 @@
+"""notices: who wants to hear of a failure, an abort or a missed deadline is told, in groups (W9, H5).
+
+What happened is noted in the write that makes it so. A note is taken into an alert for each target that wants it, in
+one transaction with the message that may follow from it, and is gone. So none is lost, and none counts twice. What
+comes while all of these have just been told something lies where it is until then: a storm contends for no row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core import ids
+from chalicelib.core.definitions.message import Message
+from chalicelib.core.definitions.notify import Notify
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.instants import Instant, iso
+from chalicelib.core.notices import alerts as notice_alerts
+from chalicelib.core.notices.alerts import Told
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.notice import Alert, Note
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import Gate, Timer
+from chalicelib.core.schedules import messages
+from chalicelib.core.writes import Create, Put, Replace, TakeIn, Write
+from chalicelib.flow import lookup
+from chalicelib.flow.fires import emit
+from chalicelib.ports import MOST_RACES, Ports
+
+MOST_REASON = 500  # characters
+
+
+def rules_of(schedule: Schedule | None, workflow: Workflow | None) -> tuple[Notify, ...]:
+    """Who is to be told: by the workflow, and by the schedule besides."""
+    return (*(workflow.notify if workflow else ()), *(schedule.notify if schedule else ()))
+
+
+def of_run(ports: Ports, run: Run, what: str, now: Instant) -> list[Write]:
+    """What is to be written along with the failure of a run. A note that is there already is the same."""
+    gate = ports.catalog.gate(run.schedule)
+    schedule = lookup.definition_of(ports, replace(gate, version=run.version)) if gate else None
+    rules = rules_of(schedule, lookup.workflow_of(ports, run.workflow))
+    return noted(rules, what, Note(run.workflow, what, run.run_id, run.schedule, _short(run.reason), now, wake_at=now))
+
+
+def of_job(ports: Ports, job: Job, what: str, reason: str, now: Instant) -> list[Write]:
+    """What is to be written along with the end of a job."""
+    gate = ports.catalog.gate(job.schedule)
+    schedule = lookup.definition_of(ports, gate)
+    if schedule is None:
+        return []
+    rules = rules_of(schedule, lookup.workflow_of(ports, schedule.workflow))
+    return noted(rules, what, Note(schedule.workflow, what, job.job_id, job.schedule, _short(reason), now, wake_at=now))
+
+
+def hint(ports: Ports, plan: list[Write]) -> None:
+    """Let the notes of a plan that was carried out be taken in at once."""
+    refs = [ref_of(write.row) for write in plan if isinstance(write, Put) and isinstance(write.row, Note)]
+    if refs:
+        now = ports.clock.now()
+        ports.hints.send(refs, now, now)
+
+
+def ref_of(note: Note) -> Ref:
+    return Ref("note", (note.workflow, note.what, note.id))
+
+
+def take_in(ports: Ports, workflow: str, what: str, note_id: str) -> None:
+    """See to a note: whoever was told something lately hears of it when the window is over; anybody else at once."""
+    for _ in range(MOST_RACES):
+        note, now = ports.jobs.note(workflow, what, note_id), ports.clock.now()
+        if note is None:
+            return
+        alerts = [ports.jobs.alert(workflow, road) for road in _roads(ports, note)]
+        rests = notice_alerts.rests_until(alerts, now)
+        if rests is None:
+            if _take(ports, [note], now):
+                return
+        elif ports.ledger.commit([Replace(replace(note, wake_at=rests, leases=0, rev=note.rev + 1))]) is None:
+            return
+    raise RuntimeError(f"note {what} of {note_id} lost {MOST_RACES} races; the sweep will find it again")
+
+
+def look(ports: Ports, workflow: str, road: str) -> None:
+    """What has come in the window of an alert is taken in when that is over, and told."""
+    for _ in range(MOST_RACES):
+        alert, now = ports.jobs.alert(workflow, road), ports.clock.now()
+        if alert is None or alert.until > now:
+            return
+        if not _take_all(ports, workflow, now):
+            continue
+        alert = ports.jobs.alert(workflow, road)
+        if alert is None or alert.until > now:
+            return
+        told = notice_alerts.close(alert, now)
+        plan = _follows(ports, alert, told, road, alert.until, now)
+        if ports.ledger.commit(plan) is None:
+            _emit(ports, plan)
+            if told.alert is not None:
+                ports.hints.send([Ref("alert", (workflow, road))], told.alert.until, now)
+            return
+    raise RuntimeError(f"alert {road} of {workflow} lost {MOST_RACES} races; the sweep will find it again")
+
+
+def _take_all(ports: Ports, workflow: str, now: Instant) -> bool:
+    """Take in all notes that lie there. False if others did the same: what is left is read again."""
+    while notes := ports.jobs.notes(workflow, notice_alerts.MOST_TAKEN):
+        if not _take(ports, notes, now):
+            return False
+    return True
+
+
+def _take(ports: Ports, notes: Sequence[Note], now: Instant) -> bool:
+    """One transaction: these notes out, of one workflow, and into the alerts of all who want to hear of them."""
+    workflow = notes[0].workflow
+    plan: list[Write] = [TakeIn(note) for note in notes]
+    looks: list[tuple[Ref, Instant]] = []
+    wanted: dict[str, tuple[dict[str, Any], list[Note]]] = {}
+    for note in notes:
+        for road, target in _roads(ports, note).items():
+            wanted.setdefault(road, (target, []))[1].append(note)
+    for road, (target, those) in wanted.items():
+        alert = ports.jobs.alert(workflow, road)
+        told = notice_alerts.take_in(those, road, target, alert, now)
+        plan += _follows(ports, alert, told, road, those[0].id, now)
+        if alert is None and told.alert is not None:
+            looks.append((Ref("alert", (workflow, road)), told.alert.until))
+    if ports.ledger.commit(plan) is not None:
+        return False
+    _emit(ports, plan)
+    for ref, at in looks:
+        ports.hints.send([ref], at, now)
+    return True
+
+
+def _roads(ports: Ports, note: Note) -> dict[str, dict[str, Any]]:
+    schedule = lookup.definition_of(ports, ports.catalog.gate(note.schedule))
+    return notice_alerts.roads(rules_of(schedule, lookup.workflow_of(ports, note.workflow)), note.what)
+
+
+def noted(rules: tuple[Notify, ...], what: str, note: Note) -> list[Write]:
+    return [Put(note)] if notice_alerts.roads(rules, what) else []
+
+
+def _follows(ports: Ports, before: Alert | None, told: Told, road: str, source: object, now: Instant) -> list[Write]:
+    """The alert as it stands then, and the message that is to be sent, if there is one."""
+    after: Write
+    if told.alert is None and before is not None:
+        after = TakeIn(before)
+    elif told.alert is not None:
+        after = Replace(told.alert) if before is not None else Create(told.alert)
+    else:
+        raise ValueError("expected an alert before or after")
+    whose = told.alert or before
+    if told.notice is None or whose is None:
+        return [after]
+    app = whose.workflow.rpartition(".")[0]
+    full = ids.message_schedule(app, notice_alerts.message_name(whose.workflow, road, source))
+    message = Message.model_validate({"due_time": iso(now + 1), "target": dict(whose.target), "data": told.notice})
+    gate: Gate | None = ports.catalog.gate(full)
+    return [after, *messages.put(full, message.to_schedule(full, now), message.target, gate, now, "sluice")[1]]
+
+
+def _emit(ports: Ports, plan: list[Write]) -> None:
+    for write in plan:
+        if isinstance(write, Put) and isinstance(write.row, Timer):
+            emit.emit_soon(ports, write.row.schedule)
+
+
+def _short(reason: str) -> str:
+    return reason if len(reason) <= MOST_REASON else f"{reason[: MOST_REASON - 3]}..."

@@ -1,0 +1,163 @@
+"""What is lent to a job that must queue: by datasets whose data triggered it, and by urgent downstreams (W2).
+
+It is told by the index at that moment, so nothing is stored that could grow stale; see decision 0025.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import replace
+
+from chalicelib.core.definitions import overrides
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.jobs import priority as job_priority
+from chalicelib.core.jobs.permits import application_of
+from chalicelib.core.jobs.priority import Lift
+from chalicelib.core.limits import names as limit_names
+from chalicelib.core.limits.pools import lines_of
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import Waiter
+from chalicelib.core.rows.schedule import WAKE, Subscription
+from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.targets.target import EmrServerlessTarget
+from chalicelib.core.triggers import leaf as trigger_leaf
+from chalicelib.core.triggers import tree
+from chalicelib.core.triggers.leaf import PartitionTrigger, ProgramStatusTrigger, SizeTrigger
+from chalicelib.core.writes import Create, Remove, Replace
+from chalicelib.flow import lookup
+from chalicelib.flow.limits import policies, pools
+from chalicelib.ports import Ports
+
+MOST_DOWNSTREAM = 100  # schedules that are read for one job; who lends from farther away is not heard
+MOST_RANKED = 200  # of each queue, when a schedule is put or enabled
+
+
+class Lending:
+    """What the downstreams of a schedule lend to its jobs, read once for all of them, when it is first asked for."""
+
+    def __init__(self, ports: Ports, schedule: str) -> None:
+        self._ports, self._schedule = ports, schedule
+        self._lifts: dict[str, list[Lift]] = {}
+
+    def to(self, workflow: str) -> list[Lift]:
+        if workflow not in self._lifts:
+            self._lifts[workflow] = _of_downstreams(self._ports, self._schedule, workflow)
+        return self._lifts[workflow]
+
+
+def lifted(
+    ports: Ports, job: Job, schedule: Schedule, workflow: Workflow, lending: Lending | None = None
+) -> Job:  # fmt: skip
+    """The job with the highest priority that anything lends it, if that is more than its own."""
+    own = overrides.priority_of(schedule, workflow)
+    downstreams = (lending or Lending(ports, job.schedule)).to(schedule.workflow)
+    lifts = [*_of_datasets(ports, job, schedule), *downstreams]
+    return job_priority.lifted(job, job_priority.highest(lifts, own))
+
+
+def _of_datasets(ports: Ports, job: Job, schedule: Schedule) -> list[Lift]:
+    """Those of the datasets whose data has come for it."""
+    sources = [trigger_leaf.source_of(leaf.trigger) for leaf in tree.leaves(schedule.trigger) if leaf.id in job.leaves]
+    names = {each.dataset for each in sources if isinstance(each, PartitionTrigger | SizeTrigger)}
+    rows = [ports.catalog.definition("dataset", name) for name in sorted(names)]
+    known = [(row.name, Dataset.model_validate(row.document).priority) for row in rows if row is not None]
+    return [Lift(priority, f"dataset {name}") for name, priority in known if priority is not None]
+
+
+def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[Lift]:
+    """Those of the schedules that wait for a success of this workflow, as this schedule starts it, and of those that
+    wait for theirs, and so on."""
+    found: list[Lift] = []
+    followed = 0
+    seen, queue = {(starter, workflow)}, [(starter, workflow)]
+    while queue:
+        starter, workflow = queue.pop(0)
+        for row in ports.catalog.subscriptions(
+            trigger_leaf.status_key(workflow, "COMPLETED"), MOST_DOWNSTREAM, None
+        ).items:
+            if followed == MOST_DOWNSTREAM:
+                return found
+            followed += 1
+            version = ports.catalog.version(row.schedule, row.version)
+            schedule = Schedule.model_validate(version.definition) if version else None
+            runs = lookup.workflow_of(ports, schedule.workflow) if schedule else None
+            if schedule is None or runs is None or not _waits_for(row, schedule, starter, workflow):
+                continue
+            found.append(Lift(overrides.priority_of(schedule, runs), row.schedule))
+            place = (row.schedule, schedule.workflow)
+            if place not in seen:
+                seen.add(place)
+                queue.append(place)
+    return found
+
+
+def _waits_for(row: Subscription, schedule: Schedule, starter: str, workflow: str) -> bool:
+    """Whether a row of the index speaks of the runs that this schedule starts: some leaves, those of a DAG's nodes
+    among them, count the runs of one schedule only."""
+    if row.leaf == WAKE:
+        return True
+    sources = (trigger_leaf.source_of(leaf.trigger) for leaf in tree.leaves(schedule.trigger))
+    upstream = [each for each in sources if isinstance(each, ProgramStatusTrigger) and each.workflow == workflow]
+    return any("COMPLETED" in each.statuses and each.schedule in (None, starter) for each in upstream)
+
+
+def lift_waiting(ports: Ports, name: str) -> None:
+    """A schedule was put or enabled: what waits already of the workflows that it waits for is ranked anew."""
+    gate = ports.catalog.gate(name)
+    schedule = lookup.definition_of(ports, gate)
+    if gate is None or schedule is None or gate.mode not in GATHERING_MODES:
+        return
+    upstreams: dict[str, set[str | None]] = {name: {None} for name in schedule.fresh_upstreams}
+    for source in (trigger_leaf.source_of(leaf.trigger) for leaf in tree.leaves(schedule.trigger)):
+        if isinstance(source, ProgramStatusTrigger):
+            upstreams.setdefault(source.workflow, set()).add(source.schedule)
+    for upstream, by in sorted(upstreams.items()):
+        workflow = lookup.workflow_of(ports, upstream)
+        if workflow is not None:
+            _lift_those_of(ports, upstream, workflow, by)
+
+
+def _lift_those_of(ports: Ports, name: str, workflow: Workflow, by: Collection[str | None]) -> None:
+    """Jobs of the schedules ``by``, as a node of a DAG waits for the one before it alone; with None in it, of any.
+    Whose schedules these are, and what is lent to them, is read once: hundreds of jobs may wait of each."""
+    starters: dict[str, tuple[Schedule, list[Lift]] | None] = {}
+    for line in _queues_of(ports, name, workflow):
+        for waiter in ports.jobs.head_of(line, MOST_RANKED):
+            starter = waiter.job_schedule
+            if None not in by and starter not in by:
+                continue
+            if waiter.run is None and starter not in starters:
+                schedule = lookup.definition_of(ports, ports.catalog.gate(starter))
+                ours = schedule is not None and schedule.workflow == name
+                starters[starter] = (schedule, _of_downstreams(ports, starter, name)) if schedule and ours else None
+            known = starters.get(starter) if waiter.run is None else None
+            if known is not None:
+                _rank_anew(ports, waiter, known[0], workflow, known[1])
+
+
+def _queues_of(ports: Ports, name: str, workflow: Workflow) -> list[str]:
+    """Where jobs of a workflow may wait: at its own slots, in its pool, at its EMR application, for the start rate."""
+    found = [limit_names.workflow_line(name)]
+    if workflow.pool is not None:
+        pool = workflow.pool if "." in workflow.pool else f"{name.partition('.')[0]}.{workflow.pool}"
+        row = pools.pool_of(ports, pool)
+        found += list(lines_of(pool, row)) if row is not None else []
+    if isinstance(workflow.target, EmrServerlessTarget):
+        application = application_of(workflow.target, workflow.resources, policies.start_rate(ports))
+        found += [limit_names.application_line(application), limit_names.EMR_STARTS]
+    return found
+
+
+def _rank_anew(ports: Ports, waiter: Waiter, schedule: Schedule, workflow: Workflow, lent: list[Lift]) -> None:
+    """One transaction: the job with its rank, out of its place and into another. Who lost the race has been served."""
+    job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_place)
+    if job is None or job.closed or job.waits_at != waiter.line or job.rank != waiter.rank:
+        return
+    own = overrides.priority_of(schedule, workflow)
+    better = job_priority.lifted(job, job_priority.highest([*_of_datasets(ports, job, schedule), *lent], own))
+    rank = job_priority.rank_of(better, schedule, workflow)
+    if rank < waiter.rank:
+        later = replace(better, rank=rank, rev=job.rev + 1)
+        ports.ledger.commit([Replace(later), Remove(waiter), Create(replace(waiter, rank=rank))])

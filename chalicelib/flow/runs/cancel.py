@@ -1,0 +1,40 @@
+"""Cancel runs: the wish is stored on the run first, then carried out until the target says that it has ended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chalicelib.core import states
+from chalicelib.core.jobs import claim
+from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Run
+from chalicelib.core.writes import Replace
+from chalicelib.ports import MOST_RACES, Ports
+
+
+def oldest(ports: Ports, line: LineState, limit: int, why: str) -> int:
+    """Wish the end of as many of a line's oldest runs as leave room for one more. Returns how many were asked."""
+    by_age = sorted(line.starts.items(), key=lambda start: (start[1], start[0]))
+    too_many = line.active - limit + 1
+    asked = 0
+    for holder, _ in by_age[: max(too_many, 0)]:
+        asked += wish(ports, *claim.parse_holder(holder), why)
+    return asked
+
+
+def wish(ports: Ports, run_id: str, attempt: int, why: str) -> bool:
+    """Store that a run is to end, and hint it. False if it has ended, or is to end already."""
+    for _ in range(MOST_RACES):
+        now = ports.clock.now()
+        run = ports.runs.run(run_id, attempt)
+        if run is None or run.cancel or states.is_terminal(run.state):
+            return False
+        if ports.ledger.commit([Replace(_to_end(run, why, now))]) is None:
+            ports.hints.send([Ref("run", (run_id, f"{attempt:03d}"))], now, now)
+            return True
+    raise RuntimeError(f"the wish to cancel run {run_id} lost {MOST_RACES} races; it will be made again")
+
+
+def _to_end(run: Run, why: str, now: int) -> Run:
+    return replace(run, cancel=True, reason=why, wake_at=now, leases=0, rev=run.rev + 1)

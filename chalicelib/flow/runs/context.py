@@ -1,0 +1,108 @@
+"""The run context: what fired a run, its properties, and the context of the run that fired it (T17)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from chalicelib.core import ids
+from chalicelib.core.dags import rounds
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.run import Run
+from chalicelib.ports import Ports
+
+SCHEMA = 1
+
+
+def build(ports: Ports, run: Run) -> dict[str, Any]:
+    """The document that a run gets by reference. Exactly the events of its job; a long list goes into a manifest."""
+    if run.rerun_of is not None and (first := ports.payloads.context(run.rerun_of)) is not None:
+        own = {"run_id": run.run_id, "attempt": run.attempt, "properties": dict(run.request.properties)}
+        return {**first, **own, **_of_dag(run), "rerun_of": run.rerun_of}
+    kept = ports.payloads.context(run.run_id) if run.kind == "redrive" and run.event is None else None
+    if kept is not None:
+        # What was gathered stands under the generation that gathered it, and for so long only; this is what was told.
+        return {**kept, "attempt": run.attempt, "properties": dict(run.request.properties)}
+    events = events_of(ports, run)
+    inline = len(events) <= ports.settings.inline_events
+    told = [describe_event(event) for event in events]
+    upstream = _upstream(ports, events)
+    return {
+        "schema": SCHEMA,
+        "run_id": run.run_id,
+        "attempt": run.attempt,
+        "schedule": run.schedule,
+        "workflow": run.workflow,
+        "logical_start_time": _begun_at(run, upstream),
+        "properties": dict(run.request.properties),
+        "correlation": rounds.without(run.correlation),
+        "events": told if inline else [],
+        "manifest": None if inline else ports.payloads.put_manifest(run.run_id, told),
+        "upstream": upstream,
+        **({"data": dict(run.request.data)} if run.request.data is not None else {}),
+        **_of_dag(run),
+    }
+
+
+def _begun_at(run: Run, upstream: Mapping[str, Any] | None) -> int:
+    """The instant that a run stands for. All nodes of a DAG's run have that of its start, also when they run again."""
+    if upstream is not None and rounds.of_run(run) and not ids.is_dag_graph(run.workflow):
+        return int(upstream["logical_start_time"])
+    return logical_start(run)
+
+
+def _of_dag(run: Run) -> dict[str, Any]:
+    """What a run is told of the DAG that it is a part of, if it is."""
+    told = rounds.told(run)
+    return {"dag": told} if told is not None else {}
+
+
+def events_of(ports: Ports, run: Run) -> tuple[Event, ...]:
+    if run.event is not None:
+        return (run.event,)
+    # A redrive may be of another generation than the job that gathered, whose id names its own.
+    gatherer = run.rerun_of or run.run_id
+    gathered = ids.parse_job_id(gatherer)
+    found = ports.jobs.events_of(gatherer, run.schedule, gathered.generation if gathered else run.generation)
+    return tuple(sorted(found, key=lambda event: (event.accepted_at, event.path or "", event.id)))
+
+
+def partition_of(run: Run, events: Sequence[Event]) -> Mapping[str, str] | None:
+    """The one partition that a run is about, for those who correlate with it: its own keys, or those of its events."""
+    own, of_dag = rounds.without(run.correlation), rounds.of_run(run)
+    known = {tuple(sorted(told.items())) for event in events if (told := rounds.without(event.partition))}
+    found = own or (dict(next(iter(known))) if len(known) == 1 else None)
+    return {**(found or {}), rounds.KEY: of_dag} if of_dag else found
+
+
+def logical_start(run: Run) -> int:
+    """``logicalStartTime`` in ms: the nominal time of a fire, else when the data that fired it was accepted."""
+    return run.nominal_at or run.accepted_at or run.created_at
+
+
+def describe_event(event: Event) -> dict[str, Any]:
+    told: dict[str, Any] = {"kind": event.kind, "id": event.id, "instant": event.instant}
+    if event.kind == "partition":
+        told |= {"dataset": event.dataset, "path": event.path, "partition": dict(event.partition or {})}
+    if event.kind == "size":
+        partition = dict(event.partition) if event.partition else None
+        told |= {"dataset": event.dataset, "path": event.path, "partition": partition, "bytes": event.size}
+    if event.kind in ("partition", "size") and event.payload is not None:
+        told |= {"snapshot": dict(event.payload)}
+    if event.kind == "event":
+        told |= {"type": _type_of(event), "payload": dict(event.payload or {})}
+    if event.kind == "program_status":
+        partition = rounds.without(event.partition)
+        told |= {"workflow": event.workflow, "run_id": event.run_id, "status": event.status, "partition": partition}
+    return told
+
+
+def _type_of(event: Event) -> str:
+    """The type of a custom event, out of its key ``event:<namespace>:<type>``; a type may hold colons."""
+    return event.key.split(":", 2)[2]
+
+
+def _upstream(ports: Ports, events: Sequence[Event]) -> Mapping[str, Any] | None:
+    """The context of the run that completed the trigger. One level deep runs on by itself: it carries its own."""
+    statuses = [event for event in events if event.kind == "program_status" and event.run_id]
+    return ports.payloads.context(str(statuses[-1].run_id)) if statuses else None

@@ -1,0 +1,142 @@
+"""What people do with events that could not be delivered: look at them, redrive them, drop them (E6)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from chalicelib.core import errors
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import Instant, iso
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.ref import ref_of
+from chalicelib.core.rows.run import DeadLetter, Record, Run
+from chalicelib.core.rows.schedule import HISTORY
+from chalicelib.core.runs import dead_letters
+from chalicelib.core.states import CLAIMABLE
+from chalicelib.core.targets.target import has_lifecycle
+from chalicelib.core.writes import Create, GateIs, Put, TakeLetter, Write
+from chalicelib.flow import lookup
+from chalicelib.ports import MOST_RACES, Page, Ports
+
+MOST_AT_ONCE = 100  # redriven by one request: each is a transaction, and the API has half a minute
+
+
+@dataclass(frozen=True, slots=True)
+class Redriven:
+    """What a bulk redrive did: the events that are delivered again, those that are not and why, and whether it left
+    some to another request."""
+
+    run_ids: tuple[str, ...]
+    refused: tuple[tuple[str, str], ...]
+    more: bool
+
+
+def listed(ports: Ports, namespace: str, schedule: str | None, limit: int, cursor: str | None) -> Page[DeadLetter]:
+    """Newest first: those of a namespace, or of one of its schedules."""
+    if schedule is not None:
+        return ports.runs.dead_letters("schedule", schedule, limit, cursor)
+    return ports.runs.dead_letters("namespace", namespace, limit, cursor)
+
+
+def existing(ports: Ports, namespace: str, run_id: str) -> DeadLetter:
+    letter = ports.runs.dead_letter(run_id)
+    if letter is None or letter.schedule.partition(".")[0] != namespace:
+        hint = "it may have been redriven or dropped already: ask for the run of this id"
+        raise errors.not_found("dead letter", run_id, hint)
+    return letter
+
+
+def redrive(ports: Ports, namespace: str, run_id: str) -> int:
+    """Deliver an event again, under the same id. Returns the number of the attempt. However often it is asked for, and
+    by however many, it is one job; that waits at lines like any other, and goes even if its schedule is disabled."""
+    for _ in range(MOST_RACES):
+        letter = existing(ports, namespace, run_id)
+        run = ports.runs.run(run_id, letter.attempt)
+        gate = ports.catalog.gate(letter.schedule)
+        if gate is None or gate.mode == "deleted" or run is None:
+            raise _refused(f"schedule {letter.schedule} was deleted", "create it again, or drop the dead letter")
+        _check_target(ports, run)
+        now = ports.clock.now()
+        job = dead_letters.redrive(run, gate.generation, now)
+        create = Create(job)
+        refused = ports.ledger.commit([create, TakeLetter(letter), GateIs(gate, CLAIMABLE["redrive"])])
+        if refused is None or create in refused.writes:
+            ports.hints.send([ref_of(job)], now, now)
+            return job.attempt
+        if ports.runs.run(run_id, job.attempt) is not None:
+            return job.attempt  # somebody else redrove it meanwhile, and it has been tried
+    raise errors.changed_meanwhile(f"schedule {letter.schedule}")
+
+
+def redrive_all(ports: Ports, namespace: str, schedule: str, limit: int) -> Redriven:
+    """Redrive the dead letters of a schedule, the newest first, as many as one request may."""
+    page = ports.runs.dead_letters("schedule", schedule, min(limit, MOST_AT_ONCE), None)
+    done: list[str] = []
+    refused: list[tuple[str, str]] = []
+    for letter in page.items:
+        try:
+            redrive(ports, namespace, letter.run_id)
+            done.append(letter.run_id)
+        except SluiceError as error:
+            if error.code not in ("conflict", "not_found"):
+                raise
+            refused.append((letter.run_id, error.message))
+    return Redriven(tuple(done), tuple(refused), page.cursor is not None)
+
+
+def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
+    """Give an event up for good, on record. Its run stays in the history as it failed. Raises ``not_found`` if it was
+    redriven or dropped meanwhile."""
+    for _ in range(MOST_RACES):
+        letter = existing(ports, namespace, run_id)
+        run = ports.runs.run(run_id, letter.attempt)
+        now = ports.clock.now()
+        reason = f"its dead letter was dropped by {by or 'somebody'}: {letter.reason}"
+        generation = run.generation if run else 0
+        record = Record(run_id, "DROPPED", letter.schedule, generation, reason, now, expires_at=now + HISTORY)
+        if ports.ledger.commit([TakeLetter(letter), Put(record)]) is None:
+            return
+    raise errors.changed_meanwhile(f"the dead letter of {run_id}")
+
+
+def view(letter: DeadLetter) -> dict[str, Any]:
+    """What the API shows of one."""
+    return {
+        "run_id": letter.run_id,
+        "attempt": letter.attempt,
+        "schedule": letter.schedule,
+        "workflow": letter.workflow,
+        "target": letter.target,
+        "reason": letter.reason,
+        "tries": letter.tries,
+        "nominal_at": _spelled(letter.nominal_at),
+        "first_try_at": _spelled(letter.first_try_at),
+        "failed_at": iso(letter.failed_at),
+        "size": letter.size,
+    }
+
+
+def _spelled(at: Instant | None) -> str | None:
+    return None if at is None else iso(at)
+
+
+def _check_target(ports: Ports, run: Run) -> None:
+    """What is delivered again goes where its workflow sends it now; that must still be a delivery."""
+    workflow = lookup.workflow_of(ports, run.workflow)
+    if workflow is None:
+        raise _refused(f"workflow {run.workflow} does not exist any more", "create it again, or drop the dead letter")
+    if has_lifecycle(workflow.target.type):
+        why = f"workflow {run.workflow} is run at {workflow.target.type} now, to which nothing is delivered"
+        raise _refused(why, "run its schedule now, and drop the dead letter")
+
+
+def _refused(why: str, hint: str) -> SluiceError:
+    return SluiceError("conflict", f"expected an event that can be delivered again, but {why}", None, hint)
+
+
+def put_back(ports: Ports, job: Job, why: str, now: Instant) -> list[Write]:
+    """The dead letter of an event whose redrive goes without having been tried."""
+    run = ports.runs.run(job.job_id, job.attempt - 1)
+    letter = dead_letters.of(run, now, f"{run.reason}; not delivered again: {why}") if run else None
+    return [Put(letter)] if letter else []

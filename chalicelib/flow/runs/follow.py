@@ -1,0 +1,73 @@
+"""Silent runs that are asked about together: EMR's listing answers for many at the price of few (W7)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from chalicelib.core import states
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Run
+from chalicelib.core.runs import follow
+from chalicelib.core.targets.answers import News
+from chalicelib.core.writes import Replace
+from chalicelib.flow.each import each_alone
+from chalicelib.flow.runs.complete import advance_run, take_in
+from chalicelib.log import logger, run_fields
+from chalicelib.ports import Ports
+
+FEW = 10  # fewer than these are asked about one by one
+
+
+def among(ports: Ports, refs: Sequence[Ref]) -> dict[Ref, Run]:
+    """Those of these runs that are merely silent, if they are many; whoever owes a status, is to end, or has not
+    started yet is looked at alone."""
+    runs = [ref for ref in refs if ref.kind == "run"]
+    silent = {ref: run for ref in runs if (run := _silent(ports, ref)) is not None} if len(runs) >= FEW else {}
+    return silent if len(silent) >= FEW else {}
+
+
+def ask_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
+    """Ask about them, at the pace that EMR bears. Returns those that are seen to."""
+    if not silent:
+        return frozenset()
+    seen: set[Ref] = set()
+
+    def apply(told: tuple[Ref, Run, News | None]) -> None:
+        ref, run, news = told
+        take_in(ports, run, news)
+        seen.add(ref)
+
+    try:
+        answers = ports.targets.of(follow.LISTED).ask_many(list(silent.values()))
+        each_alone([(ref, run, news) for (ref, run), news in zip(silent.items(), answers, strict=True)], apply)
+    except Exception:  # each by itself then, and whoever caused it fails alone
+        logger.exception("silent runs", extra={"size": len(silent)})
+    return frozenset(seen)
+
+
+def _silent(ports: Ports, ref: Ref) -> Run | None:
+    run = ports.runs.run(ref.parts[0], int(ref.parts[1]))
+    return run if run is not None and follow.is_silent(run, ports.clock.now()) else None
+
+
+def ask(ports: Ports, run: Run) -> None:
+    """Ask the target about a run that has been silent: EMR delivers its events as best it can, no better."""
+    take_in(ports, run, ports.targets.of(str(run.request.target["type"])).ask(run))
+
+
+def time_out(ports: Ports, run: Run) -> None:
+    """A run that has run for too long is cancelled (W12), unless it has ended unheard."""
+    now = ports.clock.now()
+    news = ports.targets.of(str(run.request.target["type"])).ask(run)
+    if news is not None and states.is_terminal(news.state) and advance_run(ports, run.run_id, run.attempt, news):
+        return
+    late = follow.timed_out(run, now)
+    if ports.ledger.commit([Replace(late)]) is None:
+        logger.info("run timed out", extra={**run_fields(run), "why": late.reason})
+        cancel(ports, late)
+
+
+def cancel(ports: Ports, run: Run) -> None:
+    """Ask the target to end a run whose end is wanted, and then what became of it. Repeated until it has ended."""
+    ports.targets.of(str(run.request.target["type"])).cancel(run)
+    ask(ports, run)

@@ -1,0 +1,32 @@
+"""Hold a schedule whose runs keep failing, before it burns more (L19)."""
+
+from __future__ import annotations
+
+from chalicelib.core.rows.run import Run
+from chalicelib.core.schedules import lifecycle
+from chalicelib.core.text import count_of
+from chalicelib.flow import wake
+from chalicelib.flow.lookup import existing
+from chalicelib.log import logger
+from chalicelib.ports import MOST_RACES, Ports
+
+
+def hold_failing(ports: Ports, run: Run) -> None:
+    """Hold a schedule of which as many runs have failed in a row as it bears. What gathers meanwhile waits for people.
+
+    Called before a failure is announced: the announcement is an outbox, so a death on the way repeats this too.
+    """
+    if run.pause_after is None:
+        return
+    for _ in range(MOST_RACES):
+        failed = ports.catalog.failures(run.schedule)
+        gate = ports.catalog.gate(run.schedule)
+        if failed < run.pause_after or gate is None or gate.mode != "enabled" or gate.generation != run.generation:
+            return
+        _, schedule = existing(ports, run.schedule)
+        reason = f"{count_of(failed, 'run')} failed in a row, the last one was {run.run_id}"
+        _, plan = lifecycle.pause(gate, schedule, "hold", False, ports.clock.now(), "sluice", reason)
+        if ports.ledger.commit(plan) is None:
+            wake.all_of(ports, run.schedule)
+            logger.warning("held", extra={"schedule": run.schedule, "why": reason})
+            return

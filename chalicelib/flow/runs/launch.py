@@ -1,0 +1,316 @@
+"""launch: carry out a run row that is STARTING. Record the call, make it, record the answer; any of it repeatably."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core import states
+from chalicelib.core.definitions import data, overrides
+from chalicelib.core.instants import Instant
+from chalicelib.core.jobs import priority as job_priority
+from chalicelib.core.limits import names
+from chalicelib.core.limits import permits as limit_permits
+from chalicelib.core.limits import route as limit_route
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import Ask
+from chalicelib.core.limits.route import Route
+from chalicelib.core.limits.writes import HoldBack
+from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Pointer, Run
+from chalicelib.core.rows.schedule import HISTORY, Gate
+from chalicelib.core.runs import launch, metrics, workers
+from chalicelib.core.runs import queued as places
+from chalicelib.core.targets import answers, backoff, delivery
+from chalicelib.core.targets.answers import Answer, Never, News, NoAnswer, NotNow, Started
+from chalicelib.core.targets.delivery import Delivery, GiveUp
+from chalicelib.core.targets.target import has_lifecycle
+from chalicelib.core.writes import Put, Replace
+from chalicelib.flow import lookup
+from chalicelib.flow import lookup as facts_of
+from chalicelib.flow.limits import policies, waiting
+from chalicelib.flow.runs import complete as completing
+from chalicelib.flow.runs import follow
+from chalicelib.flow.runs.context import build, events_of, partition_of
+from chalicelib.log import logger, run_fields
+from chalicelib.ports import MOST_RACES, Ports, Target
+
+
+def start(ports: Ports, run_id: str, attempt: int, turn: str | None = None) -> bool:
+    """Start a run that has not started yet, if its schedule's gate is still open (C13). Safe to repeat at any point.
+
+    ``turn`` names the pace line whose queue serves it. Returns whether it goes on waiting in a queue.
+    """
+    for race in range(MOST_RACES):
+        run = ports.runs.run(run_id, attempt)
+        if run is None or run.state != "STARTING" or run.target_id is not None:
+            return False
+        if race or run.waits_at != turn:  # the server of a queue has just read that row
+            run = waiting.regained(ports, run)
+        waits = _start(ports, run, turn)
+        if waits is not None:
+            return waits
+    raise RuntimeError(f"the start of run {run_id} lost {MOST_RACES} races; the sweep will find it again")
+
+
+def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
+    """One look at it; None if somebody else was faster."""
+    now = ports.clock.now()
+    leased = run.lease_until is not None and run.lease_until > now
+    if leased and not run.unknown_answer:
+        return False  # a call is under way, or died within its lease
+    gate = ports.catalog.gate(run.schedule)
+    if run.cancel or not _is_open(ports, gate, run):
+        if leased:  # an unanswered call may still arrive: whether it did is asked when it no longer can
+            return _leave_queue(ports, run)
+        _withdraw(ports, run, now)
+        return False
+    if run.waits_at is not None and run.waits_at != turn:
+        return True
+    if workers.is_offered(run):
+        return _offer_again(ports, run, now)
+    needs_turn = launch.needs_turn(run, now)
+    paces, states = of_run(ports, run) if needs_turn else ((), {})
+    route = limit_route.route(paces, (), states, now, turn)
+    if route.blocked is not None:
+        return _queue(ports, run, route, states, now)
+    updated = as_updated(ports, run, gate)
+    context = build(ports, updated)
+    ports.payloads.put_context(run.run_id, context)
+    partition = partition_of(updated, events_of(ports, updated))
+    now = ports.clock.now()  # what was prepared took its time, and a permit is one for an instant
+    span = launch.next_span(paces, states, now) if needs_turn else launch.granted(run)
+    if span is not None and now > span.until:
+        return None  # its permit has grown old: look again, and take another
+    if workers.is_pulled(run) and gate is not None:
+        if span is not None and not _is_time(ports, span):
+            return None
+        offered = replace(workers.offered(updated, now), partition=partition)
+        permits = launch.turn(run, offered, paces, states, span.since if span is not None else now)
+        plan = [*permits, Put(workers.offer_of(offered)), *workers.still_open(gate, run)]
+        return None if ports.ledger.commit(plan) is not None else False
+    called = replace(launch.calling(updated, now), partition=partition)
+    if (
+        ports.ledger.commit(launch.turn(run, called, paces, states, span.since if span is not None else now))
+        is not None
+    ):
+        return None
+    if span is not None:
+        ports.clock.wait_until(span.since)
+    # Read once more, now that the call is on record: so whoever closes the gate finds every call that may still pass.
+    again = ports.catalog.gate(run.schedule)
+    if not _is_open(ports, again, updated):
+        _take_back(ports, updated, called, now)
+        return False
+    if as_updated(ports, updated, again) != updated:
+        return _restart(ports, updated, called, span)  # an update came in between, and has been acknowledged
+    if span is not None and not _is_time(ports, span):
+        logger.info("start not made", extra={**run_fields(run), "why": "its permit has grown old", "until": span.until})
+        return _restart(ports, updated, called, None)
+    _call(ports, called, context, ports.clock.now())  # nothing comes between that look at the clock and the call
+    return False
+
+
+def _leave_queue(ports: Ports, run: Run) -> bool | None:
+    """A run that will make no further call gives up its place in a queue, and is looked at when its lease ends."""
+    if run.waits_at is None or run.lease_until is None:
+        return False
+    if ports.ledger.commit([Replace(places.without_place(run, run.lease_until)), *places.leave(run)]) is not None:
+        return None
+    ports.hints.send([Ref("run", (run.run_id, f"{run.attempt:03d}"))], run.lease_until, ports.clock.now())
+    return False
+
+
+def _is_time(ports: Ports, span: launch.Span) -> bool:
+    """Wait for the instant from which a start may begin; False if it is too late for it."""
+    ports.clock.wait_until(span.since)
+    return ports.clock.now() <= span.until
+
+
+def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -> bool:
+    """Take a recorded call back that is not made, and start anew with the permits that still hold."""
+    for _ in range(MOST_RACES):
+        if ports.ledger.commit([Replace(launch.uncalled(before, called, span, ports.clock.now()))]) is None:
+            return start(ports, before.run_id, before.attempt)
+        current = ports.runs.run(before.run_id, before.attempt)
+        if current is None or current.state != "STARTING" or current.lease_until != called.lease_until:
+            return False  # it has ended, or its call is another's by now
+        called = current  # a wish to cancel, for instance, came meanwhile
+    raise RuntimeError(f"taking back a call of run {before.run_id} lost {MOST_RACES} races; its lease runs out")
+
+
+def _offer_again(ports: Ports, run: Run, now: Instant) -> bool | None:
+    """Nobody has come for it yet. Its offer is put again: it may be missing after a restore from a backup."""
+    again = Replace(workers.offered_again(run, now))
+    return None if ports.ledger.commit([again, Put(workers.offer_of(run))]) is not None else False
+
+
+def current(ports: Ports, run: Run) -> tuple[Run, Gate] | None:
+    """A run that surely has not started, as its schedule has it now; None if it may not start any more (C13)."""
+    gate = ports.catalog.gate(run.schedule)
+    if gate is None or run.cancel or not _is_open(ports, gate, run):
+        return None
+    return as_updated(ports, run, gate), gate
+
+
+def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LineState], now: Instant) -> bool | None:
+    """Wait for the permits that the next call needs, in the queue of the slowest pace."""
+    if run.waits_at is not None:
+        return True
+    if ports.ledger.commit(launch.queue(run, route, states, now)) is not None:
+        return None
+    line = run.waits_at or (route.blocked.line if route.blocked else "")
+    ports.hints.send([Ref("line", (line,))], limit_route.queue_looks_at(route, states, now), now)
+    return True
+
+
+def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LineState]]:
+    """The paces that a claimed run obeys, slowest last, and how these lines stand. A policy that is gone has none."""
+    paces: list[Ask] = []
+    for line in run.permits:
+        kind, _, name = line.partition(":")
+        policy = policies.policy_of(ports, name) if kind == "policy" else None
+        if kind == "emr":
+            rate = policies.start_rate(ports)
+            paces.append(Pace(line, rate.spacing, rate.burst))
+        elif policy is not None:
+            paces.append(policy.pace(name))
+    return limit_route.paces_of(limit_permits.in_order(tuple(paces))), {
+        ask.line: ports.jobs.line(ask.line) for ask in paces
+    }
+
+
+def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> None:
+    answer = target_of(ports, run).start(run, context)
+    told = {**run_fields(run), "why": run.fired_by, "answer": str(answer)}
+    if measured := metrics.start_of(run, run.waited_for, now):
+        ports.metrics.add(*measured)
+        told["late_ms"] = measured[1]
+    logger.info("start requested", extra=told)
+    if not isinstance(answer, Started) and not has_lifecycle(str(run.request.target["type"])):
+        answer = judged(ports, run, answer, now)
+    if isinstance(answer, Never) and run.unknown_answer:
+        # An earlier call was never answered, and may be what is running: its slot is not given away unasked.
+        found = target_of(ports, run).find(run)
+        answer = Started(found) if found is not None else answer
+    if isinstance(answer, Never):
+        # It can never succeed, so no other attempt follows (C12).
+        completing.advance_run(ports, run.run_id, run.attempt, News("FAILED", now, answer.why), may_retry=False)
+    elif isinstance(answer, Started) and answer.done:
+        news = News("SUCCEEDED", now, target_id=answer.target_id)
+        completing.advance_run(ports, run.run_id, run.attempt, news, may_retry=False)
+    else:
+        _keep(ports, run, answer, now)
+
+
+def _keep(ports: Ports, run: Run, answer: answers.Answer, now: Instant) -> None:
+    """Record the answer. The run may have moved on already: its RUNNING event can come before we know its id."""
+    if isinstance(answer, Never):
+        raise TypeError("expected an answer that leaves the run STARTING")
+    holds_back = isinstance(answer, NotNow) and not answer.alone
+    if holds_back:
+        _hold_back(ports, run, now)
+    if isinstance(answer, Started):
+        # By itself and first: it is true whatever becomes of the run row, and a transaction of both costs double.
+        ports.ledger.commit([Put(_pointer(run, answer.target_id, now))])
+    for _ in range(MOST_RACES):
+        after = launch.answered(run, answer, now)
+        # A call that was given up for lost may be answered late, when the run queues for the next already.
+        left = places.leave(run) if after.waits_at is None else []
+        if ports.ledger.commit([Replace(after), *left]) is None:
+            if holds_back and any(names.is_target_pace(line) for line in run.permits):
+                start(ports, run.run_id, run.attempt)  # it queues at once, before those that are less urgent
+                return
+            if (after.cancel or not isinstance(answer, Started)) and after.wake_at is not None:
+                ports.hints.send([Ref("run", (run.run_id, f"{run.attempt:03d}"))], after.wake_at, now)
+            return
+        current = ports.runs.run(run.run_id, run.attempt)
+        if current is None or current.state != "STARTING" or current.target_id is not None:
+            return
+        run = current
+
+
+def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
+    """The target is asked too often: nobody asks before the time that this run would wait. So all who queue there keep
+    their order, and this run, when it comes back, is again before those that are less urgent (E8)."""
+    until = now + backoff.backoff(run.calls, run.run_id)
+    for pace in of_run(ports, run)[0]:
+        if names.is_target_pace(pace.line):
+            ports.ledger.commit([HoldBack(pace, until)])
+
+
+def as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
+    """An update that carried the job along holds for its run too, while that has surely not started (C13). A run-now,
+    a retry and a backfill keep what they were given."""
+    if gate is None or gate.version == run.version or run.kind in ("run_now", "retry", "redrive", "backfill"):
+        return run
+    schedule, workflow = lookup.definition_of(ports, gate), lookup.workflow_of(ports, run.workflow)
+    if schedule is None or workflow is None or schedule.workflow != run.workflow or not launch.surely_not_started(run):
+        return run
+    properties = overrides.properties_of(workflow, schedule, {})
+    request = replace(run.request, properties=properties, data=data.told(schedule))
+    before = lookup.definition_of(ports, replace(gate, version=run.version))
+    own = overrides.priority_of(schedule, workflow)
+    priority = job_priority.carried(run.priority, overrides.priority_of(before, workflow) if before else own, own)
+    return replace(run, version=gate.version, request=request, priority=priority)
+
+
+def _take_back(ports: Ports, before: Run, called: Run, now: Instant) -> None:
+    """The gate closed between the record of a call and the call: it is not made, and surely so."""
+    uncalled = launch.uncalled(before, called, None, now)
+    if ports.ledger.commit([Replace(uncalled)]) is None:
+        _withdraw(ports, uncalled, now)
+
+
+def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
+    """The gate closed after the claim: no further start. The slot is given back only if surely nothing runs."""
+    closed = "its backfill was cancelled, or its schedule" if run.backfill is not None else "the schedule was disabled,"
+    why = run.reason if run.cancel else f"{closed} replaced or deleted before the run was started"
+    if not launch.surely_not_started(run):
+        found = target_of(ports, run).find(run)
+        if found is not None:
+            _cancel_found(ports, run, found, now)
+            return
+        why += "; no run of this name was found at the target"
+    # A later attempt ends a run that did start: it has FAILED, and those who wait for that must hear it.
+    news = News("CANCELLED" if run.cancel else "ABORTED" if run.attempt == 1 else "FAILED", now, why)
+    completing.advance_run(ports, run.run_id, run.attempt, news, may_retry=False)
+
+
+def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
+    """It did start, unheard: record it and that it is to end. Its slot comes back when the target says that it has."""
+    closed = "the schedule was closed while its start call was unanswered; the run was found alive and is cancelled"
+    why = run.reason if run.cancel else closed
+    found = replace(run, target_id=target_id, cancel=True, reason=why, lease_until=None, waits_at=None, rank=None)
+    found = replace(found, leases=0, rev=run.rev + 1, wake_at=now)
+    if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id, now)), *places.leave(run)]) is None:
+        follow.cancel(ports, found)
+
+
+def target_of(ports: Ports, run: Run) -> Target:
+    return ports.targets.of(str(run.request.target["type"]))
+
+
+def _pointer(run: Run, target_id: str, now: Instant) -> Pointer:
+    """It may pass away before its run: then the run is told by the name that the target knows it by."""
+    return Pointer(target_id, run.run_id, run.attempt, now + HISTORY)
+
+
+def _is_open(ports: Ports, gate: Gate | None, run: Run) -> bool:
+    """Whether its schedule, and the backfill that it is a part of, still let a run start."""
+    if gate is None or gate.generation != run.generation or not states.may_start(run.kind, gate.mode, run.backfill):
+        return False
+    return run.backfill is None or lookup.goes_on(ports, run.schedule, run.backfill)
+
+
+def judged(ports: Ports, run: Run, answer: Never | NotNow | NoAnswer, now: Instant) -> Answer:
+    """The same policy for a run that was claimed: its answer as that of a target which knows when to be asked again, or
+    as a final one."""
+    workflow = facts_of.workflow_of(ports, run.workflow)
+    policy = workflow.delivery if workflow else Delivery()
+    after = delivery.after(run.calls, answer, policy, run.run_id, now)
+    if isinstance(after, GiveUp) or isinstance(answer, Never):
+        return Never(after.why)
+    return replace(answer, why=after.why, retry_after=after.at - now)

@@ -1,0 +1,165 @@
+"""What people do to schedules: put, enable, disable, delete, run now. Acknowledged is final (C13)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from chalicelib.core import errors, ids
+from chalicelib.core.definitions.schedule import NewSchedule, Schedule
+from chalicelib.core.instants import Instant, iso
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.request import request_of
+from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.schedules import lifecycle
+from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
+from chalicelib.core.writes import GateIs
+from chalicelib.flow import lookup, priority, requests, wake
+from chalicelib.flow.backfills import backfill
+from chalicelib.flow.definitions import data, references
+from chalicelib.flow.definitions.store import check_size
+from chalicelib.flow.fires import emit
+from chalicelib.flow.jobs.drop import drain
+from chalicelib.flow.limits import counting
+from chalicelib.flow.lookup import existing
+from chalicelib.flow.schedules import carried, pauses
+from chalicelib.ports import MOST_RACES, Ports
+
+
+def put(
+    ports: Ports,
+    name: str,
+    document: NewSchedule,
+    by: str,
+    if_match: int | None = None,
+    checked: bool = False,
+    data_bucket: str | None = None,
+) -> tuple[Gate, bool]:
+    """Create or replace a schedule. Returns its gate and whether it is new. Putting what is there changes nothing.
+
+    ``checked``: its references were checked by the caller, together with what is stored along with it; ``data_bucket``
+    is then that of the app as it will be.
+    """
+    namespace, app, _ = name.split(".")
+    bucket = data_bucket if checked else data.bucket_of(ports, f"{namespace}.{app}", document)
+    sent = data.settled(ports, name, document.definition(), bucket)
+    new = sent.resolved(namespace, app, ports.clock.now())
+    check_size(new.model_dump(mode="json"))
+    if not checked:
+        references.check(ports, name, new)
+    data.keep(ports, name, document, bucket)
+    for _ in range(MOST_RACES):
+        gate = ports.catalog.gate(name)
+        alive = gate if gate is not None and gate.mode != "deleted" else None
+        _expect(if_match, alive, name)
+        stored = lookup.stored(ports, alive)
+        old, wants = stored.definition if stored else None, document.enabled
+        if alive and lookup.is_same(stored, name, sent) and (wants is None or wants == (alive.mode != "disabled")):
+            return _counted(ports, alive, new), False
+        carry = document.on_update == "carry"
+        timer = ports.catalog.timer(name) if carry else None
+        now = ports.clock.now()
+        new = sent.resolved(namespace, app, now)
+        after, plan = lifecycle.put(name, new, old, gate, wants, now, by, carry, timer)
+        if ports.ledger.commit(plan) is None:
+            after = _counted(ports, after, new)
+            settle(ports, alive, after)
+            return after, alive is None
+    raise errors.changed_meanwhile(f"schedule {name}")
+
+
+def _counted(ports: Ports, gate: Gate, schedule: Schedule) -> Gate:
+    """What goes on is counted in the groups and pools that it was put into, before the put is answered (C9, W3)."""
+    workflow = lookup.workflow_of(ports, schedule.workflow) if gate.uncounted else None
+    return counting.of_schedule(ports, gate, schedule, workflow) if workflow is not None else gate
+
+
+def enable(ports: Ports, name: str, by: str) -> Gate:
+    """Only events accepted from now on count. Enabling what is enabled changes nothing."""
+    for _ in range(MOST_RACES):
+        gate, schedule = existing(ports, name)
+        if gate.mode == "enabled":
+            return gate
+        if gate.mode in PAUSED_MODES:
+            return pauses.resume(ports, name, by)
+        references.check(ports, name, schedule)
+        after, plan = lifecycle.enable(gate, schedule, ports.clock.now(), by)
+        if ports.ledger.commit(plan) is None:
+            settle(ports, gate, after)
+            return after
+    raise errors.changed_meanwhile(f"schedule {name}")
+
+
+def disable(ports: Ports, name: str, by: str) -> Gate:
+    """Once this returns, nothing that waits is started any more; running runs go on (L3)."""
+    for _ in range(MOST_RACES):
+        gate, schedule = existing(ports, name)
+        if gate.mode == "disabled":
+            return gate
+        after, plan = lifecycle.disable(gate, schedule, ports.clock.now(), by)
+        if ports.ledger.commit(plan) is None:
+            drain(ports, name, gate.generation)
+            wake.all_of(ports, name)
+            return after
+    raise errors.changed_meanwhile(f"schedule {name}")
+
+
+def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> None:
+    for _ in range(MOST_RACES):
+        gate, schedule = existing(ports, name)
+        _expect(if_match, gate, name)
+        _, plan = lifecycle.delete(gate, schedule, ports.clock.now(), by)
+        if ports.ledger.commit(plan) is None:
+            drain(ports, name, gate.generation)
+            backfill.notice(ports, name)
+            return
+    raise errors.changed_meanwhile(f"schedule {name}")
+
+
+def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: str, at: Instant | None = None) -> str:
+    """A job of its own, past the trigger but not past the constraints (L11), due at once or ``at`` an instant (W8).
+    Returns its id; once per request id, whatever becomes of the schedule meanwhile: a repeat makes nothing new, also
+    where the first job was dropped with its generation."""
+
+    def wish() -> requests.Wish:
+        gate, _ = existing(ports, name)
+        now = ports.clock.now()
+        due = max(now, at if at is not None else now)
+        event = Event(ids.event_id("run_now", name, request_id), "run_now", f"run_now:{name}", due, due)
+        job = Job(
+            schedule=name,
+            generation=gate.generation,
+            place=f"RUNNOW#{ids.digest(request_id)}",
+            job_id=ids.job_id(name, gate.generation, event.id),
+            kind="run_now",
+            state="PENDING_CONSTRAINTS",
+            # Its timeout counts from when it is due, as that of a fire does.
+            created_at=due,
+            due_at=due if due > now else None,
+            accepted_at=due,
+            event=event,
+            properties=dict(properties),
+            reason=f"is due at {iso(due)}" if due > now else "run now",
+            wake_at=due,
+        )
+        return requests.Wish(job, [GateIs(gate, CLAIMABLE["run_now"])])
+
+    return requests.once(ports, request_of("run", name, request_id), wish, f"schedule {name}")
+
+
+def _expect(if_match: int | None, gate: Gate | None, name: str) -> None:
+    if if_match is not None and if_match != (gate.version if gate else None):
+        raise errors.changed_meanwhile(f"schedule {name}")
+
+
+def settle(ports: Ports, before: Gate | None, after: Gate) -> None:
+    """What follows an acknowledged change: the old generation's jobs go on record, the new one's fires are prepared."""
+    if before is not None and before.generation != after.generation:
+        drain(ports, before.schedule, before.generation)
+        backfill.notice(ports, before.schedule)
+    if after.wake_at is not None:
+        carried.look_at_all(ports, after.schedule)
+    if after.mode in GATHERING_MODES:
+        emit.emit_soon(ports, after.schedule)
+        priority.lift_waiting(ports, after.schedule)

@@ -1,0 +1,122 @@
+"""Doing one thing to many schedules of an app: those with a tag, of a workflow, in a state (L18)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypedDict
+
+from chalicelib.core import errors, ids
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.schedule import Gate
+from chalicelib.flow import lookup
+from chalicelib.flow.schedules import actions as schedule_actions
+from chalicelib.flow.schedules import pauses
+from chalicelib.log import logger
+from chalicelib.ports import Ports
+
+Act = Callable[[Ports, str, str], Gate]
+"""Changes the schedule of a name, for whoever asks, and returns its gate: the same one if there was nothing to do."""
+
+
+def _hold(ports: Ports, name: str, by: str) -> Gate:
+    return pauses.pause(ports, name, "hold", by)
+
+
+ACTIONS: Mapping[str, Act] = {
+    "enable": schedule_actions.enable,
+    "disable": schedule_actions.disable,
+    "pause": _hold,
+    "resume": pauses.resume,
+}
+
+
+class Tag(NamedTuple):
+    """A tag that schedules have: with this value, or with any if it is None."""
+
+    key: str
+    value: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which schedules of an app are meant: those that fit all that is given. ``workflow`` is a full name."""
+
+    tag: tuple[str, str | None] | None = None
+    workflow: str | None = None
+    state: str | None = None
+
+
+class Failure(TypedDict):
+    name: str
+    error: Mapping[str, Any]
+
+
+class Outcome(TypedDict):
+    """What became of each schedule, by full name."""
+
+    changed: list[str]
+    unchanged: list[str]
+    failed: list[Failure]
+
+
+def parse_tag(text: str, field: str = "tag") -> Tag:
+    """``team=a``, or just ``team``."""
+    key, equals, value = text.partition("=")
+    if not key:
+        raise errors.invalid(field, "a tag such as team=a, or just team", text)
+    return Tag(key, value if equals else None)
+
+
+def select(
+    ports: Ports, app: str, tag: tuple[str, str | None] | None, workflow: str | None, state: str | None
+) -> list[tuple[Gate, Schedule]]:
+    """The living schedules of an app that fit every filter that is given, by name."""
+    wanted = Filters(tag, workflow, state)
+    found: list[tuple[Gate, Schedule]] = []
+    for name in lookup.schedules_of(ports, app):
+        if ids.is_of_dag(name):
+            continue  # they follow the DAG that they belong to
+        gate = ports.catalog.gate(name)
+        schedule = lookup.definition_of(ports, gate)
+        if gate is not None and schedule is not None and gate.mode != "deleted" and fits(wanted, gate, schedule):
+            found.append((gate, schedule))
+    return found
+
+
+def fits(wanted: Filters, gate: Gate, schedule: Schedule) -> bool:
+    if wanted.tag is not None:
+        key, value = wanted.tag
+        if key not in schedule.tags or value not in (None, schedule.tags[key]):
+            return False
+    return wanted.workflow in (None, schedule.workflow) and wanted.state in (None, gate.mode)
+
+
+def act(
+    ports: Ports, app: str, action: str, filters: Filters, by: str, actions: Mapping[str, Act] = ACTIONS
+) -> Outcome:
+    """Do it to each schedule that fits, one after the other; one that fails harms no other.
+
+    Repeating finishes what was broken off: what is done already is unchanged.
+    """
+    if action not in actions:
+        raise errors.invalid("action", f"one of {', '.join(actions)}", action)
+    outcome = Outcome(changed=[], unchanged=[], failed=[])
+    for gate, _ in select(ports, app, filters.tag, filters.workflow, filters.state):
+        try:
+            after = actions[action](ports, gate.schedule, by)
+        except Exception as error:
+            outcome["failed"].append({"name": gate.schedule, "error": _told(error, action, gate.schedule)})
+        else:
+            outcome["unchanged" if after == gate else "changed"].append(gate.schedule)
+    return outcome
+
+
+def _told(error: Exception, action: str, name: str) -> Mapping[str, Any]:
+    """The error as the API tells it; of a fault that is none of the caller's, only that there was one."""
+    if not isinstance(error, SluiceError):
+        logger.exception("bulk change failed", extra={"action": action, "schedule": name})
+        error = SluiceError("internal", "the change could not be carried out", None, "try again")
+    told: Mapping[str, Any] = error.to_dict()["error"]
+    return told

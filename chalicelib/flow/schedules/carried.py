@@ -1,0 +1,56 @@
+"""What follows an update that carries, and a resume: everything that waits is looked at by the definition as it is now.
+
+The gate is the outbox: it stays in the wake index until all jobs have been looked at, so a death repeats this.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chalicelib.core.jobs.permits import asks_of
+from chalicelib.core.limits import names, permits
+from chalicelib.core.rows.limit import Waiter
+from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.runs import queued as places
+from chalicelib.core.writes import Create, Remove, Replace
+from chalicelib.flow import lookup, wake
+from chalicelib.flow.limits import policies
+from chalicelib.flow.priority import MOST_RANKED
+from chalicelib.flow.runs import launch
+from chalicelib.ports import Ports
+
+
+def look_at_all(ports: Ports, schedule: str) -> None:
+    """Look at all runs and jobs of a schedule that wait, if its gate asks for it. Repeatable."""
+    gate = ports.catalog.gate(schedule)
+    if gate is None or gate.wake_at is None:
+        return
+    for line in _paces(ports, gate):
+        for waiter in ports.jobs.head_of(line, MOST_RANKED):
+            if (waiter.job_schedule, waiter.job_generation) == (gate.schedule, gate.generation):
+                _rank_run(ports, waiter, gate)
+    wake.all_of(ports, schedule)
+
+
+def _paces(ports: Ports, gate: Gate) -> list[str]:
+    """The queues in which a claimed run of a schedule may wait for its next start call."""
+    schedule = lookup.definition_of(ports, gate)
+    workflow = lookup.workflow_of(ports, schedule.workflow) if schedule else None
+    if schedule is None or workflow is None:
+        return []
+    asks = asks_of(schedule, workflow, policies.start_rate(ports), gate.schedule.partition(".")[0])
+    policy = [names.policy_line(schedule.policy)] if schedule.policy is not None else []
+    return [*(ask.line for ask in asks if names.is_pace(ask.line)), *policy]
+
+
+def _rank_run(ports: Ports, waiter: Waiter, gate: Gate) -> None:
+    """One transaction: the run as it is updated, out of its place in the queue and into another. A run that was served
+    meanwhile, or may have started, stays as it is."""
+    run = ports.runs.run(*waiter.run) if waiter.run is not None else None
+    if run is None or run.waits_at != waiter.line or run.rank != waiter.rank:
+        return
+    later = launch.as_updated(ports, run, gate)
+    rank = permits.rank(later.priority, later.latest_start, later.created_at, later.run_id)
+    if rank != run.rank:
+        moved = replace(later, rank=rank, rev=run.rev + 1)
+        ports.ledger.commit([Replace(moved), Remove(waiter), *map(Create, filter(None, [places.waiter_of(moved)]))])

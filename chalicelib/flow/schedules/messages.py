@@ -1,0 +1,218 @@
+"""What people do to messages: put, get, list, delete (L16). A put is live when it is answered, and starts anew.
+
+A put that fires within the horizon of the last tick prepares its fires at once; any other costs two reads and one
+transaction (docs/messages.md has the figures).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from chalicelib.core import errors, ids
+from chalicelib.core.definitions import message as definition_message
+from chalicelib.core.definitions.data import Carried
+from chalicelib.core.definitions.message import Message
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.documents import Described
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.fires import upcoming as fire_upcoming
+from chalicelib.core.instants import SECOND, Instant, iso
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.schedules import lifecycle, messages
+from chalicelib.core.writes import Write
+from chalicelib.flow import lookup
+from chalicelib.flow.definitions import addresses, data, store
+from chalicelib.flow.fires import emit
+from chalicelib.flow.jobs.drop import drain
+from chalicelib.flow.lookup import definition_of
+from chalicelib.ports import MOST_RACES, Page, Ports
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A message as it stands: its gate, its definition, its own target if it has one, and when it fires next."""
+
+    gate: Gate
+    schedule: Schedule
+    target: Mapping[str, Any] | None
+    next_fire: Instant | None
+
+
+def put(
+    ports: Ports, app: str, name: str, message: Message, by: str, if_match: int | None = None
+) -> tuple[Stored, bool]:
+    """Create or replace a message. Returns it as it stands now, and whether it is new. What was due of the one before
+    and has not been sent never will be."""
+    full = ids.message_schedule(app, name)
+    row = _check_road(ports, app, message)
+    bucket = row.document.get("data_bucket") if row else data.bucket_of(ports, app, message)
+    for _ in range(MOST_RACES):
+        gate, now = ports.catalog.gate(full), ports.clock.now()
+        alive = gate if gate is not None and gate.mode != "deleted" else None
+        if if_match is not None and if_match != (alive.version if alive else None):
+            raise errors.changed_meanwhile(f"message {shown(full)}")
+        schedule = data.settled(ports, full, message.to_schedule(full, now), bucket)
+        store.check_size(schedule.model_dump(mode="json"))
+        after, plan = messages.put(full, schedule, message.target, gate, now, by)
+        data.keep(ports, full, message, bucket)
+        if ports.ledger.commit(plan) is None:
+            _settle(ports, alive, after, plan, now)
+            target = message.target.model_dump(mode="json") if message.target is not None else None
+            return Stored(after, schedule, target, _first(plan)), alive is None
+    raise errors.changed_meanwhile(f"message {shown(full)}")
+
+
+def get(ports: Ports, app: str, name: str) -> Stored:
+    """A message that still has something to send; refused with 404 once it has sent its last."""
+    full = ids.message_schedule(app, name)
+    return _stored(ports, *_living(ports, full))
+
+
+def delete(ports: Ports, app: str, name: str, by: str, if_match: int | None = None) -> None:
+    """Once this returns nothing of it is sent any more (C13)."""
+    full = ids.message_schedule(app, name)
+    for _ in range(MOST_RACES):
+        gate, schedule = _living(ports, full)
+        if if_match is not None and if_match != gate.version:
+            raise errors.changed_meanwhile(f"message {shown(full)}")
+        _, plan = lifecycle.delete(gate, schedule, ports.clock.now(), by)
+        if ports.ledger.commit(plan) is None:
+            drain(ports, full, gate.generation)
+            return
+    raise errors.changed_meanwhile(f"message {shown(full)}")
+
+
+def delete_all(ports: Ports, app: str, by: str) -> None:
+    """Delete every message of an app, one by one: repeating it finishes it."""
+    for row in store.messages_of(ports, app):
+        name = row.schedule.rpartition(".")[2].removeprefix(ids.MESSAGE)
+        try:
+            delete(ports, app, name, by)
+        except SluiceError as error:
+            if error.code != "not_found":  # it has sent its last meanwhile
+                raise
+
+
+def of_app(ports: Ports, app: str, limit: int, cursor: str | None) -> Page[Stored]:
+    """The messages of an app, by name. A page may hold fewer than ``limit``: some have sent their last since."""
+    lookup.require(ports, "app", app)
+    page = ports.catalog.messages(app, limit, cursor)
+    found = [_or_none(ports, row.schedule) for row in page.items]
+    return Page(tuple(each for each in found if each is not None), page.cursor)
+
+
+def view(stored: Stored) -> dict[str, Any]:
+    """What the API and the CLI show of a message: its own fields with instants for spans, and when it fires next."""
+    gate, schedule = stored.gate, stored.schedule
+    document = schedule.model_dump(mode="json")
+    trigger = document["trigger"]
+    where = {"target": stored.target} if stored.target is not None else {"workflow": schedule.workflow}
+    own = {"target": None} if schedule.workflow == ids.default_workflow(gate.schedule.rpartition(".")[0]) else where
+    carried = {name: document[name] for name in Carried.model_fields if name in document}
+    return {
+        "name": shown(gate.schedule),
+        "kind": "message",
+        "schedule": trigger.get("expression"),
+        "due_time": trigger.get("due_time"),
+        "repeats": trigger.get("repeats"),
+        "ttl": document["ttl"],
+        "zone": document["zone"],
+        **own,
+        **carried,
+        **{name: document[name] for name in Described.model_fields},
+        "next_fire": iso(stored.next_fire) if stored.next_fire is not None else None,
+        "version": gate.version,
+        "updated_at": iso(gate.updated_at),
+        "updated_by": gate.by,
+    }
+
+
+def shown(full: str) -> str:
+    """The full name of a message as people write it."""
+    app, _, name = full.rpartition(".")
+    return f"{app}.{name.removeprefix(ids.MESSAGE)}"
+
+
+def known(ports: Ports, app: str, name: str) -> str:
+    """The full name of the schedule that a message is or was; refused with 404 if there never was one."""
+    full = ids.message_schedule(app, name)
+    if ports.catalog.gate(full) is None:
+        raise errors.not_found("message", shown(full))
+    return full
+
+
+def _check_road(ports: Ports, app: str, message: Message) -> Definition | None:
+    """Refuse what would have nowhere to go, with as few reads as that takes. Returns the app's row, if it was read."""
+    if message.target is None and message.workflow is None:
+        # It is written with its app, so an app that has one is there.
+        if ports.catalog.definition("workflow", ids.default_workflow(app)) is not None:
+            return None
+        lookup.require(ports, "app", app)
+        hint = "name a target or a workflow, or deploy the app with a default_target"
+        raise errors.invalid("target", f"a target, for app {app} has no default_target", "none", hint)
+    if message.target is not None:
+        addresses.check_target(ports, message.target.model_dump(mode="json"), "target")
+    row = ports.catalog.definition("app", app)
+    if row is None:
+        raise errors.not_found("app", app, "create the app first")
+    if message.workflow is not None:
+        _check_workflow(ports, app, message)
+    return row
+
+
+def _check_workflow(ports: Ports, app: str, message: Message) -> None:
+    """A workflow that messages use is not deleted, and is asked about in its own namespace alone: there may be many."""
+    namespace = app.partition(".")[0]
+    full = definition_message.workflow_of(message, app)
+    if full.partition(".")[0] != namespace:
+        raise errors.invalid("workflow", f"a workflow of namespace {namespace}", full)
+    if ports.catalog.definition("workflow", full) is None:
+        known = [row.name for row in ports.catalog.definitions("workflow", app, 1000, None).items]
+        raise errors.unknown_reference("workflow", "workflow", full, known)
+
+
+def _settle(ports: Ports, before: Gate | None, after: Gate, plan: list[Write], now: Instant) -> None:
+    """What follows an acknowledged put: the old generation's fires go on record, near ones of the new are prepared."""
+    if before is not None:
+        drain(ports, before.schedule, before.generation)
+    timer = messages.timer_in(plan)
+    if (
+        timer is not None
+        and timer.wake_at is not None
+        and timer.wake_at < now + ports.settings.horizon_seconds * SECOND
+    ):
+        emit.emit_soon(ports, after.schedule)
+
+
+def _first(plan: list[Write]) -> Instant | None:
+    timer = messages.timer_in(plan)
+    return min(timer.next.values()) if timer else None
+
+
+def _living(ports: Ports, full: str) -> tuple[Gate, Schedule]:
+    """The gate and definition of a message that has not sent its last; refused with 404 if there is none."""
+    gate = ports.catalog.gate(full)
+    schedule = definition_of(ports, gate)
+    if gate is None or schedule is None or gate.mode == "deleted":
+        raise errors.not_found("message", shown(full))
+    return gate, schedule
+
+
+def _or_none(ports: Ports, full: str) -> Stored | None:
+    """A message of a list, or None if it is gone since the list was read."""
+    try:
+        return _stored(ports, *_living(ports, full))
+    except SluiceError as error:
+        if error.code != "not_found":
+            raise
+        return None
+
+
+def _stored(ports: Ports, gate: Gate, schedule: Schedule) -> Stored:
+    full = gate.schedule
+    own = ports.catalog.definition("workflow", full) if schedule.workflow == full else None
+    upcoming = fire_upcoming.preview(schedule, ports.clock.now(), 1, ports.catalog.timer(full))
+    return Stored(gate, schedule, messages.target_of(own), upcoming[0] if upcoming else None)

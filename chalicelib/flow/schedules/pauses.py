@@ -1,0 +1,146 @@
+"""Pause, resume, and skip one occurrence (L4, L19). Acknowledged is final, as everywhere."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chalicelib.core import errors
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.errors import SluiceError, invalid
+from chalicelib.core.fires import upcoming as fire_upcoming
+from chalicelib.core.instants import Instant, iso
+from chalicelib.core.jobs import check, gather
+from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.limit import Waiter
+from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.schedules import lifecycle
+from chalicelib.core.schedules.lifecycle import PauseMode
+from chalicelib.core.states import PAUSED_MODES
+from chalicelib.core.triggers import occurrences, tree
+from chalicelib.core.triggers.time import TimeTrigger
+from chalicelib.core.writes import Create, Put, Replace, TakeOut, Write
+from chalicelib.flow import wake
+from chalicelib.flow.fires.emit import emit_soon
+from chalicelib.flow.jobs.drop import drain
+from chalicelib.flow.limits import waiting
+from chalicelib.flow.lookup import existing
+from chalicelib.ports import MOST_RACES, Ports
+
+SHOWN = 3  # upcoming fires that a refusal names
+
+
+def pause(ports: Ports, name: str, mode: PauseMode, by: str, stop_timeouts: bool = False, reason: str = "") -> Gate:
+    """Keep what waits (hold), let each match queue up (backlog), or let go what is there and take no more (drain)."""
+    for _ in range(MOST_RACES):
+        gate, schedule = existing(ports, name)
+        now = ports.clock.now()
+        if gate.mode == mode and stop_timeouts == _stands_still(gate):
+            return gate
+        if gate.mode not in ("enabled", *PAUSED_MODES):
+            raise _not_running(gate, "pause")
+        after, plan = lifecycle.pause(gate, schedule, mode, stop_timeouts, now, by, reason)
+        plan += close(ports, gate, schedule, now) if mode == "drain" else _reopened(ports, gate)
+        if ports.ledger.commit(plan) is None:
+            if mode == "drain":
+                drain(ports, name, gate.generation)
+            wake.all_of(ports, name)
+            return after
+    raise errors.changed_meanwhile(f"schedule {name}")
+
+
+def resume(ports: Ports, name: str, by: str) -> Gate:
+    """Go on where it was paused: the very jobs that waited run (L4). Resuming what is enabled changes nothing, nor what
+    is complete: a repeat may find that the last fire was prepared during the pause."""
+    for _ in range(MOST_RACES):
+        gate, schedule = existing(ports, name)
+        if gate.mode in ("enabled", "completed"):
+            return gate
+        if gate.mode not in PAUSED_MODES:
+            raise _not_running(gate, "resume")
+        after, plan = lifecycle.resume(gate, schedule, ports.clock.now(), by)
+        if ports.ledger.commit([*plan, *_reopened(ports, gate)]) is None:
+            emit_soon(ports, name)
+            wake.all_of(ports, name)
+            return after
+    raise errors.changed_meanwhile(f"schedule {name}")
+
+
+def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> Gate:
+    """Leave one upcoming occurrence of the schedule's times out, or take that back (``wanted`` False)."""
+    for _ in range(MOST_RACES):
+        gate, schedule = existing(ports, name)
+        now = ports.clock.now()
+        if (at in gate.skips) == wanted:
+            return gate
+        if wanted and gate.mode == "disabled":
+            raise _not_running(gate, "skip")  # enabling begins anew, so the skip would be forgotten in silence
+        if wanted:
+            _check_occurrence(ports, name, schedule, at, now)
+        after, plan = lifecycle.skip(gate, at, wanted, now, by)
+        if len(after.skips) > lifecycle.MOST_SKIPS:
+            hint = "disable or pause the schedule to leave out more"
+            raise invalid("at", f"at most {lifecycle.MOST_SKIPS} skipped occurrences", "one more", hint)
+        if ports.ledger.commit(plan) is None:
+            return after
+    raise errors.changed_meanwhile(f"schedule {name}")
+
+
+def close(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> list[Write]:
+    """A tombstone where events gather. What is there already and met goes on from a place of its own, with its place
+    in a queue; what is unmet stays under the tombstone until it is put on record."""
+    job = ports.jobs.job(gate.schedule, gate.generation, GATHERING)
+    if job is None:
+        blank = Job(gate.schedule, gate.generation, GATHERING, "", "gathering", "PENDING_TRIGGER", now)
+        return [Create(replace(blank, closed=True, wake_at=now))]
+    if job.closed:
+        return []
+    job = waiting.regained(ports, job)
+    under = replace(job, closed=True, wake_at=now, rev=job.rev + 1)
+    verdict = check.verdict_of(job, schedule, now)
+    if verdict is not None and not verdict.met:
+        return [Replace(under, over=job)]
+    apart = gather.set_apart(job)
+    empty = replace(under, job_id="", held=(), waits_at=None, rank=None, reason="")
+    plan: list[Write] = [Replace(empty, over=job), Create(apart)]
+    if job.waits_at is not None and job.rank is not None:
+        plan.append(Put(Waiter(job.waits_at, job.rank, job.schedule, job.generation, apart.place, job.job_id)))
+    return plan
+
+
+def _reopened(ports: Ports, gate: Gate) -> list[Write]:
+    """Away with the tombstone of a drain, once what lay under it is on record: events gather there again."""
+    if gate.mode != "drain":
+        return []
+    for _ in range(MOST_RACES):
+        drain(ports, gate.schedule, gate.generation)
+        tombstone = ports.jobs.job(gate.schedule, gate.generation, GATHERING)
+        if tombstone is None or not tombstone.closed:
+            return []
+        if tombstone.wake_at is None:
+            return [TakeOut(tombstone, exact=True)]
+    raise errors.changed_meanwhile(f"schedule {gate.schedule}")
+
+
+def _check_occurrence(ports: Ports, name: str, schedule: Schedule, at: Instant, now: Instant) -> None:
+    """Refuse what is no upcoming fire of the schedule's times."""
+    timer = ports.catalog.timer(name)
+    anchor = timer.anchor if timer else now
+    rules = [leaf.trigger for leaf in tree.leaves(schedule.trigger) if isinstance(leaf.trigger, TimeTrigger)]
+    if at > now and any(occurrences.is_occurrence(rule, anchor, at) for rule in rules) and not _is_over(schedule, at):
+        return
+    upcoming = ", ".join(iso(fire) for fire in fire_upcoming.preview(schedule, now, SHOWN, timer))
+    hint = f"the next ones are {upcoming}" if rules and upcoming else "it has no time trigger"
+    raise invalid("at", "an upcoming fire of this schedule", iso(at), hint)
+
+
+def _is_over(schedule: Schedule, at: Instant) -> bool:
+    return schedule.ends_at is not None and at > schedule.ends_at
+
+
+def _stands_still(gate: Gate) -> bool:
+    return any(ended is None for _, ended in gate.pauses)
+
+
+def _not_running(gate: Gate, wish: str) -> SluiceError:
+    message = f"expected a schedule that is enabled or paused, got one that is {gate.mode}"
+    return SluiceError("conflict", message, None, f"enable it first; there is nothing to {wish}")

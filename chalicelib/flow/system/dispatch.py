@@ -1,0 +1,159 @@
+"""Attend to whatever a hint or the sweep names. A ref is a rumour: each flow reads its row strongly before it acts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from chalicelib.core import states
+from chalicelib.core.instants import SECOND, Instant, Millis
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Run
+from chalicelib.core.runs import follow
+from chalicelib.flow.backfills import backfill
+from chalicelib.flow.dags import runs
+from chalicelib.flow.each import each_alone
+from chalicelib.flow.fires import emit
+from chalicelib.flow.ingest import objects
+from chalicelib.flow.jobs.batch import prepare
+from chalicelib.flow.jobs.check import check_job
+from chalicelib.flow.jobs.deliver import lease, send
+from chalicelib.flow.jobs.drop import drain
+from chalicelib.flow.jobs.queue import serve
+from chalicelib.flow.notices import deadlines, notices
+from chalicelib.flow.runs import complete, launch
+from chalicelib.flow.runs import follow as run_follow
+from chalicelib.flow.schedules import carried, lifetime
+from chalicelib.log import logger
+from chalicelib.ports import Ports
+
+HANDED_ON = 250  # to a call, few enough to be looked at singly again
+# How long who joins a queue that should have been served serves it: the rest of its batch waits meanwhile.
+IN_PASSING: Millis = 2 * SECOND
+TIME_FOR_ONE = 10 * SECOND  # of an invocation, for one row that is no delivery
+ONE_BY_ONE = 500  # rows that one invocation looks at singly; more are handed on
+
+
+def attend_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[Ref]:
+    """Attend to rows that are due at one instant, not before it: those of a crowd together, the rest one by one.
+
+    Returns those that failed, after all had their turn, so that none blocks the others.
+    """
+    left, failed = _delivered(ports, refs, due)
+    _hand_on(ports, left[ONE_BY_ONE:])
+    asked = run_follow.among(ports, left[:ONE_BY_ONE])
+    rest = [ref for ref in left[:ONE_BY_ONE] if ref not in asked]
+    failed += _one_by_one(ports, rest)
+    answered = run_follow.ask_together(ports, asked)  # after the others, for it takes its time
+    return failed + _one_by_one(ports, [ref for ref in asked if ref not in answered])
+
+
+def _delivered(ports: Ports, refs: Sequence[Ref], due: Instant) -> tuple[tuple[Ref, ...], list[Ref]]:
+    """Deliver what is ready, at its instant and not before. Returns what is to be looked at one by one, and what failed
+    (that may have been sent, and is not sent again here)."""
+    try:
+        crowd = prepare(ports, refs, due)
+        leased = lease(ports, crowd.ready, due)
+    except Exception:  # nothing was sent: each by itself then, and what caused it fails alone
+        logger.exception("batch not prepared", extra={"size": len(refs)})
+        ports.clock.wait_until(due)
+        return tuple(refs), []
+    ports.clock.wait_until(due)
+    sent = send(ports, leased)
+    return (*crowd.others, *sent.changed), list(sent.failed)
+
+
+def _one_by_one(ports: Ports, refs: Sequence[Ref]) -> list[Ref]:
+    """Returns those that failed. What the invocation has no time for is handed on; the first is looked at in any case,
+    so that each invocation gets something done."""
+    failed: list[Ref] = []
+    for number, ref in enumerate(refs):
+        if number and not ports.has_time(TIME_FOR_ONE):
+            _hand_on(ports, refs[number:])
+            break
+        if not _attended(ports, ref):
+            failed.append(ref)
+    return failed
+
+
+def _hand_on(ports: Ports, refs: Sequence[Ref]) -> None:
+    now = ports.clock.now()
+    for start in range(0, len(refs), HANDED_ON):
+        ports.hints.send(refs[start : start + HANDED_ON], now, now)
+
+
+def _attended(ports: Ports, ref: Ref) -> bool:
+    try:
+        attend(ports, ref)
+    except Exception:
+        logger.exception("hint failed", extra={"ref": str(ref)})
+        return False
+    return True
+
+
+def attend(ports: Ports, ref: Ref) -> None:
+    match ref.kind:
+        case "job":
+            schedule, generation, place = ref.parts
+            _job(ports, schedule, int(generation, 36), place)
+        case "run":
+            _run(ports, ref.parts[0], int(ref.parts[1]))
+        case "line":
+            serve(ports, ref.parts[0])
+        case "partition":
+            objects.resume(ports, ports.catalog.partition(ref.parts[0], ref.parts[1:]))
+        case "object":
+            objects.resume(ports, ports.catalog.stored_object(*ref.parts))
+        case "posted":
+            objects.resume(ports, ports.jobs.posted(ref.parts[0]))
+        case "gate":
+            emit.emit_soon(ports, ref.parts[0])
+            carried.look_at_all(ports, ref.parts[0])
+        case "backfill":
+            backfill.attend(ports, *ref.parts)
+        case "note":
+            notices.take_in(ports, *ref.parts)
+        case "watch":
+            deadlines.look(ports, ref.parts[0])
+        case "alert":
+            notices.look(ports, *ref.parts)
+        case "dag_run":
+            runs.attend(ports, ref.parts[0])
+        case "timer":
+            lifetime.end(ports, ref.parts[0])
+            emit.emit_soon(ports, ref.parts[0])
+
+
+def _job(ports: Ports, schedule: str, generation: int, place: str) -> None:
+    job = ports.jobs.job(schedule, generation, place)
+    if job is not None and job.closed:
+        drain(ports, schedule, generation)
+    elif job is not None:
+        overdue = check_job(ports, (schedule, generation, place)).overdue
+        if overdue is not None:
+            serve(ports, overdue, IN_PASSING)
+
+
+def _run(ports: Ports, run_id: str, attempt: int) -> None:
+    run = ports.runs.run(run_id, attempt)
+    if run is None:
+        return
+    steps: list[Callable[[], object]] = []
+    if run.announce:
+        steps.append(lambda: complete.announce(ports, run_id, attempt))
+    if not states.is_terminal(run.state):
+        steps.append(lambda: _follow(ports, run))
+    elif not run.announce:
+        steps.append(lambda: complete.ask_bill(ports, run))
+    # A status that cannot be told to somebody does not keep its run from being followed.
+    each_alone(steps, lambda step: step())
+
+
+def _follow(ports: Ports, run: Run) -> None:
+    if run.target_id is None:
+        launch.start(ports, run.run_id, run.attempt)
+    elif follow.ends(run):
+        run_follow.cancel(ports, run)
+    elif follow.has_run_out(run, ports.clock.now()):
+        run_follow.time_out(ports, run)
+    else:
+        run_follow.ask(ports, run)

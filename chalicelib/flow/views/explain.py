@@ -1,0 +1,137 @@
+"""Why something has not run, or is where it is: the decision itself, taken on the facts of the moment, in its words."""
+
+from __future__ import annotations
+
+from chalicelib.core.dags import rounds
+from chalicelib.core.fires import upcoming as fire_upcoming
+from chalicelib.core.history.lines import waited
+from chalicelib.core.instants import Instant, iso
+from chalicelib.core.jobs import check, conditions, timeout
+from chalicelib.core.jobs.conditions import Condition
+from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.limits import names
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.states import GATHERING_MODES
+from chalicelib.core.triggers import tree
+from chalicelib.flow import facts, lookup
+from chalicelib.flow.definitions import buckets, store
+from chalicelib.flow.views.views import View, iso_of
+from chalicelib.ports import Ports
+
+
+def why_job(ports: Ports, job: Job) -> View:
+    """Why a job has not run yet, and what would make it run: the decision itself, taken on the facts of the moment."""
+    now = ports.clock.now()
+    known = facts.gather(ports, job)
+    decision = check.decide(job, known, now)
+    verdict = check.verdict_of(job, known.schedule, now) if known.schedule else None
+    until = decision.until if isinstance(decision, check.Wait) else None
+    return {
+        "job_id": job.job_id,
+        "schedule": job.schedule,
+        "state": job.state,
+        "decision": type(decision).__name__.lower(),
+        "why": decision.why,
+        "came": list(verdict.came) if verdict else [],
+        "missing": list(verdict.missing) if verdict and not verdict.met else [],
+        "since": iso(job.created_at),
+        "correlation": rounds.without(job.correlation),
+        "wakes": _wakes(job, known, verdict, until, now),
+        "constraints": _constraints(job, known, now),
+    }
+
+
+def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
+    """Why a schedule has not run: its state, what it waits for, and the jobs that wait for it."""
+    gate, schedule = lookup.existing(ports, name)
+    page = ports.jobs.jobs(name, gate.generation, limit, None)
+    now = ports.clock.now()
+    # A fire that is prepared for its second waits for nothing but that.
+    present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
+    waiting = [why_job(ports, job) for job in present]
+    timer = ports.catalog.timer(name) if gate.mode in GATHERING_MODES else None
+    upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
+    if gate.mode != "enabled":
+        why = _not_enabled(gate, len(waiting))
+    elif waiting:
+        why = "; ".join(dict.fromkeys(str(job["why"]) for job in waiting[:3]))
+    else:
+        why = f"nothing has come yet: waits for {tree.describe(schedule.trigger)}"
+    if gate.mode == "enabled":
+        datasets = [each for each in store.named(schedule.model_dump(mode="json")) if _names_a_dataset(each)]
+        why = "; ".join([why, *buckets.not_watched(ports, datasets)])
+    return {
+        "schedule": name,
+        "state": gate.mode,
+        "why": why,
+        "next_fire": iso_of(upcoming[0]) if upcoming else None,
+        "jobs": waiting,
+    }
+
+
+def _names_a_dataset(name: str) -> bool:
+    """Whether a name that a schedule refers to is that of a dataset: a workflow's has three parts."""
+    return name.count(".") == 1 and " " not in name
+
+
+def why_run(run: Run) -> View:
+    """Why a run is where it is: what fired it, and the reason that it carries."""
+    texts = {
+        "STARTING": "its start was requested and is not confirmed yet" if run.calls else "it is about to be started",
+        "RUNNING": "the target is running it",
+        "SUCCEEDED": "it is done",
+    }
+    return {
+        "run_id": run.run_id,
+        "state": run.state,
+        "why": run.reason or texts.get(run.state, "no reason was recorded"),
+        "fired_by": run.fired_by,
+        "waited_ms": waited(run),
+    }
+
+
+def _constraints(job: Job, known: Facts, now: Instant) -> list[View]:
+    """Each constraint as it stands, in the words of the decision."""
+    return [
+        {"type": each.constraint.type, "met": each.met, "why": each.why, "until": iso_of(each.until)}
+        for each in _standing(job, known, now)
+    ]
+
+
+def _standing(job: Job, known: Facts, now: Instant) -> tuple[Condition, ...]:
+    return conditions.stand(job, known, known.schedule, now) if known.schedule else ()
+
+
+def _not_enabled(gate: Gate, waiting: int) -> str:
+    """Why a schedule that is not enabled does not run, and what to do."""
+    since = f"since {iso(gate.mode_at)}{f': {gate.reason}' if gate.reason else ''}"
+    match gate.mode:
+        case "hold" | "backlog":
+            return f"the schedule is on {gate.mode} {since}; {waiting} waiting: resume it"
+        case "drain":
+            return f"the schedule takes no more work {since}; {waiting} left to go: resume it to take more"
+        case "completed":
+            return "the schedule has fired as often as it was to: enable it to begin anew"
+        case _:
+            return f"the schedule is {gate.mode}: enable it, or run it now"
+
+
+def _wakes(job: Job, known: Facts, verdict: tree.Verdict | None, until: Instant | None, now: Instant) -> str:
+    """What will make the job move, in words."""
+    ways: list[str] = []
+    if verdict is not None and not verdict.met:
+        ways.append("the next event that its trigger waits for")
+    elif known.gate is not None and known.gate.mode in ("hold", "backlog"):
+        ways.append("resuming the schedule")
+    elif job.state == "PENDING_CONSTRAINTS" and known.schedule and known.schedule.fresh_upstreams:
+        ways.append(f"a success of {' or '.join(known.schedule.fresh_upstreams)}")
+    elif any(each.constraint.type == "approval" and not each.met for each in _standing(job, known, now)):
+        ways.append("an approval")
+    if job.waits_at is not None:
+        ways.append(f"a permit of {names.spell(job.waits_at)}")
+    if until is not None:
+        deadline = timeout.deadline_of(job, known.schedule, known.gate) if known.schedule else None
+        ways.append(f"{'its timeout' if until == deadline else 'its time'} at {iso(until)}")
+    return ", or ".join(ways) or "the next look"

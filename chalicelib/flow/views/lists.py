@@ -1,0 +1,92 @@
+"""Lists that span schedules or days, page by page. A cursor is where the next page begins, and opaque to callers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import TypeVar
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import DAY, iso
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.flow.lookup import schedules_of
+from chalicelib.ports import Page, Ports
+
+T = TypeVar("T")
+
+# How many days back a list without a day looks: each day is a query a shard. What is older is asked for by its day.
+MOST_DAYS = 14
+
+
+def jobs_of_schedule(ports: Ports, schedule: str, limit: int, cursor: str | None) -> Page[Job]:
+    gate = ports.catalog.gate(schedule)
+    if gate is None:
+        return Page(())
+    page = ports.jobs.jobs(schedule, gate.generation, limit, cursor)
+    return Page(tuple(job for job in page.items if not job.closed), page.cursor)
+
+
+def jobs_of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[Job]:
+    """Waiting jobs, schedule by schedule. An operator's view: it reads one page per schedule that it passes."""
+    apps = [row.name for row in ports.catalog.definitions("app", namespace, 1000, None).items]
+    names = sorted(name for app in apps for name in schedules_of(ports, app))
+    begin, inner = _place(cursor)
+    found: list[Job] = []
+    for name in names:
+        if begin is not None and name < begin:
+            continue
+        start = inner if name == begin else None
+        page = jobs_of_schedule(ports, name, limit - len(found), start)
+        found += page.items
+        if page.cursor is not None:
+            return Page(tuple(found), json.dumps([name, page.cursor]))
+        if len(found) >= limit:
+            following = next((other for other in names if other > name), None)
+            return Page(tuple(found), json.dumps([following, None]) if following else None)
+    return Page(tuple(found))
+
+
+def runs_of_namespace(ports: Ports, namespace: str, day: str | None, limit: int, cursor: str | None) -> Page[Run]:
+    return _by_day(ports, namespace, day, limit, cursor, ports.runs.runs)
+
+
+def records_of_namespace(ports: Ports, namespace: str, day: str | None, limit: int, cursor: str | None) -> Page[Record]:
+    return _by_day(ports, namespace, day, limit, cursor, ports.runs.records)
+
+
+def _by_day(
+    ports: Ports,
+    namespace: str,
+    day: str | None,
+    limit: int,
+    cursor: str | None,
+    read: Callable[[str, str, int, str | None], Page[T]],
+) -> Page[T]:
+    """Newest first: one day, or day after day back from today."""
+    today = ports.clock.now()
+    days = [day] if day else [iso(today - back * DAY)[:10] for back in range(MOST_DAYS)]
+    begin, inner = _place(cursor)
+    found: list[T] = []
+    for each in days:
+        if begin is not None and each > begin:
+            continue
+        page = read("day", f"{namespace}#{each}", limit - len(found), inner if each == begin else None)
+        found += page.items
+        if page.cursor is not None:
+            return Page(tuple(found), json.dumps([each, page.cursor]))
+        if len(found) >= limit:
+            older = next((other for other in days if other < each), None)
+            return Page(tuple(found), json.dumps([older, None]) if older else None)
+    return Page(tuple(found))
+
+
+def _place(cursor: str | None) -> tuple[str | None, str | None]:
+    if cursor is None:
+        return None, None
+    try:
+        outer, inner = json.loads(cursor)
+    except (ValueError, TypeError):
+        hint = "leave the cursor out to begin at the start"
+        raise SluiceError("bad_cursor", "expected a cursor that a list answered with", "cursor", hint) from None
+    return outer, inner

@@ -1,0 +1,68 @@
+"""The last lines that a run has written (W15): an EMR driver's from the control bucket, a worker's as it told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalicelib.core import states
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import iso
+from chalicelib.core.rows.run import Run
+from chalicelib.flow.lookup import find_run
+from chalicelib.ports import Ports
+
+MOST_LINES = 10_000
+STREAMS = ("stderr", "stdout")
+
+
+def of_run(ports: Ports, run_id: str, attempt: int | None, lines: int) -> dict[str, Any]:
+    """The last ``lines`` of each stream of an attempt (None: the latest). ``why`` tells why there are none yet."""
+    attempts = find_run(ports, run_id)
+    chosen = next((run for run in attempts if run.attempt == attempt), None) if attempt else attempts[-1]
+    if chosen is None:
+        known = ", ".join(str(run.attempt) for run in attempts)
+        raise SluiceError("not_found", f"expected an attempt of this run, got {attempt}", "attempt", f"it has {known}")
+    kind = str(chosen.request.target["type"])
+    if kind == "worker":
+        told = _of_worker(ports, chosen)
+    elif kind == "emr_serverless":
+        told = _of_emr(ports, chosen, lines)
+    elif kind == "dag":
+        told = {"streams": {}, "why": "what begins a run of a DAG writes no log: its nodes do"}
+    else:
+        why = f"a delivery to {kind} writes no log here: what takes it has its own; its context tells what was sent"
+        told = {"streams": {}, "why": why}
+    streams = {name: _last(text, lines) for name, text in told["streams"].items()}
+    return {"run_id": run_id, "attempt": chosen.attempt, "state": chosen.state, **told, "streams": streams}
+
+
+def _of_worker(ports: Ports, run: Run) -> dict[str, Any]:
+    output = ports.runs.output(run.run_id, run.attempt)
+    if output is None:
+        later = "its worker has told nothing yet: it does so when the work has ended"
+        return {"streams": {}, "why": _unless_over(run, later, "its worker has told nothing of what was written")}
+    return {
+        "streams": {"output": output.text},
+        "exit_code": output.exit_code,
+        "told_at": iso(output.told_at),
+        "why": None,
+    }
+
+
+def _of_emr(ports: Ports, run: Run, lines: int) -> dict[str, Any]:
+    """The driver's streams. EMR uploads them about once a minute while a run lives, and when it has ended."""
+    application_id, _, job_run_id = (run.target_id or "").partition("/")
+    if not job_run_id:
+        return {"streams": {}, "why": _unless_over(run, "it has no run at the target yet", "it never began there")}
+    folder = f"logs/applications/{application_id}/jobs/{job_run_id}/SPARK_DRIVER"
+    found = {stream: ports.payloads.log(f"{folder}/{stream}.gz") for stream in STREAMS}
+    streams = {stream: text for stream, text in found.items() if text is not None}
+    return {"streams": streams, "why": None if streams else "nothing has been uploaded yet: EMR does so while it runs"}
+
+
+def _unless_over(run: Run, later: str, never: str) -> str:
+    return never if states.is_terminal(run.state) else later
+
+
+def _last(text: str, lines: int) -> list[str]:
+    return text.splitlines()[-lines:]

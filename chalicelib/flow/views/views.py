@@ -1,0 +1,193 @@
+"""Views: what the API, the CLI and the console show. One shape each, instants in RFC 3339, reasons in the words of the
+decision.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from chalicelib.core import ids, text
+from chalicelib.core.dags import rounds
+from chalicelib.core.definitions import diff
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.instants import Instant, iso
+from chalicelib.core.jobs.dry_run import Step
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.event import Partition
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.rows.schedule import Gate, Version
+from chalicelib.core.runs.costs import LIST, Prices
+from chalicelib.core.triggers import tree
+from chalicelib.flow.runs import context
+from chalicelib.flow.views.account import account
+from chalicelib.ports import Ports
+
+View = dict[str, Any]
+
+
+def definition_view(row: Definition) -> View:
+    return {
+        "name": row.name,
+        "kind": row.kind,
+        **row.document,
+        "version": row.version,
+        "updated_at": iso(row.updated_at),
+        "updated_by": row.by,
+    }
+
+
+def schedule_view(gate: Gate, schedule: Schedule) -> View:
+    return {
+        "name": gate.schedule,
+        "kind": "schedule",
+        **schedule.model_dump(mode="json"),
+        "state": gate.mode,
+        "enabled": gate.mode == "enabled",
+        "paused_because": gate.reason or None,
+        "skips": [iso(at) for at in gate.skips],
+        "triggered_by": tree.describe(schedule.trigger),
+        "version": gate.version,
+        "generation": gate.generation,
+        "updated_at": iso(gate.updated_at),
+        "updated_by": gate.by,
+        **({"dag": ids.dag_of(gate.schedule)} if ids.is_of_dag(gate.schedule) else {}),
+    }
+
+
+def job_view(job: Job) -> View:
+    return {
+        "job_id": job.job_id,
+        "schedule": job.schedule,
+        "kind": job.kind,
+        "state": job.state,
+        "reason": job.reason,
+        "created_at": iso(job.created_at),
+        "due_at": iso_of(job.due_at),
+        "nominal_at": iso_of(job.nominal_at if job.nominal_at is not None else job.due_at),
+        "met_at": iso_of(job.met_at),
+        "wake_at": iso_of(job.wake_at),
+        "waits_at": job.waits_at,
+        "holds": list(job.held),
+        "correlation": rounds.without(job.correlation),
+        "dag": rounds.told(job),
+        "attempt": job.attempt,
+        "lent": job.lent or None,
+        "approvals": [{"for": key, "by": said["by"], "at": iso(said["at"])} for key, said in job.approvals.items()],
+        "backfill": job.backfill,
+        "progress": {leaf: gathered.count for leaf, gathered in job.leaves.items()},
+    }
+
+
+def run_view(run: Run, prices: Prices = LIST) -> View:
+    return {
+        "run_id": run.run_id,
+        "attempt": run.attempt,
+        "attempts": run.attempts,
+        "schedule": run.schedule,
+        "workflow": run.workflow,
+        "workflow_version": run.workflow_version or None,
+        "state": run.state,
+        "reason": run.reason,
+        "fired_by": run.fired_by,
+        "kind": run.kind,
+        **account(run, prices),
+        "backfill": run.backfill,
+        "rerun_of": run.rerun_of,
+        "outcome": run.outcome,
+        "metrics": dict(run.metrics) if run.metrics else None,
+        "priority": run.priority,
+        "correlation": rounds.without(run.correlation),
+        "partition": rounds.without(run.partition),
+        "dag": rounds.told(run),
+        "properties": dict(run.request.properties),
+        "target": dict(run.request.target),
+        "target_id": run.target_id,
+        "context": run.request.context_uri,
+        "created_at": iso(run.created_at),
+        "nominal_at": iso_of(run.nominal_at),
+        "due_at": iso_of(run.due_at),
+        "late": run.late,
+        "lateness_ms": run.lateness,
+        "accepted_at": iso_of(run.accepted_at),
+        "claimed_at": iso(run.claimed_at),
+        "start_requested_at": iso_of(run.start_requested_at),
+        "started_at": iso_of(run.started_at),
+        "ended_at": iso_of(run.ended_at),
+        "start_calls": run.calls,
+    }
+
+
+def record_view(record: Record) -> View:
+    return {
+        "id": record.id,
+        "kind": record.kind,
+        "schedule": record.schedule,
+        "reason": record.reason,
+        "at": iso(record.recorded_at),
+        "count": record.count,
+    }
+
+
+def version_view(row: Version, before: Version | None) -> View:
+    """A version of a schedule, and what it changed: who, when, and which fields (L7)."""
+    return {
+        "version": row.version,
+        "created_at": iso(row.created_at),
+        "created_by": row.by,
+        "changes": diff.changes(before.definition, row.definition) if before else ["created"],
+        "definition": dict(row.definition),
+    }
+
+
+def rehearsal_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job], now: Instant) -> View:
+    """What a trigger would make of events, step by step, and what it would still wait for after the last one."""
+    fires, end = sum(step.fires for step in steps), steps[-1].at if steps else now
+    waiting = [tree.evaluate(schedule.trigger, job.leaves, end) for job in left]
+    why = "; ".join(verdict.why for verdict in waiting[:3]) or f"waits for {tree.describe(schedule.trigger)}"
+    return {
+        "steps": [
+            {
+                "at": iso(step.at),
+                "event": step.event,
+                "touched": step.touched,
+                "fires": step.fires,
+                "why": step.why,
+                "came": list(step.verdict.came),
+                "missing": list(step.verdict.missing),
+            }
+            for step in steps
+        ],
+        "fires": fires,
+        "left": [
+            {
+                "why": verdict.why,
+                "turns_at": iso_of(verdict.turns_at),
+                "correlation": rounds.without(job.correlation),
+            }
+            for job, verdict in zip(left, waiting, strict=True)
+        ],
+        "why": f"fires {text.count_of(fires, 'time')}; then {why}",
+    }
+
+
+def partition_view(partition: Partition) -> View:
+    event = partition.event
+    return {
+        "dataset": partition.dataset,
+        "partition": dict(event.partition or {}),
+        "path": event.path,
+        "ready_at": iso(event.accepted_at),
+        "put_at": iso(event.instant),
+        "object": partition.object_key,
+        **({"snapshot": dict(event.payload)} if event.payload is not None else {}),
+    }
+
+
+def events_view(ports: Ports, run: Run) -> list[View]:
+    return [context.describe_event(event) for event in context.events_of(ports, run)]
+
+
+def iso_of(instant: Instant | None) -> str | None:
+    return None if instant is None else iso(instant)

@@ -1,0 +1,110 @@
+"""Routes of what people do to schedules: enable, pause, skip, run, try out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib.web.http import answer, caller, parse, request_id
+from chalicelib.web.routes.schedules import ONE, shown
+from chalicelib.web.routing import IDEMPOTENCY_KEY, route
+from chalicelib.wiring import ports
+
+routes = Blueprint(__name__)
+
+
+@route(routes, "POST", ONE + "/enable")
+def enable_schedule(ns: str, app: str, name: str) -> Response:
+    """Enable a schedule: what is accepted from now on counts. A paused one is resumed."""
+    from chalicelib.flow.schedules.actions import enable
+
+    enable(ports(), f"{ns}.{app}.{name}", caller(routes.current_request))
+    return shown(ns, app, name)
+
+
+@route(routes, "POST", ONE + "/disable")
+def disable_schedule(ns: str, app: str, name: str) -> Response:
+    """Disable a schedule. Its waiting jobs are dropped on record, its runs go on."""
+    from chalicelib.flow.schedules.actions import disable
+
+    disable(ports(), f"{ns}.{app}.{name}", caller(routes.current_request))
+    return shown(ns, app, name)
+
+
+@route(routes, "POST", ONE + "/pause", body="Pause")
+def pause_schedule(ns: str, app: str, name: str) -> Response:
+    """Pause a schedule, until it is resumed. ``hold`` keeps its job and lets it gather, ``backlog`` queues each match
+    as a job of its own, ``drain`` lets go what has gathered and takes no more. ``timeouts`` of what waits count on or
+    stop."""
+    from chalicelib.flow.schedules.pauses import pause
+    from chalicelib.web.bodies import Pause
+
+    request = routes.current_request
+    wish = parse(Pause, request)
+    pause(ports(), f"{ns}.{app}.{name}", wish.mode, caller(request), wish.timeouts == "stop")
+    return shown(ns, app, name)
+
+
+@route(routes, "POST", ONE + "/resume")
+def resume_schedule(ns: str, app: str, name: str) -> Response:
+    """Resume a paused schedule. The very jobs that waited go on."""
+    from chalicelib.flow.schedules.pauses import resume
+
+    resume(ports(), f"{ns}.{app}.{name}", caller(routes.current_request))
+    return shown(ns, app, name)
+
+
+@route(routes, "POST", ONE + "/skip", body="Occurrence")
+def skip_occurrence(ns: str, app: str, name: str) -> Response:
+    """Leave one upcoming occurrence out, by the instant at which it would fire."""
+    return _skip(ns, app, name, wanted=True)
+
+
+@route(routes, "POST", ONE + "/unskip", body="Occurrence")
+def unskip_occurrence(ns: str, app: str, name: str) -> Response:
+    """Take a skip back."""
+    return _skip(ns, app, name, wanted=False)
+
+
+@route(routes, "POST", ONE + "/run", body="RunNow", headers=(IDEMPOTENCY_KEY,), status=(202,))
+def run_now(ns: str, app: str, name: str) -> Response:
+    """Run now or at an instant, past the trigger but not past the constraints. One Idempotency-Key, one job: a repeat
+    answers with the first job and what became of it."""
+    from chalicelib.core.instants import parse_when
+    from chalicelib.flow.requests import became
+    from chalicelib.flow.schedules.actions import run_now as start
+    from chalicelib.web.bodies import RunNow
+
+    request = routes.current_request
+    wish = parse(RunNow, request)
+    at = None if wish.at is None else parse_when(wish.at, ports().clock.now(), "at")
+    job_id = start(ports(), f"{ns}.{app}.{name}", wish.properties, request_id(request), at)
+    return answer(became(ports(), job_id), 202)
+
+
+@route(routes, "POST", ONE + "/dry-run", body="DryRun")
+def dry_run(ns: str, app: str, name: str) -> dict[str, Any]:
+    """Tell what the trigger would make of given events, played to it from the start. Nothing is stored, and
+    constraints are left out."""
+    from chalicelib.core.jobs.dry_run import rehearse
+    from chalicelib.flow.lookup import existing
+    from chalicelib.flow.views.views import rehearsal_view
+    from chalicelib.web.bodies import DryRun
+
+    full, now = f"{ns}.{app}.{name}", ports().clock.now()
+    _, schedule = existing(ports(), full)
+    events = parse(DryRun, routes.current_request).events
+    steps, left = rehearse(full, schedule, events, now)
+    return rehearsal_view(schedule, steps, left, now)
+
+
+def _skip(ns: str, app: str, name: str, wanted: bool) -> Response:
+    from chalicelib.core.instants import parse_instant
+    from chalicelib.flow.schedules.pauses import skip
+    from chalicelib.web.bodies import Occurrence
+
+    request = routes.current_request
+    at = parse_instant(parse(Occurrence, request).at, "at")
+    skip(ports(), f"{ns}.{app}.{name}", at, caller(request), wanted)
+    return shown(ns, app, name)

@@ -1,0 +1,84 @@
+"""Routes of backfills: begin one, see how far it is, cancel it (L12)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib.web.http import answer, caller, parse, query, request_id
+from chalicelib.web.paging import PAGING, listing
+from chalicelib.web.routes.schedules import ONE
+from chalicelib.web.routing import IDEMPOTENCY_KEY, route
+from chalicelib.wiring import ports
+
+routes = Blueprint(__name__)
+
+ALL = ONE + "/backfills"
+
+
+@route(routes, "POST", ALL, body="Backfill", headers=(IDEMPOTENCY_KEY,), status=(200, 201))
+def begin_backfill(ns: str, app: str, name: str) -> Response:
+    """Run a past interval of a schedule's times, or partitions that it waits for, a few at a time. A dry run
+    tells how many there would be, and the first and last of them. One Idempotency-Key, one backfill."""
+    from chalicelib.core.backfills.request import Backfill
+    from chalicelib.flow.backfills.backfill import begin, foretell
+    from chalicelib.flow.backfills.view import backfill_view, plan_view
+
+    request, full = routes.current_request, f"{ns}.{app}.{name}"
+    wish = parse(Backfill, request)
+    if wish.dry_run:
+        return answer(plan_view(full, foretell(ports(), full, wish)))
+    row = begin(ports(), full, wish, caller(request), request_id(request))
+    return answer(backfill_view(ports(), row), 201)
+
+
+@route(routes, "GET", ALL, query=PAGING)
+def list_backfills(ns: str, app: str, name: str) -> dict[str, Any]:
+    """List the backfills of a schedule, newest first. Those that are over are kept as long as runs are."""
+    from chalicelib.flow.backfills.view import backfill_view
+    from chalicelib.ports import Page
+
+    full = _known(ns, app, name)
+
+    def read(limit: int, cursor: str | None) -> Page[Any]:
+        rows = {f"{row.created_at:015d}{row.id}": row for row in ports().jobs.backfills(full)}
+        older = sorted((place for place in rows if cursor is None or place < cursor), reverse=True)
+        page = older[:limit]
+        return Page(tuple(rows[place] for place in page), page[-1] if len(older) > limit else None)
+
+    return listing(routes.current_request, read, lambda row: backfill_view(ports(), row))
+
+
+@route(routes, "GET", ALL + "/{backfill_id}")
+def show_backfill(ns: str, app: str, name: str, backfill_id: str) -> dict[str, Any]:
+    """Tell how far a backfill is: what runs, what waits, what has become of the rest."""
+    from chalicelib.flow.backfills.backfill import existing
+    from chalicelib.flow.backfills.view import backfill_view
+
+    return backfill_view(ports(), existing(ports(), _known(ns, app, name), backfill_id))
+
+
+@route(routes, "POST", ALL + "/{backfill_id}/cancel", query=("runs",))
+def cancel_backfill(ns: str, app: str, name: str, backfill_id: str) -> dict[str, Any]:
+    """Cancel a backfill: nothing of it starts any more. What runs goes on, unless ``runs=cancel``."""
+    from chalicelib.core.errors import invalid
+    from chalicelib.flow.backfills.backfill import stop
+    from chalicelib.flow.backfills.view import backfill_view
+
+    request = routes.current_request
+    runs = query(request, "runs")
+    if runs not in (None, "cancel"):
+        raise invalid("runs", "cancel, or nothing", runs, "leave it out to let what runs go on")
+    full = _known(ns, app, name)
+    return backfill_view(ports(), stop(ports(), full, backfill_id, runs is not None, caller(request)))
+
+
+def _known(ns: str, app: str, name: str) -> str:
+    """The full name of a schedule that is or was: its backfills outlive it."""
+    from chalicelib.core.errors import not_found
+
+    full = f"{ns}.{app}.{name}"
+    if ports().catalog.gate(full) is None:
+        raise not_found("schedule", full)
+    return full

@@ -1,0 +1,74 @@
+"""Routes of dead letters: what could not be delivered, to be redriven or dropped (E6)."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib.core.errors import invalid
+from chalicelib.web.http import answer, caller, gone, parse, query
+from chalicelib.web.paging import PAGING, listing
+from chalicelib.web.routes.definitions import NS
+from chalicelib.web.routing import route
+from chalicelib.wiring import ports
+
+routes = Blueprint(__name__)
+
+ALL = NS + "/dead-letters"
+ONE = ALL + "/{run_id}"
+
+
+@route(routes, "GET", ALL, query=("schedule", *PAGING))
+def list_dead_letters(ns: str) -> dict[str, Any]:
+    """List what could not be delivered in a namespace, newest first, with the reasons."""
+    from chalicelib.flow.lookup import require
+    from chalicelib.flow.runs.dead_letters import listed, view
+
+    request = routes.current_request
+    require(ports(), "namespace", ns)
+    wanted = query(request, "schedule")
+    schedule = None if wanted is None else _full(ns, wanted)
+    return listing(request, partial(listed, ports(), ns, schedule), view)
+
+
+@route(routes, "POST", ONE + "/redrive", status=(202,))
+def redrive_dead_letter(ns: str, run_id: str) -> Response:
+    """Deliver an event again, under the same id and as its next attempt. Asked for twice, it is delivered once."""
+    from chalicelib.flow.runs.dead_letters import redrive
+
+    return answer({"run_id": run_id, "attempt": redrive(ports(), ns, run_id)}, 202)
+
+
+@route(routes, "POST", ALL + "/redrive", body="Redrive", status=(202,))
+def redrive_dead_letters(ns: str) -> Response:
+    """Deliver the dead letters of a schedule again, newest first, up to a limit. ``more`` says that some are left."""
+    from chalicelib.flow.lookup import require
+    from chalicelib.flow.runs.dead_letters import redrive_all
+    from chalicelib.web.bodies import Redrive
+
+    wish = parse(Redrive, routes.current_request)
+    require(ports(), "namespace", ns)
+    done = redrive_all(ports(), ns, _full(ns, wish.schedule), wish.limit)
+    refused = [{"run_id": run_id, "why": why} for run_id, why in done.refused]
+    return answer({"redriven": list(done.run_ids), "refused": refused, "more": done.more}, 202)
+
+
+@route(routes, "DELETE", ONE, status=(204,))
+def drop_dead_letter(ns: str, run_id: str) -> Response:
+    """Give an event up for good, on record. Its run stays in the history as it failed."""
+    from chalicelib.flow.runs.dead_letters import drop
+
+    drop(ports(), ns, run_id, caller(routes.current_request))
+    return gone()
+
+
+def _full(ns: str, name: str) -> str:
+    """A schedule of this namespace, by ``app.name`` or its full name."""
+    from chalicelib.core.documents import check_reference
+
+    parts = check_reference(name, "schedule").split(".")
+    if len(parts) == 1 or (len(parts) == 3 and parts[0] != ns):
+        raise invalid("schedule", f"a schedule of namespace {ns}, as app.name or {ns}.app.name", name)
+    return ".".join([ns, *parts[-2:]])

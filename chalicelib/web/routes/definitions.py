@@ -1,0 +1,239 @@
+"""Routes of namespaces, apps, workflows, datasets and partitions."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib.web.http import caller, document, flag, gone, if_match, parse, query
+from chalicelib.web.paging import PAGING, listing
+from chalicelib.web.routing import IF_MATCH, own_shape, route
+from chalicelib.wiring import ports
+
+routes = Blueprint(__name__)
+routes.middleware("http")(own_shape)
+
+NS = "/v1/namespaces/{ns}"
+APP = NS + "/apps/{app}"
+
+
+@route(routes, "GET", "/v1/namespaces", query=PAGING)
+def list_namespaces() -> dict[str, Any]:
+    """List namespaces."""
+    return _list("namespace", "")
+
+
+@route(routes, "PUT", NS, body="Namespace", headers=(IF_MATCH,), status=(200, 201))
+def put_namespace(ns: str) -> Response:
+    """Create or replace a namespace."""
+    from chalicelib.core.definitions.workflow import Namespace
+
+    return _put("namespace", ns, Namespace)
+
+
+@route(routes, "GET", NS)
+def get_namespace(ns: str) -> Response:
+    """Read a namespace."""
+    return _get("namespace", ns)
+
+
+@route(routes, "DELETE", NS, headers=(IF_MATCH,), status=(204,))
+def delete_namespace(ns: str) -> Response:
+    """Delete a namespace that holds nothing."""
+    return _delete("namespace", ns)
+
+
+@route(routes, "GET", NS + "/apps", query=PAGING)
+def list_apps(ns: str) -> dict[str, Any]:
+    """List the apps of a namespace."""
+    return _list("app", ns)
+
+
+@route(routes, "PUT", APP, query=("dry_run", "update_schedules"), body="App")
+def deploy_app(ns: str, app: str) -> Response:
+    """Deploy an app: make its workflows and schedules what the body says, in one request. Datasets are only put."""
+    from chalicelib.core.definitions.app import App
+    from chalicelib.flow.deploy.deploy import deploy
+
+    request = routes.current_request
+    update = None if query(request, "update_schedules") is None else flag(request, "update_schedules")
+    report = deploy(ports(), ns, app, parse(App, request), caller(request), flag(request, "dry_run"), update)
+    return document({"name": f"{ns}.{app}", **report})
+
+
+@route(routes, "GET", APP)
+def get_app(ns: str, app: str) -> Response:
+    """Read an app, and what it was last deployed with."""
+    return _get("app", f"{ns}.{app}")
+
+
+@route(routes, "DELETE", APP, headers=(IF_MATCH,), status=(204,))
+def delete_app(ns: str, app: str) -> Response:
+    """Delete an app with its schedules and workflows, unless another app refers to one of these. Runs go on."""
+    from chalicelib.flow.deploy.deploy import delete_app as delete
+
+    request = routes.current_request
+    delete(ports(), f"{ns}.{app}", caller(request), if_match(request))
+    return gone()
+
+
+@route(routes, "POST", APP + "/bulk", body="Bulk")
+def change_schedules(ns: str, app: str) -> dict[str, Any]:
+    """Enable, disable, pause (``hold``) or resume the schedules that a filter fits. One that fails harms no other."""
+    from chalicelib.core.definitions.names import full_name
+    from chalicelib.flow.lookup import require
+    from chalicelib.flow.schedules.bulk import Filters, act, parse_tag
+    from chalicelib.web.bodies import Bulk
+
+    request = routes.current_request
+    require(ports(), "app", f"{ns}.{app}")
+    wish = parse(Bulk, request)
+    workflow = full_name(wish.workflow, ns, app) if wish.workflow else None
+    filters = Filters(parse_tag(wish.tag) if wish.tag is not None else None, workflow, wish.state)
+    return {**act(ports(), f"{ns}.{app}", wish.action, filters, caller(request))}
+
+
+@route(routes, "GET", APP + "/workflows", query=PAGING)
+def list_workflows(ns: str, app: str) -> dict[str, Any]:
+    """List the workflows of an app."""
+    return _list("workflow", f"{ns}.{app}")
+
+
+@route(routes, "PUT", APP + "/workflows/{name}", body="Workflow", headers=(IF_MATCH,), status=(200, 201))
+def put_workflow(ns: str, app: str, name: str) -> Response:
+    """Create or replace a workflow."""
+    from chalicelib.core.definitions.workflow import Workflow
+
+    return _put("workflow", f"{ns}.{app}.{name}", Workflow)
+
+
+@route(routes, "GET", APP + "/workflows/{name}")
+def get_workflow(ns: str, app: str, name: str) -> Response:
+    """Read a workflow."""
+    return _get("workflow", f"{ns}.{app}.{name}")
+
+
+@route(routes, "DELETE", APP + "/workflows/{name}", headers=(IF_MATCH,), status=(204,))
+def delete_workflow(ns: str, app: str, name: str) -> Response:
+    """Delete a workflow that no schedule refers to."""
+    return _delete("workflow", f"{ns}.{app}.{name}")
+
+
+@route(routes, "GET", NS + "/datasets", query=PAGING)
+def list_datasets(ns: str) -> dict[str, Any]:
+    """List the datasets of a namespace."""
+    return _list("dataset", ns)
+
+
+@route(routes, "PUT", NS + "/datasets/{name}", body="Dataset", headers=(IF_MATCH,), status=(200, 201))
+def put_dataset(ns: str, name: str) -> Response:
+    """Create or replace a dataset."""
+    from chalicelib.core.definitions.dataset import Dataset
+
+    return _put("dataset", f"{ns}.{name}", Dataset)
+
+
+@route(routes, "GET", NS + "/datasets/{name}")
+def get_dataset(ns: str, name: str) -> Response:
+    """Read a dataset."""
+    return _get("dataset", f"{ns}.{name}")
+
+
+@route(routes, "DELETE", NS + "/datasets/{name}", headers=(IF_MATCH,), status=(204,))
+def delete_dataset(ns: str, name: str) -> Response:
+    """Delete a dataset that no schedule refers to."""
+    return _delete("dataset", f"{ns}.{name}")
+
+
+@route(routes, "GET", NS + "/datasets/{name}/partitions", query=PAGING)
+def list_partitions(ns: str, name: str) -> dict[str, Any]:
+    """List the partitions of a dataset that are ready."""
+    from chalicelib.flow.definitions.store import get
+    from chalicelib.flow.views.views import partition_view
+
+    full = f"{ns}.{name}"
+    get(ports(), "dataset", full)
+    return listing(routes.current_request, partial(ports().catalog.partitions, full), partition_view)
+
+
+@route(routes, "POST", NS + "/datasets/{name}/partitions", body="NewPartition", status=(201,))
+def register_partition(ns: str, name: str) -> Response:
+    """Say that a partition is ready. Once is enough: one that is known is not told again."""
+    from chalicelib.core.definitions.dataset import Dataset
+    from chalicelib.flow.definitions.store import get
+    from chalicelib.flow.ingest.partitions import register_values
+    from chalicelib.flow.views.views import partition_view
+    from chalicelib.web.bodies import NewPartition
+
+    full = f"{ns}.{name}"
+    dataset = Dataset.model_validate(get(ports(), "dataset", full).document)
+    content = parse(NewPartition, routes.current_request).model_dump()
+    return document(partition_view(register_values(ports(), full, dataset, content)), 201)
+
+
+@route(routes, "GET", NS + "/policies", query=PAGING)
+def list_policies(ns: str) -> dict[str, Any]:
+    """List the throttling policies of a namespace."""
+    return _list("policy", ns)
+
+
+@route(routes, "PUT", NS + "/policies/{name}", body="Policy", headers=(IF_MATCH,), status=(200, 201))
+def put_policy(ns: str, name: str) -> Response:
+    """Create or replace a throttling policy. It holds from the next start on."""
+    from chalicelib.core.limits.policies import Policy
+
+    return _put("policy", f"{ns}.{name}", Policy)
+
+
+@route(routes, "GET", NS + "/policies/{name}")
+def get_policy(ns: str, name: str) -> Response:
+    """Read a throttling policy."""
+    return _get("policy", f"{ns}.{name}")
+
+
+@route(routes, "DELETE", NS + "/policies/{name}", headers=(IF_MATCH,), status=(204,))
+def delete_policy(ns: str, name: str) -> Response:
+    """Delete a throttling policy that no schedule refers to."""
+    return _delete("policy", f"{ns}.{name}")
+
+
+def _put(kind: Any, full: str, model: Any) -> Response:
+    from chalicelib.flow.definitions.store import put
+
+    request = routes.current_request
+    _require_parent(kind, full.rpartition(".")[0])
+    content = parse(model, request).model_dump(mode="json")
+    change = put(ports(), kind, full, content, caller(request), if_match(request))
+    view = {"name": full, "kind": kind, "did": change.did, "version": change.version}
+    return document(view, 201 if change.did == "created" else 200)
+
+
+def _get(kind: Any, full: str) -> Response:
+    from chalicelib.flow.definitions.store import get
+    from chalicelib.flow.views.views import definition_view
+
+    return document(definition_view(get(ports(), kind, full)))
+
+
+def _delete(kind: Any, full: str) -> Response:
+    from chalicelib.flow.definitions.store import delete
+
+    delete(ports(), kind, full, if_match(routes.current_request))
+    return gone()
+
+
+def _list(kind: Any, parent: str) -> dict[str, Any]:
+    from chalicelib.flow.views.views import definition_view
+
+    _require_parent(kind, parent)
+    return listing(routes.current_request, partial(ports().catalog.definitions, kind, parent), definition_view)
+
+
+def _require_parent(kind: str, parent: str) -> None:
+    """What lives in a namespace or app that does not exist is neither stored nor listed."""
+    from chalicelib.flow.lookup import require
+
+    if kind != "namespace":
+        require(ports(), "app" if kind == "workflow" else "namespace", parent)

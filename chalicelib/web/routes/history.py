@@ -1,0 +1,143 @@
+"""Routes of jobs, runs, records and health: what waits, what ran, what became of the rest, and why."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from chalice.app import Blueprint, Request
+
+from chalicelib.web.http import caller, day, query
+from chalicelib.web.paging import PAGING, Read, listing
+from chalicelib.web.routes.definitions import NS
+from chalicelib.web.routing import route
+from chalicelib.wiring import ports
+
+routes = Blueprint(__name__)
+
+# What a request for the runs in a state reads: so many pages, or so many runs, whichever comes first.
+MOST_PAGES, MOST_LOOKED_AT = 10, 500
+
+
+@route(routes, "GET", "/v1/health")
+def health() -> dict[str, Any]:
+    """Answer when the tables can be read. ``lake`` is the bucket that datasets call ``lake``."""
+    ports().catalog.definitions("namespace", "", 1, None)
+    settings = ports().settings
+    return {"status": "ok", "lake": settings.lake_bucket, "control": settings.control_bucket}
+
+
+@route(routes, "GET", NS + "/jobs", query=PAGING)
+def list_jobs(ns: str) -> dict[str, Any]:
+    """List the jobs of a namespace that wait."""
+    from chalicelib.flow.views.lists import jobs_of_namespace
+    from chalicelib.flow.views.views import job_view
+
+    _require_namespace(ns)
+    return listing(routes.current_request, partial(jobs_of_namespace, ports(), ns), job_view)
+
+
+@route(routes, "GET", NS + "/runs", query=("state", "day", *PAGING))
+def list_runs(ns: str) -> dict[str, Any]:
+    """List the runs of a namespace, newest first; without a day, those of the last two weeks."""
+    from chalicelib.flow.views.lists import runs_of_namespace
+    from chalicelib.flow.views.views import run_view
+
+    request = routes.current_request
+    _require_namespace(ns)
+    read = partial(runs_of_namespace, ports(), ns, day(request))
+    return listing(request, in_state(request, read), partial(run_view, prices=ports().settings.prices))
+
+
+@route(routes, "GET", NS + "/records", query=("day", *PAGING))
+def list_records(ns: str) -> dict[str, Any]:
+    """List what was aborted, dropped, coalesced, skipped or expired in a namespace, newest first."""
+    from chalicelib.flow.views.lists import records_of_namespace
+    from chalicelib.flow.views.views import record_view
+
+    request = routes.current_request
+    _require_namespace(ns)
+    return listing(request, partial(records_of_namespace, ports(), ns, day(request)), record_view)
+
+
+@route(routes, "GET", "/v1/jobs/{job_id}")
+def get_job(job_id: str) -> dict[str, Any]:
+    """Read a job that waits."""
+    from chalicelib.flow.lookup import find_job
+    from chalicelib.flow.views.views import job_view
+
+    return job_view(find_job(ports(), job_id))
+
+
+@route(routes, "GET", "/v1/jobs/{job_id}/why")
+def why_job(job_id: str) -> dict[str, Any]:
+    """Tell what a job waits for, and what will wake it."""
+    from chalicelib.flow import lookup
+    from chalicelib.flow.views import explain
+
+    return explain.why_job(ports(), lookup.find_job(ports(), job_id))
+
+
+@route(routes, "POST", "/v1/jobs/{job_id}/cancel")
+def cancel_job(job_id: str) -> dict[str, Any]:
+    """Cancel a job that waits, on record. One that has become a run is a run's to cancel."""
+    from chalicelib.flow.jobs.actions import withdraw
+    from chalicelib.flow.views.views import record_view
+
+    return record_view(withdraw(ports(), job_id, caller(routes.current_request)))
+
+
+@route(routes, "GET", "/v1/runs/{run_id}")
+def get_run(run_id: str) -> dict[str, Any]:
+    """Read a run with its attempts and the events that fired it."""
+    from chalicelib.flow import lookup
+    from chalicelib.flow.views import views
+
+    attempts, prices = lookup.find_run(ports(), run_id), ports().settings.prices
+    return {
+        **views.run_view(attempts[-1], prices),
+        "history": [views.run_view(run, prices) for run in attempts],
+        "events": views.events_view(ports(), attempts[-1]),
+    }
+
+
+@route(routes, "GET", "/v1/runs/{run_id}/why")
+def why_run(run_id: str) -> dict[str, Any]:
+    """Tell what fired a run, and why it is where it is."""
+    from chalicelib.flow import lookup
+    from chalicelib.flow.views import explain
+
+    return explain.why_run(lookup.find_run(ports(), run_id)[-1])
+
+
+def in_state(request: Request, read: Read) -> Read:
+    """``?state=FAILED`` of a list of runs. One request looks at a bounded number of them, so that its page may hold
+    less than ``limit``, or nothing, and yet lead on."""
+    from chalicelib.core.errors import invalid
+    from chalicelib.core.states import RUN_MOVES
+    from chalicelib.ports import Page
+
+    state = query(request, "state")
+    if state is None:
+        return read
+    if state not in RUN_MOVES:
+        raise invalid("state", f"one of {', '.join(RUN_MOVES)}", state)
+
+    def kept(limit: int, cursor: str | None) -> Page[Any]:
+        found: list[Any] = []
+        looked = 0
+        for _ in range(MOST_PAGES):
+            page = read(limit - len(found), cursor)
+            found += [run for run in page.items if run.state == state]
+            looked, cursor = looked + len(page.items), page.cursor
+            if cursor is None or len(found) == limit or looked >= MOST_LOOKED_AT:
+                break
+        return Page(tuple(found), cursor)
+
+    return kept
+
+
+def _require_namespace(ns: str) -> None:
+    from chalicelib.flow.lookup import require
+
+    require(ports(), "namespace", ns)

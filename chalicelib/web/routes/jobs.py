@@ -1,0 +1,35 @@
+"""Routes of approvals: a person lets a job go on, or takes it out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalice.app import Blueprint
+
+from chalicelib.web.http import caller, parse
+from chalicelib.web.routing import route
+from chalicelib.wiring import ports
+
+routes = Blueprint(__name__)
+
+
+@route(routes, "POST", "/v1/jobs/{job_id}/approve", body="Verdict")
+def approve_job(job_id: str) -> dict[str, Any]:
+    """Approve of a job that waits for it. Who signs the request is who approves."""
+    from chalicelib.flow.jobs.actions import approve
+    from chalicelib.flow.views.views import job_view
+    from chalicelib.web.bodies import Verdict
+
+    request = routes.current_request
+    return job_view(approve(ports(), job_id, caller(request), parse(Verdict, request).reason))
+
+
+@route(routes, "POST", "/v1/jobs/{job_id}/refuse", body="Verdict")
+def refuse_job(job_id: str) -> dict[str, Any]:
+    """Refuse a job that waits for an approval: it is aborted, on record."""
+    from chalicelib.flow.jobs.actions import refuse
+    from chalicelib.web.bodies import Verdict
+
+    request = routes.current_request
+    why = refuse(ports(), job_id, caller(request), parse(Verdict, request).reason)
+    return {"job_id": job_id, "state": "ABORTED", "reason": why}

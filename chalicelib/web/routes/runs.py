@@ -1,0 +1,56 @@
+"""Routes of what people do to runs: cancel, run again, read what was written (W6, W15)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib.web.http import answer, caller, number, query, request_id
+from chalicelib.web.routing import IDEMPOTENCY_KEY, route
+from chalicelib.wiring import ports
+
+routes = Blueprint(__name__)
+
+ONE = "/v1/runs/{run_id}"
+
+
+@route(routes, "POST", ONE + "/cancel", status=(202,))
+def cancel_run(run_id: str) -> Response:
+    """Wish the end of a run. It is cancelled at its target, which takes a while; a worker hears of it at its next
+    heartbeat."""
+    from chalicelib.flow.runs.actions import cancel
+    from chalicelib.flow.views.views import run_view
+
+    return answer(run_view(cancel(ports(), run_id, caller(routes.current_request))), 202)
+
+
+@route(routes, "POST", ONE + "/ping", status=(202,))
+def ping_run(run_id: str) -> Response:
+    """Ask the target of a living run now what became of it. The answer shows in the run a second or two later."""
+    from chalicelib.flow.runs.actions import ping
+    from chalicelib.flow.views.views import run_view
+
+    return answer(run_view(ping(ports(), run_id)), 202)
+
+
+@route(routes, "POST", ONE + "/rerun", headers=(IDEMPOTENCY_KEY,), status=(202,))
+def rerun_run(run_id: str) -> Response:
+    """Run a finished run again, with its own properties, data and context. It is a job of its own, past the trigger but
+    not past the constraints. One Idempotency-Key, one job: a repeat answers with the first job and what became of it.
+    """
+    from chalicelib.flow.requests import became
+    from chalicelib.flow.runs.actions import rerun
+
+    job_id = rerun(ports(), run_id, request_id(routes.current_request))
+    return answer(became(ports(), job_id), 202)
+
+
+@route(routes, "GET", ONE + "/logs", query=("attempt", "lines"))
+def read_logs(run_id: str) -> dict[str, Any]:
+    """Read the last lines that an attempt has written: an EMR driver's, or a worker's."""
+    from chalicelib.flow.views import logs
+
+    request = routes.current_request
+    attempt = number(request, "attempt", 0, 1_000) if query(request, "attempt") is not None else None
+    return logs.of_run(ports(), run_id, attempt, number(request, "lines", 100, logs.MOST_LINES))

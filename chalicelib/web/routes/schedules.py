@@ -1,0 +1,207 @@
+"""Routes of schedules: their documents, and what there is to read about them. Actions are in `actions.py`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from chalice.app import Blueprint, Response
+
+from chalicelib.web.http import caller, day, document, gone, if_match, number, parse
+from chalicelib.web.paging import MOST_FIRES, PAGING, Read, listing
+from chalicelib.web.routes.definitions import APP
+from chalicelib.web.routes.history import in_state
+from chalicelib.web.routing import IF_MATCH, route
+from chalicelib.wiring import ports
+
+if TYPE_CHECKING:
+    from chalicelib.core.definitions.schedule import Schedule
+    from chalicelib.core.rows.schedule import Gate
+
+
+routes = Blueprint(__name__)
+
+
+ONE = APP + "/schedules/{name}"
+
+
+LAST_DAY = 253_402_300_799_999  # ms: 31 December 9999, beyond which no calendar goes
+
+
+@route(routes, "GET", APP + "/schedules", query=("tag", "workflow", "state", *PAGING))
+def list_schedules(ns: str, app: str) -> dict[str, Any]:
+    """List the schedules of an app. Those that fit each filter that is given: a tag, the workflow, the state."""
+    from chalicelib.flow.lookup import require
+    from chalicelib.flow.schedules.bulk import fits
+    from chalicelib.flow.views.views import schedule_view
+    from chalicelib.ports import Page
+    from chalicelib.web.filters import filters
+
+    require(ports(), "app", f"{ns}.{app}")
+    wanted = filters(routes.current_request, ns, app)
+
+    def read(limit: int, cursor: str | None) -> Page[Any]:
+        page = ports().catalog.schedules(f"{ns}.{app}", limit, cursor)
+        found = (_living(name) for name in page.items)
+        return Page(tuple(schedule_view(*each) for each in found if each and fits(wanted, *each)), page.cursor)
+
+    return listing(routes.current_request, read, lambda view: view)
+
+
+@route(routes, "PUT", ONE, body="NewSchedule", headers=(IF_MATCH,), status=(200, 201))
+def put_schedule(ns: str, app: str, name: str) -> Response:
+    """Create or replace a schedule. A new one is disabled, a replaced one keeps its state, unless ``enabled`` says."""
+    from chalicelib.core.definitions.schedule import NewSchedule
+    from chalicelib.flow.lookup import require
+    from chalicelib.flow.schedules.actions import put
+
+    request = routes.current_request
+    require(ports(), "app", f"{ns}.{app}")
+    _, new = put(ports(), f"{ns}.{app}.{name}", parse(NewSchedule, request), caller(request), if_match(request))
+    return shown(ns, app, name, 201 if new else 200)
+
+
+@route(routes, "GET", ONE)
+def get_schedule(ns: str, app: str, name: str) -> Response:
+    """Read a schedule."""
+    return shown(ns, app, name)
+
+
+@route(routes, "DELETE", ONE, headers=(IF_MATCH,), status=(204,))
+def delete_schedule(ns: str, app: str, name: str) -> Response:
+    """Delete a schedule. Its waiting jobs are dropped on record, its runs go on."""
+    from chalicelib.flow.schedules.actions import delete
+
+    request = routes.current_request
+    delete(ports(), f"{ns}.{app}.{name}", caller(request), if_match(request))
+    return gone()
+
+
+@route(routes, "GET", ONE + "/jobs", query=PAGING)
+def schedule_jobs(ns: str, app: str, name: str) -> dict[str, Any]:
+    """List the jobs of a schedule that wait."""
+    from chalicelib.flow.lookup import existing
+    from chalicelib.flow.views.lists import jobs_of_schedule
+    from chalicelib.flow.views.views import job_view
+
+    full = f"{ns}.{app}.{name}"
+    existing(ports(), full)
+    return listing(routes.current_request, partial(jobs_of_schedule, ports(), full), job_view)
+
+
+@route(routes, "GET", ONE + "/runs", query=("state", "day", *PAGING))
+def schedule_runs(ns: str, app: str, name: str) -> dict[str, Any]:
+    """List the runs of a schedule, newest first. A deleted one keeps its history."""
+    from chalicelib.flow.views.views import run_view
+
+    request = routes.current_request
+    full = _known(ns, app, name)
+    read = _of_day(day(request), partial(ports().runs.runs, "schedule", full))
+    return listing(request, in_state(request, read), partial(run_view, prices=ports().settings.prices))
+
+
+@route(routes, "GET", ONE + "/records", query=PAGING)
+def schedule_records(ns: str, app: str, name: str) -> dict[str, Any]:
+    """List what was aborted, dropped, coalesced, skipped or expired of a schedule, newest first."""
+    from chalicelib.flow.views.views import record_view
+
+    full = _known(ns, app, name)
+    return listing(routes.current_request, partial(ports().runs.records, "schedule", full), record_view)
+
+
+@route(routes, "GET", ONE + "/why")
+def why_schedule(ns: str, app: str, name: str) -> dict[str, Any]:
+    """Tell why a schedule has not run: its state, and what its jobs wait for."""
+    from chalicelib.flow.views import explain
+
+    return explain.why_schedule(ports(), f"{ns}.{app}.{name}")
+
+
+@route(routes, "GET", ONE + "/versions", query=PAGING)
+def schedule_versions(ns: str, app: str, name: str) -> dict[str, Any]:
+    """List every definition that a schedule ever had, newest first, each with what it changed."""
+    from chalicelib.flow.views.views import version_view
+    from chalicelib.ports import Page
+
+    full = _known(ns, app, name)
+
+    def read(limit: int, cursor: str | None) -> Page[Any]:
+        rows = ports().catalog.versions(full)
+        pairs = zip(rows, (None, *rows[:-1]), strict=True)
+        older = [pair for pair in pairs if cursor is None or pair[0].version < int(cursor)]
+        newest = tuple(reversed(older))[:limit]
+        return Page(newest, str(newest[-1][0].version) if len(older) > limit else None)
+
+    return listing(routes.current_request, read, lambda pair: version_view(*pair))
+
+
+@route(routes, "GET", ONE + "/preview", query=("count",))
+def preview(ns: str, app: str, name: str) -> dict[str, Any]:
+    """List the next fires of a schedule's time triggers; of a disabled one, those it would have if enabled now."""
+    from chalicelib.core.fires import upcoming
+    from chalicelib.core.instants import iso
+    from chalicelib.core.triggers import tree
+    from chalicelib.flow.lookup import existing
+
+    count = number(routes.current_request, "count", 10, MOST_FIRES)
+    _, schedule = existing(ports(), f"{ns}.{app}.{name}")
+    timer = ports().catalog.timer(f"{ns}.{app}.{name}")
+    fires = upcoming.fires(schedule, ports().clock.now(), count, timer, f"{ns}.{app}.{name}")
+    shown = [fire for fire in fires if fire.due <= LAST_DAY]
+    return {
+        "items": [iso(fire.nominal) for fire in shown],
+        "due": [iso(fire.due) for fire in shown],
+        "fires_per_day": upcoming.per_day(schedule),
+        "description": tree.describe(schedule.trigger),
+        "next_cursor": None,
+    }
+
+
+def shown(ns: str, app: str, name: str, status: int = 200) -> Response:
+    """A schedule, and how many fires a day its times mean: a cron expression is easily written for too many (T1)."""
+    from chalicelib.core.fires import upcoming
+    from chalicelib.flow.lookup import existing
+    from chalicelib.flow.views.views import schedule_view
+
+    gate, schedule = existing(ports(), f"{ns}.{app}.{name}")
+    return document({**schedule_view(gate, schedule), "fires_per_day": upcoming.per_day(schedule)}, status)
+
+
+def _living(full: str) -> tuple[Gate, Schedule] | None:
+    """A schedule of a list, or None if it was deleted since the list was read."""
+    from chalicelib.core.errors import SluiceError
+    from chalicelib.flow.lookup import existing
+
+    try:
+        return existing(ports(), full)
+    except SluiceError as error:
+        if error.code != "not_found":
+            raise
+        return None
+
+
+def _known(ns: str, app: str, name: str) -> str:
+    """The full name of a schedule that is or was."""
+    from chalicelib.core.errors import not_found
+
+    full = f"{ns}.{app}.{name}"
+    if ports().catalog.gate(full) is None:
+        raise not_found("schedule", full)
+    return full
+
+
+def _of_day(wanted: str | None, read: Read) -> Read:
+    """``?day`` of a schedule's runs: a run belongs to the day of its claim; after an older one there are no more."""
+    from chalicelib.core.instants import iso
+    from chalicelib.ports import Page
+
+    if wanted is None:
+        return read
+
+    def kept(limit: int, cursor: str | None) -> Page[Any]:
+        page = read(limit, cursor)
+        days = [iso(run.claimed_at)[:10] for run in page.items]
+        runs = tuple(run for run, day_of in zip(page.items, days, strict=True) if day_of == wanted)
+        return Page(runs, None if days and days[-1] < wanted else page.cursor)
+
+    return kept

@@ -1,0 +1,134 @@
+"""Approval (C16): a job waits until somebody who may says yes, or takes it out by saying no."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.flow import lookup
+from chalicelib.flow.jobs import actions
+from chalicelib.flow.views import explain
+from tests.faults.memory_tables import QuickWorld
+from tests.support.backfills import begin
+from tests.support.schedules import at, partitions
+from tests.support.world import EMR, day, flights
+
+ADA = "arn:aws:sts::123456789012:assumed-role/DataOwner/ada"
+BOB = "arn:aws:iam::123456789012:user/bob"
+EVE = "arn:aws:sts::123456789012:assumed-role/Reader/DataOwner"
+
+
+def wanting(**fields: Any) -> tuple[QuickWorld, str]:
+    world = QuickWorld()
+    approval = {"type": "approval", **fields}
+    retried = {"target": EMR, "retries": {"attempts": 2, "delay": "10s"}}
+    world.deploy(flights({"a": partitions(by=["day"], workflow="x", constraints=[approval])}, x=retried))
+    world.upload(day(1))
+    world.settle()
+    [job] = world.jobs("a")
+    return world, job.job_id
+
+
+def test_c16_a_job_waits_until_a_person_with_the_role_approves_and_then_starts_at_once() -> None:
+    world, job_id = wanting(role="DataOwner")
+    world.pass_by("3h")
+    assert world.runs("a") == []
+    why = explain.why_job(world.ports, lookup.find_job(world.ports, job_id))["why"]
+    assert why == "approved by a DataOwner, else wait: waits for that"
+
+    actions.approve(world.ports, job_id, ADA, "the figures are in")
+    world.settle()
+    [run] = world.runs("a")
+    assert run.run_id == job_id
+    assert run.fired_by.endswith(f"; approved by {ADA} at 2026-03-02T15:00:00.000Z: the figures are in")
+
+
+def test_c16_an_approval_is_of_one_job_and_of_the_attempts_of_its_run() -> None:
+    world, job_id = wanting(role="DataOwner")
+    actions.approve(world.ports, job_id, ADA)
+    world.upload(day(2))
+    world.settle()
+    assert len(world.runs("a")) == 1
+    assert len(world.jobs("a")) == 1
+    world.finish("FAILED", "broken")
+    world.pass_by("11s")
+    assert [run.attempt for run in world.runs("a")] == [1, 2]
+
+
+def test_c16_who_refuses_takes_the_job_out_on_record() -> None:
+    world, job_id = wanting(people=[BOB])
+    actions.refuse(world.ports, job_id, BOB, "not this week")
+    world.settle()
+    assert world.jobs("a") == []
+    [record] = world.records("a")
+    assert (record.kind, record.reason) == ("ABORTED", f"refused by {BOB} at 2026-03-02T12:00:00.000Z: not this week")
+    with pytest.raises(SluiceError, match="job"):
+        actions.approve(world.ports, job_id, BOB)
+
+
+@pytest.mark.parametrize("caller", [EVE, BOB, "unknown", "arn:aws:iam::123456789012:user/DataOwner"])
+def test_c16_who_has_not_the_role_is_refused_and_nothing_changes(caller: str) -> None:
+    world, job_id = wanting(role="DataOwner")
+    for act in (actions.approve, actions.refuse):
+        with pytest.raises(SluiceError, match="approved by a DataOwner, got") as refused:
+            act(world.ports, job_id, caller)
+        assert refused.value.code == "forbidden"
+    world.settle()
+    assert (len(world.jobs("a")), world.runs("a")) == (1, [])
+
+
+def test_c16_a_session_of_a_role_that_is_listed_may_approve() -> None:
+    world, job_id = wanting(people=["arn:aws:iam::123456789012:role/DataOwner"])
+    actions.approve(world.ports, job_id, ADA)
+    world.settle()
+    assert len(world.runs("a")) == 1
+
+
+def test_c16_nobody_in_time_is_an_abort_and_saying_yes_twice_changes_nothing() -> None:
+    world, job_id = wanting(role="DataOwner", timeout="2h")
+    world.pass_by("2h1m")
+    assert [record.kind for record in world.records("a")] == ["ABORTED"]
+    assert "nobody did until 2026-03-02T14:00:00.000Z" in world.records("a")[0].reason
+
+    other, job_id = wanting(role="DataOwner")
+    first = actions.approve(other.ports, job_id, ADA)
+    assert actions.approve(other.ports, job_id, ADA).approvals == first.approvals
+
+
+def test_c16_a_job_that_asks_for_no_approval_can_be_given_none() -> None:
+    world = QuickWorld()
+    night = [{"type": "time_window", "start": "22:00", "end": "06:00"}]
+    world.deploy(flights({"a": partitions(constraints=night)}))
+    world.upload(day(1))
+    world.settle()
+    with pytest.raises(SluiceError, match="expected a job that waits for an approval"):
+        actions.approve(world.ports, world.jobs("a")[0].job_id, ADA)
+
+
+def test_c16_a_timeout_that_runs_a_job_anyway_does_not_speak_for_the_person() -> None:
+    """Past the trigger and the clock, but not past who is to approve (C10)."""
+    world = QuickWorld()
+    rules = [{"type": "time_window", "start": "22:00", "end": "06:00"}, {"type": "approval", "role": "DataOwner"}]
+    world.deploy(flights({"a": partitions(2, constraints=rules, timeout={"after": "1h", "then": "run"})}))
+    world.upload(day(1))
+    world.pass_by("2h")
+    [job] = world.jobs("a")
+    assert (job.reason, world.runs("a")) == ("approved by a DataOwner, else wait: waits for that", [])
+    actions.approve(world.ports, job.job_id, ADA)
+    world.settle()
+    [run] = world.runs("a")
+    assert "run anyway after its timeout" in run.fired_by
+
+
+def test_c16_each_job_of_a_backfill_is_approved_of_too() -> None:
+    world = QuickWorld()
+    world.deploy(flights({"a": at("0 2 * * *", constraints=[{"type": "approval", "role": "DataOwner"}])}))
+    begin(world, "a", from_="2026-02-26T00:00:00Z", to="2026-02-27T00:00:00Z")
+    world.settle()
+    [job] = world.jobs("a")
+    assert (job.kind, world.runs("a")) == ("backfill", [])
+    actions.approve(world.ports, job.job_id, ADA)
+    world.settle()
+    assert len(world.runs("a")) == 1

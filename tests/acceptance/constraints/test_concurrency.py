@@ -1,0 +1,215 @@
+"""Fewer than n active runs of a workflow, or of a group (C1); and who of those that wait goes first (W2)."""
+
+from __future__ import annotations
+
+import pytest
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.answers import NotNow
+from tests.acceptance.words import concurrency, event, on, partition, reasons, states, why
+from tests.support.fakes import FakeEmr
+from tests.support.pull_workers import PULLED
+from tests.support.schedules import at_most, partitions
+from tests.support.world import World, day, flights
+
+GROUP = {"group": "heavy"}
+
+
+class LingeringEmr(FakeEmr):
+    """EMR as it is: a run that is cancelled takes its time to end."""
+
+    def cancel(self, run: Run) -> None:
+        self.runs[(run.target_id or "").partition("/")[2]].state = "CANCELLING"
+
+
+def test_c1_a_concurrency_constraint_aborts_on_record_by_default(world: World) -> None:
+    world.deploy(flights({"daily": partitions(constraints=[{"type": "concurrency", "max": 1}])}))
+    world.upload(day(1))
+    world.settle()
+    world.upload(day(2))
+    world.settle()
+
+    assert len(world.runs("daily")) == 1
+    [record] = world.records("daily")
+    assert record.kind == "ABORTED"
+    assert "1 of 1 in use" in record.reason
+
+
+def test_c1_a_group_limits_the_runs_of_several_workflows_together(world: World) -> None:
+    world.deploy(
+        flights(
+            {
+                "a": on(partition("flights"), "clean", concurrency(1, **GROUP)),
+                "b": on(partition("weather"), "join", concurrency(1, **GROUP)),
+                "free": on(partition("weather"), "clean"),
+            }
+        )
+    )
+    world.upload(day(1))
+    world.settle()
+    world.upload(day(1, "weather", "a.csv"))
+    world.settle()
+    assert (states(world, "a"), states(world, "b"), states(world, "free")) == (["STARTING"], [], ["STARTING"])
+    assert why(world, "b")["why"].startswith("waits for a slot of group demo.heavy: 1 of 1 in use")
+
+    world.finish()
+    world.settle()
+    assert states(world, "b") == ["STARTING"]
+    world.finish()
+    world.settle()
+    line = world.line("group:demo.heavy")
+    assert (line.active, line.waiters, dict(line.starts)) == (0, 0, {})
+
+
+def test_c1_a_group_of_another_namespace_is_another_group(world: World) -> None:
+    own = {"workflows": flights({})["workflows"], "schedules": {"a": on(event("go"), "clean", concurrency(1, **GROUP))}}
+    world.deploy(flights({"a": on(event("go"), "clean", concurrency(1, **GROUP))}))
+    world.deploy(own, namespace="other", app="apart")
+    world.post("go")
+    world.post("go", namespace="other")
+    world.settle()
+    assert (states(world, "a"), states(world, "other.apart.a")) == (["STARTING"], ["STARTING"])
+
+
+def test_c1_a_job_that_needs_a_slot_of_both_takes_both_or_waits_for_the_one_it_lacks(world: World) -> None:
+    both = on(partition(), "clean", concurrency(2), concurrency(1, **GROUP), by=["day"])
+    world.deploy(flights({"both": both}))
+    for number in (1, 2, 3):
+        world.upload(day(number))
+    world.settle()
+    for _ in range(3):
+        assert len([state for state in states(world, "both") if state == "STARTING"]) == 1
+        world.finish()
+        world.settle()
+    assert states(world, "both") == ["SUCCEEDED"] * 3
+    for line in ("workflow:demo.flights.clean", "group:demo.heavy"):
+        assert (world.line(line).active, world.line(line).waiters) == (0, 0)
+
+
+def test_c1_cancel_other_ends_the_older_run_and_the_newcomer_starts_when_it_has_ended(world: World) -> None:
+    world.targets.emr = LingeringEmr(world.clock)
+    world.deploy(flights({"daily": on(partition(), "clean", concurrency(1, "cancel_other"))}))
+    world.upload(day(1))
+    world.settle()
+    [old] = world.targets.emr.runs
+    world.emr_says(old, "RUNNING")
+    world.clock.pass_by("1m")
+
+    world.upload(day(2))
+    world.settle()
+    assert world.targets.emr.runs[old].state == "CANCELLING"
+    [newcomer] = world.jobs("daily")
+    assert newcomer.state == "PENDING_LAUNCH"
+    assert states(world, "daily") == ["RUNNING"]
+
+    world.clock.pass_by("10s")
+    world.emr_says(old, "CANCELLED")
+    world.settle()
+    first, second = world.runs("daily")
+    assert (first.state, second.state) == ("CANCELLED", "STARTING")
+    assert second.run_id == newcomer.job_id
+    assert first.claimed_at < second.claimed_at
+
+
+def test_c1_cancel_other_withdraws_a_run_that_has_not_started_yet(world: World) -> None:
+    """A workflow on EMR and one of pull workers share one slot: EMR throttles the one, and the other takes the slot."""
+    one = concurrency(1, "cancel_other", group="cluster")
+    elsewhere = {"target": PULLED}
+    schedules = {"daily": on(partition(), "clean", one), "urgent": on(partition("weather"), "elsewhere", one)}
+    world.deploy(flights(schedules, elsewhere=elsewhere))
+    world.targets.emr.answers = [NotNow("throttled")]
+    world.upload(day(1))
+    world.settle()
+    assert world.targets.emr.runs == {}
+    world.clock.pass_by("100ms")
+    world.upload(day(2, "weather", "a.csv"))
+    world.settle()
+
+    [first], [second] = world.runs("daily"), world.runs("urgent")
+    assert (first.state, second.state) == ("CANCELLED", "STARTING")
+    assert first.reason == f"cancelled to make room for job {second.run_id}"
+    world.pass_by("3m")
+    assert world.targets.emr.runs == {}
+    assert world.runs("urgent")[0].state == "STARTING"
+
+
+def test_c1_cancel_other_cancels_no_more_than_it_needs_room_for(world: World) -> None:
+    world.deploy(flights({"daily": on(partition(), "clean", concurrency(2, "cancel_other"))}))
+    for number in (1, 2, 3):
+        world.upload(day(number))
+        world.settle()
+        world.clock.pass_by("1m")
+    world.settle()
+    assert states(world, "daily") == ["CANCELLED", "STARTING", "STARTING"]
+
+
+def test_c1_a_limit_that_is_lowered_while_runs_go_lets_nobody_in_until_there_is_room(world: World) -> None:
+    world.deploy(flights({"daily": on(partition(), "clean", concurrency(2), by=["day"])}))
+    for number in (1, 2, 3):
+        world.upload(day(number))
+        world.settle()
+    world.clock.pass_by("1s")
+    world.put("daily", on(partition(), "clean", concurrency(1), by=["day"], on_update="carry"))
+    first, second = world.targets.emr.runs
+    world.emr_says(first, "SUCCESS")
+    world.settle()
+    assert len(world.runs("daily")) == 2
+    world.emr_says(second, "SUCCESS")
+    world.settle()
+    assert len(world.runs("daily")) == 3
+
+
+def test_c1_a_limit_of_a_target_without_a_lifecycle_is_refused(world: World) -> None:
+    with pytest.raises(SluiceError, match="only for a target with a lifecycle"):
+        world.deploy(flights({"daily": on(partition(), "notify", concurrency(1))}))
+
+
+def test_c1_a_job_that_queues_for_one_slot_keeps_the_other_and_gives_it_back_when_it_is_dropped(world: World) -> None:
+    world.deploy(
+        flights(
+            {
+                "heavy": on(partition("weather"), "join", concurrency(1, "abort", **GROUP)),
+                "both": on(partition(), "clean", concurrency(1), concurrency(1, **GROUP)),
+                "other": on(event("go"), "clean", concurrency(1, "abort")),
+            }
+        )
+    )
+    world.upload(day(1, "weather", "a.csv"))
+    world.upload(day(1))
+    world.settle()
+    [waiting] = world.jobs("both")
+    assert (waiting.held, waiting.waits_at) == (("workflow:demo.flights.clean",), "group:demo.heavy")
+    world.post("go")
+    world.settle()
+    assert reasons(world, "other") == ["ABORTED: at most 1 run of the workflow at a time, else abort: 1 of 1 in use"]
+
+    world.disable("both")
+    world.post("go")
+    world.settle()
+    assert states(world, "other") == ["STARTING"]
+    assert world.line("group:demo.heavy").waiters == 0
+
+
+def test_w2_the_urgent_one_goes_first_and_a_late_comer_does_not_overtake(world: World) -> None:
+    schedules = {
+        name: partitions(dataset=dataset, by=["day"], priority=priority, **at_most(1))
+        for name, dataset, priority in (("low", "flights", 2), ("high", "weather", 8))
+    }
+    world.deploy(flights(schedules))
+    for number in (1, 2):
+        world.upload(day(number))
+    world.settle()
+    world.upload(day(1, "weather", "x.csv"))
+    world.settle()
+    order = [run.schedule.rpartition(".")[2] for run in world.runs("low")]
+    assert order == ["low"]
+
+    started = []
+    for _ in range(3):
+        world.finish()
+        world.settle()
+        live = [run.name for run in world.targets.emr.runs.values() if run.state == "SUBMITTED"]
+        started += [name.split(".")[2] for name in live]
+
+    assert started == ["high", "low"]

@@ -1,0 +1,118 @@
+"""Load (C6): a job waits for quiet hours, of a pool or of whatever is measured outside."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import MINUTE
+from chalicelib.core.targets.answers import NoAnswer
+from chalicelib.flow.definitions import store
+from chalicelib.flow.views import explain
+from tests.faults.memory_tables import QuickWorld
+from tests.support.clock import NOON
+from tests.support.schedules import partitions
+from tests.support.world import EMR, day, flights
+
+CPU = {"cloudwatch": {"namespace": "AWS/RDS", "metric": "CPUUtilization", "dimensions": {"DBInstance": "lake"}}}
+
+
+def load(of: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {"type": "load", "of": of, **fields}
+
+
+def waiting_for(*constraints: dict[str, Any], value: Any = 0.9, **schedules: Any) -> QuickWorld:
+    world = QuickWorld()
+    world.targets.load = value
+    pooled = {"heavy": {"target": EMR, "pool": "p"}}
+    document = flights({"a": partitions(by=["day"], constraints=list(constraints)), **schedules}, **pooled)
+    world.deploy({**document, "pools": {"p": {"size": 4}}})
+    world.upload(day(1))
+    world.settle()
+    return world
+
+
+def test_c6_a_job_waits_until_a_metric_is_below_its_bound_and_why_shows_what_was_seen_last() -> None:
+    world = waiting_for(load(CPU, below=0.7, recheck="2m"))
+    assert world.runs("a") == []
+    [job] = world.jobs("a")
+    rule = "CPUUtilization of AWS/RDS is below 0.7, else wait"
+    assert job.reason == f"{rule}: it is 0.9 at 2026-03-02T12:00:00.000Z; measured again at 2026-03-02T12:02:00.000Z"
+    assert explain.why_job(world.ports, job)["why"] == job.reason
+    assert world.targets.measured[0]["cloudwatch"]["dimensions"] == {"DBInstance": "lake"}
+
+    world.targets.load = 0.2
+    world.pass_by("1m59s")
+    assert world.runs("a") == []
+    world.pass_by("2s")
+    assert [run.claimed_at for run in world.runs("a")] == [NOON + 2 * MINUTE]
+
+
+def test_c6_between_two_measurements_nobody_asks_however_often_the_job_is_looked_at() -> None:
+    world = waiting_for(load(CPU, below=0.7, recheck="10m"))
+    for number in (2, 3):
+        world.upload(day(number))
+        world.tick()
+    assert len(world.targets.measured) == 1 + 2, "each job of another day asks once"
+    world.pass_by("10m")
+    assert len(world.targets.measured) == 6
+
+
+def test_c6_nothing_is_measured_while_something_else_holds_the_job_up() -> None:
+    night = {"type": "time_window", "start": "22:00", "end": "06:00"}
+    world = waiting_for(night, load({"subnet": "subnet-0a1b2c3d"}, at_least=50), value=60)
+    world.pass_by("1h")
+    assert world.targets.measured == []
+    world.pass_by("9h1m")
+    assert len(world.runs("a")) == 1
+    assert world.targets.measured == [{"subnet": "subnet-0a1b2c3d"}]
+
+
+def test_c6_a_pool_is_measured_by_its_own_books() -> None:
+    quiet = partitions(workflow="heavy", dataset="weather", by=["day"])
+    world = QuickWorld()
+    low = partitions(by=["day"], constraints=[load({"pool": "p"}, below=0.5)])
+    document = flights({"a": low, "heavy": quiet}, heavy={"target": EMR, "pool": "p"})
+    world.deploy({**document, "pools": {"p": {"size": 4}}})
+    for number in (1, 2):
+        world.upload(day(number, "weather", "x.csv"))
+    world.settle()
+    world.upload(day(1))
+    world.settle()
+    [job] = world.jobs("a")
+    assert job.reason.startswith("the share of pool demo.p in use is below 0.5, else wait: it is 0.5 at")
+    world.finish()
+    world.pass_by("1m1s")
+    assert len(world.runs("a")) == 1
+    assert world.targets.measured == []
+    with pytest.raises(SluiceError, match=r"used by schedule demo\.flights\.a"):
+        store.delete(world.ports, "pool", "demo.p")
+
+
+def test_c6_what_cannot_be_measured_waits_ever_longer_even_if_unmet_would_abort() -> None:
+    world = waiting_for(load(CPU, below=0.7, on_unmet="abort"), value=NoAnswer("throttled"))
+    assert world.jobs("a")[0].reason.endswith(
+        "could not be measured: throttled; asked again at 2026-03-02T12:01:00.000Z"
+    )
+    world.pass_by("2h")
+    assert 5 <= len(world.targets.measured) <= 9
+    world.targets.load = 0.9
+    world.pass_by("1h1m")
+    assert world.jobs("a") == []
+    assert [record.kind for record in world.records("a")] == ["ABORTED"]
+
+
+@pytest.mark.parametrize(
+    ("constraint", "message"),
+    [
+        (load(CPU), "either below or at_least, got 'neither'"),
+        (load({}, below=1), "one of pool, emr_application, cloudwatch and subnet"),
+        (load({"pool": "q"}, below=1), "expected an existing pool, got 'demo.q'"),
+        (load(CPU, below=1, recheck="1s"), "from 10s to 1d"),
+    ],
+)
+def test_c6_what_cannot_be_measured_is_refused_when_it_is_stored(constraint: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        waiting_for(constraint)

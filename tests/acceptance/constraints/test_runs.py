@@ -1,0 +1,283 @@
+"""Constraints on the runs there were: the span since the last one (C4), a rate (C5), fresh upstreams (C7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from chalicelib.core.instants import DAY, HOUR, MINUTE
+from tests.acceptance.words import (
+    concurrency,
+    days,
+    doze,
+    fresh,
+    kinds,
+    on,
+    partition,
+    rate,
+    reasons,
+    since_last_run,
+    started_at,
+    states,
+    status,
+    why,
+)
+from tests.support.clock import NOON
+from tests.support.schedules import partitions
+from tests.support.world import EMR, World, day, flights
+
+CLEAN = "workflow:demo.flights.clean"
+
+
+def test_c4_a_run_still_going_counts_and_one_that_failed_does_not(world: World) -> None:
+    """Interleaving 15: run 1 is still going when the second partition arrives: no launch; run 1 fails: the next may."""
+    world.deploy(flights({"daily": on(partition(), "clean", since_last_run("5m"))}))
+    world.upload(day(1))
+    world.settle()
+    world.pass_by("1m")
+    world.upload(day(2))
+    world.settle()
+    assert kinds(world, "daily") == ["ABORTED"]
+
+    world.finish("FAILED")
+    world.upload(day(3))
+    world.settle()
+    assert [days(world, run) for run in world.runs("daily")] == [["1"], ["3"]]
+
+
+def test_c4_of_any_counts_failed_runs_too(world: World) -> None:
+    world.deploy(flights({"daily": on(partition(), "clean", since_last_run("5m", of="any"))}))
+    world.upload(day(1))
+    world.settle()
+    world.finish("FAILED")
+    world.pass_by("1m")
+    world.upload(day(2))
+    world.settle()
+    assert kinds(world, "daily") == ["ABORTED"]
+    world.pass_by("4m")
+    world.upload(day(3))
+    world.settle()
+    assert started_at(world, "daily")[1:] == ["2026-03-02T12:05:00.000Z"]
+
+
+def test_c4_the_span_counts_from_the_start_of_the_last_success_not_from_its_end(world: World) -> None:
+    world.deploy(flights({"daily": on(partition(), "clean", since_last_run("5m", on_unmet="wait"))}))
+    world.upload(day(1))
+    world.settle()
+    world.pass_by("4m")
+    world.finish()
+    world.upload(day(2))
+    world.settle()
+    assert why(world, "daily")["constraints"][0]["until"] == "2026-03-02T12:05:00.000Z"
+    world.pass_by("1m")
+    assert started_at(world, "daily") == ["2026-03-02T12:00:00.000Z", "2026-03-02T12:05:00.000Z"]
+
+
+def test_c4_a_failure_lets_a_waiting_job_go_that_a_running_one_held_up(world: World) -> None:
+    world.deploy(flights({"daily": on(partition(), "clean", since_last_run("1h", on_unmet="wait"))}))
+    world.upload(day(1))
+    world.settle()
+    world.pass_by("1m")
+    world.upload(day(2))
+    world.settle()
+    assert len(world.runs("daily")) == 1
+    world.finish("FAILED")
+    world.pass_by("2m")
+    assert len(world.runs("daily")) == 2
+
+
+def test_c4_runs_of_the_workflow_count_whichever_schedule_starts_them(world: World) -> None:
+    world.deploy(
+        flights(
+            {"careful": on(partition("weather"), "clean", since_last_run("5m")), "other": partitions(dataset="flights")}
+        )
+    )
+    world.upload(day(1))
+    world.settle()
+    world.upload(day(1, "weather", "a.csv"))
+    world.settle()
+    assert kinds(world, "careful") == ["ABORTED"]
+
+
+def test_c5_no_more_runs_start_in_any_span_than_the_rate_allows_and_none_is_lost(world: World) -> None:
+    world.deploy(flights({"daily": on(partition(), "clean", rate(2, "10m"), by=["day"])}))
+    for number, wait in ((1, "4m"), (2, "4m"), (3, "1m"), (4, "1m"), (5, "4m")):
+        world.upload(day(number))
+        world.settle()
+        world.pass_by(wait)
+        world.finish()
+    doze(world, "6m")
+
+    starts = [(run.claimed_at - NOON) // MINUTE for run in world.runs("daily")]
+    assert starts == [0, 4, 10, 14, 20]
+    assert world.records("daily") == []
+    assert world.line("rate:demo.flights.clean:2/600000").waiters == 0
+
+
+def test_c5_a_job_that_waits_for_its_rate_says_when_the_next_start_is(world: World) -> None:
+    world.deploy(flights({"daily": on(partition(), "clean", rate(1, "hour"), by=["day"])}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    told = why(world, "daily")
+    rule = "waits for the rate of workflow demo.flights.clean: at most 1 runs claimed per 1h"
+    assert told["why"].startswith(f"{rule}, the next at 2026-03-02T13:00:00.000Z")
+    assert told["constraints"][0]["until"] == "2026-03-02T13:00:00.000Z"
+
+
+def test_c5_an_unmet_rate_may_abort_instead(world: World) -> None:
+    world.deploy(flights({"daily": on(partition(), "clean", rate(1, "day", on_unmet="abort"))}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    told = "at most 1 run per day, else abort: not before 2026-03-03T12:00:00.000Z"
+    assert reasons(world, "daily") == [f"ABORTED: {told}"]
+
+
+def test_c5_starts_of_other_schedules_run_nows_and_retries_count_too(world: World) -> None:
+    fragile = {"target": EMR, "retries": {"attempts": 2}}
+    world.deploy(
+        flights(
+            {
+                "limited": on(partition(), "fragile", rate(4, "hour")),
+                "other": partitions(workflow="fragile", dataset="weather"),
+            },
+            fragile=fragile,
+        )
+    )
+    world.upload(day(1, "weather", "a.csv"))
+    world.settle()
+    world.run_now("other")
+    world.settle()
+    world.finish("FAILED", "disk full")
+    world.pass_by("2m")
+    assert len(world.runs("other")) == 4
+
+    world.upload(day(1))
+    world.settle()
+    assert world.runs("limited") == []
+    doze(world, "58m")
+    assert len(world.runs("limited")) == 1
+
+
+def test_c5_a_queue_has_a_rate_too(world: World) -> None:
+    world.deploy(flights({"told": on(partition(), "notify", rate(1, "10m"), by=["day"])}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    assert len(world.targets.queue.messages) == 1
+    doze(world, "10m")
+    assert len(world.targets.queue.messages) == 2
+
+
+def test_c5_deliveries_of_other_schedules_count_at_a_queue_too(world: World) -> None:
+    world.deploy(
+        flights({"told": on(partition(), "notify", rate(1, "10m")), "other": on(partition("weather"), "notify")})
+    )
+    world.upload(day(1, "weather", "a.csv"))
+    world.settle()
+    world.upload(day(1))
+    world.settle()
+    assert len(world.targets.queue.messages) == 1
+    doze(world, "10m")
+    assert len(world.targets.queue.messages) == 2
+
+
+def test_c5_a_job_dropped_in_the_queue_of_a_later_line_gives_its_entry_back(make_world: Callable[..., World]) -> None:
+    world = make_world(start_burst=1, start_rate_per_second=0.1)
+    world.deploy(flights({"daily": on(partition(), "clean", rate(2, "hour"), by=["day"])}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    [queued] = world.jobs("daily")
+    assert (queued.waits_at, len(world.line(f"rate:demo.flights.clean:2/{HOUR}").starts)) == ("emr:starts", 2)
+    world.disable("daily")
+    assert len(world.line(f"rate:demo.flights.clean:2/{HOUR}").starts) == 1
+
+
+@pytest.mark.parametrize("rule", [rate(1, "10m", on_unmet="abort"), since_last_run("10m", of="any")], ids=["C5", "C4"])
+def test_w1_a_retry_waits_where_another_job_would_be_aborted(world: World, rule: dict[str, object]) -> None:
+    world.deploy(flights({"daily": on(partition(), "twice", rule)}, twice={"target": EMR, "retries": {"attempts": 2}}))
+    world.upload(day(1))
+    world.settle()
+    world.finish("FAILED", "disk full")
+    world.pass_by("1m")
+    assert (states(world, "daily"), world.records("daily")) == (["RETRYING"], [])
+    doze(world, "9m")
+    assert states(world, "daily") == ["RETRYING", "STARTING"]
+
+
+def test_c7_a_stale_upstream_holds_a_job_up_until_it_succeeds_and_nobody_polls(world: World) -> None:
+    world.deploy(flights({"report": on(partition("weather"), "join", fresh("clean", "2h")), "clean": partitions()}))
+    world.upload(day(1, "weather", "a.csv"))
+    world.settle()
+    [waiting] = world.jobs("report")
+    assert waiting.state == "PENDING_CONSTRAINTS"
+    assert waiting.wake_at == NOON + DAY  # its timeout, and nothing before
+    told = why(world, "report")
+    assert told["why"].endswith("demo.flights.clean has not succeeded yet")
+    assert told["wakes"].startswith("a success of demo.flights.clean, or its timeout at")
+
+    world.upload(day(1))
+    world.settle()
+    world.finish("FAILED")
+    world.settle()
+    assert world.runs("report") == []
+    world.clock.pass_by("1s")
+    world.upload(day(2))
+    world.settle()
+    world.finish("SUCCESS")
+    world.settle()
+    assert [run.run_id for run in world.runs("report")] == [waiting.job_id]
+
+
+def test_c7_a_success_grows_stale(world: World) -> None:
+    report = on(partition("weather"), "join", fresh("clean", "2h", on_unmet="abort"))
+    world.deploy(flights({"report": report, "clean": partitions()}))
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+    doze(world, "2h")
+    world.upload(day(1, "weather", "a.csv"))
+    world.settle()
+    assert len(world.runs("report")) == 1
+
+    world.pass_by("1s")
+    world.upload(day(2, "weather", "a.csv"))
+    world.settle()
+    assert kinds(world, "report") == ["ABORTED"]
+    assert "demo.flights.clean succeeded last at 2026-03-02T12:00:00.000Z" in reasons(world, "report")[0]
+
+
+def test_c7_freshness_is_no_trigger_so_it_closes_no_circle(world: World) -> None:
+    """`join` starts `clean`, and waits for a fresh `clean` itself: nobody starts itself that way."""
+    report = on(partition("weather"), "join", fresh("clean", "2h", on_unmet="abort"))
+    world.deploy(flights({"report": report, "again": on(status("join"), "clean"), "clean": partitions()}))
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+    world.upload(day(1, "weather", "a.csv"))
+    world.settle()
+    world.finish()
+    world.settle()
+    assert (len(world.runs("report")), len(world.runs("again"))) == (1, 1)
+
+
+def test_c4_c5_c1_together_a_job_takes_each_in_turn_and_loses_nothing(world: World) -> None:
+    rules = (concurrency(1), rate(2, "hour"), since_last_run("10m", on_unmet="wait"))
+    world.deploy(flights({"daily": on(partition(), "clean", *rules, by=["day"])}))
+    for number in (1, 2, 3):
+        world.upload(day(number))
+        world.settle()
+    world.pass_by("5m")
+    world.finish()
+    doze(world, "5m")
+    assert len(world.runs("daily")) == 2
+    world.finish()
+    doze(world, "50m")
+    assert started_at(world, "daily") == [f"2026-03-02T{at}:00.000Z" for at in ("12:00", "12:10", "13:00")]
+    world.finish()
+    world.settle()
+    assert states(world, "daily") == ["SUCCEEDED"] * 3
+    assert (world.line(CLEAN).active, world.line(CLEAN).waiters) == (0, 0)

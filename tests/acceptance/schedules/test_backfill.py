@@ -1,0 +1,294 @@
+"""Backfills: the past is run as it would have been, a few at a time (L12)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import iso, parse_instant
+from tests.acceptance.words import (
+    at_least,
+    concurrency,
+    days,
+    delay,
+    doze,
+    fresh,
+    on,
+    partition,
+    rate,
+    reasons,
+    since_last_run,
+    window,
+)
+from tests.acceptance.words import time as at
+from tests.support.backfills import about, begin, counts, foretell, living, ran, seen, stop
+from tests.support.world import EMR, World, day, flights
+
+JANUARY = {"from_": "2026-01-01T00:00:00Z", "to": "2026-02-01T00:00:00Z"}
+
+
+def nightly(world: World, *constraints: Any, **fields: Any) -> None:
+    world.deploy(flights({"nightly": on(at("0 2 * * *"), "clean", *constraints, **fields)}))
+
+
+def test_l12_a_month_of_nights_runs_newest_first_and_three_at_a_time(world: World) -> None:
+    nightly(world)
+    backfill = begin(world, "nightly", **JANUARY, concurrency=3, order="newest")
+    world.settle()
+    assert living(world, "nightly") == ["2026-01-31", "2026-01-30", "2026-01-29"]
+    assert len(world.jobs("nightly")) == 0, "only what may be under way has a job"
+
+    while world.finish():
+        world.clock.pass_by("1s")
+        world.settle()
+        assert len(living(world, "nightly")) <= 3
+
+    assert [about(run) for run in ran(world, "nightly")] == [f"2026-01-{number:02d}" for number in range(31, 0, -1)]
+    assert counts(world, "nightly", backfill) == {"succeeded": 31}
+    assert seen(world, "nightly", backfill)["state"] == "DONE"
+
+
+def test_l12_a_run_of_the_past_is_told_the_instant_at_which_it_would_have_fired(world: World) -> None:
+    nightly(world, properties={"mode": "daily", "deep": False})
+    backfill = begin(
+        world, "nightly", from_="2026-01-05T00:00:00Z", to="2026-01-06T00:00:00Z", properties={"deep": True}
+    )
+    world.settle()
+    [run] = world.runs("nightly")
+    told = world.context(run)
+    assert iso(told["logical_start_time"]) == "2026-01-05T02:00:00.000Z"
+    assert [(event["kind"], iso(event["instant"])) for event in told["events"]] == [
+        ("time", "2026-01-05T02:00:00.000Z")
+    ]
+    assert told["properties"] == {"mode": "daily", "deep": True}
+    assert (run.kind, run.fired_by, run.nominal_at) == (
+        "backfill",
+        f"backfill {backfill}",
+        parse_instant("2026-01-05T02:00:00Z"),
+    )
+
+
+def test_l12_partitions_of_the_registry_run_with_their_keys_and_by_what_tells_jobs_apart(world: World) -> None:
+    for number in (9, 10, 11, 12):
+        world.deploy(flights({}))
+        world.upload(day(number))
+    world.deploy(flights({"clean": on(partition(), by=["day"])}))
+    begin(world, "clean", partitions={"from": {"year": "2013", "month": "1", "day": "10"}}, concurrency=2)
+    world.settle()
+    assert living(world, "clean") == ["2013/1/10", "2013/1/11"]
+    run = ran(world, "clean")[0]
+    [event] = world.context(run)["events"]
+    assert (event["partition"], event["path"]) == (
+        {"year": "2013", "month": "1", "day": "10"},
+        "s3://lake-bucket/raw/flights/year=2013/month=1/day=10/",
+    )
+    assert run.correlation == {"day": "10"}
+    world.finish()
+    world.settle()
+    assert [about(run) for run in ran(world, "clean")] == ["2013/1/10", "2013/1/11", "2013/1/12"]
+    assert days(world, ran(world, "clean")[-1]) == ["12"]
+
+
+def test_l12_partitions_may_be_named_that_nobody_has_registered(world: World) -> None:
+    world.deploy(flights({"clean": on(partition(count=7))}))
+    values = [{"year": "2012", "month": "12", "day": str(number)} for number in (31, 30)]
+    backfill = begin(world, "clean", partitions={"values": values})
+    world.settle()
+    world.finish()
+    world.settle()
+    assert [about(run) for run in ran(world, "clean")] == ["2012/12/30", "2012/12/31"]
+    assert counts(world, "clean", backfill) == {"succeeded": 1, "running": 1}
+
+
+def test_l12_a_dry_run_tells_what_would_run_and_leaves_nothing_behind(world: World) -> None:
+    nightly(world)
+    told = foretell(world, "nightly", **JANUARY, order="newest")
+    assert (told["total"], told["first"][0], told["last"][-1]) == (
+        31,
+        "2026-01-31T02:00:00.000Z",
+        "2026-01-01T02:00:00.000Z",
+    )
+    world.settle()
+    assert world.ports.jobs.backfills("demo.flights.nightly") == ()
+    assert world.runs("nightly") == []
+
+
+def test_l12_progress_says_where_it_stands(world: World) -> None:
+    nightly(world, concurrency(2))
+    backfill = begin(world, "nightly", **JANUARY, concurrency=4)
+    world.settle()
+    view = seen(world, "nightly", backfill)
+    assert (view["total"], view["launched"], view["running"], view["waiting"]) == (31, 2, 2, 29)
+    assert view["position"] == "2026-01-05T02:00:00.000Z"
+    assert [each["state"] for each in view["under_way"]] == ["running", "running", "waiting", "waiting"]
+    world.emr_says("jr00001", "SUCCESS")
+    world.emr_says("jr00002", "FAILED")
+    world.settle()
+    assert counts(world, "nightly", backfill) == {"succeeded": 1, "failed": 1, "running": 2, "waiting": 27}
+
+
+def test_l12_once_a_cancel_is_acknowledged_nothing_starts_and_what_runs_goes_on(world: World) -> None:
+    nightly(world, concurrency(1))
+    backfill = begin(world, "nightly", **JANUARY, concurrency=3)
+    world.settle()
+    view = stop(world, "nightly", backfill)
+    assert (view["state"], view["running"], view["cancelled"]) == ("CANCELLED", 1, 30)
+    assert reasons(world, "nightly") == [f"DROPPED: backfill {backfill} was cancelled by tester"] * 2
+    world.finish("FAILED")
+    world.pass_by("5m")
+    assert len(world.targets.emr.runs) == 1
+    assert counts(world, "nightly", backfill) == {"failed": 1, "cancelled": 30}
+
+
+def test_l12_a_cancel_may_end_the_runs_too(world: World) -> None:
+    nightly(world)
+    backfill = begin(world, "nightly", **JANUARY, concurrency=2)
+    world.settle()
+    stop(world, "nightly", backfill, runs=True)
+    world.settle()
+    world.pass_by("11m")
+    assert counts(world, "nightly", backfill) == {"cancelled": 31}
+    assert [run.state for run in ran(world, "nightly")] == ["CANCELLED", "CANCELLED"]
+
+
+def test_l12_attempts_that_fail_are_made_again_before_another_entry_begins(world: World) -> None:
+    retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
+    world.deploy(flights({"nightly": on(at("0 2 * * *"))}, clean=retried))
+    backfill = begin(world, "nightly", from_="2026-01-01T00:00:00Z", to="2026-01-03T00:00:00Z")
+    world.settle()
+    world.finish("FAILED")
+    world.settle()
+    assert counts(world, "nightly", backfill) == {"running": 1, "waiting": 1}
+    world.pass_by("31s")
+    world.finish()
+    world.settle()
+    assert [(about(run), run.attempt) for run in ran(world, "nightly")] == [
+        ("2026-01-01", 1),
+        ("2026-01-01", 2),
+        ("2026-01-02", 1),
+    ]
+
+
+def test_l12_what_measures_the_present_holds_no_backfill_up(world: World) -> None:
+    """Noon: outside the window; and each of the others would hold the second run up for hours."""
+    stale = fresh("join", "1d")
+    nightly(world, window("01:00", "02:00"), delay("2h"), rate(1, "day"), since_last_run("1d"), stale)
+    backfill = begin(world, "nightly", from_="2026-01-01T00:00:00Z", to="2026-01-04T00:00:00Z")
+    world.settle()
+    for _ in range(3):
+        world.finish()
+        world.settle()
+    assert counts(world, "nightly", backfill) == {"succeeded": 3}
+
+
+def test_l12_a_limit_of_runs_makes_it_wait_where_others_are_aborted(world: World) -> None:
+    nightly(world, concurrency(1, "abort"))
+    world.run_now("nightly")
+    world.settle()
+    backfill = begin(world, "nightly", from_="2026-01-01T00:00:00Z", to="2026-01-03T00:00:00Z")
+    world.settle()
+    assert counts(world, "nightly", backfill) == {"waiting": 2}
+    doze(world, "2d")
+    assert counts(world, "nightly", backfill) == {"waiting": 2}, "no timeout ends it"
+    world.finish()
+    world.settle()
+    assert counts(world, "nightly", backfill) == {"running": 1, "waiting": 1}
+
+
+@pytest.mark.parametrize("mode", ["disabled", "hold", "backlog", "drain"])
+def test_l12_it_goes_on_whatever_the_mode_of_its_schedule(world: World, mode: str) -> None:
+    nightly(world)
+    backfill = begin(world, "nightly", from_="2026-01-01T00:00:00Z", to="2026-01-04T00:00:00Z")
+    world.settle()
+    if mode == "disabled":
+        world.disable("nightly")
+    else:
+        world.pause("nightly", mode)
+    for _ in range(3):
+        world.finish()
+        world.settle()
+    assert counts(world, "nightly", backfill) == {"succeeded": 3}
+
+
+def test_l12_enabling_a_schedule_leaves_its_backfill_be(world: World) -> None:
+    nightly(world, concurrency(1), enabled=False)
+    backfill = begin(world, "nightly", from_="2026-01-01T00:00:00Z", to="2026-01-05T00:00:00Z", concurrency=2)
+    world.settle()
+    world.enable("nightly")
+    world.settle()
+    while world.finish():
+        world.settle()
+        world.clock.pass_by("1s")
+    assert counts(world, "nightly", backfill) == {"succeeded": 4}
+    assert [about(run) for run in ran(world, "nightly")] == [f"2026-01-0{number}" for number in (1, 2, 3, 4)]
+
+
+def test_l12_c13_deleting_or_replacing_the_schedule_ends_its_backfills_on_record(world: World) -> None:
+    world.deploy(flights({name: on(at("0 2 * * *"), workflow) for name, workflow in (("a", "clean"), ("b", "join"))}))
+    ids = {name: begin(world, name, **JANUARY) for name in ("a", "b")}
+    world.settle()
+    world.delete("a")
+    world.put("b", on(at("0 3 * * *"), "join"))
+    world.settle()
+    world.finish()
+    world.pass_by("5m")
+    assert [seen(world, name, ids[name])["state"] for name in ("a", "b")] == ["ENDED", "ENDED"]
+    assert "deleted" in seen(world, "a", ids["a"])["reason"]
+    assert "replaced" in seen(world, "b", ids["b"])["reason"]
+    assert counts(world, "a", ids["a"]) == {"succeeded": 1, "cancelled": 30}
+    assert len(world.targets.emr.runs) == 2
+
+
+def test_l12_the_same_request_is_the_same_backfill(world: World) -> None:
+    nightly(world)
+    first, again = (begin(world, "nightly", request="r", **JANUARY) for _ in range(2))
+    other = begin(world, "nightly", request="s", **JANUARY)
+    world.settle()
+    assert first == again
+    assert other != first
+    assert len(world.runs("nightly")) == 2
+
+
+def test_l12_l19_failures_of_the_past_do_not_hold_the_schedule(world: World) -> None:
+    nightly(world, pause_after_failures=1)
+    backfill = begin(world, "nightly", from_="2026-01-01T00:00:00Z", to="2026-01-03T00:00:00Z")
+    world.settle()
+    for _ in range(2):
+        world.finish("FAILED")
+        world.settle()
+    assert counts(world, "nightly", backfill) == {"failed": 2}
+    gate = world.ports.catalog.gate("demo.flights.nightly")
+    assert gate is not None
+    assert gate.mode == "enabled"
+
+
+@pytest.mark.parametrize(
+    ("trigger", "wish", "field", "expected"),
+    [
+        (at("@daily"), {"from_": "2026-02-01T00:00:00Z", "to": "2026-01-01T00:00:00Z"}, "to", "an instant after"),
+        (at("@daily"), {"from_": "2026-02-01T00:00:00Z", "to": "2030-01-01T00:00:00Z"}, "to", "that is over"),
+        (at("@yearly"), {"from_": "2026-02-01T00:00:00Z", "to": "2026-02-02T00:00:00Z"}, "to", "would have fired"),
+        (at("@every 1s"), JANUARY, "to", "at most 10000 runs"),
+        (at("@daily"), {"partitions": {}}, "partitions", "waits for partitions"),
+        (partition(), JANUARY, "from", "a schedule with a time"),
+        (partition(), {"partitions": {}}, "partitions", "holds a partition"),
+        (partition(), {"partitions": {"dataset": "weather"}}, "partitions.dataset", "demo.flights"),
+        (partition(), {"partitions": {"from": {"day": "1"}}}, "partitions.from", "the first of the keys"),
+        (partition(), {"partitions": {"values": [{"day": "1"}]}}, "partitions.values.0", "exactly the keys"),
+        (
+            at_least(1, partition(), partition("weather")),
+            {"partitions": {}},
+            "partitions.dataset",
+            "one of the datasets",
+        ),
+    ],
+)
+def test_l12_what_cannot_be_backfilled_is_refused_with_the_reason(
+    world: World, trigger: Any, wish: Any, field: str, expected: str
+) -> None:
+    world.deploy(flights({"x": on(trigger)}))
+    with pytest.raises(SluiceError, match=expected) as refused:
+        begin(world, "x", **wish)
+    assert (refused.value.code, refused.value.field) == ("invalid", field)

@@ -1,0 +1,288 @@
+"""The pause modes (L4): hold, backlog and drain, with timeouts that count or stand still."""
+
+from __future__ import annotations
+
+import pytest
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import HOUR, MINUTE
+from tests.acceptance.words import (
+    all_of,
+    concurrency,
+    days,
+    doze,
+    kinds,
+    on,
+    partition,
+    quiet,
+    reasons,
+    states,
+    why,
+    why_schedule,
+)
+from tests.support.clock import NOON
+from tests.support.schedules import at, partitions
+from tests.support.world import World, day, flights
+
+
+def test_l4_a_hold_goes_on_gathering_launches_nothing_and_the_very_job_runs_on_resume(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2)}))
+    world.upload(day(1))
+    world.settle()
+    [before] = world.jobs("daily")
+
+    world.pause("daily", "hold")
+    world.upload(day(2))
+    world.upload(day(3))
+    world.pass_by("2m")
+    [held] = world.jobs("daily")
+    assert held.job_id == before.job_id
+    assert world.runs("daily") == []
+    told = why(world, "daily")
+    assert told["why"] == "the schedule is on hold since 2026-03-02T12:00:00.000Z"
+    assert "resuming the schedule" in told["wakes"]
+    assert "1 waiting: resume it" in why_schedule(world, "daily")["why"]
+
+    world.resume("daily")
+    world.settle()
+    [run] = world.runs("daily")
+    assert run.run_id == before.job_id
+    assert days(world, run) == ["1", "2", "3"]
+    assert world.records("daily") == []
+
+
+def test_l4_a_hold_of_a_clock_keeps_one_fire_and_the_others_join_it_on_record(world: World) -> None:
+    world.deploy(flights({"tick": at("@every 1m")}))
+    world.pause("tick")
+    world.pass_by("3m")
+    assert world.runs("tick") == []
+
+    world.resume("tick")
+    world.settle()
+    [run] = world.runs("tick")
+    assert run.nominal_at == NOON + MINUTE
+    assert kinds(world, "tick") == ["COALESCED", "COALESCED"]
+
+
+def test_l4_a_job_that_queued_for_a_slot_leaves_its_place_in_a_hold_and_comes_back(world: World) -> None:
+    world.deploy(flights({"daily": on(partition(), "clean", concurrency(1))}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    [queued] = world.jobs("daily")
+    assert queued.state == "PENDING_LAUNCH"
+
+    world.pause("daily")
+    world.finish()
+    world.pass_by("3m")
+    assert len(world.runs("daily")) == 1
+    assert world.line("workflow:demo.flights.clean").waiters == 0
+
+    world.resume("daily")
+    world.settle()
+    assert world.runs("daily")[1].run_id == queued.job_id
+
+
+def test_l4_a_backlog_keeps_each_match_as_a_job_of_its_own_and_all_run_on_resume(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2)}))
+    world.upload(day(1))
+    world.settle()
+    world.pause("daily", "backlog")
+    for number in (2, 3, 4, 5):
+        world.upload(day(number))
+        world.settle()
+        world.clock.pass_by("1s")
+    assert sorted(job.kind for job in world.jobs("daily")) == ["backlog", "backlog", "gathering"]
+    assert world.runs("daily") == []
+
+    world.resume("daily")
+    world.settle()
+    assert sorted(days(world, run) for run in world.runs("daily")) == [["1", "2"], ["3", "4"]]
+    world.upload(day(6))
+    world.settle()
+    assert sorted(days(world, run) for run in world.runs("daily"))[2:] == [["5", "6"]]
+    assert world.records("daily") == []
+
+
+def test_l4_a_backlog_keeps_apart_what_time_completes_too(world: World) -> None:
+    world.deploy(flights({"chunks": on(quiet(partition(), "5m"), by=["month"])}))
+    world.pause("chunks", "backlog")
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+        world.pass_by("6m")
+    assert [job.kind for job in world.jobs("chunks")] == ["backlog", "backlog"]
+    world.resume("chunks")
+    world.settle()
+    assert sorted(days(world, run) for run in world.runs("chunks")) == [["1"], ["2"]]
+
+
+def test_l4_a_backlog_of_a_clock_runs_each_fire_it_missed(world: World) -> None:
+    world.deploy(flights({"tick": at("@every 1m")}))
+    world.pause("tick", "backlog")
+    world.pass_by("3m")
+    assert world.runs("tick") == []
+
+    world.resume("tick")
+    world.settle()
+    assert sorted(run.nominal_at or 0 for run in world.runs("tick")) == [NOON + step * MINUTE for step in (1, 2, 3)]
+    assert world.records("tick") == []
+
+
+def test_l4_a_drain_lets_go_what_is_met_drops_what_is_not_and_takes_no_more(world: World) -> None:
+    world.deploy(
+        flights(
+            {"daily": on(partition(), "clean", concurrency(1)), "both": on(all_of(partition(), partition("weather")))}
+        )
+    )
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    [waiting] = world.jobs("daily")
+    for name in ("daily", "both"):
+        world.pause(name, "drain")
+    assert reasons(world, "both") == ["DROPPED: the schedule was paused to drain before its trigger was met"]
+    world.upload(day(3))
+    world.settle()
+    assert [job.job_id for job in world.jobs("daily")] == [waiting.job_id]
+
+    world.finish()
+    world.settle()
+    assert world.runs("daily")[1].run_id == waiting.job_id
+    assert "takes no more work" in why_schedule(world, "daily")["why"]
+
+    world.clock.pass_by("1s")
+    world.resume("daily")
+    world.upload(day(4))
+    world.settle()
+    world.finish()
+    world.settle()
+    assert [days(world, run) for run in world.runs("daily")] == [["1"], ["2"], ["4"]]
+
+
+def test_l4_a_drain_decides_for_each_value_of_the_correlation_keys(world: World) -> None:
+    world.deploy(flights({"join": on(all_of(partition(), partition("weather")), "join", concurrency(1), by=["day"])}))
+    for number in (1, 2, 3):
+        world.upload(day(number))
+    for number in (1, 2):
+        world.upload(day(number, "weather", "a.csv"))
+        world.settle()
+    assert sorted(job.state for job in world.jobs("join")) == ["PENDING_LAUNCH", "PENDING_TRIGGER"]
+    world.pause("join", "drain")
+    assert [job.state for job in world.jobs("join")] == ["PENDING_LAUNCH"]
+    assert kinds(world, "join") == ["DROPPED"]
+    world.finish()
+    world.settle()
+    world.upload(day(3, "weather", "a.csv"))
+    world.clock.pass_by("1s")
+    world.resume("join")
+    world.upload(day(4))
+    world.upload(day(4, "weather", "a.csv"))
+    world.settle()
+    world.finish()
+    world.settle()
+    assert sorted(days(world, run)[0] for run in world.runs("join")) == ["1", "2", "4"]
+
+
+def test_l4_one_pause_may_follow_another(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2)}))
+    world.pause("daily", "hold")
+    _arrive(world, 1, 2)
+    world.pause("daily", "backlog")
+    _arrive(world, 3, 4, 5, 6)
+    world.pause("daily", "hold")
+    _arrive(world, 7)
+    assert (world.runs("daily"), len(world.jobs("daily"))) == ([], 3)
+    world.pause("daily", "drain")
+    world.settle()
+
+    # What came in the hold was joined by the next one before it was set apart.
+    assert sorted(days(world, run) for run in world.runs("daily")) == [["1", "2", "3"], ["4", "5"], ["6", "7"]]
+    assert world.records("daily") == []
+
+
+def _arrive(world: World, *numbers: int) -> None:
+    for number in numbers:
+        world.upload(day(number))
+        world.settle()
+        world.clock.pass_by("1s")
+
+
+def test_l4_a_drain_takes_no_further_fire(world: World) -> None:
+    world.deploy(flights({"tick": at("@every 10s", "notify")}))
+    world.pass_by("25s")
+    world.pause("tick", "drain")
+    world.pass_by("2m")
+    assert len(world.runs("tick")) == 2
+
+    world.resume("tick")
+    world.pass_by("30s")
+    assert len(world.runs("tick")) == 5
+
+
+def test_l4_timeouts_go_on_counting_in_a_hold_unless_they_are_told_to_stand_still(world: World) -> None:
+    two = {
+        name: partitions(2, dataset=dataset, timeout={"after": "2h", "then": "abort"})
+        for name, dataset in (("counting", "flights"), ("still", "weather"))
+    }
+    world.deploy(flights(two))
+    world.upload(day(1))
+    world.upload(day(1, "weather", "a.csv"))
+    doze(world, "1h")
+    world.pause("counting", "hold")
+    world.pause("still", "hold", stop_timeouts=True)
+    doze(world, "3h")
+    assert world.jobs("counting") == []
+    assert "not launched within its timeout of 2h" in reasons(world, "counting")[0]
+    assert len(world.jobs("still")) == 1
+
+    world.resume("still")
+    doze(world, "59m")
+    assert len(world.jobs("still")) == 1
+    assert "its timeout at 2026-03-02T17:00:00.000Z" in why(world, "still")["wakes"]
+    doze(world, "2m")
+    assert kinds(world, "still") == ["ABORTED"]
+    assert world.records("still")[0].recorded_at == NOON + 5 * HOUR
+
+
+def test_l4_timeouts_that_stood_still_may_count_again_while_the_pause_goes_on(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2, timeout={"after": "2h", "then": "abort"})}))
+    world.upload(day(1))
+    doze(world, "1h")
+    world.pause("daily", "hold", stop_timeouts=True)
+    doze(world, "3h")
+    world.pause("daily", "hold")
+    doze(world, "59m")
+    assert world.records("daily") == []
+    world.pass_by("1m")
+    assert kinds(world, "daily") == ["ABORTED"]
+
+
+def test_l4_run_now_and_retries_go_on_in_a_hold(world: World) -> None:
+    """They were decided on by themselves; a hold is about what the trigger starts."""
+    retried = {"target": {"type": "emr_serverless", "entry_point": "s3://code/a.py"}, "retries": {"attempts": 2}}
+    world.deploy(flights({"daily": partitions(workflow="fragile")}, fragile=retried))
+    world.upload(day(1))
+    world.settle()
+    world.pause("daily")
+    world.finish("FAILED", "disk full")
+    world.pass_by("1m")
+    assert states(world, "daily") == ["RETRYING", "STARTING"]
+    world.run_now("daily")
+    world.settle()
+    assert len(world.runs("daily")) == 3
+
+
+def test_l4_enabling_what_is_paused_resumes_it_and_what_is_disabled_cannot_be_paused(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    world.pause("daily")
+    world.upload(day(1))
+    world.settle()
+    world.enable("daily")
+    world.settle()
+    assert len(world.runs("daily")) == 1
+
+    world.disable("daily")
+    with pytest.raises(SluiceError, match="got one that is disabled") as refused:
+        world.pause("daily")
+    assert refused.value.code == "conflict"

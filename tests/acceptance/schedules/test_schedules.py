@@ -1,0 +1,234 @@
+"""Schedules are made, changed and run by hand (L1, L2, L3, L7, L9, L11)."""
+
+from __future__ import annotations
+
+import pytest
+
+from chalicelib.core.definitions.schedule import NewSchedule
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.fires import upcoming
+from chalicelib.core.instants import HOUR, MINUTE
+from chalicelib.flow import lookup
+from chalicelib.flow.schedules import actions
+from tests.acceptance.words import concurrency, days, doze, on, partition, reasons, states, why_schedule
+from tests.support.clock import NOON
+from tests.support.schedules import at, partitions
+from tests.support.world import World, day, flights, full
+
+
+def test_l1_a_schedule_is_made_read_replaced_and_deleted_and_may_come_again(world: World) -> None:
+    world.deploy(flights({}))
+    world.put("daily", partitions(2))
+    gate, schedule = lookup.existing(world.ports, full("daily"))
+    assert (gate.mode, gate.version, schedule.workflow) == ("enabled", 1, "demo.flights.clean")
+
+    world.clock.pass_by("1s")
+    world.put("daily", partitions(3))
+    gate, schedule = lookup.existing(world.ports, full("daily"))
+    assert (gate.version, schedule.model_dump()["trigger"]["count"]) == (2, 3)
+    assert world.ports.catalog.schedules("demo.flights", 10, None).items == (full("daily"),)
+
+    world.delete("daily")
+    assert world.ports.catalog.schedules("demo.flights", 10, None).items == ()
+    with pytest.raises(SluiceError, match="no schedule named"):
+        lookup.existing(world.ports, full("daily"))
+
+    world.clock.pass_by("1s")
+    world.put("daily", partitions(1))
+    world.upload(day(1))
+    world.settle()
+    assert len(world.runs("daily")) == 1
+
+
+def test_l2_a_new_schedule_is_disabled_and_an_update_keeps_the_state_it_had(world: World) -> None:
+    new = {key: value for key, value in partitions().items() if key != "enabled"}
+    world.deploy(flights({"daily": new}))
+    world.upload(day(1))
+    world.settle()
+    assert world.runs("daily") == []
+    assert why_schedule(world, "daily")["why"] == "the schedule is disabled: enable it, or run it now"
+
+    world.enable("daily")
+    world.put("daily", new | {"properties": {"changed": True}})
+    world.upload(day(2))
+    world.settle()
+    assert [days(world, run) for run in world.runs("daily")] == [["2"]]
+
+    world.pause("daily")
+    world.clock.pass_by("1s")
+    world.put("daily", new | {"properties": {"changed": "again"}})
+    assert why_schedule(world, "daily")["state"] == "hold"
+
+
+def test_l3_events_while_disabled_are_ignored_and_only_later_ones_count(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2)}))
+    world.upload(day(1))
+    world.settle()
+    world.disable("daily")
+    world.upload(day(2))
+    world.clock.pass_by("1s")
+    world.enable("daily")
+    world.upload(day(3))
+    world.settle()
+    assert world.runs("daily") == []
+
+    world.upload(day(4))
+    world.settle()
+
+    [run] = world.runs("daily")
+    assert [event["partition"]["day"] for event in world.context(run)["events"]] == ["3", "4"]
+
+
+def test_l3_disabling_drops_what_waits_on_record_and_running_runs_go_on(world: World) -> None:
+    world.deploy(flights({"daily": on(partition(), "clean", concurrency(1))}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    assert (len(world.runs("daily")), len(world.jobs("daily"))) == (1, 1)
+
+    world.disable("daily")
+    assert reasons(world, "daily") == ["DROPPED: the schedule was disabled"]
+    assert world.line("workflow:demo.flights.clean").waiters == 0
+    world.finish()
+    world.pass_by("1m")
+    assert states(world, "daily") == ["SUCCEEDED"]
+
+
+def test_l3_no_fire_time_of_a_disabled_span_is_caught_up_on(world: World) -> None:
+    world.deploy(flights({"tick": at("@every 10m", "notify")}))
+    world.disable("tick")
+    doze(world, "1h")
+    world.enable("tick")
+    doze(world, "11m")
+
+    assert [run.nominal_at for run in world.runs("tick")] == [NOON + HOUR + 10 * MINUTE]
+    assert world.records("tick") == []
+
+
+def test_l7_a_put_that_names_the_version_it_read_compares_and_sets(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2)}))
+    first, second = (NewSchedule.model_validate(partitions(count)) for count in (3, 4))
+
+    after, new = actions.put(world.ports, full("daily"), first, "ann", if_match=1)
+    assert (after.version, new) == (2, False)
+    with pytest.raises(SluiceError) as refused:
+        actions.put(world.ports, full("daily"), second, "bob", if_match=1)
+    assert (refused.value.code, refused.value.status) == ("changed_meanwhile", 412)
+    with pytest.raises(SluiceError):
+        actions.delete(world.ports, full("daily"), "bob", if_match=1)
+
+    world.clock.pass_by("1s")
+    actions.put(world.ports, full("daily"), second, "bob")
+    versions = world.ports.catalog.versions(full("daily"))
+    assert sorted((each.version, each.definition["trigger"]["count"], each.by) for each in versions) == [
+        (1, 2, "tester"),
+        (2, 3, "ann"),
+        (3, 4, "bob"),
+    ]
+
+
+def test_l7_putting_what_is_there_changes_nothing(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2)}))
+    world.upload(day(1))
+    world.settle()
+    world.put("daily", partitions(2))
+    world.upload(day(2))
+    world.settle()
+
+    [run] = world.runs("daily")
+    assert days(world, run) == ["1", "2"]
+    assert len(world.ports.catalog.versions(full("daily"))) == 1
+
+
+def test_l9_runtime_arguments_are_the_workflows_then_the_schedules_then_those_of_run_now(world: World) -> None:
+    emr = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
+    tuned = {"target": emr, "properties": {"mode": "fast", "level": 1, "out": "s3://a/"}}
+    world.deploy(
+        flights({"daily": partitions(workflow="tuned", properties={"level": 2, "out": "s3://b/"})}, tuned=tuned)
+    )
+    world.upload(day(1))
+    world.run_now("daily", out="s3://c/")
+    world.settle()
+
+    by_kind = {run.kind: world.context(run)["properties"] for run in world.runs("daily")}
+    assert by_kind == {
+        "gathering": {"mode": "fast", "level": 2, "out": "s3://b/"},
+        "run_now": {"mode": "fast", "level": 2, "out": "s3://c/"},
+    }
+
+
+def test_l9_what_waits_when_its_schedule_is_updated_has_the_old_arguments_only_where_it_was_claimed(
+    world: World,
+) -> None:
+    """A run that was claimed keeps its arguments, in its retries too; whatever is claimed later has the new ones."""
+    retried = {"target": {"type": "emr_serverless", "entry_point": "s3://code/a.py"}, "retries": {"attempts": 2}}
+    daily = partitions(workflow="fragile", properties={"version": 1})
+    world.deploy(flights({"daily": daily}, fragile=retried))
+    world.upload(day(1))
+    world.settle()
+    world.clock.pass_by("1s")
+    world.put("daily", daily | {"properties": {"version": 2}, "on_update": "carry"})
+    world.upload(day(2))
+    world.settle()
+    world.finish("FAILED", "disk full")
+    world.pass_by("1m")
+
+    told = sorted((run.attempt, run.request.properties["version"]) for run in world.runs("daily"))
+    assert told == [(1, 1), (1, 2), (2, 1), (2, 2)]
+
+
+def test_l11_run_now_goes_past_the_trigger_once_per_request_and_leaves_what_gathers_alone(world: World) -> None:
+    world.deploy(flights({"daily": partitions(3, properties={"mode": "fast"})}))
+    world.upload(day(1))
+    world.settle()
+
+    job_id = world.run_now("daily", "request-1", mode="thorough")
+    assert world.run_now("daily", "request-1", mode="thorough") == job_id
+    world.settle()
+    assert world.run_now("daily", "request-1", mode="thorough") == job_id
+    world.settle()
+
+    [run] = world.runs("daily")
+    assert (run.run_id, run.fired_by) == (job_id, "run now")
+    assert world.context(run)["properties"] == {"mode": "thorough"}
+    assert [event["kind"] for event in world.context(run)["events"]] == ["run_now"]
+    [waiting] = world.jobs("daily")
+    assert waiting.leaves["0"].count == 1
+
+
+def test_l11_run_now_works_on_a_disabled_schedule_but_passes_no_constraint(world: World) -> None:
+    world.deploy(flights({"daily": on(partition(), "clean", concurrency(1)), "other": partitions(dataset="weather")}))
+    world.disable("daily")
+    world.upload(day(1, "weather", "a.csv"))
+    world.settle()
+
+    world.run_now("daily")
+    world.settle()
+    [job] = world.jobs("daily")
+    assert (job.state, job.kind) == ("PENDING_LAUNCH", "run_now")
+    world.finish()
+    world.settle()
+    assert len(world.runs("daily")) == 1
+
+
+def test_l10_an_interval_with_repeats_fires_so_often_is_completed_and_begins_anew_when_enabled(world: World) -> None:
+    world.deploy(flights({"tick": at("R4/PT3S", "notify")}))
+    world.pass_by("1m")
+    assert [(run.nominal_at or 0) - NOON for run in world.runs("tick")] == [3_000, 6_000, 9_000, 12_000]
+    told = why_schedule(world, "tick")
+    assert (told["state"], told["next_fire"]) == ("completed", None)
+
+    world.enable("tick")
+    world.pass_by("1m")
+    assert len(world.runs("tick")) == 8
+
+
+def test_l11_a_preview_lists_what_will_fire_and_that_is_what_fires(world: World) -> None:
+    world.deploy(flights({"tick": at("*/20 * * * *", "notify")}))
+    _, schedule = lookup.existing(world.ports, full("tick"))
+    foreseen = upcoming.preview(schedule, world.clock.now(), 3)
+    doze(world, "20m")
+    doze(world, "20m")
+    doze(world, "20m")
+
+    assert [run.nominal_at for run in world.runs("tick")] == foreseen

@@ -1,0 +1,197 @@
+"""New partitions start work, each counted once (T7), as soon as they are ready (T8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from chalicelib.flow.ingest import partitions as by_hand
+from tests.acceptance.words import concurrency, days, doze, kinds, on, partition
+from tests.support.schedules import partitions
+from tests.support.world import World, day, flights
+
+FOLDER = "raw/delivery/day=1/"
+
+
+def test_t7_n_new_partitions_start_a_run_and_then_it_gathers_anew(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2)}))
+    for number in range(1, 6):
+        world.upload(day(number))
+        world.settle()
+        world.clock.pass_by("1s")
+
+    assert [days(world, run) for run in world.runs("daily")] == [["1", "2"], ["3", "4"]]
+    assert world.jobs("daily")[0].leaves["0"].count == 1
+
+
+def test_t7_a_partition_counts_once_whatever_is_told_again_or_uploaded_again(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2, dataset="weather")}))
+    for name in ("a.csv", "b.csv", "a.csv", "c.csv"):
+        world.upload(day(1, "weather", name))
+    world.settle()
+    assert world.jobs("daily")[0].leaves["0"].count == 1
+
+    doze(world, "1h")
+    world.upload(day(1, "weather", "a.csv"))
+    world.upload(day(2, "weather", "a.csv"))
+    world.settle()
+    world.upload(day(1, "weather", "late.csv"))
+    world.settle()
+    assert [days(world, run) for run in world.runs("daily")] == [["1", "2"]]
+    assert world.jobs("daily") == []
+
+
+def test_t7_after_an_abort_it_gathers_anew(world: World) -> None:
+    world.deploy(flights({"daily": on(partition(count=2), "clean", concurrency(1, "abort"))}))
+    for number in range(1, 5):
+        world.upload(day(number))
+        world.settle()
+    assert kinds(world, "daily") == ["ABORTED"]
+
+    world.finish()
+    world.upload(day(5))
+    world.settle()
+    assert len(world.runs("daily")) == 1
+    world.upload(day(6))
+    world.settle()
+    assert sorted(days(world, run) for run in world.runs("daily")) == [["1", "2"], ["5", "6"]]
+
+
+def test_t7_after_a_timeout_it_gathers_anew(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2, timeout={"after": "1h", "then": "abort"})}))
+    world.upload(day(1))
+    doze(world, "1h")
+    assert kinds(world, "daily") == ["ABORTED"]
+
+    world.upload(day(2))
+    world.settle()
+    assert world.runs("daily") == []
+    world.upload(day(3))
+    world.settle()
+    assert [days(world, run) for run in world.runs("daily")] == [["2", "3"]]
+
+
+@pytest.mark.parametrize("change", ["update", "disable and enable"])
+def test_t7_after_an_update_or_an_enable_it_gathers_anew(world: World, change: str) -> None:
+    world.deploy(flights({"daily": partitions(2)}))
+    world.upload(day(1))
+    world.settle()
+    world.clock.pass_by("1s")
+    if change == "update":
+        world.put("daily", partitions(2, properties={"version": 2}))
+    else:
+        world.disable("daily")
+        world.enable("daily")
+    world.upload(day(1))
+    world.upload(day(2))
+    world.settle()
+    assert world.runs("daily") == []
+    world.upload(day(3))
+    world.settle()
+
+    assert [days(world, run) for run in world.runs("daily")] == [["2", "3"]]
+    assert kinds(world, "daily") == ["DROPPED"]
+
+
+def test_t7_a_partition_may_be_registered_without_an_object_and_counts_the_same(world: World) -> None:
+    world.deploy(flights({"daily": partitions(2)}))
+    found = world.ports.catalog.dataset_of("lake-bucket", day(1))
+    assert found is not None
+    values = {"partition": {"year": "2013", "month": "1", "day": "1"}}
+    for _ in range(2):
+        by_hand.register_values(world.ports, *found, values)
+    world.upload(day(1))
+    world.upload(day(2))
+    world.settle()
+    assert [days(world, run) for run in world.runs("daily")] == [["1", "2"]]
+
+
+def test_t7_thousands_of_partitions_reach_the_run_through_a_manifest(make_world: Callable[..., World]) -> None:
+    world = make_world(inline_events=10)
+    world.deploy(flights({"daily": partitions(25)}))
+    for number in range(1, 26):
+        world.upload(day(number))
+    world.settle()
+
+    [run] = world.runs("daily")
+    context = world.context(run)
+    assert context["events"] == []
+    assert context["manifest"] == f"s3://control/manifests/{run.run_id}.jsonl"
+    listed = world.payloads.manifests[run.run_id]
+    assert sorted(int(event["partition"]["day"]) for event in listed) == list(range(1, 26))
+
+
+def test_t8_a_partition_is_ready_at_its_flag_not_at_its_first_object(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    assert "not ready" in world.upload(day(1, name="part-00000.parquet"))
+    assert "not ready" in world.upload(day(1, name="_temporary/0/part-00000.parquet"))
+    world.settle()
+    assert world.runs("daily") == []
+    assert "is ready" in world.upload(day(1))
+
+
+def test_t8_without_a_rule_the_first_object_with_data_makes_it_ready(world: World) -> None:
+    world.deploy(flights({"daily": partitions(dataset="weather")}))
+    assert "not ready" in world.upload(day(1, "weather", "_temporary/part-0.csv"))
+    assert "is ready" in world.upload(day(1, "weather", "part-0.csv"))
+    world.settle()
+    assert len(world.runs("daily")) == 1
+
+
+def test_t8_a_manifest_that_comes_last_finds_all_that_it_lists(world: World) -> None:
+    world.deploy(_delivery())
+    for name in ("a.csv", "b.csv"):
+        assert "not ready" in world.upload(FOLDER + name)
+    world.settle()
+    assert world.runs("daily") == []
+
+    assert "is ready" in world.upload(FOLDER + "MANIFEST", text="a.csv\nb.csv\n")
+    world.settle()
+    assert [days(world, run) for run in world.runs("daily")] == [["1"]]
+
+
+@pytest.mark.parametrize(
+    "manifest",
+    [
+        "a.csv\nb.csv",
+        json.dumps(["a.csv", f"s3://lake-bucket/{FOLDER}b.csv"]),
+        json.dumps({"entries": [{"url": f"s3://lake-bucket/{FOLDER}{name}"} for name in ("a.csv", "b.csv")]}),
+        json.dumps({"files": ["a.csv", "b.csv"]}),
+    ],
+    ids=["lines", "json with full names", "entries with urls", "files"],
+)
+def test_t8_a_manifest_that_comes_first_is_complete_with_the_last_object_it_lists(world: World, manifest: str) -> None:
+    world.deploy(_delivery())
+    assert "not ready" in world.upload(FOLDER + "MANIFEST", text=manifest)
+    assert "not ready" in world.upload(FOLDER + "unlisted.csv")
+    assert "not ready" in world.upload(FOLDER + "a.csv")
+    world.settle()
+    assert world.runs("daily") == []
+
+    assert "is ready" in world.upload(FOLDER + "b.csv")
+    world.upload(FOLDER + "later.csv")
+    world.settle()
+    assert len(world.runs("daily")) == 1
+
+
+def test_t8_a_bad_manifest_is_not_ready_until_it_is_mended(world: World) -> None:
+    world.deploy(_delivery())
+    world.upload(FOLDER + "a.csv")
+    assert "not ready" in world.upload(FOLDER + "MANIFEST", text='{"rows": 12}')
+    assert "not ready" in world.upload(FOLDER + "b.csv")
+    world.settle()
+    assert world.runs("daily") == []
+
+    assert "is ready" in world.upload(FOLDER + "MANIFEST", text='["a.csv", "b.csv"]')
+    world.settle()
+    assert len(world.runs("daily")) == 1
+
+
+def _delivery() -> dict[str, Any]:
+    app = flights({"daily": partitions(dataset="delivery")})
+    ready = {"manifest": "MANIFEST"}
+    app["datasets"]["delivery"] = {"bucket": "lake", "prefix": "raw/delivery/", "keys": ["day"], "ready": ready}
+    return app

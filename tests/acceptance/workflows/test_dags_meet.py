@@ -1,0 +1,296 @@
+"""W4: DAGs and what the rest of the control plane does: runs again, deletes, pools, priorities, retries, workers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.history import lines
+from chalicelib.core.instants import HOUR
+from chalicelib.flow.dags import actions as flow
+from chalicelib.flow.dags import runs as dag_runs
+from chalicelib.flow.runs import actions
+from chalicelib.flow.schedules import actions as schedule_actions
+from tests.acceptance.words import doze
+from tests.acceptance.workflows.test_dags import begin
+from tests.acceptance.workflows.test_notices import notices, tells, whats
+from tests.faults.memory_tables import QuickWorld
+from tests.support import dags
+from tests.support.clock import NOON
+from tests.support.dags import dag, edge, ends, ran, rerun, state, views
+from tests.support.pull_workers import PULLED, PullWorker
+from tests.support.schedules import partitions
+from tests.support.world import EMR, SQS, World, full
+
+
+@pytest.fixture
+def world() -> World:
+    return QuickWorld(wake_shards=1, history_shards=1)
+
+
+def run_of(world: World, node: str) -> Any:
+    """The run that a node has in the only run of the DAG."""
+    [view] = views(world)
+    return world.ports.runs.attempts(view["nodes"][node]["run_id"])[-1]
+
+
+def test_w15_a_node_s_run_that_is_run_again_by_itself_is_the_affair_of_no_dag(world: World) -> None:
+    """As with ``only``: what follows it has run, and is not asked to run once more."""
+    world.deploy(dags.app(dag("a -> b", "b -> c")))
+    begin(world)
+    for node in ("a", "b", "c"):
+        ends(world, node)
+    first = run_of(world, "b")
+
+    again = actions.rerun(world.ports, first.run_id, "r1")
+    world.settle()
+    ends(world, "b")
+    assert ran(world) == ["a", "b", "c", "b"]
+    assert world.ports.runs.attempts(again)[-1].state == "SUCCEEDED"
+    assert state(world) == {"a": "SUCCEEDED", "b": "SUCCEEDED", "c": "SUCCEEDED"}
+    world.pass_by("5m")
+    assert [job for name in flow.owned(world.ports, full("daily")) for job in world.jobs(name)] == []
+
+
+def test_w15_the_start_of_a_dag_that_is_run_again_begins_a_run_of_its_own(world: World) -> None:
+    world.deploy(dags.app(dag("a -> b")))
+    begin(world)
+    ends(world, "a")
+    ends(world, "b")
+    world.clock.pass_by("1s")
+    [view] = views(world)
+    actions.rerun(world.ports, view["run_id"], "r1")
+    world.settle()
+    ends(world, "a")
+    ends(world, "b")
+    assert [each["state"] for each in views(world)] == ["SUCCEEDED", "SUCCEEDED"]
+    assert views(world)[1]["partition"] == view["partition"]
+
+
+def test_w4_the_runs_of_a_deleted_dag_are_told_as_they_stand(world: World) -> None:
+    world.deploy(dags.app(dag("a -> b", "b -> c")))
+    begin(world, 1)
+    ends(world, "a")
+    flow.delete(world.ports, full("daily"), "tester")
+    assert views(world)[0]["state"] == "RUNNING"
+    world.finish()
+    world.settle()
+    [view] = views(world)
+    assert (view["state"], state(world)) == ("FAILED", {"a": "SUCCEEDED", "b": "SUCCEEDED", "c": "BLOCKED"})
+    assert view["nodes"]["c"]["why"] == "the DAG was deleted before this was reached"
+
+
+def test_w4_a_dag_that_comes_again_keeps_the_history_of_the_one_before_and_none_of_its_runs(world: World) -> None:
+    document = dag("a -> b")
+    world.deploy(dags.app(document))
+    begin(world, 1)
+    ends(world, "a")
+    ends(world, "b")
+    world.clock.pass_by("1s")
+    begin(world, 2)
+    world.clock.pass_by("1s")
+    flow.delete(world.ports, full("daily"), "tester")
+    world.clock.pass_by("1s")
+    assert dags.put(world, document) == "created"
+    ends(world, "a")
+    assert ran(world) == ["a", "b", "a"], "nothing follows a node of a DAG that was deleted"
+    assert [view["state"] for view in views(world)] == ["SUCCEEDED", "FAILED"]
+    with pytest.raises(SluiceError, match="a graph that is still there"):
+        dag_runs.rerun(world.ports, full("daily"), views(world)[0]["run_id"], "all", None, "tester", "r1")
+
+    begin(world, 3)
+    ends(world, "a")
+    ends(world, "b")
+    assert [view["state"] for view in views(world)] == ["SUCCEEDED", "FAILED", "SUCCEEDED"]
+
+
+def test_w4_a_run_begun_again_after_days_is_in_time_if_it_goes_at_once(world: World) -> None:
+    """Deadlines count from the re-run: what led to it ended long ago."""
+    late = {"start_within": "10m", "end_within": "1h", "from": "nominal"}
+    told = {"target": EMR, "deadline": late, "notify": [tells("missed_start", "missed_end")]}
+    world.deploy(dags.app(dag("a -> b"), w_b=told))
+    begin(world)
+    ends(world, "a")
+    ends(world, "b", "FAILED")
+    world.clock.pass_by("3d")
+    world.pass_by("2m")
+    rerun(world, "from", "b")
+    world.settle()
+    world.pass_by("5m")
+    ends(world, "b")
+    world.pass_by("5m")
+    assert notices(world) == []
+
+
+def test_h5_what_is_run_again_by_hand_has_no_deadline_that_is_over(world: World) -> None:
+    late = {"start_within": "10m", "end_within": "1h"}
+    told = {"target": EMR, "deadline": late, "notify": [tells("missed_start", "missed_end")]}
+    world.deploy(dags.app(dag("a -> b"), w_a=told))
+    begin(world)
+    ends(world, "a", "FAILED")
+    world.clock.pass_by("3d")
+    world.pass_by("2m")
+    again = actions.rerun(world.ports, run_of(world, "a").run_id, "r1")
+    world.settle()
+    world.pass_by("5m")
+    assert notices(world) == []
+    assert lines.waited(world.ports.runs.attempts(again)[0]) == 0, "nor has it waited since then"
+
+
+def test_w4_urgency_is_lent_along_the_edges_of_a_dag(world: World) -> None:
+    """``up`` leads to an urgent node, two edges on: it goes before one of more than its own priority."""
+    one = [{"type": "concurrency", "max": 1, "group": "g", "on_unmet": "wait"}]
+    nodes = {
+        "plain": {"workflow": "w_plain", "constraints": one, "priority": 6},
+        "up": {"workflow": "w_up", "constraints": one, "priority": 2},
+        "last": {"workflow": "w_last", "priority": 9},
+    }
+    document = dags.app(dag("plain -> tail", "up -> middle", "middle -> last", nodes=nodes))
+    going = {"workflow": "clean", "trigger": {"type": "event", "event": "go"}, "constraints": one, "enabled": True}
+    world.deploy({**document, "schedules": {"going": going}})
+    world.post("go")
+    world.settle()
+    begin(world)
+    [view] = views(world)
+    graph = f"demo.flights.daily~{view['graph']}"
+    assert view["nodes"]["up"]["why"].endswith(f"; priority 9 lent by {graph}~last")
+    assert "lent" not in view["nodes"]["plain"]["why"]
+    world.finish()
+    world.settle()
+    assert set(dags.living(world)) == {"up"}
+
+
+def test_w4_all_nodes_stand_for_the_instant_of_the_run_also_when_they_run_again(world: World) -> None:
+    world.deploy(dags.app(dag("a -> b", trigger={"type": "time", "expression": "0 0 * * *"}, by=[])))
+    world.pass_by("12h1m")
+    ends(world, "a")
+    ends(world, "b")
+    world.clock.pass_by("3d")
+    rerun(world, "from", "b")
+    world.settle()
+    told = [run.request["logical_start_time"] for run in world.targets.emr.runs.values()]
+    assert told == [NOON + 12 * HOUR] * 3
+
+
+def test_w4_a_page_of_runs_is_bounded_and_the_next_one_goes_on(world: World) -> None:
+    world.deploy(dags.app(dag("a -> b")))
+    for number in range(1, dag_runs.MOST_SHOWN + 3):
+        begin(world, number)
+        world.clock.pass_by("1s")
+    first = dag_runs.page(world.ports, full("daily"), 500, None)
+    assert len(first.items) == dag_runs.MOST_SHOWN
+    rest = dag_runs.page(world.ports, full("daily"), 500, first.cursor)
+    assert (len(rest.items), rest.cursor) == (2, None)
+
+
+def test_w4_nodes_share_a_pool_and_the_run_is_numbered_among_those_of_its_workflow(world: World) -> None:
+    pooled = {"target": EMR, "pool": "small"}
+    document = dags.app(dag("a -> d", "b -> d", "c -> d"), w_a=pooled, w_b=pooled, w_c=pooled)
+    world.deploy({**document, "pools": {"small": {"size": 1, "unit": "slots"}}})
+    begin(world)
+    for _ in range(3):
+        [node] = dags.living(world)
+        waiting = [told for told in views(world)[0]["nodes"].values() if told["state"] == "WAITING"]
+        assert all("pool demo.small" in told["why"] or told["why"].startswith("waits for") for told in waiting)
+        ends(world, node)
+    ends(world, "d")
+    assert views(world)[0]["state"] == "SUCCEEDED"
+    rerun(world, "only", "d")
+    world.settle()
+    ends(world, "d")
+    assert [run.number for run in (run_of(world, "a"), run_of(world, "d"))] == [1, 2]
+
+
+def test_w4_a_node_fails_after_its_last_attempt_of_the_outcomes_that_are_tried_again(world: World) -> None:
+    retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
+    once = {"target": EMR, "retries": {"attempts": 2, "delay": "30s", "on": ["lost"]}}
+    tidy = edge("a -> tidy", on=["FAILED"])
+    world.deploy(dags.app(dag("a -> b", tidy), w_a=retried, w_b=once))
+    begin(world)
+    ends(world, "a", "FAILED")
+    assert state(world) == {"a": "RETRYING", "b": "PENDING", "tidy": "PENDING"}
+    world.pass_by("31s")
+    ends(world, "a")
+    ends(world, "b", "FAILED")
+    assert state(world) == {"a": "SUCCEEDED", "b": "FAILED", "tidy": "SKIPPED"}
+    assert ran(world) == ["a", "a", "b"]
+
+
+def test_w4_a_node_may_be_the_work_of_a_pull_worker(world: World) -> None:
+    pulled = {"target": PULLED, "retries": {"attempts": 2, "delay": "10s"}}
+    world.deploy(dags.app(dag("a -> b", "b -> c"), w_b=pulled))
+    begin(world)
+    ends(world, "a")
+    ann = PullWorker(world, "ann")
+    [lease] = ann.claim()
+    assert lease["context"]["dag"]["node"] == "b"
+    ann.beat()
+    world.pass_by("3m")
+    assert state(world)["b"] in ("RETRYING", "STARTING"), "its worker died"
+    world.pass_by("1m")
+    ann.claim()
+    ann.beat()
+    ann.succeed()
+    world.settle()
+    ends(world, "c")
+    assert views(world)[0]["state"] == "SUCCEEDED"
+
+
+def test_w4_a_last_node_may_be_a_message_and_a_re_run_sends_it_again(world: World) -> None:
+    world.deploy(dags.app(dag("a -> b"), w_b={"target": SQS}))
+    begin(world)
+    ends(world, "a")
+    assert (views(world)[0]["state"], len(world.targets.queue.messages)) == ("SUCCEEDED", 1)
+    rerun(world, "only", "b")
+    world.settle()
+    assert len({run_id for run_id, _ in world.targets.queue.messages}) == 2
+
+
+def test_w9_a_node_that_fails_or_is_aborted_is_told_by_its_workflow_s_rules(world: World) -> None:
+    told = {"target": EMR, "notify": [tells("failed", "aborted")]}
+    world.deploy(dags.app(dag(edge("a -> c", within="2h"), "b -> c"), w_b=told, w_c=told))
+    begin(world)
+    ends(world, "a")
+    world.clock.pass_by("3h")
+    ends(world, "b")
+    world.pass_by("2s")
+    [notice] = notices(world)
+    assert (whats(notice), notice["workflow"]) == (["aborted"], "demo.flights.w_c")
+    assert notice["events"][0]["reason"] == views(world)[0]["nodes"]["c"]["why"].removeprefix("aborted: ")
+
+
+def test_w2_a_dag_that_is_put_looks_at_no_job_of_others_that_waits_for_the_same_workflows() -> None:
+    """Its nodes wait for runs of its own alone, and lend to no others: the queues may be as long as they are."""
+
+    def calls(waiting: int) -> int:
+        world = QuickWorld(wake_shards=1, history_shards=1)
+        one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
+        nodes = {name: {"workflow": "clean"} for name in "abcd"}
+        document = dags.app(dag("a -> b", "b -> c", "c -> d", nodes=nodes), {"s": partitions(constraints=one)})
+        world.deploy({**document, "dags": {}})
+        for number in range(waiting + 1):
+            schedule_actions.run_now(world.ports, full("s"), {}, f"r{number}")
+            world.settle()
+        assert world.line("workflow:demo.flights.clean").waiters == waiting
+        made: list[int] = []
+        world.tables.before_call = lambda: made.append(1)
+        assert dags.put(world, document["dags"]["daily"]) == "created"
+        return len(made)
+
+    assert calls(1) == calls(20)
+
+
+def test_w9_what_waited_for_a_failed_node_is_no_alarm_any_more_when_that_ran_again(world: World) -> None:
+    document = dags.app(dag("a -> c", "b -> c"), w_c={"target": EMR, "notify": [tells("aborted")]})
+    world.deploy(document)
+    begin(world)
+    ends(world, "a")
+    ends(world, "b", "FAILED")
+    rerun(world, "from", "b")
+    world.settle()
+    ends(world, "b")
+    ends(world, "c")
+    doze(world, "25h")
+    assert (views(world)[0]["state"], notices(world)) == ("SUCCEEDED", [])

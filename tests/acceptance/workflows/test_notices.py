@@ -1,0 +1,203 @@
+"""W9: who wants to hear of what went wrong is told, and not more often than helps."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from chalicelib.core.notices import alerts
+from tests.acceptance.words import concurrency, on, partition, window
+from tests.faults.memory_tables import QuickWorld
+from tests.support.schedules import at, partitions
+from tests.support.world import EMR, SQS, World, day, flights
+
+TEAM = {"type": "sns", "topic_arn": "arn:aws:sns:eu-west-1:123456789012:team"}
+DUTY = {"type": "http", "url": "https://duty.example/hooks"}
+
+
+@pytest.fixture
+def world() -> World:
+    return QuickWorld(wake_shards=1, history_shards=1)
+
+
+def tells(*whats: str, to: dict[str, Any] = TEAM) -> dict[str, Any]:
+    return {"on": list(whats), "to": to}
+
+
+def notices(world: World) -> list[Any]:
+    """What was sent as notices, in order, each with the target it went to."""
+    found = []
+    for (run_id, _), data in zip(world.targets.queue.messages, world.targets.queue.data, strict=True):
+        if ".~notice-" in run_id:
+            assert data is not None
+            found.append(json.loads(str(data["text"])))
+    return found
+
+
+def whats(notice: Any) -> list[str]:
+    return [event["what"] for event in notice["events"]]
+
+
+def fail(world: World, number: int) -> None:
+    world.upload(day(number))
+    world.settle()
+    world.finish("FAILED", "disk full")
+    world.settle()
+
+
+def test_w9_a_failure_is_told_at_once_with_its_reason(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [tells("failed")]}))
+    fail(world, 1)
+    world.pass_by("2s")
+
+    [notice] = notices(world)
+    [run] = world.runs("daily")
+    assert (notice["workflow"], notice["count"]) == ("demo.flights.clean", 1)
+    told = {"what": "failed", "schedule": "demo.flights.daily", "id": run.run_id, "reason": "disk full"}
+    assert notice["events"] == [{**told, "at": "2026-03-02T12:00:00.000Z"}]
+
+
+def test_w9_what_follows_within_five_minutes_is_told_together(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [tells("failed")]}))
+    for number in range(1, 14):
+        fail(world, number)
+        world.pass_by("2s")
+    assert [notice["count"] for notice in notices(world)] == [1]
+
+    world.pass_by("5m")
+    assert [notice["count"] for notice in notices(world)] == [1, 12]
+    assert len(notices(world)[1]["events"]) == 10, "some are told, the others counted"
+
+    world.pass_by("11m")
+    assert len(notices(world)) == 2, "nothing more is told while nothing happens"
+    fail(world, 20)
+    world.pass_by("2s")
+    assert [notice["count"] for notice in notices(world)] == [1, 12, 1], "after a quiet time at once again"
+
+
+def test_w9_a_failure_is_told_after_the_last_attempt(world: World) -> None:
+    retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}, "notify": [tells("failed")]}
+    world.deploy(flights({"daily": partitions()}, clean=retried))
+    fail(world, 1)
+    world.pass_by("20s")
+    assert notices(world) == []
+    world.pass_by("20s")
+    world.finish("FAILED", "disk full")
+    world.settle()
+    world.pass_by("2s")
+    assert len(notices(world)) == 1
+
+
+def test_w9_a_job_that_is_aborted_for_a_requirement_is_told(world: World) -> None:
+    rules = concurrency(1, on_unmet="abort")
+    document = on(partition(), "clean", rules, notify=[tells("aborted")])
+    world.deploy(flights({"daily": document}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    world.pass_by("2s")
+
+    [notice] = notices(world)
+    assert whats(notice) == ["aborted"]
+    assert notice["events"][0]["reason"] == world.records("daily")[0].reason
+
+
+def test_w9_one_that_is_to_be_requeued_waits_and_nobody_is_told(world: World) -> None:
+    """Requeued is what ``on_unmet: wait`` does: chosen where the requirement is."""
+    document = on(partition(), "clean", window("22:00", "23:00"), notify=[tells("aborted", "failed")])
+    world.deploy(flights({"daily": document}))
+    world.upload(day(1))
+    world.pass_by("2m")
+    assert (len(world.jobs("daily")), notices(world)) == (1, [])
+
+
+def test_w9_schedule_and_workflow_may_tell_different_ones(world: World) -> None:
+    own = on(partition(), "clean", notify=[tells("failed", to=DUTY), tells("failed", "aborted")])
+    world.deploy(flights({"daily": own}, clean={"target": EMR, "notify": [tells("failed")]}))
+    fail(world, 1)
+    world.pass_by("2s")
+    assert len(notices(world)) == 2, "each target once, however many rules name it"
+
+
+BUS = {"type": "event_bus", "bus": "team"}
+FUNCTION = {"type": "lambda", "function": "arn:aws:lambda:eu-west-1:123456789012:function:page"}
+
+
+@pytest.mark.parametrize("to", [TEAM, DUTY, BUS, FUNCTION, SQS], ids=lambda to: to["type"])
+def test_w9_a_notice_goes_to_the_very_target_of_its_rule(world: World, to: dict[str, Any]) -> None:
+    world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [tells("failed", to=to)]}))
+    fail(world, 1)
+    world.pass_by("2s")
+    [(run_id, _)] = world.targets.queue.messages
+    [run] = world.ports.runs.attempts(run_id)
+    assert {name: run.request.target[name] for name in to} == to
+    assert whats(notices(world)[0]) == ["failed"]
+
+
+def test_w9_what_could_not_be_delivered_is_told(world: World) -> None:
+    from chalicelib.core.targets.answers import Never
+
+    told = {"target": SQS, "notify": [tells("failed")]}
+    world.deploy(flights({"tick": at("1 12 2 3 *", "notify")}, notify=told))
+    world.targets.queue.answers = [Never("no such queue")]
+    world.tick()
+    world.pass_by("3m")
+    [notice] = notices(world)
+    assert (whats(notice), notice["workflow"]) == (["failed"], "demo.flights.notify")
+    assert "no such queue" in notice["events"][0]["reason"]
+
+
+def test_w9_a_notice_that_is_not_taken_is_tried_again_under_one_id_and_then_a_dead_letter(world: World) -> None:
+    from chalicelib.core.targets.answers import NoAnswer
+
+    world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [tells("failed")]}))
+    world.targets.queue.down = NoAnswer("nobody there")
+    fail(world, 1)
+    world.pass_by("1m")
+    assert len({run_id for run_id, _, _ in world.targets.queue.tried}) == 1
+    assert len(world.targets.queue.tried) == 3
+    letters = world.ports.runs.dead_letters("namespace", "demo", 10, None).items
+    assert [letter.reason for letter in letters if ".~notice-" in letter.schedule] != []
+
+
+def test_w9_a_lost_hint_delays_a_notice_by_a_minute_at_most(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}, clean={"target": EMR, "notify": [tells("failed")]}))
+    world.upload(day(1))
+    world.settle()
+    world.hints.lose = True
+    world.finish("FAILED")
+    world.hints.lose = False
+    world.pass_by("2m")
+    assert len(notices(world)) == 1
+
+
+def test_w9_a_storm_of_failures_hardly_touches_the_row_that_counts_them(world: World) -> None:
+    """When a hundred fail at once, a hundred Lambdas see to it: they must not all contend for one row."""
+    written: list[str] = []
+    ledger = world.ports.ledger
+
+    class Watched:
+        def commit(self, writes: Any) -> Any:
+            refused = ledger.commit(writes)
+            written.extend(type(getattr(write, "row", None)).__name__ for write in writes if refused is None)
+            return refused
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(ledger, name)
+
+    document = on(partition(), "clean", concurrency(1, on_unmet="abort"), notify=[tells("aborted")])
+    world.deploy(flights({"daily": document}))
+    world.upload(day(0))
+    world.settle()
+    world.ports = world.with_ports(ledger=Watched())
+    for number in range(1, 101):
+        world.upload(day(number))
+        world.settle()
+    world.pass_by("6m")
+    assert [notice["count"] for notice in notices(world)] == [1, 99]
+    told = [event["at"] for event in notices(world)[1]["events"]]
+    assert (len(told), told) == (10, sorted(told))
+    assert written.count("Alert") <= 1 + 99 // alerts.MOST_TAKEN + 2
+    assert written.count("Note") >= 100, "each is noted for itself"

@@ -1,0 +1,233 @@
+"""Pools (W3, W13): slots and vCPUs that workflows share, with reserved shares, and none in use beyond the size."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.flow.definitions import store
+from chalicelib.flow.views import explain
+from tests.faults.memory_tables import QuickWorld
+from tests.support.schedules import partitions
+from tests.support.world import EMR, day, flights
+
+FAST = {"start_burst": 1_000, "emr_application_ids": ("00other",)}
+
+
+def sharing(pool: dict[str, Any], schedules: dict[str, Any], **workflows: Any) -> QuickWorld:
+    world = QuickWorld(**FAST)
+    made = {name: {"target": EMR, "pool": "p", **fields} for name, fields in workflows.items()}
+    world.deploy({**flights(schedules, **made), "pools": {"p": pool}})
+    return world
+
+
+def each(workflow: str, dataset: str = "flights", **fields: Any) -> dict[str, Any]:
+    """One job for each day of a dataset."""
+    return partitions(1, workflow, dataset, by=["day"], **fields)
+
+
+def come(world: QuickWorld, *days: int, dataset: str = "flights") -> None:
+    for number in days:
+        world.upload(day(number, dataset, "_SUCCESS" if dataset == "flights" else "x.csv"))
+    world.settle()
+
+
+def live(world: QuickWorld, name: str) -> int:
+    return sum(run.state in ("STARTING", "RUNNING") for run in world.runs(name))
+
+
+def in_use(world: QuickWorld, line: str = "pool:demo.p") -> int:
+    return int(world.line(line).active)
+
+
+def test_w3_workflows_share_the_slots_of_a_pool_and_never_more_run_than_it_has() -> None:
+    world = sharing({"size": 3}, {"a": each("one"), "b": each("two", "weather")}, one={}, two={})
+    come(world, 1, 2)
+    come(world, 1, 2, dataset="weather")
+    assert (live(world, "a"), live(world, "b")) == (2, 1)
+    assert in_use(world) == 3
+    assert [job.reason for job in world.jobs("b")] == ["waits for a slot of pool demo.p: 3 of 3 in use"]
+
+    world.finish()
+    world.settle()
+    assert (live(world, "a"), live(world, "b"), in_use(world)) == (0, 1, 1)
+    world.finish()
+    assert in_use(world) == 0
+
+
+def test_w3_a_pool_of_vcpus_counts_what_the_resources_of_a_run_come_to_and_why_tells_it() -> None:
+    wide = {"resources": {"workers": 1, "vcpu": 4}}
+    world = sharing({"size": 20, "unit": "vcpu"}, {"a": each("one"), "b": each("one", "weather")}, one=wide)
+    come(world, 1, 2)
+    assert in_use(world) == 16, "each has an executor and a driver of 4 vCPUs"
+    come(world, 1, dataset="weather")
+    waiting = world.jobs("b")[0]
+    assert waiting.reason == "waits for 8 vCPU of pool demo.p: 16 of 20 in use"
+    assert explain.why_job(world.ports, waiting)["why"].startswith("waits for 8 vCPU of pool demo.p: 16 of 20 in use")
+
+
+def test_w13_resources_of_the_workflow_overridden_by_the_schedule_reach_the_target_and_the_pool() -> None:
+    small = {"resources": {"workers": 1, "vcpu": 2, "memory_gb": 8, "disk_gb": 50}}
+    large = each("one", "weather", resources={"workers": 3, "application": "00other"})
+    world = sharing({"size": 100, "unit": "vcpu"}, {"a": each("one"), "b": large}, one=small)
+    come(world, 1)
+    spark = world.runs("a")[0].request.target["spark"]
+    assert spark == {
+        "spark.driver.cores": "2",
+        "spark.driver.memory": "7447m",
+        "spark.emr-serverless.driver.disk": "50g",
+        "spark.executor.cores": "2",
+        "spark.executor.memory": "7447m",
+        "spark.emr-serverless.executor.disk": "50g",
+        "spark.executor.instances": "1",
+        "spark.dynamicAllocation.maxExecutors": "1",
+    }
+    come(world, 1, dataset="weather")
+    other = world.runs("b")[0].request.target
+    assert (other["application_id"], other["spark"]["spark.executor.instances"]) == ("00other", "3")
+    assert in_use(world) == 4 + 8
+
+
+def test_w3_the_row_of_a_pool_is_as_short_with_many_runs_as_with_one() -> None:
+    """Every claim writes it, and each KB of it costs; when its runs began is told by the lines of their workflows."""
+    world = sharing({"size": 9}, {"a": each("one")}, one={})
+    come(world, 1, 2, 3, 4, 5)
+    assert (in_use(world), world.line("pool:demo.p").starts) == (5, {})
+    assert len(world.line("workflow:demo.flights.one").starts) == 5
+
+
+def test_w3_a_large_request_at_the_head_is_not_starved_by_small_ones() -> None:
+    world = sharing(
+        {"size": 8}, {"small": each("one"), "large": each("two", "weather")}, one={"slots": 2}, two={"slots": 8}
+    )
+    come(world, 1)
+    come(world, 1, dataset="weather")
+    come(world, 2, 3, 4)
+    assert (live(world, "small"), live(world, "large"), in_use(world)) == (1, 0, 2), "free slots are kept for the head"
+    world.finish()
+    world.settle()
+    assert (live(world, "small"), live(world, "large"), in_use(world)) == (0, 1, 8)
+    world.finish()
+    world.settle()
+    assert (live(world, "small"), in_use(world)) == (3, 6)
+
+
+def test_w3_a_backlog_that_waits_for_its_own_workflow_holds_nothing_of_the_pool() -> None:
+    capped = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}, {"type": "concurrency", "max": 9, "group": "g"}]
+    world = sharing({"size": 3}, {"a": each("one", constraints=capped), "b": each("two", "weather")}, one={}, two={})
+    come(world, 1, 2, 3, 4, 5)
+    assert (live(world, "a"), in_use(world), in_use(world, "group:demo.g")) == (1, 1, 1)
+    come(world, 1, 2, dataset="weather")
+    assert (live(world, "b"), in_use(world)) == (2, 3)
+
+
+def test_w3_a_share_is_kept_for_its_owner_and_who_has_used_it_up_takes_what_nobody_waits_for() -> None:
+    pool = {"size": 5, "shares": {"flights.urgent": {"reserved": 2}}}
+    world = sharing(pool, {"a": each("bulk"), "u": each("urgent", "weather")}, bulk={}, urgent={})
+    come(world, 1, 2, 3, 4, 5)
+    assert (live(world, "a"), in_use(world)) == (3, 3), "two are reserved"
+    come(world, 1, 2, 3, dataset="weather")
+    assert live(world, "u") == 2
+    share = "pool:demo.p:demo.flights.urgent"
+    waits = "waits for a slot of the share of demo.flights.urgent in pool demo.p: 2 of 2 in use"
+    assert [job.reason for job in world.jobs("u")] == [waits]
+
+    for _ in range(2):
+        first = next(run for run in world.runs("a") if run.state in ("STARTING", "RUNNING"))
+        world.emr_says(str(first.target_id).rpartition("/")[2], "SUCCESS")
+        world.settle()
+    assert (live(world, "a"), live(world, "u")) == (3, 2), "the common part goes to those who wait for it"
+    first = next(run for run in world.runs("a") if run.state in ("STARTING", "RUNNING"))
+    world.emr_says(str(first.target_id).rpartition("/")[2], "SUCCESS")
+    world.settle()
+    assert (live(world, "a"), live(world, "u")) == (2, 3), "then it is free for a share that is used up"
+    assert (in_use(world), in_use(world, share)) == (3, 2)
+    world.finish()
+    world.settle()
+    assert (in_use(world), in_use(world, share)) == (0, 0)
+
+
+def test_w3_a_share_may_be_that_of_a_concurrency_group() -> None:
+    grouped = [{"type": "concurrency", "max": 9, "group": "night"}]
+    pool = {"size": 2, "shares": {"night": {"reserved": 1}}}
+    world = sharing(pool, {"a": each("one"), "n": each("one", "weather", constraints=grouped)}, one={})
+    come(world, 1, 2)
+    come(world, 1, dataset="weather")
+    assert (live(world, "a"), live(world, "n")) == (1, 1)
+    assert in_use(world, "pool:demo.p:night") == 1
+
+
+def test_w3_a_larger_pool_serves_the_queue_at_once_and_a_smaller_one_waits_for_ends() -> None:
+    world = sharing({"size": 1}, {"a": each("one")}, one={})
+    come(world, 1, 2, 3, 4)
+    assert live(world, "a") == 1
+    store.put(world.ports, "pool", "demo.p", {"size": 3, "unit": "slots", "shares": {}}, "tester")
+    world.settle()
+    assert live(world, "a") == 3
+
+    store.put(world.ports, "pool", "demo.p", {"size": 1, "unit": "slots", "shares": {}}, "tester")
+    first = next(run for run in world.runs("a") if run.state == "STARTING")
+    world.emr_says(str(first.target_id).rpartition("/")[2], "SUCCESS")
+    world.pass_by("2m")
+    assert (live(world, "a"), in_use(world)) == (2, 2), "nobody is stopped, and nobody starts"
+    world.finish()
+    world.settle()
+    assert live(world, "a") == 1
+
+
+def test_w3_who_asks_for_more_than_a_pool_has_left_steps_aside_and_stops_nobody() -> None:
+    world = sharing(
+        {"size": 4}, {"small": each("one"), "large": each("two", "weather")}, one={"slots": 1}, two={"slots": 4}
+    )
+    come(world, 1)
+    come(world, 1, dataset="weather")
+    come(world, 2)
+    assert live(world, "small") == 1
+    store.put(world.ports, "pool", "demo.p", {"size": 2, "unit": "slots", "shares": {}}, "tester")
+    world.settle()
+    assert live(world, "small") == 2
+    [large] = world.jobs("large")
+    assert (large.state, large.held) == ("PENDING_CONSTRAINTS", ())
+    assert large.reason.endswith("it has 2, so take less or make it larger")
+
+    world.finish()
+    store.put(world.ports, "pool", "demo.p", {"size": 4, "unit": "slots", "shares": {}}, "tester")
+    world.pass_by("11m")
+    assert live(world, "large") == 1
+
+
+def test_w3_a_share_that_is_given_up_lets_its_waiters_go_on_to_the_common_part() -> None:
+    world = sharing({"size": 1, "shares": {"flights.one": {"reserved": 1}}}, {"a": each("one")}, one={})
+    come(world, 1, 2)
+    store.put(world.ports, "pool", "demo.p", {"size": 2, "unit": "slots", "shares": {}}, "tester")
+    world.settle()
+    assert live(world, "a") == 2
+    world.finish()
+    assert (in_use(world), in_use(world, "pool:demo.p:demo.flights.one")) == (0, 0)
+
+
+def test_w3_a_pool_that_is_named_is_not_deleted_and_the_refusal_says_by_whom() -> None:
+    world = sharing({"size": 1}, {"a": each("one"), "b": each("clean", pool="p")}, one={})
+    with pytest.raises(SluiceError, match=r"used by schedule demo\.flights\.b, workflow demo\.flights\.one"):
+        store.delete(world.ports, "pool", "demo.p")
+    with pytest.raises(SluiceError, match=r"expected an existing pool, got 'demo\.q'"):
+        world.put("c", each("one", pool="q"))
+
+
+@pytest.mark.parametrize(
+    ("pool", "workflow", "message"),
+    [
+        ({"size": 4}, {"slots": 5}, "at most the 4 units of pool demo.p that it may use, got 5"),
+        ({"size": 4, "shares": {"g": {"reserved": 2}}}, {"slots": 3}, "at most the 2 units of pool demo.p"),
+        ({"size": 4, "unit": "vcpu"}, {}, "resources, for pool demo.p counts vCPUs"),
+        ({"size": 4, "shares": {"g": {"reserved": 5}}}, {}, "shares of at most the pool's 4 units together, got 5"),
+        ({"size": 4}, {"target": {"type": "sqs", "queue_url": "https://q"}}, "a pool only for a target with a lifec"),
+        ({"size": 4}, {"resources": {"vcpu": 3}}, "1, 2, 4, 8 or 16 vCPUs for each worker, got 3"),
+        ({"size": 4}, {"resources": {"vcpu": 8, "memory_gb": 17}}, "16 to 60 GB, in steps of 4 beside 8 vCPUs"),
+    ],
+)
+def test_w3_what_could_never_start_is_refused(pool: dict[str, Any], workflow: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        sharing(pool, {"a": each("one")}, one=workflow)

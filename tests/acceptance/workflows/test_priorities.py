@@ -1,0 +1,219 @@
+"""Who goes first (W2, W14): priorities, own and lent, and among equals the earliest latest start."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from chalicelib.core.instants import HOUR, MINUTE
+from chalicelib.core.jobs import deadlines
+from chalicelib.flow.views import explain
+from tests.core.builders import NOON, job, schedule, workflow
+from tests.faults.memory_tables import QuickWorld
+from tests.support.schedules import after, at_most, partitions
+from tests.support.world import EMR, day, flights
+
+GROUP = {"type": "concurrency", "max": 1, "group": "g", "on_unmet": "wait"}
+
+
+def grouped(workflow: str, number: int, **fields: Any) -> dict[str, Any]:
+    """One run of the group at a time; each schedule waits for a custom event of its own."""
+    constraints = [GROUP, *fields.pop("constraints", [])]
+    trigger = {"type": "event", "event": f"go.{number}"}
+    return {"workflow": workflow, "enabled": True, "trigger": trigger, "constraints": constraints} | fields
+
+
+def order_of(world: QuickWorld, *names: str) -> list[str]:
+    """Let one run after the other end: who started, in which order, of these."""
+    for _ in range(len(names) + 2):
+        world.finish()
+        world.settle()
+    runs = [(run.claimed_at, index, name) for name in names for index, run in enumerate(world.runs(name))]
+    calls = [run.name.split(".")[2] for run in world.targets.emr.runs.values()]
+    assert len(runs) == len(names)
+    return [name for name in calls if name in names]
+
+
+def queue_up(schedules: dict[str, Any], events: int, **workflows: Any) -> QuickWorld:
+    """A run of the group is going, and then the events come, the first one first."""
+    world = QuickWorld(start_burst=100)
+    first = {"first": grouped("clean", 0)}
+    world.deploy(flights({**first, **schedules}, **{name: {"target": EMR} | made for name, made in workflows.items()}))
+    for number in range(events + 1):
+        world.post(f"go.{number}")
+        world.settle()
+        world.clock.pass_by("1s")
+    return world
+
+
+def test_w2_an_upstream_of_an_urgent_schedule_is_at_least_as_urgent_however_far_up_and_why_says_from_whom() -> None:
+    world = queue_up(
+        {
+            "plain": grouped("plain", 1, priority=6),
+            "up": grouped("up", 2, priority=2),
+            "middle": after("up", "middle", priority=1),
+            "report": after("middle", "join", priority=9),
+        },
+        2,
+        plain={},
+        up={},
+        middle={},
+    )
+    [waiting] = world.jobs("up")
+    assert waiting.reason.endswith("; priority 9 lent by demo.flights.report")
+    assert explain.why_job(world.ports, waiting)["why"].endswith("priority 9 lent by demo.flights.report")
+    assert order_of(world, "plain", "up") == ["up", "plain"]
+
+
+def test_w2_who_waits_for_the_freshness_of_a_workflow_lends_it_its_priority() -> None:
+    fresh = [{"type": "fresh", "workflows": ["up"], "within": "1h", "on_unmet": "wait"}]
+    world = queue_up(
+        {
+            "plain": grouped("plain", 1, priority=6),
+            "up": grouped("up", 2),
+            "urgent": partitions(workflow="join", constraints=fresh, priority=8),
+        },
+        2,
+        plain={},
+        up={},
+    )
+    assert world.jobs("up")[0].lent == "priority 8 lent by demo.flights.urgent"
+    assert order_of(world, "plain", "up") == ["up", "plain"]
+
+
+def test_w2_who_waits_for_the_runs_of_one_schedule_lends_to_its_jobs_alone() -> None:
+    """As the nodes of a DAG do: others that run the same workflow are none of their business."""
+    leaf = {"type": "program_status", "workflow": "up", "schedule": "mine"}
+    world = queue_up(
+        {
+            "other": grouped("up", 1),
+            "mine": grouped("up", 2),
+            "report": {"workflow": "join", "enabled": True, "trigger": leaf, "priority": 9},
+        },
+        2,
+        up={},
+    )
+    assert world.jobs("other")[0].lent == ""
+    assert world.jobs("mine")[0].lent == "priority 9 lent by demo.flights.report"
+    assert order_of(world, "other", "mine") == ["mine", "other"]
+
+
+def test_w2_who_only_wants_to_hear_of_failures_or_is_disabled_lends_nothing() -> None:
+    alarm = after("up", "join", "FAILED", priority=9)
+    off = after("up", "join", priority=9, enabled=False)
+    world = queue_up(
+        {"plain": grouped("plain", 1, priority=6), "up": grouped("up", 2), "alarm": alarm, "off": off},
+        2,
+        plain={},
+        up={},
+    )
+    assert world.jobs("up")[0].lent == ""
+    assert order_of(world, "plain", "up") == ["plain", "up"]
+
+
+def test_w2_who_waits_already_is_ranked_anew_when_an_urgent_downstream_is_enabled() -> None:
+    one = {"type": "concurrency", "max": 1, "on_unmet": "wait"}
+    world = QuickWorld(start_burst=100)
+    slow, fast = (partitions(workflow="clean", dataset=dataset, by=["day"], constraints=[one])
+                  for dataset in ("flights", "weather"))  # fmt: skip
+    world.deploy(flights({"slow": slow, "fast": {**fast, "priority": 6}}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.pass_by("1s")
+    world.upload(day(1, "weather", "x.csv"))
+    world.settle()
+    world.put("report", after("clean", "join", priority=9))
+    world.settle()
+    [waiting] = world.jobs("slow")
+    assert (waiting.lent, str(waiting.rank)[0]) == ("priority 9 lent by demo.flights.report", "0")
+    assert world.line("workflow:demo.flights.clean").waiters == 2
+    world.finish()
+    world.settle()
+    assert (len(world.runs("slow")), len(world.runs("fast"))) == (2, 0), "both are lifted, and the older goes first"
+
+
+def test_w2_a_dataset_lifts_the_jobs_that_its_data_triggers() -> None:
+    world = QuickWorld(start_burst=100)
+    one = at_most(1)
+    document = flights(
+        {
+            "low": partitions(by=["day"], **one),
+            "high": partitions(dataset="weather", by=["day"], **one),
+        }
+    )
+    document["datasets"]["weather"]["priority"] = 8
+    world.deploy(document)
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    world.upload(day(1, "weather", "x.csv"))
+    world.settle()
+    assert world.jobs("high")[0].lent == "priority 8 lent by dataset demo.weather"
+    world.finish()
+    world.settle()
+    assert (len(world.runs("low")), len(world.runs("high"))) == (1, 1)
+    assert world.runs("high")[0].priority == 8
+
+
+def test_w14_among_equals_the_earliest_latest_start_goes_first() -> None:
+    world = queue_up(
+        {
+            "none": grouped("a", 1),
+            "late": grouped("b", 2, deadline={"start_within": "3h"}),
+            "long": grouped("c", 3, deadline={"end_within": "4h"}, expected="2h"),
+            "urgent": grouped("d", 4, priority=8),
+        },
+        4,
+        a={},
+        b={},
+        c={},
+        d={},
+    )
+    assert order_of(world, "none", "late", "long", "urgent") == ["urgent", "long", "late", "none"]
+
+
+@pytest.mark.parametrize(
+    ("fields", "latest"),
+    [
+        ({}, None),
+        ({"deadline": {"start_within": "1h"}}, NOON + HOUR),
+        ({"deadline": {"end_within": "1h"}, "expected": "20m"}, NOON + 40 * MINUTE),
+        ({"deadline": {"end_within": "1h"}}, NOON + HOUR),
+        ({"deadline": {"start_within": "30m", "end_within": "1h"}, "expected": "20m"}, NOON + 30 * MINUTE),
+        ({"deadline": {"start_within": "50m", "end_within": "1h"}, "expected": "20m"}, NOON + 40 * MINUTE),
+    ],
+)
+def test_w14_the_latest_start_meets_both_deadlines(fields: dict[str, Any], latest: int | None) -> None:
+    waiting = job(created_at=NOON, accepted_at=NOON)
+    assert deadlines.latest_start(waiting, schedule(**fields), workflow()) == latest
+    assert deadlines.latest_start(waiting, schedule(), workflow(**fields)) == latest, "the workflow's word, if none"
+
+
+def test_w14_a_deadline_counts_from_the_nominal_instant_of_a_fire_or_from_its_data() -> None:
+    late = job("fire", nominal_at=NOON, due_at=NOON + MINUTE, created_at=NOON + MINUTE, accepted_at=NOON + HOUR)
+    by_clock, by_data = ({"start_within": "1h", "from": each} for each in ("nominal", "data"))
+    assert deadlines.latest_start(late, schedule(deadline=by_clock), workflow()) == NOON + HOUR
+    assert deadlines.latest_start(late, schedule(deadline=by_data), workflow()) == NOON + 2 * HOUR
+
+
+edges = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)).filter(lambda edge: edge[0] < edge[1]), max_size=10)
+
+
+@given(priorities=st.lists(st.integers(0, 9), min_size=6, max_size=6), edges=edges)
+@settings(max_examples=40, deadline=None)
+def test_w2_in_any_graph_whatever_waits_is_at_least_as_urgent_as_all_that_wait_for_it(
+    priorities: list[int], edges: list[tuple[int, int]]
+) -> None:
+    """Workflow n feeds workflow m > n. All of them queue behind one run, and go by what they and theirs are worth."""
+    schedules = {f"s{number}": grouped(f"w{number}", number + 1, priority=priorities[number]) for number in range(6)}
+    for number, (up, down) in enumerate(edges):
+        schedules[f"e{number}"] = after(f"w{up}", f"w{down}", priority=priorities[down])
+    world = queue_up(schedules, 6, **{f"w{number}": {} for number in range(6)})
+    worth = list(priorities)
+    for up, down in sorted(set(edges), reverse=True):  # from the leaves up: down's worth is known
+        worth[up] = max(worth[up], worth[down], priorities[down])
+    waiting = [world.jobs(f"s{number}")[0] for number in range(6)]
+    assert [9 - int(str(each.rank)[0]) for each in waiting] == worth

@@ -1,0 +1,91 @@
+"""How queues are read (W2): what a job costs that joins one, and who goes first while one is served."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from chalicelib.flow import priority
+from chalicelib.flow.jobs.check import check_job
+from tests.faults.memory_tables import QuickWorld
+from tests.support.schedules import after, at_most, partitions
+from tests.support.world import EMR, day, flights
+
+
+class Counting:
+    """A catalog that remembers whose versions were read."""
+
+    def __init__(self, catalog: Any) -> None:
+        self._catalog = catalog
+        self.read: set[str] = set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._catalog, name)
+
+    def version(self, schedule: str, version: int) -> Any:
+        self.read.add(schedule)
+        return self._catalog.version(schedule, version)
+
+
+def test_w2_however_many_wait_for_a_workflow_no_more_than_a_hundred_are_read_when_a_job_queues() -> None:
+    world = QuickWorld(start_burst=100)
+    many = {f"n{number:03d}": after("clean", "join") for number in range(priority.MOST_DOWNSTREAM + 20)}
+    world.deploy(flights({"a": partitions(by=["day"], **at_most(1)), **many}))
+    world.upload(day(1))
+    world.settle()
+    catalog = Counting(world.ports.catalog)
+    world.ports = world.with_ports(catalog=catalog)
+    world.upload(day(2))
+    world.settle()
+    assert [job.state for job in world.jobs("a")] == ["PENDING_LAUNCH"]
+    assert 90 < len(catalog.read - {"demo.flights.a"}) <= priority.MOST_DOWNSTREAM
+
+
+class Meanwhile:
+    """Targets at which something happens while the first start is under way."""
+
+    def __init__(self, targets: Any, happens: Callable[[], None]) -> None:
+        self._targets, self._happens = targets, [happens]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._targets, name)
+
+    def of(self, kind: str) -> Any:
+        return Meanwhile(self._targets.of(kind), self._happens.pop()) if self._happens else self._targets.of(kind)
+
+    def start(self, run: Any, context: Any) -> Any:
+        if self._happens:
+            self._happens.pop()()
+        return self._targets.start(run, context)
+
+
+def test_w2_who_comes_while_a_queue_is_served_is_not_too_late_to_go_first() -> None:
+    """A server has many permits to hand out, and each start takes its time: it is not to go by what it read first."""
+    world = QuickWorld(start_burst=100)
+    pooled = {"target": EMR, "pool": "p"}
+    names = {"first": {"slots": 6}, "low": {"priority": 1}, "urgent": {"priority": 9}}
+    made = {name: {"workflow": name, "enabled": True, "trigger": {"type": "event", "event": name}, **fields}
+            for name, fields in names.items()}  # fmt: skip
+    world.deploy({**flights(made, first=pooled, low=pooled, urgent=pooled), "pools": {"p": {"size": 6}}})
+    world.run_now("first")
+    world.settle()
+    for number in range(4):
+        world.run_now("low", f"r{number}")
+    world.settle()
+    ports = world.ports
+
+    def comes() -> None:
+        world.ports = ports
+        job_id = world.run_now("urgent")
+        check_job(ports, ("demo.flights.urgent", *_place(world, job_id)))
+
+    world.finish()
+    world.ports = world.with_ports(targets=Meanwhile(world.targets, comes))
+    world.settle()
+    started = [run.name.split(".")[2] for run in world.targets.emr.runs.values()]
+    assert started == ["first", "low", "urgent", "low", "low", "low"]
+
+
+def _place(world: QuickWorld, job_id: str) -> tuple[int, str]:
+    [job] = [each for each in world.jobs("urgent") if each.job_id == job_id]
+    return job.generation, job.place

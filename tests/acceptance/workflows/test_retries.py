@@ -1,0 +1,113 @@
+"""Retries (W1): how often, how far apart, after which ends; each attempt is history, and a retry waits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.instants import SECOND
+from chalicelib.core.targets.answers import News
+from chalicelib.core.targets.retries import Retries
+from chalicelib.flow.runs import complete
+from tests.faults.memory_tables import QuickWorld
+from tests.support.clock import NOON
+from tests.support.schedules import after, partitions
+from tests.support.world import EMR, day, flights
+
+
+def trying(policy: dict[str, Any], *more: dict[str, Any], **fields: Any) -> QuickWorld:
+    world = QuickWorld()
+    schedules = {"a": partitions(workflow="fragile", by=["day"], **fields)}
+    schedules |= {f"more{number}": each for number, each in enumerate(more)}
+    world.deploy(flights(schedules, fragile={"target": EMR, "retries": policy}))
+    world.upload(day(1))
+    world.settle()
+    return world
+
+
+def attempts(world: QuickWorld) -> list[tuple[int, str, int]]:
+    """Each attempt as its number, its state, and the seconds after noon at which it was claimed."""
+    return [(run.attempt, run.state, (run.claimed_at - NOON) // SECOND) for run in world.runs("a")]
+
+
+def fails(world: QuickWorld, span: str) -> None:
+    world.finish("FAILED", "broken")
+    world.pass_by(span)
+
+
+def test_w1_exponential_backoff_doubles_the_delay_up_to_its_cap_and_every_attempt_is_history() -> None:
+    world = trying({"attempts": 5, "delay": "10s", "backoff": "exponential", "max_delay": "30s"})
+    for _ in range(5):
+        fails(world, "2m")
+    claimed = [at for _, _, at in attempts(world)]
+    assert [at % 120 for at in claimed] == [0, 10, 20, 30, 30], "after ends that lie two minutes apart"
+    assert [(number, state) for number, state, _ in attempts(world)] == [
+        *((number, "RETRYING") for number in (1, 2, 3, 4)),
+        (5, "FAILED"),
+    ]
+    tokens = {run.request.client_token for run in world.runs("a")}
+    assert len(tokens) == 5, "each attempt has a token of its own"
+
+
+def test_w1_jitter_comes_from_the_id_and_stays_between_half_the_delay_and_all_of_it() -> None:
+    retries = Retries.model_validate({"attempts": 9, "delay": "40s", "jitter": True})
+    delays = {retries.delay_after(1, f"run{number}") for number in range(50)}
+    assert len(delays) > 40
+    assert all(20 * SECOND <= delay <= 40 * SECOND for delay in delays)
+    assert retries.delay_after(1, "run1") == retries.delay_after(1, "run1")
+
+
+def test_w1_a_schedule_says_otherwise_than_its_workflow() -> None:
+    world = trying({"attempts": 1}, retries={"attempts": 2, "delay": "20s"})
+    fails(world, "1m")
+    assert attempts(world) == [(1, "RETRYING", 0), (2, "STARTING", 20)]
+
+
+@pytest.mark.parametrize(("on", "states"), [(["lost"], ["RETRYING", "STARTING"]), (["failed"], ["FAILED"])])
+def test_w1_only_the_ends_that_are_named_are_tried_again(on: list[str], states: list[str]) -> None:
+    world = trying({"attempts": 2, "delay": "1s", "on": on})
+    [run] = world.runs("a")
+    news = News("FAILED", world.clock.now(), "nothing was heard of it", outcome="lost")
+    complete.advance_run(world.ports, run.run_id, run.attempt, news)
+    world.pass_by("5s")
+    assert [run.state for run in world.runs("a")] == states
+
+
+def test_w1_a_retry_waits_at_a_constraint_that_would_abort_and_in_the_line_by_its_priority() -> None:
+    one = [{"type": "concurrency", "max": 1, "on_unmet": "abort"}]
+    other = partitions(workflow="fragile", dataset="weather", by=["day"], priority=3)
+    world = trying({"attempts": 2, "delay": "10s"}, other, constraints=one, priority=8)
+    world.finish("FAILED", "broken")
+    world.upload(day(1, "weather", "x.csv"))
+    world.settle()
+    world.pass_by("11s")
+    [retry] = [job for job in world.jobs("a") if job.kind == "retry"]
+    assert (retry.state, retry.attempt) == ("PENDING_LAUNCH", 2)
+    assert str(retry.rank).startswith("1#"), "9 - 8: as urgent as its first attempt"
+    world.finish()
+    world.settle()
+    assert [state for _, state, _ in attempts(world)] == ["RETRYING", "STARTING"]
+
+
+def test_w1_who_waits_for_a_failure_hears_of_it_after_the_last_attempt_only() -> None:
+    world = trying({"attempts": 2, "delay": "10s"}, after("fragile", "join", "FAILED"))
+    fails(world, "1m")
+    assert world.runs("more0") == []
+    fails(world, "1m")
+    assert len(world.runs("more0")) == 1
+
+
+@pytest.mark.parametrize(
+    ("retries", "message"),
+    [
+        ({"attempts": 21}, "20"),
+        ({"attempts": 2, "on": ["killed"]}, "failed"),
+        ({"attempts": 2, "on": ["lost", "lost"]}, "distinct outcomes"),
+        ({"attempts": 2, "delay": "2h", "backoff": "exponential"}, "at least the first delay, 2h, got '1h'"),
+    ],
+)
+def test_w1_retries_that_make_no_sense_are_refused(retries: dict[str, Any], message: str) -> None:
+    with pytest.raises((SluiceError, ValueError), match=message):
+        trying(retries)

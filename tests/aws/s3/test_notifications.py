@@ -1,0 +1,85 @@
+"""Messages about new objects are read in the format of S3 and in that of EventBridge; anything else is refused."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from chalicelib.aws.s3.notifications import objects_of
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.events.partitions import ObjectCreated
+from chalicelib.core.instants import parse_instant
+from tests.support import s3_notifications as told
+
+BUCKET = "landing"
+KEYS = [
+    "raw/day=1/a",
+    "raw/day=1 of 2/a b",
+    "raw/day=1+2/a+b",
+    "raw/day=50%/a%20b",
+    "raw/day=%2B/a",
+    "raw/day=Zürich/日",
+    "raw/day=a&b=c/ñ?#",
+]
+HOWS = [told.PUT, told.COPY, told.PARTS, ("Post", "POST Object")]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_both_formats_tell_the_key_as_the_object_is_named(key: str) -> None:
+    by_s3 = objects_of(told.by_s3(told.record(BUCKET, key)))
+    by_event_bridge = objects_of(told.by_event_bridge(BUCKET, key))
+    assert by_s3 == [ObjectCreated(BUCKET, key, parse_instant(told.AT), 5, told.ETAG)]
+    assert by_event_bridge == [ObjectCreated(BUCKET, key, parse_instant(told.AT_SECOND), 5, told.ETAG)]
+
+
+@pytest.mark.parametrize("how", HOWS, ids=[how[1] for how in HOWS])
+def test_however_an_object_was_created_it_is_told(how: tuple[str, str]) -> None:
+    bodies = told.by_s3(told.record(BUCKET, "raw/x", how=how)), told.by_event_bridge(BUCKET, "raw/x", how=how)
+    assert [[each.key for each in objects_of(body)] for body in bodies] == [["raw/x"], ["raw/x"]]
+
+
+@pytest.mark.parametrize("kind", ["Object Deleted", "Object Tags Added", "Object Restore Completed"])
+def test_other_events_of_a_bucket_are_no_new_objects(kind: str) -> None:
+    assert objects_of(json.dumps(told.event(BUCKET, "raw/x") | {"detail-type": kind})) == []
+
+
+def without(*path: str) -> dict[str, Any]:
+    """An event of EventBridge that lacks a field."""
+    whole = told.event(BUCKET, "raw/x")
+    inner = whole
+    for name in path[:-1]:
+        inner = inner[name]
+    del inner[path[-1]]
+    return whole
+
+
+BROKEN = {
+    "no detail-type": without("detail-type"),
+    "no detail": without("detail"),
+    "no bucket": without("detail", "bucket"),
+    "no key": without("detail", "object", "key"),
+    "no time": without("time"),
+    "a detail that is none": told.event(BUCKET, "raw/x") | {"detail": 7},
+    "a key that is none": told.event(BUCKET, None),  # type: ignore[arg-type]
+    "a bucket that is none": told.event(None, "raw/x"),  # type: ignore[arg-type]
+    "a size that is none": told.event(BUCKET, "raw/x", size="much"),  # type: ignore[arg-type]
+    "a time that is none": told.event(BUCKET, "raw/x") | {"time": "noon"},
+    "an event of another service": told.event(BUCKET, "raw/x") | {"source": "aws.ec2"},
+}
+
+
+@pytest.mark.parametrize("event", BROKEN.values(), ids=BROKEN)
+def test_an_event_that_is_not_as_s3_writes_it_is_refused_with_what_was_expected(event: dict[str, Any]) -> None:
+    with pytest.raises(SluiceError, match="expected"):
+        objects_of(json.dumps(event))
+
+
+def test_the_size_and_the_etag_may_be_left_out_in_both_formats() -> None:
+    record, event = told.record(BUCKET, "raw/x"), told.event(BUCKET, "raw/x")
+    record["s3"]["object"] = {"key": "raw/x"}
+    event["detail"]["object"] = {"key": "raw/x"}
+    for body in (told.by_s3(record), json.dumps(event)):
+        [created] = objects_of(body)
+        assert (created.size, created.etag) == (0, "")

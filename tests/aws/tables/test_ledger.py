@@ -1,0 +1,321 @@
+"""Every write keeps what it expects, on both implementations: a refused plan changes nothing and names who refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chalicelib.aws.tables import keys
+from chalicelib.aws.tables.dynamo import Dynamo
+from chalicelib.aws.tables.jobs import DynamoJobs
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.writes import GiveBack, JoinLine, LeaseLine, LeaveLine, SettleLine, TakePermit
+from chalicelib.core.rows.delivery_lease import lease_of, renewed
+from chalicelib.core.rows.event import Seen
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.rows.run import Run
+from chalicelib.core.rows.schedule import Failures, Gate
+from chalicelib.core.writes import (
+    CloseGeneration,
+    CountFailure,
+    Create,
+    EndLease,
+    GateIs,
+    NoneGathering,
+    NotClosed,
+    Put,
+    PutGate,
+    PutSeen,
+    Remove,
+    Replace,
+    SettleGate,
+    TakeIn,
+    TakeLease,
+    TakeOut,
+    Write,
+)
+from tests.support import rows
+from tests.support.clock import NOON
+
+LINE = "workflow:demo.flights.w"
+ONE = Slots(LINE, 1)
+PACE = Pace("emr:app", 1000, 3)
+
+
+def ok(dynamo: Dynamo, *writes: Write) -> bool:
+    return dynamo.commit(writes) is None
+
+
+def stored(dynamo: Dynamo, place: str = "PENDING") -> Job | None:
+    return dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, place), Job)
+
+
+def test_a_row_is_created_once_and_read_back_as_it_was(dynamo: Dynamo) -> None:
+    run = rows.run(event=rows.event(), correlation={"day": "1"}, announce=("STARTED",))
+    assert ok(dynamo, Create(run))
+    refused = dynamo.commit([Create(run)])
+    assert refused is not None
+    assert refused.of(Create)
+    assert dynamo.get(keys.run("r1", 1), Run) == run
+
+
+def test_a_replacement_names_the_revision_it_read(dynamo: Dynamo) -> None:
+    job = rows.job()
+    assert ok(dynamo, Create(job))
+    assert ok(dynamo, Replace(replace(job, rev=2, reason="second")))
+    assert not ok(dynamo, Replace(replace(job, rev=2, reason="late")))
+    assert not ok(dynamo, Replace(replace(job, rev=3, job_id="another")))
+    found = stored(dynamo)
+    assert found is not None
+    assert found.reason == "second"
+
+
+def test_a_refused_plan_leaves_nothing_behind(dynamo: Dynamo) -> None:
+    job, gate = rows.job(), rows.gate()
+    assert ok(dynamo, Create(job), PutGate(gate, None))
+    closed = replace(gate, mode="disabled")
+    refused = dynamo.commit([TakeOut(job), Create(rows.run()), GateIs(closed, ("disabled",))])
+    assert refused is not None
+    assert [type(write) for write in refused.writes] == [GateIs]
+    assert stored(dynamo) == job
+    assert dynamo.get(keys.run("r1", 1), Run) is None
+
+
+def test_a_gate_is_checked_by_generation_version_and_mode(dynamo: Dynamo) -> None:
+    gate = rows.gate()
+    assert ok(dynamo, PutGate(gate, None))
+    assert not ok(dynamo, PutGate(gate, None))
+    for other in (replace(gate, generation=1), replace(gate, version=2)):
+        assert not ok(dynamo, GateIs(other, ("enabled",)), Create(rows.run()))
+    assert not ok(dynamo, GateIs(gate, ("disabled",)), Create(rows.run()))
+    assert ok(dynamo, GateIs(gate, ("disabled", "enabled")), Create(rows.run()))
+    disabled = replace(gate, mode="disabled")
+    assert ok(dynamo, PutGate(disabled, gate))
+    assert not ok(dynamo, PutGate(replace(gate, version=2), gate))
+    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == disabled
+
+
+def test_l4_a_gate_is_checked_by_its_revision_for_a_pause_and_a_resume_leave_generation_and_version(
+    dynamo: Dynamo,
+) -> None:
+    gate = rows.gate()
+    paused = replace(gate, rev=2, mode="hold", pauses=((NOON, NOON + 5), (NOON + 9, None)), skips=(NOON + 1))
+    resumed = replace(paused, rev=3, mode="enabled", reason="", wake_at=NOON)
+    assert ok(dynamo, PutGate(gate, None))
+    assert ok(dynamo, PutGate(paused, gate))
+    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == paused
+    assert ok(dynamo, PutGate(resumed, paused))
+    assert not ok(dynamo, GateIs(gate, ("enabled",)), Create(rows.run())), "it looks the same, but it is not"
+    assert not ok(dynamo, PutGate(replace(gate, rev=2), gate))
+    assert ok(dynamo, GateIs(resumed, ("enabled",)), Create(rows.run()))
+
+
+def test_l4_a_gate_is_settled_only_if_nobody_has_changed_it(dynamo: Dynamo) -> None:
+    awake = rows.gate(rev=2, wake_at=NOON)
+    assert ok(dynamo, PutGate(awake, None))
+    assert not ok(dynamo, SettleGate(replace(awake, rev=1)))
+    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == awake
+    assert ok(dynamo, SettleGate(awake))
+    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == replace(awake, wake_at=None)
+
+
+def test_t18_a_feed_is_remembered_over_what_was_read(dynamo: Dynamo) -> None:
+    seen = Seen(rows.SCHEDULE, rows.GENERATION, "0", NOON)
+    assert ok(dynamo, PutSeen(seen, None))
+    assert not ok(dynamo, PutSeen(replace(seen, at=NOON + 1), None)), "somebody was first"
+    assert ok(dynamo, PutSeen(replace(seen, at=NOON + 5), NOON))
+    assert not ok(dynamo, PutSeen(replace(seen, at=NOON + 3), NOON)), "a late writer does not set it back"
+    assert dynamo.get(keys.seen(rows.SCHEDULE, rows.GENERATION, "0"), Seen) == replace(seen, at=NOON + 5)
+
+
+def test_l19_failures_are_counted_side_by_side_and_forgiven_at_once(dynamo: Dynamo) -> None:
+    for expected in (1, 2):
+        assert ok(dynamo, CountFailure(rows.SCHEDULE))
+        assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, expected)
+    assert ok(dynamo, CountFailure(rows.SCHEDULE), Create(rows.run()))
+    assert not ok(dynamo, CountFailure(rows.SCHEDULE), Create(rows.run()))
+    assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 3)
+    assert ok(dynamo, Put(Failures(rows.SCHEDULE, 0)))
+    assert ok(dynamo, CountFailure(rows.SCHEDULE))
+    assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
+
+
+def test_a_job_is_taken_out_by_its_id_whatever_it_gathered_meanwhile(dynamo: Dynamo) -> None:
+    job = rows.job()
+    assert ok(dynamo, Create(job))
+    assert ok(dynamo, Replace(replace(job, rev=2)))
+    assert not ok(dynamo, TakeOut(rows.job("another")))
+    assert ok(dynamo, TakeOut(job))
+    assert stored(dynamo) is None
+
+
+def test_a_job_that_began_to_queue_is_not_taken_out_by_who_has_not_seen_it(dynamo: Dynamo) -> None:
+    job = rows.job()
+    assert ok(dynamo, Create(job))
+    queued = replace(job, rev=2, waits_at=LINE, rank="5#~#x")
+    assert ok(dynamo, Replace(queued))
+    assert not ok(dynamo, TakeOut(job))
+    assert ok(dynamo, TakeOut(queued))
+
+
+def test_a_tombstone_keeps_the_job_under_it_and_lets_nothing_join(dynamo: Dynamo) -> None:
+    job = rows.job(held=(LINE,))
+    close = CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON + 1)
+    assert ok(dynamo, Create(job))
+    assert ok(dynamo, close)
+    found = stored(dynamo)
+    assert found is not None
+    assert (found.closed, found.held, found.job_id) == (True, (LINE,), "j1")
+    assert not ok(dynamo, Replace(replace(job, rev=2)))
+    assert not ok(dynamo, TakeOut(job))
+    assert not ok(dynamo, NotClosed(rows.SCHEDULE, rows.GENERATION), Create(rows.run()))
+    assert ok(dynamo, NoneGathering(rows.SCHEDULE, rows.GENERATION), Create(rows.run())), "nothing gathers under it"
+
+
+def test_c11_a_fire_passes_where_nothing_gathers_and_not_beside_a_job_that_does(dynamo: Dynamo) -> None:
+    none = NoneGathering(rows.SCHEDULE, rows.GENERATION)
+    assert ok(dynamo, none, Create(rows.run("first")))
+    assert ok(dynamo, Create(rows.job()))
+    assert not ok(dynamo, none, Create(rows.run("second")))
+
+
+def test_t14_a_new_job_takes_the_place_of_one_whose_match_has_expired(dynamo: Dynamo) -> None:
+    old, new = rows.job("old", rev=4), rows.job("new", rev=5)
+    assert ok(dynamo, Create(old))
+    assert not ok(dynamo, Replace(new)), "another job stands there"
+    assert not ok(dynamo, Replace(replace(new, rev=6), over=old)), "it has changed since"
+    assert ok(dynamo, Replace(new, over=old))
+    assert stored(dynamo) == new
+    assert not ok(dynamo, Replace(new, over=old))
+
+
+def test_l4_a_tombstone_is_put_over_the_job_that_is_set_apart(dynamo: Dynamo) -> None:
+    job = rows.job(rev=2)
+    grave = rows.job("", rev=3, closed=True)
+    assert ok(dynamo, Create(job))
+    assert ok(dynamo, Replace(grave, over=job), Create(replace(job, place="JOB#1")))
+    assert not ok(dynamo, Replace(rows.job(rev=4))), "nothing joins it"
+    assert ok(dynamo, TakeOut(grave)), "a resume takes it off"
+    assert stored(dynamo) is None
+
+
+def test_t12_a_job_is_taken_out_exactly_as_it_was_read_where_that_is_asked_for(dynamo: Dynamo) -> None:
+    job = rows.job()
+    assert ok(dynamo, Create(job))
+    later = replace(job, rev=2)
+    assert ok(dynamo, Replace(later))
+    assert not ok(dynamo, TakeOut(job, exact=True))
+    assert ok(dynamo, TakeOut(later, exact=True))
+
+
+def test_a_tombstone_over_nothing_bars_the_first_event(dynamo: Dynamo) -> None:
+    assert ok(dynamo, CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON))
+    assert not ok(dynamo, Create(rows.marker()), Create(rows.job()))
+
+
+def test_slots_let_a_newcomer_in_only_when_nobody_waits(dynamo: Dynamo) -> None:
+    take = TakePermit(ONE, NOON, LineState(LINE), from_queue=False)
+    assert ok(dynamo, take)
+    assert not ok(dynamo, take)
+    assert ok(dynamo, JoinLine(ONE, NOON, NOON + 60_000))
+    assert not ok(dynamo, GiveBack(LINE, None)), "somebody waits: the write must wake the queue"
+    assert ok(dynamo, GiveBack(LINE, NOON + 5))
+    line = DynamoJobs(dynamo).line(LINE)
+    assert (line.active, line.waiters, line.wake_at) == (0, 1, NOON + 5)
+    assert not ok(dynamo, take), "a permit is free, but it belongs to who waits"
+    assert ok(dynamo, replace(take, from_queue=True))
+    line = DynamoJobs(dynamo).line(LINE)
+    assert (line.active, line.waiters) == (1, 0)
+
+
+def test_nobody_joins_a_line_that_would_let_him_pass(dynamo: Dynamo) -> None:
+    join = JoinLine(ONE, NOON, NOON)
+    assert not ok(dynamo, join)
+    assert ok(dynamo, TakePermit(ONE, NOON, LineState(LINE), from_queue=False))
+    assert ok(dynamo, join)
+    assert ok(dynamo, LeaveLine(LINE))
+    assert not ok(dynamo, LeaveLine(LINE))
+    assert ok(dynamo, GiveBack(LINE, None))
+
+
+def test_an_unlimited_slot_is_counted_and_never_refused(dynamo: Dynamo) -> None:
+    for _ in range(3):
+        assert ok(dynamo, TakePermit(Slots(LINE, None), NOON, LineState(LINE), from_queue=False))
+    assert DynamoJobs(dynamo).line(LINE).active == 3
+
+
+def test_a_pace_lets_a_burst_through_and_then_one_at_a_time(dynamo: Dynamo) -> None:
+    jobs = DynamoJobs(dynamo)
+
+    def take(now: int, head: int, from_queue: bool = False) -> bool:
+        return ok(dynamo, TakePermit(PACE, now, LineState("emr:app", head=head), from_queue))
+
+    for _ in range(3):
+        assert take(NOON, jobs.line("emr:app").head)
+    assert jobs.line("emr:app").head == NOON + 3000
+    assert not take(NOON, NOON + 3000)
+    assert ok(dynamo, JoinLine(PACE, NOON, NOON + 1000))
+    assert not take(NOON + 1000, NOON + 3000), "somebody waits"
+    assert take(NOON + 1000, NOON + 3000, from_queue=True)
+    assert take(NOON + 9000, NOON + 4000)
+    assert jobs.line("emr:app").head == NOON + 10_000
+
+
+def test_one_server_leases_a_line_and_an_empty_one_is_settled(dynamo: Dynamo) -> None:
+    assert ok(dynamo, TakePermit(ONE, NOON, LineState(LINE), from_queue=False))
+    assert ok(dynamo, JoinLine(ONE, NOON, NOON + 7))
+    assert ok(dynamo, LeaseLine(LINE, NOON + 7, NOON + 60_000))
+    assert not ok(dynamo, LeaseLine(LINE, NOON + 7, NOON + 60_000))
+    assert not ok(dynamo, SettleLine(LINE))
+    assert ok(dynamo, LeaveLine(LINE))
+    assert ok(dynamo, SettleLine(LINE))
+    assert DynamoJobs(dynamo).line(LINE).wake_at is None
+
+
+def test_a_place_in_a_queue_is_given_up_once(dynamo: Dynamo) -> None:
+    waiter = Waiter(LINE, "5#~#x", rows.SCHEDULE, rows.GENERATION, "PENDING", "j1")
+    assert ok(dynamo, Create(waiter))
+    assert ok(dynamo, Remove(waiter))
+    assert not ok(dynamo, Remove(waiter))
+
+
+def test_a_note_is_taken_in_once_and_as_it_was_read(dynamo: Dynamo) -> None:
+    assert ok(dynamo, Create(rows.note()))
+    assert ok(dynamo, Replace(rows.note(rev=2)))
+    assert not ok(dynamo, TakeIn(rows.note()))
+    assert ok(dynamo, TakeIn(rows.note(rev=2)))
+    assert not ok(dynamo, TakeIn(rows.note(rev=2)))
+
+
+def test_a_batch_larger_than_dynamodb_takes_is_written_whole_and_repeatably(dynamo: Dynamo) -> None:
+    fires = [rows.job(f"j{index}", place=f"FIRE#{index:03d}", kind="fire") for index in range(60)]
+    for _ in range(2):
+        dynamo.put_all([Put(fire) for fire in fires])
+    assert len(DynamoJobs(dynamo).jobs(rows.SCHEDULE, rows.GENERATION, 100, None).items) == 60
+
+
+def test_a_plan_with_a_key_twice_is_a_mistake_that_is_told(dynamo: Dynamo) -> None:
+    with pytest.raises(ValueError, match="each key once"):
+        dynamo.commit([GiveBack(LINE, None), LeaveLine(LINE)])
+
+
+def test_a_delivery_lease_is_taken_once_until_it_expires(dynamo: Dynamo) -> None:
+    job = rows.job("j1", due_at=NOON)
+    lease = lease_of([job], NOON + 10)
+    assert ok(dynamo, TakeLease(lease, NOON))
+    assert not ok(dynamo, TakeLease(renewed(lease, NOON + 30), NOON + 9))
+    assert DynamoJobs(dynamo).delivery_leases(NOON) == (lease,)
+    assert ok(dynamo, TakeLease(renewed(lease, NOON + 30), NOON + 10)), "it has expired"
+    assert not ok(dynamo, TakeLease(renewed(lease, NOON + 40), NOON + 5, over=NOON + 10)), "another has it"
+    assert ok(dynamo, TakeLease(renewed(lease, NOON + 40), NOON + 5, over=NOON + 30))
+
+
+def test_a_delivery_lease_is_ended_by_its_holder_alone(dynamo: Dynamo) -> None:
+    lease = lease_of([rows.job("j1", due_at=NOON)], NOON + 10)
+    assert ok(dynamo, TakeLease(lease, NOON))
+    assert not ok(dynamo, EndLease(renewed(lease, NOON + 30)))
+    assert ok(dynamo, EndLease(lease))
+    assert DynamoJobs(dynamo).delivery_leases(NOON) == ()

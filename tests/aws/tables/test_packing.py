@@ -1,0 +1,186 @@
+"""How a run is stored: one write unit a write, readable for as long as there are such rows (H1, O11)."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.cost.capacity import KB, size
+from chalicelib.aws.tables import items, packing
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.run import Run, StartRequest
+from tests.support import rows
+from tests.support.clock import NOON
+
+FIRE = Event("time-1798b38806724c6d2bc7", "time", "time:demo.flights.clean", NOON, NOON)
+EMR = {
+    "type": "emr_serverless",
+    "entry_point": "s3://acme-analytics-prod-code-eu-west-1/jobs/clean_flights/3.14.0/clean_flights.py",
+    "arguments": ["--mode", "incremental", "--warehouse", "s3://acme-analytics-prod-lake-eu-west-1/warehouse/flights/"],
+    "py_files": ["s3://acme-analytics-prod-code-eu-west-1/jobs/clean_flights/3.14.0/run_context.py"],
+    "spark": {
+        "spark.executor.cores": "4",
+        "spark.executor.memory": "16g",
+        "spark.driver.cores": "2",
+        "spark.driver.memory": "8g",
+        "spark.dynamicAllocation.maxExecutors": "40",
+        "spark.sql.shuffle.partitions": "400",
+        "spark.emr-serverless.executor.disk": "100g",
+        "spark.hadoop.fs.s3a.committer.name": "magic",
+    },
+    "application_id": "00fqk2v8t9abcd09",
+    "execution_role_arn": "arn:aws:iam::123456789012:role/analytics-prod-clean-flights",
+}
+SQS = {"type": "sqs", "queue_url": "https://sqs.eu-west-1.amazonaws.com/123456789012/analytics-prod-notify"}
+CAME = (
+    "trigger met: analytics.flights.clean_flights reached COMPLETED at 2026-03-02T12:10:07.500Z; "
+    "1 partition of analytics.weather came at 2026-03-02T12:08:34.500Z"
+)
+
+
+def full_run(target: dict[str, Any], **told: Any) -> Run:
+    """A run near its end, with whatever a long road leaves on it."""
+    run_id = "analytics.flights.clean_daily.mm94n95g.a625ed3b71b36758b8a8"
+    uri = f"s3://sluice-prod-control-123456789012-eu-west-1/context/{run_id}.json"
+    properties = {"output": "s3://acme-analytics-prod-lake-eu-west-1/clean/flights/", "airports": ["SFO", "JFK"]}
+    request = StartRequest(target, properties, uri, "e31fb68972d8d3a6a58aa8cc781e2a76790bce55", f"{run_id}-1")
+    keys = {"year": "2013", "month": "1", "day": "31"}
+    plain = replace(
+        rows.run(run_id), request=request, permits=("workflow:analytics.flights.clean_flights", "emr:00fqk2v8t9abcd09"),
+        schedule="analytics.flights.clean_daily", workflow="analytics.flights.clean_flights", fired_by=CAME, version=12,
+        accepted_at=NOON - 9_123, start_requested_at=NOON + 212, started_at=NOON + 31_207, running_at=NOON + 31_950,
+        ended_at=NOON + 905_331, moved_at=NOON + 906_017, correlation=keys, partition=keys, calls=2, rev=7,
+        target_id="00fqk2v8t9abcd09/00fr1k8v5m0q7d0b", announce=("STARTED", "COMPLETED"), expires_at=NOON * 2,
+    )  # fmt: skip
+    return replace(plain, **told)
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        full_run(EMR),
+        full_run(EMR, event=FIRE, nominal_at=NOON, due_at=NOON, fired_by="due", correlation=None, partition=None),
+        full_run(SQS, event=FIRE, nominal_at=NOON, due_at=NOON, permits=(), wake_at=None, announce=()),
+    ],
+    ids=["gathered", "fire", "delivery"],
+)
+def test_h1_a_write_of_a_run_with_all_that_it_carries_is_one_unit(run: Run) -> None:
+    stored = items.to_item(run, 4, 4)
+    assert size(stored) <= KB
+    assert items.from_item(Run, stored) == run
+
+
+def test_h1_what_is_packed_comes_back_whatever_it_is() -> None:
+    told = {
+        "nominal_at": NOON, "due_at": NOON + 1, "late": True, "lease_until": NOON + 2, "unknown_answer": True,
+        "cancel": True, "pause_after": 3, "backfill": "b1", "paced_until": NOON + 3, "waits_at": "policy:demo.slow",
+        "rank": "0005#", "reason": "no answer: \ud800 ü", "cursor": "demo.x", "leases": 4, "event": rows.event(),
+    }  # fmt: skip
+    run = full_run({**EMR, "spark": {"rate": 0.1}}, **told)
+    assert items.from_item(Run, items.to_item(run, 4, 4)) == run
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=30),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+@given(st.dictionaries(st.text(max_size=20), json_values, max_size=5), st.text(max_size=300))
+def test_l9_properties_and_reasons_of_any_kind_survive(properties: dict[str, Any], reason: str) -> None:
+    run = rows.run(request=StartRequest({}, properties, "s3://c", "t", "n"), reason=reason)
+    assert items.from_item(Run, items.to_item(run, 4, 4)) == run
+
+
+def test_o11_a_run_that_was_packed_once_can_be_read_for_ever() -> None:
+    """As it was stored by the first release that packs: whoever changes a word of the packing loses these rows."""
+    assert items.from_item(Run, PACKED) == full_run(SQS, event=FIRE, permits=(), wake_at=None, announce=())
+
+
+def test_o11_a_stream_tells_the_same_row_as_base64() -> None:
+    told = {**PACKED, "packed": {"S": base64.b64encode(PACKED["packed"]["B"]).decode()}}
+    assert items.from_item(Run, told) == items.from_item(Run, PACKED)
+
+
+def test_o11_a_run_of_the_first_layout_still_loads() -> None:
+    """One attribute a field, documents as JSON text, and fields missing that came later."""
+    run = items.from_item(Run, FIRST_LAYOUT)
+    assert run == Run(
+        "demo.flights.clean.mm94n95g.a625ed3b71b36758b8a8", 1, "demo.flights.clean", 1772452820500,
+        "demo.flights.clean_flights", "STARTING",
+        StartRequest({"type": "emr_serverless", "spark": {}}, {"rate": 0.1}, "s3://c/x.json", "e31f", "n-1"),
+        ("workflow:demo.flights.clean_flights", "emr:00f"), "due", 1772452980000, 1772452980000, 5, 1, "fire",
+        rev=3, nominal_at=1772452980000, event=Event("time-1", "time", "time:demo.flights.clean", 5, 6),
+        correlation={"day": "1"}, announce=("STARTED",), wake_at=1772453100000,
+    )  # fmt: skip
+    again = items.to_item(replace(run, rev=4), 4, 4)
+    assert items.from_item(Run, again) == replace(run, rev=4), "the next write packs it"
+
+
+def test_h1_what_a_person_looks_for_and_a_condition_names_is_not_packed() -> None:
+    stored = items.to_item(rows.run(expires_at=NOON * 2), 4, 4)
+    assert stored.keys() == {*packing.CLEAR, packing.ATTRIBUTE}
+    assert stored["state"] == {"S": "STARTING"}
+    assert stored["rev"] == {"N": "1"}
+
+
+PACKED_TEXT = (
+    "pZbJboMwEIbfhTtlPMZbHiCH9tBDe6rUg8GOFGVraBZVVd+9NhCIw3aAIyP/Xmbm++e3BesMlajJRHm/b4/E89ZOiXqU2L0tanQT"
+    "ITBlKMF/Afwnniiawzl7jq+2h3MEacq4kAoIJs0BYtdJJt4fTuvVTzTRWDp3+H5YudUbGzdbJuU1kvoaHq16XXwdiqp/3pav7s/z"
+    "8iX6HG3RUtiHXdvH98e+36ju4hlJHgCApWSVcakEGmmo5ppJrWWeC0ksasGFgiy3jLWgmHGGR8aMWPNEzYw4N9AY8J3ggsACxBMD"
+    "+OiYeat+taV/h+7eSIBc0LSU6KAtKPaQckFoGHg9A0TLQOyArlR16ZBikHm3jdEvD/FXhShBeCChD1ABjFISQrEOcOjy8SamGAzP"
+    "b4T2zm+0qoHeYXJ0Sc9wRYSSGZUSuDtRzg1muRgbuIxz/rCewhEsSFzf81exv44/HDd4kSels9yAStyPgmzkhe3gKAxkrXtg6B6U"
+    "pakCxivVfw=="
+)
+PACKED: dict[str, Any] = {
+    "pk": {"S": "RUN#analytics.flights.clean_daily.mm94n95g.a625ed3b71b36758b8a8"},
+    "sk": {"S": "A#001"},
+    "format": {"N": "2"},
+    "state": {"S": "STARTING"},
+    "rev": {"N": "7"},
+    "ttl": {"N": "3544905600"},
+    "wf_key": {"S": "analytics.flights.clean_flights#1"},
+    "schedule_key": {"S": "analytics.flights.clean_daily"},
+    "day_key": {"S": "analytics#2026-03-02#1"},
+    "at": {"S": "2026-03-02T12:00:00.000Z#analytics.flights.clean_daily.mm94n95g.a625ed3b71b36758b8a8#001"},
+    "packed": {"B": base64.b64decode(PACKED_TEXT)},
+}
+FIRST_LAYOUT: dict[str, Any] = {
+    "pk": {"S": "RUN#demo.flights.clean.mm94n95g.a625ed3b71b36758b8a8"},
+    "sk": {"S": "A#001"},
+    "format": {"N": "1"},
+    "run_id": {"S": "demo.flights.clean.mm94n95g.a625ed3b71b36758b8a8"},
+    "attempt": {"N": "1"},
+    "schedule": {"S": "demo.flights.clean"},
+    "generation": {"N": "1772452820500"},
+    "workflow": {"S": "demo.flights.clean_flights"},
+    "state": {"S": "STARTING"},
+    "request": {
+        "S": '{"target":{"type":"emr_serverless","spark":{}},"properties":{"rate":0.1},'
+        '"context_uri":"s3://c/x.json","client_token":"e31f","name":"n-1"}'
+    },
+    "permits": {"L": [{"S": "workflow:demo.flights.clean_flights"}, {"S": "emr:00f"}]},
+    "fired_by": {"S": "due"},
+    "claimed_at": {"N": "1772452980000"},
+    "created_at": {"N": "1772452980000"},
+    "priority": {"N": "5"},
+    "attempts": {"N": "1"},
+    "kind": {"S": "fire"},
+    "rev": {"N": "3"},
+    "nominal_at": {"N": "1772452980000"},
+    "correlation": {"M": {"day": {"S": "1"}}},
+    "event": {"S": '{"id":"time-1","kind":"time","key":"time:demo.flights.clean","instant":5,"accepted_at":6}'},
+    "announce": {"L": [{"S": "STARTED"}]},
+    "wake_shard": {"S": "2"},
+    "wake_at": {"S": "2026-03-02T12:05:00.000Z"},
+    "wf_key": {"S": "demo.flights.clean_flights#2"},
+    "schedule_key": {"S": "demo.flights.clean"},
+    "day_key": {"S": "demo#2026-03-02#2"},
+    "at": {"S": "2026-03-02T12:03:00.000Z#demo.flights.clean.mm94n95g.a625ed3b71b36758b8a8#001"},
+}

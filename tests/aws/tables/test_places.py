@@ -1,0 +1,204 @@
+"""Places in queues, tombstones and timers: whoever gives one up names whose it is, on both implementations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chalicelib.aws.tables import keys
+from chalicelib.aws.tables.catalog import DynamoCatalog
+from chalicelib.aws.tables.dynamo import Dynamo
+from chalicelib.aws.tables.jobs import DynamoJobs
+from chalicelib.core.errors import SluiceError
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.writes import JoinLine, LeaveLine, TakePermit
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.rows.schedule import Gate, Timer
+from chalicelib.core.runs.queued import waiter_of
+from chalicelib.core.writes import CloseGeneration, Create, NotQueued, NotWaiting, Put, PutGate, Remove, Replace, Write
+from chalicelib.flow.jobs import drop
+from tests.support import rows
+from tests.support.clock import NOON
+from tests.support.schedules import at_most, partitions
+from tests.support.world import World, day, flights
+
+LINE = "workflow:demo.flights.w"
+ONE = Slots(LINE, 1)
+WAITER = Waiter(LINE, "5#~#x", rows.SCHEDULE, rows.GENERATION, "PENDING", "j1")
+QUEUED = rows.job(waits_at=LINE, rank="5#~#x", state="PENDING_LAUNCH")
+CLOSE = CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON + 1)
+CLEAN = "workflow:demo.flights.clean"
+
+
+def ok(dynamo: Dynamo, *writes: Write) -> bool:
+    return dynamo.commit(writes) is None
+
+
+def stored(dynamo: Dynamo) -> Job | None:
+    return dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, "PENDING"), Job)
+
+
+# -- queues --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("other", [{"job_id": "j2"}, {"job_place": "JOB#1"}])
+@pytest.mark.parametrize("along", [False, True])
+def test_w2_a_place_in_a_queue_is_given_up_by_the_very_job_that_has_it(
+    dynamo: Dynamo, other: dict[str, str], along: bool
+) -> None:
+    """A job that moved, and queues again at its rank, is not removed by who saw it where it was."""
+    rest: list[Write] = [Create(rows.run())] if along else []
+    assert ok(dynamo, Create(WAITER))
+    assert not ok(dynamo, Remove(replace(WAITER, **other)), *rest)
+    assert dynamo.get(keys.key_of(WAITER), Waiter) == WAITER
+    assert ok(dynamo, Remove(WAITER), *rest)
+    assert not ok(dynamo, Remove(WAITER))
+
+
+def queue_up(dynamo: Dynamo) -> None:
+    assert ok(dynamo, TakePermit(ONE, NOON, LineState(LINE), from_queue=False))
+    assert ok(dynamo, JoinLine(ONE, NOON, NOON + 60_000), Create(WAITER))
+
+
+def clear(dynamo: Dynamo, read: Job | None = None) -> bool:
+    """What the server of a queue does with a row whose job it finds nowhere, or not waiting there."""
+    return ok(dynamo, NotWaiting(WAITER, read), Remove(WAITER), LeaveLine(LINE))
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize("read", [None, rows.job("j0"), replace(QUEUED, waits_at=None, rank=None, rev=0)])
+def test_w2_a_place_is_not_cleared_while_its_job_waits_there_whatever_a_late_reader_saw(
+    dynamo: Dynamo, closed: bool, read: Job | None
+) -> None:
+    queue_up(dynamo)
+    assert ok(dynamo, Create(QUEUED))
+    if closed:
+        assert ok(dynamo, CLOSE), "the drain takes the job under a tombstone off, and its place along"
+    refused = dynamo.commit([NotWaiting(WAITER, read), Remove(WAITER), LeaveLine(LINE)])
+    assert refused is not None
+    assert [type(write) for write in refused.writes] == [NotWaiting]
+    assert dynamo.get(keys.key_of(WAITER), Waiter) == WAITER
+    assert DynamoJobs(dynamo).line(LINE).waiters == 1
+
+
+@pytest.mark.parametrize(
+    "there",
+    [
+        None,
+        rows.job(),
+        replace(QUEUED, waits_at="emr:app"),
+        replace(QUEUED, job_id="j2"),
+        rows.job("", closed=True),
+    ],
+)
+def test_w2_a_place_that_its_job_has_left_is_cleared_once(dynamo: Dynamo, there: Job | None) -> None:
+    queue_up(dynamo)
+    if there is not None:
+        assert ok(dynamo, Create(there))
+    assert clear(dynamo, there)
+    assert DynamoJobs(dynamo).line(LINE).waiters == 0
+    assert not clear(dynamo, there)
+    assert stored(dynamo) == there
+
+
+def test_w2_to_expect_that_nobody_waits_changes_nothing_by_itself(dynamo: Dynamo) -> None:
+    assert ok(dynamo, NotWaiting(WAITER, None))
+    assert stored(dynamo) is None
+    assert ok(dynamo, Create(QUEUED))
+    assert not ok(dynamo, NotWaiting(WAITER, None))
+
+
+def test_e8_a_place_is_not_cleared_of_a_run_that_has_queued_again_since_it_was_read(dynamo: Dynamo) -> None:
+    read = rows.run(waits_at=None)
+    again = replace(read, waits_at="emr:app", rank="5#~#x", rev=read.rev + 1)
+    waiter = waiter_of(again)
+    assert waiter is not None
+    assert ok(dynamo, Create(again))
+    assert ok(dynamo, Create(waiter))
+
+    assert not ok(dynamo, NotWaiting(waiter, read), Remove(waiter))
+    assert ok(dynamo, NotWaiting(waiter, again), Remove(waiter))
+
+
+def test_w2_a_queue_is_forgotten_only_by_what_has_no_row_there(dynamo: Dynamo) -> None:
+    assert ok(dynamo, NotQueued(WAITER))
+    assert ok(dynamo, Create(WAITER))
+    assert not ok(dynamo, NotQueued(WAITER))
+
+
+# -- tombstones ----------------------------------------------------------------------------------------------------
+
+
+def test_l3_a_settled_tombstone_has_no_job_and_still_bars_what_comes(dynamo: Dynamo) -> None:
+    assert ok(dynamo, Create(QUEUED))
+    assert ok(dynamo, CLOSE)
+    found = stored(dynamo)
+    assert found is not None
+    settled = replace(found, job_id="", waits_at=None, rank=None, held=(), wake_at=None, rev=found.rev + 1)
+    assert not ok(dynamo, Replace(settled)), "there is a job under it, which must be named"
+    assert ok(dynamo, Replace(settled, over=found))
+    assert stored(dynamo) == settled
+    assert not ok(dynamo, Replace(settled, over=found)), "another drain was first"
+    assert not ok(dynamo, Replace(replace(QUEUED, rev=settled.rev + 1)))
+    assert not ok(dynamo, Create(rows.job("j2")))
+
+
+def test_l5_a_drain_takes_the_job_under_a_tombstone_off_once_with_its_place_and_its_record(world: World) -> None:
+    world.deploy(flights({"daily": partitions(**at_most(1))}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    assert world.line(CLEAN).waiters == 1
+    gate = world.ports.catalog.gate("demo.flights.daily")
+    assert isinstance(gate, Gate)
+
+    world.disable("daily")
+    world.settle()
+
+    grave = world.ports.jobs.job("demo.flights.daily", gate.generation, "PENDING")
+    assert grave is not None
+    assert (grave.closed, grave.job_id, grave.waits_at, grave.held, grave.wake_at) == (True, "", None, (), None)
+    assert world.line(CLEAN).waiters == 0
+    assert [record.kind for record in world.records("daily")] == ["DROPPED"]
+    assert drop.drain(world.ports, "demo.flights.daily", gate.generation) == 0
+    assert len(world.records("daily")) == 1
+
+
+# -- timers --------------------------------------------------------------------------------------------------------
+
+
+def test_l4_an_emitter_that_slept_over_a_drain_and_a_resume_writes_no_timer(dynamo: Dynamo) -> None:
+    """The generation goes on, and both timers are of the first revision; but they count from different instants."""
+    before = Timer(rows.SCHEDULE, rows.GENERATION, 1, NOON, {"0": NOON + 10}, wake_at=NOON + 10)
+    resumed = replace(before, anchor=NOON + 5, next={"0": NOON + 15}, wake_at=NOON + 15)
+    assert ok(dynamo, PutGate(rows.gate(), None), Put(resumed))
+    late = replace(before, next={"0": NOON + 20}, rev=2, wake_at=NOON + 20)
+    assert not ok(dynamo, Replace(late))
+    assert not ok(dynamo, Replace(replace(resumed, generation=1, rev=2)))
+    assert DynamoCatalog(dynamo).timer(rows.SCHEDULE) == resumed
+    assert ok(dynamo, Replace(replace(resumed, next={"0": NOON + 25}, rev=2, wake_at=NOON + 25)))
+
+
+# -- the rates of one workflow -------------------------------------------------------------------------------------
+
+
+def rated(*limits: int) -> dict[str, object]:
+    return partitions(constraints=[{"type": "rate", "max": limit, "per": "hour"} for limit in limits])
+
+
+def test_c5_a_workflow_has_at_most_twenty_different_rates_for_every_start_is_counted_in_each(world: World) -> None:
+    world.deploy(flights({f"s{number}": rated(2 * number + 1, 2 * number + 2) for number in range(10)}))
+    assert len(world.line(CLEAN).rates) == 20
+
+    with pytest.raises(SluiceError) as refused:
+        world.put("another", rated(21))
+
+    assert (refused.value.code, refused.value.field) == ("invalid", "constraints")
+    assert "at most 20 different rates of one workflow, got 21" in str(refused.value)
+    assert world.ports.catalog.gate("demo.flights.another") is None
+    assert len(world.line(CLEAN).rates) == 20
+    world.put("another", rated(1, 20))
+    world.put("elsewhere", rated(21) | {"workflow": "join"})
+    assert world.line("workflow:demo.flights.join").rates == ("21/3600000",)

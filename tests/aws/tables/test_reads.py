@@ -1,0 +1,266 @@
+"""The access patterns of `aws/tables/keys.py`, on both implementations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.aws.tables import items
+from chalicelib.aws.tables.catalog import DynamoCatalog
+from chalicelib.aws.tables.dynamo import Dynamo
+from chalicelib.aws.tables.jobs import DynamoJobs
+from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
+from chalicelib.core import ids
+from chalicelib.core.instants import DAY
+from chalicelib.core.limits.writes import CountRates
+from chalicelib.core.rows.definition import Definition, PrefixRow
+from chalicelib.core.rows.event import Seen
+from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.run import Record
+from chalicelib.core.rows.schedule import Failures, Subscription, Timer
+from chalicelib.core.writes import Create, Put
+from tests.aws.tables.test_packing import FIRST_LAYOUT
+from tests.support import rows
+from tests.support.clock import NOON
+
+DATASET = {"bucket": "lake", "prefix": "raw/a/", "keys": ["day"]}
+
+
+def test_t15_a_page_of_the_reverse_index_never_splits_a_schedule(dynamo: Dynamo) -> None:
+    names = [f"demo.flights.s{index}" for index in range(5)]
+    subscriptions = [
+        Subscription("partition:demo.a", name, NOON, 1, str(leaf), NOON) for name in names for leaf in range(3)
+    ]
+    dynamo.put_all([Put(row) for row in subscriptions])
+    catalog = DynamoCatalog(dynamo)
+
+    seen: list[Subscription] = []
+    cursor: str | None = None
+    while True:
+        page = catalog.subscriptions("partition:demo.a", 7, cursor)
+        by_schedule = {name: sum(row.schedule == name for row in page.items) for name in names}
+        assert set(by_schedule.values()) <= {0, 3}
+        seen += page.items
+        if page.cursor is None:
+            break
+        cursor = page.cursor
+
+    assert seen == subscriptions
+
+
+def test_an_object_belongs_to_the_dataset_with_the_longest_prefix(dynamo: Dynamo) -> None:
+    for name, prefix in (("demo.all", "raw/"), ("demo.a", "raw/a/")):
+        document = {**DATASET, "prefix": prefix}
+        dynamo.put_all([Put(Definition("dataset", name, document, 1, NOON)), Put(PrefixRow("lake", prefix, name))])
+    catalog = DynamoCatalog(dynamo)
+
+    found = {key: catalog.dataset_of("lake", key) for key in ("raw/a/day=1/x", "raw/b/x", "other/x", "top")}
+
+    assert [name and name[0] for name in found.values()] == ["demo.a", "demo.all", None, None]
+
+
+@pytest.mark.parametrize("beside", [0, 3, 60])
+def test_the_longest_prefix_is_found_whatever_stands_in_folders_beside_it(dynamo: Dynamo, beside: int) -> None:
+    prefixes = ["raw/", "raw/a/", "raw/a/b/c/", "raw/a/b!/", "sea/"]
+    prefixes += [f"raw/a/b/{number:02}/" for number in range(beside)]
+    kept = [Put(PrefixRow("lake", prefix, f"demo.{number}")) for number, prefix in enumerate(prefixes)]
+    known = [Definition("dataset", f"demo.{number}", DATASET, 1, NOON) for number in range(len(prefixes))]
+    dynamo.put_all([*kept, *map(Put, known)])
+    catalog = DynamoCatalog(dynamo)
+    for key in ("raw/a/b/c/d/x", "raw/a/b/bb/x", "raw/a/b/x", "raw/a/x", "raw/b/x", "raw/x", "r/x", "sea/z/x", "t/x"):
+        longest = max((prefix for prefix in prefixes if key.startswith(prefix)), key=len, default=None)
+        found = catalog.dataset_of("lake", key)
+        assert (found and found[0]) == (f"demo.{prefixes.index(longest)}" if longest else None), key
+
+
+def test_the_events_of_a_job_are_its_own(dynamo: Dynamo) -> None:
+    dynamo.put_all([Put(rows.marker("e1", "j1")), Put(rows.marker("e2", "j1")), Put(rows.marker("e3", "j2"))])
+
+    events = DynamoJobs(dynamo).events_of("j1", rows.SCHEDULE, rows.GENERATION)
+
+    assert {event.id for event in events} == {"e1", "e2"}
+    assert rows.event("e1") in events
+
+
+def test_markers_are_no_jobs(dynamo: Dynamo) -> None:
+    dynamo.put_all([Put(rows.marker()), Put(rows.job())])
+    assert DynamoJobs(dynamo).jobs(rows.SCHEDULE, rows.GENERATION, 10, None).items == (rows.job(),)
+
+
+def test_h2_history_comes_newest_first_page_by_page_over_all_shards(dynamo: Dynamo) -> None:
+    runs = [rows.run(f"r{index:02d}", claimed_at=NOON + index) for index in range(23)]
+    dynamo.put_all([Put(run) for run in runs])
+    table = DynamoRuns(dynamo)
+
+    for scope, name in (("workflow", "demo.flights.w"), ("schedule", rows.SCHEDULE), ("day", "demo#2026-03-02")):
+        found: list[str] = []
+        cursor: str | None = None
+        while True:
+            page = table.runs(scope, name, 5, cursor)
+            assert len(page.items) <= 5
+            found += [run.run_id for run in page.items]
+            if page.cursor is None:
+                break
+            cursor = page.cursor
+        assert found == [run.run_id for run in reversed(runs)], scope
+
+
+def test_w11_a_burst_of_one_schedule_is_spread_over_the_parts_of_each_index(dynamo: Dynamo) -> None:
+    made = [items.to_item(rows.run(f"r{index:02d}"), 4, 4) for index in range(60)]
+    for key in ("wf_key", "schedule_key", "day_key"):
+        assert len({item[key]["S"] for item in made}) == 4, key
+
+
+def test_o11_runs_from_before_a_schedules_history_was_in_parts_are_found_in_their_order(
+    dynamo: Dynamo, store: tuple[Any, dict[str, str]]
+) -> None:
+    client, names = store
+    runs = [rows.run(f"r{index}", claimed_at=NOON + index) for index in range(6)]
+    dynamo.put_all([Put(run) for run in runs[1::2]])
+    for run in runs[::2]:
+        now = items.to_item(run, 4, 4)
+        own = {name: now[name] for name in ("pk", "sk", "wf_key", "day_key", "at")}
+        own |= {"run_id": {"S": run.run_id}, "claimed_at": {"N": str(run.claimed_at)}}
+        client.put_item(TableName=names["runs_table"], Item=FIRST_LAYOUT | own)
+    found = DynamoRuns(dynamo).runs("schedule", rows.SCHEDULE, 10, None).items
+    assert [run.run_id for run in found] == [run.run_id for run in reversed(runs)]
+
+
+def test_records_stand_apart_from_runs(dynamo: Dynamo) -> None:
+    record = Record("r1", "ABORTED", rows.SCHEDULE, rows.GENERATION, "no slot", NOON)
+    dynamo.put_all([Put(rows.run("r2")), Put(record)])
+    table = DynamoRuns(dynamo)
+    assert table.records("schedule", rows.SCHEDULE, 10, None).items == (record,)
+    assert [run.run_id for run in table.runs("schedule", rows.SCHEDULE, 10, None).items] == ["r2"]
+    assert table.record("r1") == record
+
+
+def test_o1_the_wake_index_holds_only_what_wants_attention(dynamo: Dynamo) -> None:
+    dynamo.put_all(
+        [
+            Put(rows.job("late", place="FIRE#2", wake_at=NOON + 5)),
+            Put(rows.job("early", place="FIRE#1", wake_at=NOON - 5)),
+            Put(rows.job("asleep", place="FIRE#3", wake_at=None)),
+            Put(rows.job("tomorrow", place="FIRE#4", wake_at=NOON + DAY)),
+        ]
+    )
+    wakes = DynamoWakes(dynamo)
+
+    due = wakes.overdue("jobs", NOON + 10, 100)
+
+    assert [ref.parts[2] for ref in due] == ["FIRE#1", "FIRE#2"]
+    assert all(ref.kind == "job" for ref in due)
+    assert wakes.overdue("runs", NOON + 10, 100) == ()
+
+
+def test_a_settled_row_leaves_the_wake_index(dynamo: Dynamo) -> None:
+    run = rows.run()
+    dynamo.put_all([Put(run)])
+    assert DynamoWakes(dynamo).overdue("runs", NOON, 10) == (Ref("run", ("r1", "001")),)
+    dynamo.put_all([Put(replace(run, wake_at=None))])
+    assert DynamoWakes(dynamo).overdue("runs", NOON, 10) == ()
+
+
+# -- what custom events, sizes and absences leave behind -----------------------------------------------------------
+
+
+def test_t9_an_object_is_found_by_its_key_and_by_the_digest_that_stands_for_it(dynamo: Dynamo) -> None:
+    longest = "raw/a/day=1/" + "ü" * 500
+    row = rows.sized(longest, cursor="c", leases=3)
+    dynamo.put_all([Put(row), Put(rows.sized())])
+    catalog = DynamoCatalog(dynamo)
+    assert catalog.sized_object("demo.flights", longest, "etag") == row
+    assert catalog.stored_object("demo.flights", ids.digest(longest, "etag", length=40)) == row
+    assert catalog.sized_object("demo.flights", "another", "etag") is None
+    assert catalog.sized_object("demo.weather", longest, "etag") is None
+
+
+def test_t9_where_overwrites_count_each_content_of_a_key_is_an_object_of_its_own(dynamo: Dynamo) -> None:
+    """Where they do not, none is named, and the second writing of a key finds the first."""
+    versions = [rows.sized(etag=etag, cursor=etag or None) for etag in ("", "one", "two")]
+    dynamo.put_all([Put(row) for row in versions])
+    catalog, key = DynamoCatalog(dynamo), versions[0].object_key
+    assert [catalog.sized_object("demo.flights", key, etag) for etag in ("", "one", "two")] == versions
+    assert catalog.sized_object("demo.flights", key, "three") is None
+    assert dynamo.commit([Create(rows.sized(etag="two"))]) is not None
+    assert dynamo.commit([Create(rows.sized(etag="three"))]) is None
+
+
+def test_t11_a_posted_event_is_read_back_with_its_payload(dynamo: Dynamo) -> None:
+    dynamo.put_all([Put(rows.posted())])
+    jobs = DynamoJobs(dynamo)
+    assert jobs.posted("p1") == rows.posted()
+    assert jobs.posted("p2") is None
+
+
+def test_t18_when_a_feed_came_last_is_known_per_leaf_and_generation(dynamo: Dynamo) -> None:
+    dynamo.put_all([Put(Seen(rows.SCHEDULE, rows.GENERATION, "0", NOON)), Put(rows.job())])
+    jobs = DynamoJobs(dynamo)
+    assert jobs.seen(rows.SCHEDULE, rows.GENERATION, "0") == NOON
+    assert jobs.seen(rows.SCHEDULE, rows.GENERATION, "1") is None
+    assert jobs.seen(rows.SCHEDULE, rows.GENERATION + 1, "0") is None
+    assert jobs.jobs(rows.SCHEDULE, rows.GENERATION, 10, None).items == (rows.job(),), "it is no job"
+
+
+def test_l19_failures_in_a_row_are_none_where_none_were_counted(dynamo: Dynamo) -> None:
+    catalog = DynamoCatalog(dynamo)
+    assert catalog.failures(rows.SCHEDULE) == 0
+    dynamo.put_all([Put(Failures(rows.SCHEDULE, 4))])
+    assert catalog.failures(rows.SCHEDULE) == 4
+
+
+def test_c11_whether_a_match_makes_room_for_the_next_stands_in_the_index(dynamo: Dynamo) -> None:
+    apart = Subscription("partition:demo.a", "demo.flights.s", NOON, 1, "0", NOON, apart=True)
+    joined = replace(apart, schedule="demo.flights.t", apart=False)
+    dynamo.put_all([Put(apart), Put(joined)])
+    assert DynamoCatalog(dynamo).subscriptions("partition:demo.a", 10, None).items == (apart, joined)
+
+
+def test_l10_a_timer_whose_leaves_are_used_up_is_read_back_empty(dynamo: Dynamo) -> None:
+    spent = Timer(rows.SCHEDULE, rows.GENERATION, 1, NOON, {}, rev=3)
+    dynamo.put_all([Put(spent)])
+    assert DynamoCatalog(dynamo).timer(rows.SCHEDULE) == spent
+    assert DynamoWakes(dynamo).overdue("catalog", NOON + DAY, 10) == ()
+
+
+def test_c5_a_line_that_nobody_has_used_is_empty_and_one_of_rules_alone_has_them(dynamo: Dynamo) -> None:
+    jobs = DynamoJobs(dynamo)
+    assert jobs.line("workflow:w") == LineState("workflow:w")
+    assert dynamo.commit([CountRates("workflow:w", ("9/5000", "2/1000"))]) is None
+    assert jobs.line("workflow:w") == LineState("workflow:w", rates=("2/1000", "9/5000"))
+
+
+def test_o3_the_wake_index_names_each_kind_of_row_that_may_be_overdue(dynamo: Dynamo) -> None:
+    """Each is an outbox until its work is done."""
+    dynamo.put_all([Put(rows.gate(wake_at=NOON)), Put(rows.sized()), Put(rows.posted()), Put(rows.job())])
+    wakes = DynamoWakes(dynamo)
+    digest = ids.digest(rows.sized().object_key, "etag", length=40)
+    assert set(wakes.overdue("catalog", NOON, 10)) == {
+        Ref("gate", (rows.SCHEDULE,)),
+        Ref("object", ("demo.flights", digest)),
+    }
+    assert set(wakes.overdue("jobs", NOON, 10)) == {
+        Ref("posted", ("p1",)),
+        Ref("job", (rows.SCHEDULE, ids.base36(rows.GENERATION), "PENDING")),
+    }
+    dynamo.put_all([Put(rows.gate()), Put(rows.sized(wake_at=None)), Put(rows.posted(wake_at=None))])
+    assert wakes.overdue("catalog", NOON, 10) == ()
+
+
+def test_c8_jobs_that_wake_soon_are_told_with_their_instants_but_not_fires_which_were_hinted(dynamo: Dynamo) -> None:
+    places = {"PENDING": NOON + 20, "JOB#1": NOON + 10, "RETRY#r#2": NOON + 30, "FIRE#1": NOON + 15}
+    for place, at in places.items():
+        dynamo.put_all([Put(rows.job(place, place=place, wake_at=at))])
+    dynamo.put_all([Put(rows.job("early", place="PENDING#1", wake_at=NOON - 1)), Put(rows.posted(wake_at=NOON + 12))])
+    dynamo.put_all([Put(rows.job("late", place="PENDING#2", wake_at=NOON + 31))])
+
+    soon = DynamoWakes(dynamo).upcoming(NOON, NOON + 30, 100)
+
+    assert [(ref.kind, ref.parts[2], at) for ref, at in soon] == [
+        ("job", "JOB#1", NOON + 10),
+        ("job", "PENDING", NOON + 20),
+        ("job", "RETRY#r#2", NOON + 30),
+    ]

@@ -1,0 +1,271 @@
+"""HTTP callbacks, to a real server on this machine: what arrives, what each answer means, the signature (E5, O6)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import boto3
+import pytest
+from moto import mock_aws
+
+from chalicelib.aws.targets.http import HttpTarget, retry_after
+from chalicelib.aws.targets.safe_http import SafeHttp
+from chalicelib.aws.targets.secrets import KEPT, Key, Secrets, parse, signature
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
+from tests.support import rows
+from tests.support.clock import NOON
+
+CONTEXT = {"run_id": "r1"}
+
+
+class Server(ThreadingHTTPServer):
+    """Answers every call as it was told, and remembers it."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.status, self.headers, self.body = 200, {"Content-Type": "text/plain"}, b"ok"
+        self.seen: list[tuple[str, str, Mapping[str, str], bytes]] = []
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server_port}"
+
+
+class Handler(BaseHTTPRequestHandler):
+    server: Server
+
+    def handle_one(self) -> None:
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        self.server.seen.append((self.command, self.path, dict(self.headers), body))
+        self.send_response(self.server.status)
+        for name, value in self.server.headers.items():
+            self.send_header(name, value)
+        self.send_header("Content-Length", str(len(self.server.body)))
+        self.end_headers()
+        self.wfile.write(self.server.body)
+
+    do_POST = do_PUT = do_GET = do_DELETE = handle_one  # noqa: N815 - the names of the standard library
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    made = Server()
+    thread = threading.Thread(target=made.serve_forever, args=(0.01,), daemon=True)
+    thread.start()
+    yield made
+    made.shutdown()
+    made.server_close()
+
+
+@pytest.fixture
+def stores(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Any, Any]]:
+    """SSM and Secrets Manager."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    with mock_aws():
+        yield boto3.client("ssm", "us-east-1"), boto3.client("secretsmanager", "us-east-1")
+
+
+class Clock:
+    instant = NOON
+
+    def now(self) -> int:
+        return self.instant
+
+
+def nothing() -> Any:
+    raise AssertionError("expected no secret to be read")
+
+
+def target(secrets: Secrets | None = None) -> HttpTarget:
+    return HttpTarget(SafeHttp(allow_private=True), secrets or Secrets(nothing, nothing, lambda: NOON), lambda: NOON)
+
+
+def run(url: str, data: Mapping[str, Any] | None = None, **fields: Any) -> Run:
+    made = rows.run("demo.flights.notify.1.e1", nominal_at=NOON, attempt=2)
+    called = {"type": "http", "url": url, "method": "POST", "headers": {}, "timeout": "5s", "secret": None, **fields}
+    return replace(made, request=replace(made.request, target=called, data=data))
+
+
+def test_e5_a_callback_carries_the_context_and_who_it_is(server: Server) -> None:
+    answer = target().start(run(f"{server.url}/hook?a=b", headers={"X-Team": "a"}), CONTEXT)
+    assert answer == Started("http-200", done=True)
+    [(method, path, headers, body)] = server.seen
+    assert (method, path, json.loads(body)) == ("POST", "/hook?a=b", CONTEXT)
+    told = {name: value for name, value in headers.items() if name.startswith(("Sluice-", "X-"))}
+    assert told == {
+        "Sluice-Event-Id": "demo.flights.notify.1.e1",
+        "Sluice-Schedule": "demo.flights.clean",
+        "Sluice-Nominal-Time": "2026-03-02T12:00:00.000Z",
+        "Sluice-Due-Time": "2026-03-02T12:00:00.000Z",
+        "Sluice-Attempt": "2",
+        "X-Team": "a",
+    }
+    assert (headers["Content-Type"], headers["User-Agent"]) == ("application/json", "sluice/1")
+    assert headers["Host"] == f"127.0.0.1:{server.server_port}"
+
+
+def test_e5_method_and_data_are_the_users(server: Server) -> None:
+    data = {"content_type": "image/png", "base64": "iVBORw=="}
+    target().start(run(server.url, data, method="PUT"), CONTEXT)
+    target().start(run(server.url, data, method="GET"), CONTEXT)
+    (put, _, headers, body), (get, path, bare, nothing_sent) = server.seen
+    assert (put, headers["Content-Type"], body) == ("PUT", "image/png", b"\x89PNG")
+    assert (get, path, nothing_sent, "Content-Type" in bare) == ("GET", "/", b"", False)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        *((status, Started) for status in (200, 201, 202, 204)),
+        *((status, NoAnswer) for status in (408, 425, 500, 502, 503, 504)),
+        (429, NotNow),
+        *((status, Never) for status in (301, 302, 307, 308, 400, 401, 403, 404, 409, 410, 422)),
+    ],
+)
+def test_e5_what_each_status_means(server: Server, status: int, kind: type[Answer]) -> None:
+    server.status, server.headers = status, {"Location": f"{server.url}/elsewhere"}
+    server.body = b"" if status == 204 else b"why"
+    answer = target().start(run(server.url), CONTEXT)
+    assert isinstance(answer, kind), answer
+    assert len(server.seen) == 1, "no redirect is followed"
+    if kind is not Started:
+        assert getattr(answer, "why", "").startswith(f"the callback answered with HTTP {status}: why")
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("7", 7_000),
+        (" 120 ", 120_000),
+        ("Mon, 02 Mar 2026 12:00:30 GMT", 30_000),
+        ("Mon, 02 Mar 2026 11:00:00 GMT", 0),
+        ("soon", None),
+        ("-1", None),
+        ("9" * 200, None),
+        (None, None),
+    ],
+)
+def test_e6_retry_after_is_seconds_or_a_date(text: str | None, expected: int | None) -> None:
+    assert retry_after(text, NOON) == expected
+
+
+@pytest.mark.parametrize(("status", "kind"), [(429, NotNow), (503, NoAnswer)])
+def test_e6_a_server_that_says_when_is_asked_then(server: Server, status: int, kind: type[Answer]) -> None:
+    server.status, server.headers = status, {"Retry-After": "90"}
+    answer = target().start(run(server.url), CONTEXT)
+    assert isinstance(answer, kind)
+    assert getattr(answer, "retry_after", None) == 90_000
+
+
+def test_e5_nobody_there_is_no_answer() -> None:
+    answer = target().start(run("http://127.0.0.1:9"), CONTEXT)
+    assert isinstance(answer, Never), "port 9 is refused by its looks"
+    free = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    free.server_close()
+    assert isinstance(target().start(run(f"http://127.0.0.1:{free.server_port}"), CONTEXT), NoAnswer)
+
+
+def test_e5_many_callbacks_are_answered_in_their_order(server: Server) -> None:
+    answers = target().start_many([(run(server.url if odd else "http://127.0.0.1:9"), CONTEXT) for odd in (1, 0, 1)])
+    assert [type(answer) for answer in answers] == [Started, Never, Started]
+
+
+# -- the signature -------------------------------------------------------------------------------------------------
+
+
+def verified(header: str, body: bytes, keys: Mapping[str, str]) -> bool:
+    """What docs/targets.md tells a consumer to do."""
+    parts = [part.split("=", 1) for part in header.split(",")]
+    at = dict(parts)["t"]
+    pairs = zip((v for k, v in parts if k == "kid"), (v for k, v in parts if k == "v1"), strict=True)
+    for key_id, told in pairs:
+        expected = hmac.new(keys.get(key_id, "").encode(), f"{at}.".encode() + body, hashlib.sha256).hexdigest()
+        if key_id in keys and hmac.compare_digest(expected, told):
+            return True
+    return False
+
+
+def test_e5_a_signature_is_hmac_sha256_over_time_and_body() -> None:
+    made = signature((Key("1", b"secret"),), NOON, b"body")
+    assert made == f"t=1772452800,kid=1,v1={hmac.new(b'secret', b'1772452800.body', hashlib.sha256).hexdigest()}"
+    assert verified(made, b"body", {"1": "secret"})
+    assert not verified(made, b"Body", {"1": "secret"})
+    assert not verified(made.replace("t=1772452800", "t=1772452801"), b"body", {"1": "secret"})
+
+
+def test_e5_while_a_secret_is_rotated_who_knows_either_key_can_verify(server: Server, stores: tuple[Any, Any]) -> None:
+    ssm, manager = stores
+    clock = Clock()
+    secrets = Secrets(lambda: ssm, lambda: manager, clock.now)
+    name = "/sluice-target/hook"
+
+    def put(*keys: tuple[str, str]) -> None:
+        value = json.dumps({"keys": [{"id": key, "secret": secret} for key, secret in keys]})
+        ssm.put_parameter(Name=name, Value=value, Type="SecureString", Overwrite=True)
+
+    def called() -> tuple[str, bytes]:
+        assert isinstance(target(secrets).start(run(server.url, secret=name), CONTEXT), Started)
+        _, _, headers, body = server.seen[-1]
+        return headers["Sluice-Signature"], body
+
+    put(("old", "aaa"))
+    header, body = called()
+    assert verified(header, body, {"old": "aaa"})
+
+    put(("new", "bbb"), ("old", "aaa"))
+    assert "kid=new" not in called()[0], "a key is read once in five minutes"
+    clock.instant += KEPT
+    header, body = called()
+    assert verified(header, body, {"old": "aaa"})
+    assert verified(header, body, {"new": "bbb"})
+    assert not verified(header, body, {"other": "aaa"})
+
+
+def test_e5_a_secret_may_be_one_of_secrets_manager_and_a_plain_text(server: Server, stores: tuple[Any, Any]) -> None:
+    ssm, manager = stores
+    arn = manager.create_secret(Name="sluice-target-hook", SecretString="plain")["ARN"]
+    secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
+    assert isinstance(target(secrets).start(run(server.url, secret=arn), CONTEXT), Started)
+    _, _, headers, body = server.seen[0]
+    assert verified(headers["Sluice-Signature"], body, {"1": "plain"})
+
+
+def test_e5_nothing_goes_out_unsigned_that_was_to_be_signed(server: Server, stores: tuple[Any, Any]) -> None:
+    ssm, manager = stores
+    secrets = Secrets(lambda: ssm, lambda: manager, lambda: NOON)
+    missing = target(secrets).start(run(server.url, secret="/sluice-target/none"), CONTEXT)
+    assert missing == Never("secret /sluice-target/none cannot be read: ParameterNotFound")
+    ssm.put_parameter(Name="/sluice-target/bad", Value='{"keys": []}', Type="SecureString")
+    assert isinstance(target(secrets).start(run(server.url, secret="/sluice-target/bad"), CONTEXT), Never)
+    assert server.seen == []
+
+
+@pytest.mark.parametrize("text", ["", "{", "{}", '{"keys": [{"id": "a"}]}', '{"keys": [{"id": "a,b", "secret": "x"}]}'])
+def test_e5_a_secret_that_cannot_be_used_is_none(text: str) -> None:
+    assert parse(text) is None
+
+
+# -- probes --------------------------------------------------------------------------------------------------------
+
+
+def test_c15_an_address_is_asked_and_its_answer_is_what_it_says(server: Server) -> None:
+    server.body = b'{"met": true}'
+    asked = {"type": "http", "url": server.url, "headers": {}, "timeout": "5s", "secret": None}
+    assert target().probe(asked, {"job_id": "j"}) == b'{"met": true}'
+    assert json.loads(server.seen[0][3]) == {"job_id": "j"}
+    server.status = 500
+    assert isinstance(target().probe(asked, {}), NoAnswer)
+    server.status = 404
+    assert isinstance(target().probe(asked, {}), Never)

@@ -1,0 +1,230 @@
+"""What EMR Serverless is asked about runs, and at what price of its rates (W7, W12)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from moto import mock_aws
+
+from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
+from chalicelib.core.instants import HOUR, MINUTE
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.answers import Started
+from chalicelib.wiring import SystemClock
+from tests.core.builders import NOON, run
+
+TARGET = {
+    "type": "emr_serverless",
+    "entry_point": "s3://code/job.py",
+    "arguments": [],
+    "py_files": [],
+    "spark": {},
+    "application_id": None,
+    "execution_role_arn": None,
+}
+
+
+class Emr:
+    """moto's EMR, with the names of the calls that were made."""
+
+    def __init__(self) -> None:
+        self.client: Any = boto3.client("emr-serverless", region_name="us-east-1")
+        made = self.client.create_application(name="jobs", type="SPARK", releaseLabel="emr-7.1.0", clientToken="jobs")
+        self.paused: list[float] = []
+        role = "arn:aws:iam::123456789012:role/job"
+        self.target = EmrServerlessTarget(self.client, made["applicationId"], role, "control", self.paused.append)
+        self.calls: list[str] = []
+        self.client.meta.events.register("before-call.emr-serverless.*", self._note)
+
+    def _note(self, model: Any, **_: Any) -> None:
+        self.calls.append(model.name)
+
+    def all_are(self, state: str) -> None:
+        """In moto a job run has succeeded once it was started."""
+
+        def listed(parsed: Any, **_: Any) -> None:
+            for each in parsed.get("jobRuns", ()):
+                each["state"] = state
+
+        self.client.meta.events.register("after-call.emr-serverless.ListJobRuns", listed)
+
+    def started(self, number: int) -> Run:
+        now = SystemClock().now()
+        asked = replace(run(run_id=f"demo.flights.clean.7.{number}"), start_requested_at=now, claimed_at=now)
+        request = replace(asked.request, target=TARGET, name=f"{asked.run_id}-1", client_token=f"token-{number}")
+        asked = replace(asked, request=request)
+        answer = self.target.start(asked, {})
+        assert isinstance(answer, Started)
+        return replace(asked, target_id=answer.target_id)
+
+
+@pytest.fixture
+def emr(monkeypatch: pytest.MonkeyPatch) -> Iterator[Emr]:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "x")
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_EMR_SERVERLESS", "AWS_PROFILE", "AWS_SESSION_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
+    with mock_aws():
+        yield Emr()
+
+
+def test_w7_a_listing_answers_for_many_and_who_is_not_in_it_is_asked_about_alone(emr: Emr) -> None:
+    runs = [emr.started(number) for number in range(12)]
+    emr.all_are("RUNNING")
+    gone = replace(runs[0], target_id="/".join([str(runs[0].target_id).split("/")[0], "gone"]))
+    emr.calls.clear()
+
+    told = emr.target.ask_many([*runs, gone])
+
+    assert emr.calls == ["ListJobRuns", "GetJobRun"]
+    assert [news.state for news in told if news] == ["RUNNING"] * 12 + ["FAILED"]
+    assert [news.outcome for news in told if news][-1] == "lost"
+    assert [news.target_id for news in told if news] == [each.target_id for each in [*runs, gone]]
+
+
+def test_h1_one_that_has_ended_is_asked_about_alone_for_a_listing_does_not_tell_what_was_billed(emr: Emr) -> None:
+    runs = [emr.started(number) for number in range(10)]
+    emr.calls.clear()
+    assert [news.state for news in emr.target.ask_many(runs) if news] == ["SUCCEEDED"] * 10
+    assert emr.calls == ["ListJobRuns"] + ["GetJobRun"] * 10
+
+
+def test_w7_a_listing_never_costs_more_than_the_questions_that_it_saves(emr: Emr) -> None:
+    runs = [emr.started(number) for number in range(9)]
+    emr.calls.clear()
+    assert len(emr.target.ask_many(runs)) == 9
+    assert emr.calls == ["GetJobRun"] * 9
+
+
+def test_w7_who_asks_too_often_asks_again_later(emr: Emr, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = emr.started(1)
+
+    def throttled(**_: Any) -> Any:
+        raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, "any")
+
+    monkeypatch.setattr(emr.client, "get_job_run", throttled)
+    monkeypatch.setattr(emr.client, "list_job_runs", throttled)
+    assert emr.target.ask(one) is None
+    assert emr.target.ask_many([one] * 12) == [None] * 12
+
+
+def test_w7_a_state_that_was_listed_does_not_wait_for_a_bill_that_emr_is_too_busy_to_tell(
+    emr: Emr, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    runs = [emr.started(number) for number in range(10)]
+
+    def throttled(**_: Any) -> Any:
+        raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, "any")
+
+    monkeypatch.setattr(emr.client, "get_job_run", throttled)
+    assert [(news.state, news.billed) for news in emr.target.ask_many(runs) if news] == [("SUCCEEDED", ())] * 10
+
+
+def test_w7_of_many_no_more_are_asked_about_than_ten_a_second_and_listed_than_a_page_a_second(emr: Emr) -> None:
+    """All have ended, so each is asked about by itself; none of the listing's pages shows those that are gone."""
+    runs = [emr.started(number) for number in range(12)]
+    gone = [replace(runs[0], target_id=f"{str(runs[0].target_id).split('/')[0]}/gone{each}") for each in range(20)]
+    emr.calls.clear()
+    emr.target.ask_many([*runs, *gone])
+    pages, questions = emr.calls.count("ListJobRuns"), emr.calls.count("GetJobRun")
+    assert (pages, questions) == (1, 32)
+    assert sum(emr.paused) == pytest.approx((pages - 1) * 1.0 + questions * 0.1)
+
+
+@pytest.mark.parametrize(
+    ("state", "at", "started_at"),
+    [("RUNNING", NOON, None), ("SUCCESS", NOON + HOUR, NOON), ("FAILED", NOON + HOUR, NOON)],
+)
+def test_w7_who_asks_hears_when_a_run_began_and_ended_and_not_when_that_was_written_down(
+    emr: Emr, monkeypatch: pytest.MonkeyPatch, state: str, at: int, started_at: int | None
+) -> None:
+    asked = emr.started(1)
+    began, ended, written = (datetime.fromtimestamp((NOON + late) / 1000, UTC) for late in (0, HOUR, HOUR + MINUTE))
+    found = {"state": state, "stateDetails": "", "startedAt": began, "endedAt": ended, "updatedAt": written}
+    monkeypatch.setattr(emr.client, "get_job_run", lambda **_: {"jobRun": found})
+    news = emr.target.ask(asked)
+    assert news is not None
+    assert (news.at, news.started_at) == (at, started_at)
+
+
+@pytest.mark.parametrize(("timeout", "minutes"), [(0, 0), (12 * HOUR, 725), (MINUTE + 1, 7), (24 * HOUR, 1445)])
+def test_w12_emr_is_told_a_limit_a_little_later_than_ours(emr: Emr, timeout: int, minutes: int) -> None:
+    asked = replace(emr.started(1), run_timeout=timeout)
+    assert emr.target.request(asked)["executionTimeoutMinutes"] == minutes
+
+
+def test_w12_a_run_of_before_there_were_timeouts_is_started_as_it_was(emr: Emr) -> None:
+    assert "executionTimeoutMinutes" not in emr.target.request(emr.started(1))
+
+
+class Listing:
+    """An application of many runs, which lists those between two instants, newest first, and says when it was asked."""
+
+    def __init__(self, created: dict[str, int], refuses: int = 0) -> None:
+        self.created, self.refuses = created, refuses
+        self.asked: list[dict[str, Any]] = []
+
+    def list_job_runs(self, **asked: Any) -> dict[str, Any]:
+        self.asked.append(asked)
+        if self.refuses:
+            self.refuses -= 1
+            raise ClientError({"Error": {"Code": "ThrottlingException", "Message": "slow down"}}, "ListJobRuns")
+        first = asked["createdAtAfter"].timestamp() * 1000
+        last = asked["createdAtBefore"].timestamp() * 1000 if "createdAtBefore" in asked else 10**15
+        names = [name for name, at in sorted(self.created.items(), key=lambda each: -each[1]) if first <= at <= last]
+        start = int(asked.get("nextToken", 0))
+        found: dict[str, Any] = {"jobRuns": [{"id": f"jr-{name}", "name": name} for name in names[start : start + 50]]}
+        return found | ({"nextToken": str(start + 50)} if start + 50 < len(names) else {})
+
+
+def unanswered(name: str, lease_until: int | None = NOON + 50_000) -> Run:
+    """A run whose first call was made at noon."""
+    asked = run(run_id="demo.flights.clean.7.x")
+    request = replace(asked.request, target=TARGET, name=name)
+    return replace(asked, request=request, start_requested_at=NOON, unknown_answer=True, lease_until=lease_until)
+
+
+def a_day_of_runs() -> dict[str, int]:
+    """One each second, half a day before noon and half a day after it."""
+    return {f"run{second}": NOON + second * 1000 for second in range(-43_200, 43_200)}
+
+
+def finding(listing: Listing) -> tuple[EmrServerlessTarget, list[float]]:
+    paused: list[float] = []
+    return EmrServerlessTarget(listing, "00app", "role", "control", paused.append), paused
+
+
+@pytest.mark.parametrize(("name", "found"), [("run3", "00app/jr-run3"), ("lost", None)])
+def test_w7_whether_an_unanswered_start_began_is_told_by_some_pages_of_eighty_thousand_runs(
+    name: str, found: str | None
+) -> None:
+    listing = Listing(a_day_of_runs())
+    target, paused = finding(listing)
+    assert target.find(unanswered(name)) == found
+    # 50 seconds of the lease and two minutes on both sides are 290 runs.
+    assert len(listing.asked) <= 6
+    assert sum(paused) <= 5, "a page a second, which is what EMR bears"
+
+
+def test_w7_a_throttled_page_is_asked_for_again_and_at_last_given_up() -> None:
+    listing = Listing({"run1": NOON + 1000}, refuses=3)
+    target, paused = finding(listing)
+    assert target.find(unanswered("run1")) == "00app/jr-run1"
+    assert paused == [0, 1.0, 2.0, 4.0]
+
+    target, _ = finding(Listing({"run1": NOON + 1000}, refuses=4))
+    with pytest.raises(ClientError, match="slow down"):
+        target.find(unanswered("run1"))
+
+
+def test_w7_a_run_whose_last_call_was_refused_is_looked_for_from_its_first_call_on() -> None:
+    listing = Listing({"early": NOON - 600_000, "late": NOON + 600_000})
+    target, _ = finding(listing)
+    assert target.find(unanswered("late", lease_until=None)) == "00app/jr-late"
+    assert target.find(unanswered("early", lease_until=None)) is None, "it was created before the first call"

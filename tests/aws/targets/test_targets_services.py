@@ -1,0 +1,156 @@
+"""Deliveries to SNS, EventBridge and Lambda: what arrives, and what each refusal means (E5)."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError, ConnectTimeoutError
+from moto import mock_aws
+
+from chalicelib.aws.targets.event_bus import EventBusTarget
+from chalicelib.aws.targets.lambda_function import LambdaTarget
+from chalicelib.aws.targets.sns import SnsTarget
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
+from chalicelib.settings import Settings
+from chalicelib.wiring import KINDS, AwsTargets
+from tests.support import rows
+from tests.support.deliveries import CONTEXT, Queue, attributes, run
+
+FUNCTION = "arn:aws:lambda:us-east-1:123456789012:function:consume"
+
+
+@pytest.fixture(autouse=True)
+def aws(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "x")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "x")
+    with mock_aws():
+        yield
+
+
+@pytest.mark.parametrize("fifo", [False, True])
+def test_e5_a_topic_hands_the_message_to_whoever_subscribed(fifo: bool) -> None:
+    queue = Queue(FifoQueue="true") if fifo else Queue()
+    sns: Any = boto3.client("sns")
+    shape = {"FifoTopic": "true"} if fifo else {}
+    topic = sns.create_topic(Name="orders.fifo" if fifo else "orders", Attributes=shape)["TopicArn"]
+    raw = {"RawMessageDelivery": "true"}
+    sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=queue.arn, Attributes=raw)
+
+    calls = [(run(number, type="sns", topic_arn=topic, subject="Orders"), CONTEXT) for number in range(11)]
+    answers = SnsTarget(sns).start_many(calls)
+
+    assert all(isinstance(answer, Started) for answer in answers)
+    messages = queue.messages()
+    assert sorted(attributes(each)["sluice-event-id"] for each in messages) == sorted(each.run_id for each, _ in calls)
+    assert json.loads(messages[0]["Body"]) == CONTEXT
+
+
+def test_e5_a_topic_that_does_not_exist_takes_nothing() -> None:
+    gone = run(type="sns", topic_arn="arn:aws:sns:us-east-1:123456789012:none", subject=None)
+    assert isinstance(SnsTarget(boto3.client("sns")).start(gone, CONTEXT), Never)
+
+
+def test_e5_a_bus_gets_an_event_that_its_rules_can_tell() -> None:
+    queue, events = Queue(), boto3.client("events")
+    events.create_event_bus(Name="orders")
+    pattern = json.dumps({"source": ["team.orders"], "detail": {"sluice": {"schedule": ["demo.flights.clean"]}}})
+    events.put_rule(Name="all", EventBusName="orders", EventPattern=pattern)
+    events.put_targets(Rule="all", EventBusName="orders", Targets=[{"Id": "q", "Arn": queue.arn}])
+
+    target = {"type": "event_bus", "bus": "orders", "source": "team.orders", "detail_type": "Due"}
+    answer = EventBusTarget(events).start(run(data={"content_type": "application/json", "text": "[1]"}, **target), {})
+
+    [message] = queue.messages()
+    told = json.loads(message["Body"])
+    assert answer == Started(told["id"], done=True)
+    assert (told["detail-type"], told["detail"]["data"]) == ("Due", [1])
+    assert told["detail"]["sluice"]["event_id"] == "demo.flights.notify.1.e1"
+    assert told["detail"]["sluice"]["due_time"] == "2026-03-02T12:00:00.250Z"
+
+
+class Bus:
+    def put_events(self, Entries: Sequence[Any]) -> Any:  # noqa: N803
+        codes = ["ThrottlingException", "InternalFailure", "MalformedDetail"]
+        return {"Entries": [{"EventId": "e"}, *({"ErrorCode": code, "ErrorMessage": "?"} for code in codes)]}
+
+
+def test_e5_events_that_a_bus_did_not_take_are_answers_of_their_own() -> None:
+    target = {"type": "event_bus", "bus": "b", "source": "s", "detail_type": "d"}
+    answers = EventBusTarget(Bus()).start_many([(run(number, **target), CONTEXT) for number in range(4)])
+    assert [type(answer) for answer in answers] == [Started, NotNow, NoAnswer, Never]
+
+
+class Functions:
+    """Lambda, as far as its client is used: the answer it is told to give, or the error."""
+
+    def __init__(self, payload: bytes = b"{}", failed: bool = False, error: Exception | None = None) -> None:
+        self.payload, self.failed, self.error = payload, failed, error
+        self.calls: list[dict[str, Any]] = []
+
+    def invoke(self, **call: Any) -> Any:
+        self.calls.append(call)
+        if self.error is not None:
+            raise self.error
+        told = {"ResponseMetadata": {"RequestId": "q1"}, "Payload": io.BytesIO(self.payload)}
+        return told | {"FunctionError": "Unhandled"} if self.failed else told
+
+
+def refused(code: str, status: int) -> ClientError:
+    return ClientError({"Error": {"Code": code, "Message": "?"}, "ResponseMetadata": {"HTTPStatusCode": status}}, "x")  # type: ignore[typeddict-item]
+
+
+@pytest.mark.parametrize(("wait", "kind"), [(False, "Event"), (True, "RequestResponse")])
+def test_e5_a_function_is_handed_the_run_or_waited_for(wait: bool, kind: str) -> None:
+    functions = Functions()
+    answer = LambdaTarget(functions).start(run(type="lambda", function=FUNCTION, wait=wait), CONTEXT)
+    [call] = functions.calls
+    assert answer == Started("q1", done=True)
+    assert (call["FunctionName"], call["InvocationType"]) == (FUNCTION, kind)
+    told = json.loads(call["Payload"])
+    assert (told["context"], told["sluice"]["attempt"]) == (CONTEXT, 1)
+    assert told["sluice"]["nominal_time"] == "2026-03-02T12:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("functions", "kind"),
+    [
+        (Functions(b'{"errorMessage": "no stock"}', failed=True), NoAnswer),
+        (Functions(error=refused("TooManyRequestsException", 429)), NotNow),
+        (Functions(error=refused("ServiceException", 500)), NoAnswer),
+        (Functions(error=refused("ResourceNotFoundException", 404)), Never),
+        (Functions(error=refused("AccessDeniedException", 403)), Never),
+        (Functions(error=ConnectTimeoutError(endpoint_url="x")), NoAnswer),
+    ],
+)
+def test_e5_what_the_refusals_of_lambda_mean(functions: Functions, kind: type[Answer]) -> None:
+    answer = LambdaTarget(functions).start(run(type="lambda", function=FUNCTION, wait=True), CONTEXT)
+    assert isinstance(answer, kind), answer
+
+
+def test_c15_a_function_is_asked_and_its_answer_is_what_it_says() -> None:
+    functions = Functions(b'{"met": true}')
+    assert LambdaTarget(functions).probe(FUNCTION, {"job_id": "j"}) == b'{"met": true}'
+    assert functions.calls[0]["InvocationType"] == "RequestResponse"
+    broken = LambdaTarget(Functions(b'{"errorMessage": "boom"}', failed=True)).probe(FUNCTION, {})
+    assert broken == NoAnswer("the function failed: boom")
+    busy = LambdaTarget(Functions(error=refused("TooManyRequestsException", 429))).probe(FUNCTION, {})
+    assert isinstance(busy, NoAnswer)
+
+
+def test_e5_each_kind_of_target_is_wired() -> None:
+    names = ("catalog_table", "jobs_table", "runs_table", "hints_queue_url", "lake_bucket", "control_bucket")
+    targets = AwsTargets(Settings(**dict.fromkeys(names, "x"), emr_application_id="", emr_job_role_arn=""))
+    made = [targets.of(kind) for kind in KINDS]
+    assert len({type(each) for each in made}) == len(KINDS)
+    for target in made[1:]:
+        sent = rows.run()
+        assert (target.ask(sent), target.find(sent), target.cancel(sent)) == (None, None, None)
+        assert target.start_many([]) == []
+    with pytest.raises(ValueError, match="expected a target of type emr_serverless, sqs"):
+        targets.of("kafka")

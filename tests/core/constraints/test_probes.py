@@ -1,0 +1,131 @@
+"""A probe: what it answers, what that means, and how it stands among the other constraints (C15)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from chalicelib.core.constraints.probe import Said, failed, question, read
+from chalicelib.core.errors import from_validation
+from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND
+from chalicelib.core.jobs.check import Abort, Decision, Launch, Wait, decide
+from chalicelib.core.rows.job import Job
+from tests.core.builders import NOON, facts, job, met, schedule
+
+ARN = "arn:aws:lambda:us-east-1:123456789012:function:ready"
+PROBE: dict[str, Any] = {"type": "probe", "target": {"type": "lambda", "function": ARN}}
+RULE = f"the probe {ARN} says that it may, else wait"
+
+
+def answered(answer: Any) -> Said:
+    return read(json.dumps(answer).encode(), MINUTE, None, NOON)
+
+
+def decided(said: Said | None, what: Job | None = None, *constraints: dict[str, Any], now: int = NOON) -> Decision:
+    made = schedule(constraints=[*constraints, PROBE])
+    return decide(what or met(), facts(schedule=made, probe=said), now)
+
+
+@pytest.mark.parametrize(
+    ("answer", "verdict", "pause", "why"),
+    [
+        ({"met": True}, "met", 0, ""),
+        ({"met": False}, "unmet", MINUTE, "it says that it is not met"),
+        ({"met": False, "why": "no stock"}, "unmet", MINUTE, "no stock"),
+        ({"retry_after": "5m", "why": "month end"}, "unmet", 5 * MINUTE, "month end"),
+        ({"met": False, "retry_after": "5m"}, "unmet", 5 * MINUTE, "it asks for patience"),
+        ({"retry_after": "1ms"}, "unmet", 10 * SECOND, "it asks for patience"),
+        ({"retry_after": "52w"}, "unmet", DAY, "it asks for patience"),
+        ({"abort": True, "why": "holiday"}, "abort", MINUTE, "holiday"),
+        ({"abort": True, "met": True}, "abort", MINUTE, "it gave no reason"),
+    ],
+)
+def test_c15_what_a_probe_says(answer: Any, verdict: str, pause: int, why: str) -> None:
+    assert answered(answer) == Said(verdict, NOON, NOON + pause, why)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "text", [b"", b"yes", b"[]", b"{}", b'{"met": "true"}', b'{"retry_after": "soon"}', b"\xff\xfe"]
+)
+def test_c15_riddles_count_as_unmet(text: bytes) -> None:
+    said = read(text, MINUTE, None, NOON)
+    assert (said.verdict, said.until, said.failures) == ("failed", NOON + MINUTE, 1)
+    assert said.why.startswith("it could not be asked: ")
+
+
+def test_c15_a_probe_that_keeps_failing_is_asked_ever_more_slowly_and_anew_once_it_speaks() -> None:
+    said: Said | None = None
+    found: list[int] = []
+    for _ in range(9):
+        said = failed("no answer", MINUTE, said, NOON)
+        found.append(said.until - NOON)
+    assert found == [MINUTE, 2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 16 * MINUTE, 32 * MINUTE, HOUR, HOUR, HOUR]
+    assert answered({"met": False}).failures == 0
+    assert failed("no answer", 2 * HOUR, said, NOON).until == NOON + 2 * HOUR, "never sooner than its schedule says"
+
+
+def test_c15_met_it_launches_unmet_it_waits_until_it_is_asked_again() -> None:
+    assert isinstance(decided(answered({"met": True})), Launch)
+    unmet = decided(answered({"retry_after": "5m", "why": "no stock"}))
+    why = f"{RULE}: no stock; asked again at 2026-03-02T12:05:00.000Z"
+    assert unmet == Wait(NOON + 5 * MINUTE, "PENDING_CONSTRAINTS", why)
+
+
+def test_c15_abort_is_the_probes_own_word_whatever_the_schedule_says() -> None:
+    assert decided(answered({"abort": True, "why": "holiday"})) == Abort(f"{RULE}: it says to abort: holiday")
+    retry = decided(answered({"abort": True, "why": "holiday"}), job("retry", attempt=2))
+    assert isinstance(retry, Wait), "a retry never aborts at a constraint"
+    assert retry.until == NOON + MINUTE
+
+
+def test_c15_on_unmet_abort_is_for_an_answer_and_not_for_silence() -> None:
+    strict = schedule(constraints=[{**PROBE, "on_unmet": "abort"}])
+    known = facts(schedule=strict, probe=answered({"met": False, "why": "no"}))
+    assert isinstance(decide(met(), known, NOON), Abort)
+    silent = replace(known, probe=failed("no answer", MINUTE, None, NOON))
+    assert isinstance(decide(met(), silent, NOON), Wait)
+
+
+def test_c15_what_it_said_last_holds_until_it_is_asked_again() -> None:
+    before = met(probed=answered({"retry_after": "5m", "why": "no stock"}).kept())
+    assert isinstance(decided(None, before), Wait)
+    assert isinstance(decided(None, before, now=NOON + 5 * MINUTE), Launch), "open again: whoever looks, asks"
+
+
+def test_c15_a_probe_that_is_yet_to_be_asked_hides_no_abort() -> None:
+    gap = {"type": "time_window", "start": "22:00", "end": "06:00", "on_unmet": "abort"}
+    assert isinstance(decided(None, None, gap), Abort)
+
+
+def test_c15_it_is_told_which_job_wants_to_run() -> None:
+    asked = question(met(correlation={"day": "1"}), "demo.flights.clean", {"level": 2}, NOON)
+    assert asked["correlation"] == {"day": "1"}
+    assert asked["properties"] == {"level": 2}
+    assert (asked["schedule"], asked["asked_at"]) == ("demo.flights.clean", "2026-03-02T12:00:00.000Z")
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"target": {"type": "sqs", "queue_url": "https://q"}}, "constraints.0.target"),
+        ({"target": {"type": "lambda", "function": "ready"}}, "constraints.0.target.function"),
+        ({"target": {"type": "http", "url": "https://a:b@c/"}}, "constraints.0.target.url"),
+        ({"retry": "1s"}, "constraints.0.retry"),
+        ({"retry": "2d"}, "constraints.0.retry"),
+        ({"on_unmet": "cancel_other"}, "constraints.0.on_unmet"),
+    ],
+)
+def test_c15_a_probe_that_makes_no_sense_is_refused(fields: dict[str, Any], field: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        schedule(constraints=[{**PROBE, **fields}])
+    assert from_validation(caught.value).field == field
+
+
+def test_c15_a_schedule_has_one_probe() -> None:
+    with pytest.raises(ValidationError) as caught:
+        schedule(constraints=[PROBE, PROBE])
+    assert "at most one probe" in str(caught.value)

@@ -1,0 +1,156 @@
+"""W4: the document of a DAG, and the schedules that it becomes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from chalicelib.core import ids
+from chalicelib.core.dags import compile, rounds
+from chalicelib.core.dags.rounds import Round
+from chalicelib.core.definitions import dag as definition_dag
+from chalicelib.core.errors import SluiceError, from_validation
+from tests.core.builders import run
+from tests.support.dags import DIAMOND, dag, edge
+
+NAME = "demo.flights.daily"
+
+
+def made(*edges: Any, **fields: Any) -> definition_dag.Dag:
+    return definition_dag.NewDag.model_validate(dag(*edges, **fields)).definition()
+
+
+def refused(*edges: Any, **fields: Any) -> SluiceError:
+    with pytest.raises((ValidationError, SluiceError)) as found:
+        made(*edges, **fields)
+    return from_validation(found.value) if isinstance(found.value, ValidationError) else found.value
+
+
+@pytest.mark.parametrize(
+    ("edges", "circle"),
+    [
+        (["a -> a"], "a -> a"),
+        (["a -> b", "b -> a"], "a -> b -> a"),
+        (["a -> b", "b -> c", "c -> b", "c -> d"], "b -> c -> b"),
+        (["x -> a", "a -> b", "b -> c", "c -> a"], "a -> b -> c -> a"),
+    ],
+)
+def test_w4_a_cycle_is_refused_and_named(edges: list[str], circle: str) -> None:
+    error = refused(*edges)
+    assert (error.code, error.field) == ("cycle", "edges")
+    assert error.message == f"expected edges without a cycle, got {circle}"
+
+
+def test_w4_bad_edges_are_refused_with_what_was_expected() -> None:
+    unknown = refused(nodes={"clean": {"workflow": "w"}}, edges=[edge("clean -> z")])
+    assert (unknown.field, unknown.hint) == ("edges.0.to", "add the node, or correct the name")
+    near = refused(nodes={"clean": {"workflow": "w"}}, edges=[edge("claen -> clean")])
+    assert (near.field, near.hint) == ("edges.0.from", "did you mean 'clean'?")
+    assert "one edge between two nodes" in refused("a -> b", "a -> b").message
+    assert refused(edge("a -> b", on=["FAILED"], within="1h")).field == "edges.0.within"
+    assert refused(edge("a -> b", on=[])).field == "edges.0.on"
+    assert refused(edge("a -> b", on=["STARTED"])).field == "edges.0.on.0"
+    assert refused(nodes={}, edges=[]).field == "nodes"
+    assert "at most 45 leaves" in str(compiled_error(*(f"n{number} -> z" for number in range(46))))
+
+
+def compiled_error(*edges: str) -> str:
+    with pytest.raises(SluiceError) as found:
+        compile.compiled(NAME, made(*edges))
+    assert str(found.value.field).startswith("nodes.z")
+    return found.value.message
+
+
+def test_w4_a_dag_becomes_a_start_and_a_schedule_for_each_node() -> None:
+    found = compile.compiled(NAME, made(*DIAMOND[:3], edge("c -> d", within="2h", on=["COMPLETED"])))
+    graph = found.graph
+    assert set(found.schedules) == {f"{NAME}~", *(f"{graph}~{node}" for node in "abcd")}
+    assert list(found.schedules)[-1] == f"{NAME}~", "the start comes last: what it reaches is there by then"
+    assert found.start.workflow == graph
+
+    told = found.nodes["d"].model_dump(mode="json")
+    assert told["by"] == ["~dag"]
+    assert told["trigger"]["type"] == "all"
+    assert [(leaf["workflow"], leaf["schedule"]) for leaf in told["trigger"]["triggers"]] == [
+        ("demo.flights.w_b", f"{graph}~b"),
+        ("demo.flights.w_c", f"{graph}~c"),
+    ]
+    [fresh] = told["constraints"]
+    assert (fresh["workflows"], fresh["within"], fresh["on_unmet"]) == (["demo.flights.w_c"], "2h", "abort")
+    assert found.nodes["a"].model_dump(mode="json")["trigger"]["schedule"] == f"{NAME}~"
+
+
+def test_w4_the_same_graph_is_the_same_schedules_and_another_one_others() -> None:
+    one = compile.compiled(NAME, made(*DIAMOND))
+    again = compile.compiled(
+        NAME, made(*DIAMOND, description="told", trigger={"type": "time", "expression": "@daily"}, by=[])
+    )
+    other = compile.compiled(NAME, made(*DIAMOND[:3], edge("c -> d", on=["FAILED"])))
+    assert one.nodes == again.nodes
+    assert one.graph == again.graph
+    assert not set(one.schedules) & set(other.schedules) - {f"{NAME}~"}
+
+
+def test_w4_names_tell_what_a_dag_has_made_of_its_own() -> None:
+    start, graph, node = "demo.flights.daily~", "demo.flights.daily~0a1b2c3d", "demo.flights.daily~0a1b2c3d~clean"
+    for own in (start, graph, node):
+        assert ids.is_of_dag(own)
+        assert ids.dag_of(own) == NAME
+        assert not ids.is_of_message(own)
+    assert [ids.is_dag_graph(own) for own in (start, graph, node)] == [False, True, False]
+    for other in (NAME, "demo.flights.~m", "demo.flights.~"):
+        assert not ids.is_of_dag(other)
+        assert not ids.is_dag_graph(other)
+
+
+@pytest.mark.parametrize("round_", [Round("a.b.c~.1.x"), Round("a.b.c~.1.x", 12), Round("a.b.c~.1.x", 3, alone=True)])
+def test_w4_a_round_is_read_as_it_was_written(round_: Round) -> None:
+    assert rounds.parse(str(round_)) == round_
+
+
+def test_w4_the_status_of_a_node_that_runs_again_alone_is_no_dags_affair() -> None:
+    day = {"day": "1"}
+    assert rounds.announced(run(partition={**day, "~dag": "r/2!"})) == day
+    assert rounds.announced(run(partition={**day, "~dag": "r/2"})) == {**day, "~dag": "r/2"}
+    assert rounds.announced(run(partition={"~dag": "r/2!"})) is None
+    assert rounds.announced(run(partition=day)) == day
+
+
+def test_w15_nor_is_that_of_a_node_that_somebody_ran_again_but_that_of_a_start_begins_a_run() -> None:
+    inside = {"day": "1", "~dag": "r/1"}
+    assert rounds.announced(run(partition=inside, rerun_of="r0")) == {"day": "1"}
+    start = {"schedule": "demo.flights.daily~", "workflow": "demo.flights.daily~0a1b2c3d"}
+    assert rounds.announced(run(partition=inside, rerun_of="r0", **start)) == inside
+
+
+def test_w4_runs_outside_carry_the_key_of_no_dag_on() -> None:
+    assert rounds.of_run(run()) is None
+
+
+@st.composite
+def graphs(draw: st.DrawFn) -> list[str]:
+    """Edges from earlier to later names: a graph without a cycle."""
+    names = "abcdefg"[: draw(st.integers(2, 7))]
+    pairs = [f"{one} -> {other}" for number, one in enumerate(names) for other in names[number + 1 :]]
+    return draw(st.lists(st.sampled_from(pairs), min_size=1, unique=True))
+
+
+@given(graphs(), st.randoms(use_true_random=False))
+def test_w4_a_graph_has_an_order_and_an_edge_against_it_closes_a_circle(edges: list[str], chance: Any) -> None:
+    graph = made(*edges)
+    order = definition_dag.in_order(graph)
+    assert sorted(order) == sorted(graph.nodes)
+    assert all(order.index(each.from_) < order.index(each.to) for each in graph.edges)
+
+    first = chance.choice(order)
+    below = definition_dag.downstream(graph, first)
+    assert first in below
+    assert all(each.to in below for each in graph.edges if each.from_ in below)
+    last = chance.choice(sorted(below))
+    error = refused(*edges, f"{last} -> {first}")
+    assert error.code == "cycle"
+    assert error.message.count(" -> ") >= 1

@@ -1,0 +1,203 @@
+"""The documents that users write: what they may leave out, and what they may not write."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chalicelib.core.definitions import names as definition_names
+from chalicelib.core.definitions import workflow
+from chalicelib.core.definitions.app import App
+from chalicelib.core.definitions.dataset import Dataset
+from chalicelib.core.definitions.schedule import NewSchedule, Schedule
+from chalicelib.core.definitions.workflow import Workflow
+from chalicelib.core.instants import DAY, HOUR
+from tests.core.builders import CLEANED, EMR, PARTITION, SQS, TICK, WEATHER, all_of, any_of, brief, concurrency, dataset
+
+SHORT: dict[str, Any] = {"workflow": "clean", "trigger": {"type": "partition", "dataset": "flights"}}
+names = st.from_regex(r"[a-z0-9][a-z0-9_-]{0,62}", fullmatch=True)
+plain = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**53), 2**53)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    max_leaves=8,
+)
+
+
+def test_a_schedule_says_only_what_is_run_and_when() -> None:
+    made = Schedule.model_validate(SHORT)
+
+    assert made.priority is None
+    assert made.properties == {}
+    assert (made.by, made.constraints) == ((), ())
+    assert (made.description, made.tags, made.owner) == ("", {}, "")
+
+
+def test_c10_a_timeout_is_a_day_and_aborts_unless_it_says_otherwise() -> None:
+    assert Schedule.model_validate(SHORT).timeout_millis == DAY
+    made = Schedule.model_validate(SHORT | {"timeout": {"after": "PT2H"}})
+    assert made.timeout_millis == 2 * HOUR
+    assert made.timeout != "never"
+    assert made.timeout.then == "abort"
+
+
+def test_c10_a_timeout_may_be_never() -> None:
+    assert Schedule.model_validate(SHORT | {"timeout": "never"}).timeout_millis is None
+
+
+def test_l2_a_new_schedule_says_nothing_of_being_enabled_unless_it_is_asked_to() -> None:
+    assert NewSchedule.model_validate(SHORT).enabled is None
+    assert NewSchedule.model_validate(SHORT | {"enabled": True}).enabled is True
+
+
+def test_leaves_count_one_completion_of_a_workflow_unless_they_say_otherwise() -> None:
+    [leaf] = [Schedule.model_validate(SHORT | {"trigger": CLEANED}).trigger]
+    assert (leaf.statuses, leaf.count) == (("COMPLETED",), 1)
+
+
+def test_c1_a_concurrency_constraint_aborts_unless_it_says_otherwise() -> None:
+    [constraint] = Schedule.model_validate(SHORT | {"constraints": [{"type": "concurrency", "max": 2}]}).constraints
+    assert constraint.on_unmet == "abort"
+
+
+def test_w1_a_workflow_is_attempted_once_unless_it_says_otherwise() -> None:
+    made = Workflow.model_validate({"target": EMR})
+    assert (made.retries.attempts, made.retries.delay) == (1, "30s")
+    assert made.priority == workflow.DEFAULT_PRIORITY
+    assert made.properties == {}
+
+
+def test_c11_fires_and_matches_join_the_job_that_waits_unless_each_is_to_have_its_own() -> None:
+    assert Schedule.model_validate(SHORT).coalesce is True
+    assert Schedule.model_validate(SHORT | {"coalesce": False}).coalesce is False
+
+
+def test_l6_an_update_drops_what_has_gathered_unless_it_says_carry() -> None:
+    assert NewSchedule.model_validate(SHORT).on_update == "drop"
+    carrying = NewSchedule.model_validate(SHORT | {"on_update": "carry"})
+    assert carrying.definition() == Schedule.model_validate(SHORT), "a wish about the update is no part of what is kept"
+
+
+def test_l19_a_schedule_bears_any_number_of_failures_unless_it_says_how_many() -> None:
+    assert Schedule.model_validate(SHORT).pause_after_failures is None
+    assert Schedule.model_validate(SHORT | {"pause_after_failures": 3}).pause_after_failures == 3
+
+
+def test_t9_an_overwrite_does_not_count_unless_the_dataset_says_so() -> None:
+    assert dataset().count_overwrites is False
+    assert dataset(count_overwrites=True).count_overwrites is True
+
+
+def test_only_a_target_whose_runs_can_be_followed_has_a_lifecycle() -> None:
+    assert Workflow.model_validate({"target": EMR}).target.has_lifecycle
+    assert not Workflow.model_validate({"target": SQS}).target.has_lifecycle
+
+
+def test_t8_a_partition_is_ready_at_its_first_object_unless_a_done_flag_is_named() -> None:
+    assert dataset().ready.done_flag is None
+    assert dataset(ready={"done_flag": "_SUCCESS"}).ready.done_flag == "_SUCCESS"
+
+
+def test_t19_the_correlation_keys_may_be_written_in_the_trigger() -> None:
+    lifted = Schedule.model_validate(SHORT | {"trigger": SHORT["trigger"] | {"by": ["year", "month"]}})
+    written = Schedule.model_validate(SHORT | {"by": ["year", "month"]})
+    assert lifted == written
+    assert lifted.by == ("year", "month")
+
+
+def test_t19_lifting_the_correlation_keys_leaves_the_senders_document_alone() -> None:
+    document = SHORT | {"trigger": SHORT["trigger"] | {"by": ["year"]}}
+    Schedule.model_validate(document)
+    assert document["trigger"]["by"] == ["year"]
+
+
+def test_t19_correlation_goes_with_statuses_for_their_runs_carry_partitions() -> None:
+    made = Schedule.model_validate(SHORT | {"trigger": all_of(CLEANED, WEATHER), "by": ["year"]})
+    assert made.by == ("year",)
+
+
+def test_l9_properties_survive_as_they_were_given() -> None:
+    properties = {"mode": "full", "limit": 3, "ratio": 0.1, "deep": {"list": [1, None, {"x": True}]}, "": "ü"}
+    made = Schedule.model_validate(SHORT | {"properties": properties})
+    assert made.properties == properties
+    assert Workflow.model_validate({"target": EMR, "properties": properties}).properties == properties
+
+
+@given(st.dictionaries(st.text(), plain, max_size=4), st.sampled_from([None, True, False]))
+@brief
+def test_l7_a_definition_comes_back_from_json_as_it_was(properties: dict[str, Any], enabled: bool | None) -> None:
+    trigger = all_of(any_of(PARTITION, CLEANED), {**WEATHER, "count": 3})
+    document = {"workflow": "clean", "trigger": trigger, "by": ["day"], "constraints": [concurrency(2, "wait")]}
+    sent = NewSchedule.model_validate(document | {"properties": properties, "enabled": enabled, "timeout": "never"})
+
+    definition = sent.definition()
+    back = Schedule.model_validate(json.loads(json.dumps(definition.model_dump(mode="json"))))
+
+    assert back == definition
+    assert type(definition) is Schedule
+    assert "enabled" not in definition.model_dump()
+    assert back.properties == properties
+
+
+def test_resolved_names_are_full_throughout_the_tree() -> None:
+    tree = all_of(
+        {"type": "partition", "dataset": "flights"},
+        any_of({"type": "program_status", "workflow": "clean"}, TICK, {"type": "partition", "dataset": "else.weather"}),
+        {"type": "program_status", "workflow": "other.join"},
+    )
+    made = Schedule.model_validate({"workflow": "report", "trigger": tree}).resolved("demo", "flights")
+
+    assert made.workflow == "demo.flights.report"
+    first, second, third = made.trigger.triggers
+    assert first.dataset == "demo.flights"
+    assert second.triggers[0].workflow == "demo.flights.clean"
+    assert second.triggers[2].dataset == "else.weather"
+    assert third.workflow == "demo.other.join"
+
+
+@given(names, names, names)
+@brief
+def test_a_name_is_completed_by_namespace_and_app(namespace: str, app: str, name: str) -> None:
+    full = f"{namespace}.{app}.{name}"
+    assert definition_names.full_name(name, namespace, app) == full
+    assert definition_names.full_name(f"{app}.{name}", namespace, "another") == full
+    assert definition_names.full_name(full, "some", "another") == full
+    assert definition_names.dataset_name(name, namespace) == definition_names.dataset_name(
+        f"{namespace}.{name}", "another"
+    )
+
+
+def test_resolving_a_resolved_schedule_changes_nothing() -> None:
+    once = Schedule.model_validate(SHORT).resolved("demo", "flights")
+    assert once.resolved("else", "where") == once
+
+
+@pytest.mark.parametrize("prefix", ["raw/", "raw/flights/", "a=b/c/"])
+def test_a_dataset_lies_in_a_folder(prefix: str) -> None:
+    assert dataset(prefix=prefix).prefix == prefix
+
+
+def test_l8_an_app_carries_datasets_workflows_and_schedules_by_name() -> None:
+    sent = {
+        "datasets": {"flights": {"bucket": "lake", "prefix": "raw/", "keys": ["day"]}},
+        "workflows": {"clean": {"target": EMR}},
+        "schedules": {"nightly": SHORT | {"enabled": True}},
+    }
+    made = App.model_validate(sent)
+    assert isinstance(made.datasets["flights"], Dataset)
+    assert isinstance(made.workflows["clean"], Workflow)
+    assert made.schedules["nightly"].enabled is True
+    assert (made.namespace, made.app) == (None, None)
+
+
+def test_a_document_cannot_be_changed_once_it_is_made() -> None:
+    made = Schedule.model_validate(SHORT)
+    with pytest.raises(ValueError, match="frozen"):
+        made.workflow = "other"  # type: ignore[misc]

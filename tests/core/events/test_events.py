@@ -1,0 +1,135 @@
+"""The events that are made of objects and of posts, and the manifests that make partitions ready (T8, T9, T11)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chalicelib.core.events import build, partitions
+from chalicelib.core.events import correlation as event_correlation
+from chalicelib.core.instants import DAY
+from chalicelib.core.rows.event import Event
+from tests.core.builders import NOON, brief, dataset
+
+DAY_ONE = "raw/flights/year=2013/month=1/day=1/"
+OVERWRITES = dataset(count_overwrites=True)
+
+
+def object_event(key: str = DAY_ONE + "a", etag: str = "e1", kind: Any = None, at: int = NOON) -> Event:
+    return build.size_event("demo.flights", kind or dataset(), key, etag, 5, at, at)
+
+
+# -- objects that are counted (T9) ---------------------------------------------------------------------------------
+
+
+def test_t9_an_object_is_one_event_however_often_it_is_told_or_written_again() -> None:
+    assert object_event().id == object_event(at=NOON + DAY).id == object_event(etag="e2").id
+    assert object_event().id != object_event(DAY_ONE + "b").id
+
+
+def test_t9_where_overwrites_count_other_content_is_another_event_and_a_duplicate_is_none() -> None:
+    once = object_event(kind=OVERWRITES)
+    assert once.id == object_event(kind=OVERWRITES, at=NOON + DAY).id
+    assert once.id != object_event(kind=OVERWRITES, etag="e2").id
+    assert once.id != object_event().id
+
+
+def test_t9_an_object_brings_its_bytes_its_path_and_its_partition() -> None:
+    event = object_event()
+    assert (event.kind, event.key, event.size) == ("size", "size:demo.flights", 5)
+    assert event.path == f"s3://lake/{DAY_ONE}a"
+    assert event.partition == {"year": "2013", "month": "1", "day": "1"}
+
+
+def test_t9_an_object_beside_the_partitions_counts_too() -> None:
+    assert object_event("raw/flights/readme.txt").partition is None
+
+
+@pytest.mark.parametrize(
+    ("name", "data"),
+    [("part-0", True), ("a_b", True), ("_SUCCESS", False), (".crc", False), ("year=1/_temporary/0/part-0", False)],
+)
+def test_t9_bookkeeping_of_spark_and_hive_is_no_data(name: str, data: bool) -> None:
+    assert partitions.is_data(name) is data
+
+
+# -- custom events (T11) -------------------------------------------------------------------------------------------
+
+
+def test_t11_a_custom_event_is_known_by_its_namespace_type_and_the_posters_id() -> None:
+    def post(namespace: str = "demo", kind: str = "closed", source: object = "1", **payload: Any) -> Event:
+        return build.custom_event(namespace, kind, source, payload, NOON, NOON + 5)
+
+    assert post().id == post(total=5).id, "posted twice, it is one event"
+    assert len({post().id, post("sales").id, post(kind="opened").id, post(source="2").id}) == 4
+    event = post(total=5)
+    assert (event.kind, event.key, event.payload) == ("event", "event:demo:closed", {"total": 5})
+    assert (event.instant, event.accepted_at) == (NOON, NOON + 5)
+
+
+@pytest.mark.parametrize(
+    ("payload", "correlation"),
+    [
+        ({"day": "1", "total": 5}, {"day": "1"}),
+        ({"day": 1}, {"day": "1"}),
+        ({"day": 0}, {"day": "0"}),
+        ({}, None),
+        ({"day": ""}, None),
+        ({"day": None}, None),
+        ({"day": True}, None),
+        ({"day": 1.5}, None),
+        ({"day": ["1"]}, None),
+    ],
+)
+def test_t19_a_custom_event_carries_the_correlation_keys_in_its_payload(payload: Any, correlation: Any) -> None:
+    event = build.custom_event("demo", "closed", "1", payload, NOON, NOON)
+    assert event_correlation.correlate(("day",), event) == correlation
+
+
+def test_t19_the_values_of_a_partition_go_before_those_of_a_payload() -> None:
+    event = build.custom_event("demo", "closed", "1", {"day": "2"}, NOON, NOON)
+    assert event_correlation.correlate(("day",), replace(event, partition={"day": "1"})) == {"day": "1"}
+
+
+# -- manifests (T8) ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("manifest", "names"),
+    [
+        ('["a", "b"]', ("a", "b")),
+        ('{"files": ["a", "b"]}', ("a", "b")),
+        ('{"entries": [{"url": "s3://lake/x/a", "mandatory": true}]}', ("s3://lake/x/a",)),
+        ("a\nb\n", ("a", "b")),
+        ("  a  \r\n\n b\n", ("a", "b")),
+        ('["a", "a"]', ("a",)),
+        ("[]", ()),
+        ("", ()),
+    ],
+)
+def test_t8_a_manifest_lists_names_as_json_or_one_to_a_line(manifest: str, names: tuple[str, ...]) -> None:
+    assert partitions.listed(manifest) == names
+
+
+@pytest.mark.parametrize("manifest", ["5", "{}", '{"files": 5}', "[1]", '[{"key": "a"}]', '["a", null]', "null", '"a"'])
+def test_t8_json_of_another_shape_is_no_manifest(manifest: str) -> None:
+    assert partitions.listed(manifest) is None
+
+
+@given(st.lists(st.text(st.characters(exclude_categories=["Cs"]), min_size=1), unique=True))
+@brief
+def test_t8_any_name_survives_a_manifest_in_json(names: list[str]) -> None:
+    assert partitions.listed(json.dumps(names)) == tuple(names)
+
+
+def test_t8_with_a_manifest_any_object_may_be_the_one_that_completes_it() -> None:
+    listed = dataset(ready={"manifest": "files.json"})
+    for name in ("files.json", "part-0", "_SUCCESS"):
+        located = partitions.locate(listed, DAY_ONE + name)
+        assert located is not None
+        assert partitions.makes_ready(listed, located)

@@ -1,0 +1,127 @@
+"""The timer of a schedule whose definition changes and whose trigger does not (L6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import spread
+from chalicelib.core.fires import timer as fire_timer
+from chalicelib.core.instants import MINUTE, SECOND, Instant, iso
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import Timer
+from tests.core.builders import NOON, PARTITION, all_of, any_of, brief, gate, schedule
+
+STEP = 20 * SECOND
+EVERY: dict[str, Any] = {"type": "time", "expression": "@every 20s"}
+AHEAD = 135 * SECOND
+SPREADS = st.tuples(st.integers(1, 6), st.sampled_from([None, "6s", "30s", "90s"]))
+
+
+def spreading(given_spread: tuple[int, str | None]) -> Schedule:
+    count, over = given_spread
+    return schedule(EVERY, spread={"count": count} | ({"over": over} if over else {}))
+
+
+def ticks(
+    timer: Timer, of: Schedule, start: Instant, end: Instant, rows: dict[str, Job], hints: list[tuple[str, Instant]]
+) -> Timer:  # fmt: skip
+    """The emitter looks every minute; a row that is written again takes the place of the one before."""
+    for now in range(start, end, MINUTE):
+        while True:
+            emission = fire_timer.emit(timer, of, now, now + AHEAD)
+            rows |= {fire.place: fire for fire in emission.fires}
+            hints += [(fire.place, fire.due_at or 0) for fire in emission.fires]
+            timer = emission.timer
+            if not emission.more:
+                break
+    return timer
+
+
+def first_timer(of: Schedule) -> Timer:
+    made = fire_timer.first_timer(of, gate(), NOON)
+    assert made is not None
+    return made
+
+
+@brief
+@given(SPREADS, SPREADS, st.integers(0, 400))
+def test_every_fire_that_is_yet_to_come_has_the_events_of_the_new_definition_each_hinted_once(
+    before: tuple[int, str | None], after: tuple[int, str | None], seconds: int
+) -> None:
+    old, new, now = spreading(before), spreading(after), NOON + seconds * SECOND + 1
+    rows: dict[str, Job] = {}
+    hints: list[tuple[str, Instant]] = []
+    timer = ticks(first_timer(old), old, NOON, now, rows, hints)
+    timer = fire_timer.carried(timer, old, new, 2, now)
+    assert (timer.version, timer.anchor) == (2, NOON)
+    ticks(timer, new, now, now + 6 * MINUTE, rows, hints)
+
+    wanted = {
+        (f"FIRE#{iso(nominal)}#0#{index}", spread.due_of(new, nominal, index))
+        for nominal in range(NOON + STEP, now + 4 * MINUTE, STEP)
+        for index in range(spread.events_of(new))
+        if nominal > now
+    }
+    there = {
+        (place, row.due_at)
+        for place, row in rows.items()
+        if fire_timer.unwanted(row, new) is None and now < fire_timer.nominal_of(row) < now + 4 * MINUTE
+    }
+    assert there == wanted
+    assert {hint: hints.count(hint) for hint in wanted} == dict.fromkeys(wanted, 1)
+
+
+@brief
+@given(SPREADS, SPREADS, st.integers(0, 400))
+def test_an_update_loses_no_event_of_a_fire_that_is_under_way(
+    before: tuple[int, str | None], after: tuple[int, str | None], seconds: int
+) -> None:
+    """Its events are numbered without a gap: those that were prepared, and those that the new definition adds."""
+    old, new, now = spreading(before), spreading(after), NOON + seconds * SECOND + 1
+    rows: dict[str, Job] = {}
+    timer = ticks(first_timer(old), old, NOON, now, rows, [])
+    ticks(fire_timer.carried(timer, old, new, 2, now), new, now, now + 6 * MINUTE, rows, [])
+    for nominal in range(NOON + STEP, now, STEP):
+        numbers = sorted(row.index for row in rows.values() if fire_timer.nominal_of(row) == nominal)
+        assert numbers == list(range(len(numbers)))
+        assert len(numbers) >= min(old.spread.count, new.spread.count) if old.spread and new.spread else True
+
+
+def test_what_changes_neither_end_nor_spread_leaves_the_timer_as_it_is() -> None:
+    old, new = schedule(EVERY), schedule(EVERY, properties={"new": True})
+    timer = first_timer(old)
+    later = fire_timer.carried(timer, old, new, 2, NOON)
+    assert (later.next, later.begun, later.wake_at, later.rev) == (timer.next, timer.begun, timer.wake_at, 2)
+
+
+def test_an_earlier_end_takes_the_instants_after_it_out_of_the_timer() -> None:
+    old, new = schedule(EVERY), schedule(EVERY, ttl=iso(NOON + 10 * SECOND))
+    later = fire_timer.carried(first_timer(old), old, new, 2, NOON)
+    assert later.next == {}
+    assert later.wake_at == NOON + 11 * SECOND
+
+
+@pytest.mark.parametrize(("fired", "upcoming"), [(2, None), (1, NOON + 80 * SECOND)])
+def test_a_later_end_lets_a_time_go_on_that_has_not_fired_as_often_as_it_may(
+    fired: int, upcoming: Instant | None
+) -> None:
+    tree = all_of({**EVERY, "repeats": 2}, PARTITION)
+    old = schedule(tree, ttl=iso(NOON + 70 * SECOND))
+    new = schedule(tree, ttl=iso(NOON + 150 * SECOND))
+    made = first_timer(old)
+    timer = Timer(made.schedule, made.generation, 1, NOON, {}, fired={"0": fired})
+    later = fire_timer.carried(timer, old, new, 2, NOON + 30 * SECOND)
+    assert later.next.get("0") == upcoming
+
+
+def test_a_leaf_that_is_no_time_is_no_matter_of_the_timer() -> None:
+    tree = any_of(EVERY, PARTITION)
+    timer = first_timer(schedule(tree))
+    assert fire_timer.carried(timer, schedule(tree), schedule(tree, ttl=iso(NOON + MINUTE)), 2, NOON).next == {
+        "0": NOON + STEP
+    }

@@ -1,0 +1,183 @@
+"""The timer that goes on under a new definition: other ends, and other events of each fire (L6, L10, E2)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.fires import timer as fire_timer
+from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Instant, iso, parse_instant
+from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.triggers.occurrences import jittered
+from chalicelib.core.triggers.time import TimeTrigger
+from tests.core.builders import ABSENT, ELAPSED, NAME, NOON, PARTITION, any_of, schedule
+
+EVERY: dict[str, Any] = {"type": "time", "expression": "@every 1m"}
+BY_SIX: dict[str, Any] = {"type": "absent", "of": PARTITION, "deadline": "06:00"}
+SIX = parse_instant("2026-03-03T06:00:00Z")  # the first after NOON
+
+
+def minute(number: int) -> Instant:
+    return NOON + number * MINUTE
+
+
+def timer(upcoming: dict[str, Instant], **fields: Any) -> Timer:
+    return Timer(NAME, 7, 1, NOON, upcoming, **fields)
+
+
+# -- its end -------------------------------------------------------------------------------------------------------
+
+
+def test_l6_a_timer_goes_on_from_where_it_is() -> None:
+    before = timer({"0": minute(3)}, fired={"0": 2}, rev=5, wake_at=minute(1))
+    after = fire_timer.carried(before, schedule(EVERY), schedule(EVERY, priority=9), 2, minute(2))
+    assert after == replace(before, version=2, rev=6, wake_at=minute(3))
+
+
+@pytest.mark.parametrize(("end", "stays"), [(minute(3), True), (minute(3) - 1, False)])
+def test_l10_a_new_end_is_inclusive_of_what_is_prepared_and_of_what_is_to_come(end: Instant, stays: bool) -> None:
+    """The fire of 12:03 is due later, by its jitter; what counts is the instant that it is called by."""
+    begun = ((minute(3), minute(3) + 5 * SECOND, 1),)
+    new = schedule(EVERY, spread={"count": 2, "over": "30s"}, ttl=iso(end))
+    old = schedule(EVERY, spread={"count": 2, "over": "30s"})
+    after = fire_timer.carried(timer({"0": minute(4)}, begun=begun), old, new, 2, minute(1))
+    wanted = timer({}, begun=begun if stays else (), rev=2, wake_at=end + SECOND)
+    assert after == replace(wanted, version=2)
+
+
+@pytest.mark.parametrize(("end", "upcoming"), [(minute(3), {"0": minute(3)}), (minute(3) - 1, {})])
+def test_l10_the_next_instant_stays_if_it_is_not_after_the_new_end(end: Instant, upcoming: dict[str, Instant]) -> None:
+    after = fire_timer.carried(timer({"0": minute(3)}), schedule(EVERY), schedule(EVERY, ttl=iso(end)), 2, minute(1))
+    assert after.next == upcoming
+
+
+def reopened(document: dict[str, Any], old: Instant | None, new: Instant | None, now: Instant) -> dict[str, Instant]:
+    """What is next in a timer that has nothing left when the end of its schedule is moved."""
+    before, after = (schedule(document, **({"ttl": iso(end)} if end else {})) for end in (old, new))
+    return dict(fire_timer.carried(timer({}), before, after, 2, now).next)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "now", "upcoming"),
+    [
+        (minute(3), minute(9), minute(1), {"0": minute(4)}),  # what comes after the old end
+        (minute(3), None, minute(1), {"0": minute(4)}),
+        (minute(3), None, minute(6), {"0": minute(7)}),  # it ended a while ago: that is not made up for
+        (minute(3), minute(3) + SECOND, minute(1), {}),  # none until the new end either
+        (minute(3), minute(3), minute(1), {}),
+        (minute(3), minute(2), minute(0), {}),
+        (None, minute(9), minute(1), {}),  # it had no end, so it was used up
+        (None, None, minute(1), {}),
+    ],
+)
+def test_l6_a_later_end_lets_a_time_go_on(
+    old: Instant | None, new: Instant | None, now: Instant, upcoming: dict[str, Instant]
+) -> None:
+    assert reopened(EVERY, old, new, now) == upcoming
+
+
+@pytest.mark.parametrize(("fired", "upcoming"), [({}, {"0": minute(4)}), ({"0": 1}, {}), ({"1": 1}, {"0": minute(4)})])
+def test_l6_a_time_goes_on_only_if_its_repeats_are_not_used_up(
+    fired: dict[str, int], upcoming: dict[str, Instant]
+) -> None:
+    once = EVERY | {"repeats": 1}
+    before = timer({}, fired=fired)
+    after = fire_timer.carried(before, schedule(once, ttl=iso(minute(3))), schedule(once), 2, minute(1))
+    assert after.next == upcoming
+
+
+@pytest.mark.parametrize(
+    ("document", "now", "upcoming"),
+    [
+        (BY_SIX, minute(1), SIX),
+        (BY_SIX, SIX, SIX + DAY),
+        (ABSENT, minute(1), NOON + HOUR + 1),  # decided anew at once, and put off to where it then belongs
+        (ABSENT, NOON + 5 * HOUR, NOON + 5 * HOUR + 1),
+        (ELAPSED, minute(1), NOON + HOUR + 1),
+    ],
+)
+def test_l6_a_later_end_lets_deadlines_and_spans_go_on(
+    document: dict[str, Any], now: Instant, upcoming: Instant
+) -> None:
+    assert reopened(document, NOON + HOUR, NOON + 9 * DAY, now) == {"0": upcoming}
+
+
+def test_l6_each_leaf_goes_on_for_itself() -> None:
+    both = any_of(EVERY, PARTITION, ELAPSED)
+    old, new = schedule(both, ttl=iso(NOON + 5 * HOUR)), schedule(both, ttl=iso(NOON + 9 * HOUR))
+    after = fire_timer.carried(timer({"2": NOON + 4 * HOUR}), old, new, 2, minute(1))
+    assert after.next == {"0": NOON + 5 * HOUR + MINUTE, "2": NOON + 4 * HOUR}
+
+
+# -- the events of each fire ---------------------------------------------------------------------------------------
+
+# Every ten seconds one of four. The fire of 12:01 has come and lacks one event, those of 12:02 and 12:03 are prepared.
+FOUR = schedule(EVERY, spread={"count": 4, "over": "40s"})
+UNDER_WAY = timer({"0": minute(4)}, begun=((minute(1), minute(1), 3), (minute(3), minute(3), 1)))
+
+
+def begun(new: Schedule, before: Timer = UNDER_WAY, old: Schedule = FOUR, now: Instant = NOON + MINUTE) -> Any:
+    return fire_timer.carried(before, old, new, 2, now).begun
+
+
+@pytest.mark.parametrize("now", [minute(1), minute(1) + 30 * SECOND, minute(2) - 1])
+@pytest.mark.parametrize(
+    ("spread", "wanted"),
+    [
+        # Two more: those that are prepared are due when they were.
+        ({"count": 6, "over": "1m"}, [(1, 3), (2, 4), (3, 1)]),
+        # Two less: only the fire of which one event is prepared lacks another.
+        ({"count": 2, "over": "20s"}, [(3, 1)]),
+        # As many, at other instants: only the first event of a fire stays.
+        ({"count": 4, "over": "80s"}, [(1, 3), (2, 1), (3, 1)]),
+        # All at once.
+        ({"count": 3}, [(2, 1), (3, 1)]),
+        (None, []),
+    ],
+)
+def test_e2_fires_to_come_follow_the_new_spread_and_no_event_is_written_twice(
+    now: Instant, spread: dict[str, Any] | None, wanted: list[tuple[int, int]]
+) -> None:
+    new = schedule(EVERY, spread=spread, coalesce=False)
+    assert begun(new, now=now) == tuple((minute(at), minute(at), written) for at, written in wanted)
+
+
+def test_e2_a_schedule_that_had_one_event_to_a_fire_writes_the_others_of_what_is_prepared() -> None:
+    old = schedule(EVERY, coalesce=False)
+    new = schedule(EVERY, spread={"count": 2, "over": "30s"})
+    assert begun(new, timer({"0": minute(4)}), old) == ((minute(2), minute(2), 1), (minute(3), minute(3), 1))
+
+
+def test_e2_a_fire_begins_anew_at_the_instant_to_which_its_jitter_has_put_it() -> None:
+    document = EVERY | {"jitter": "30s"}
+    old, new = schedule(document, coalesce=False), schedule(document, spread={"count": 2, "over": "20s"})
+    rule = old.trigger
+    assert isinstance(rule, TimeTrigger)
+    due = jittered(rule, NOON, minute(2), f"{NAME}#0")
+    assert due > minute(2)
+    assert begun(new, timer({"0": minute(3)}), old) == ((minute(2), due, 1),)
+
+
+def test_e2_of_a_fire_that_has_come_and_is_due_a_little_later_what_is_prepared_stays() -> None:
+    came = (minute(1), minute(1) + 20 * SECOND, 1)
+    new = schedule(EVERY, spread={"count": 3, "over": "30s"})
+    before = timer({"0": minute(2)}, begun=(came,))
+    assert begun(new, before, now=minute(1) + 10 * SECOND) == (came,)
+
+
+@pytest.mark.parametrize(("fired", "prepared"), [({}, (2, 3)), ({"0": 3}, ())])
+def test_l10_what_is_prepared_up_to_an_end_can_be_told_unless_repeats_were_used_up(
+    fired: dict[str, int], prepared: tuple[int, ...]
+) -> None:
+    end = iso(minute(3) + SECOND)
+    old = schedule(EVERY, coalesce=False, ttl=end)
+    new = schedule(EVERY, spread={"count": 2, "over": "30s"}, ttl=end)
+    assert begun(new, timer({}, fired=fired), old) == tuple((minute(at), minute(at), 1) for at in prepared)
+
+
+def test_t1_of_a_timer_without_end_that_has_nothing_left_nothing_is_prepared() -> None:
+    old, new = schedule(EVERY, coalesce=False), schedule(EVERY, spread={"count": 2})
+    assert begun(new, timer({}), old) == ()

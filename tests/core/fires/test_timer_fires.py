@@ -1,0 +1,77 @@
+"""What a prepared fire is: the event that it becomes, what it is called by, and when it is not wanted any more (T4)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.core import ids
+from chalicelib.core.fires import timer
+from chalicelib.core.instants import HOUR, MINUTE, Instant, iso
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.schedule import Timer
+from tests.core.builders import ELAPSED, NAME, NOON, TICK, job, schedule
+
+PREPARED = job("fire", leaf="2", created_at=NOON - HOUR, due_at=NOON + MINUTE)
+
+
+@pytest.mark.parametrize(
+    ("fields", "which", "nominal", "due"),
+    [
+        ({}, ("2", NOON + MINUTE), NOON + MINUTE, NOON + MINUTE),
+        ({"due_at": None}, ("2", NOON - HOUR), NOON - HOUR, NOON - HOUR),
+        ({"nominal_at": NOON}, ("2", NOON), NOON, NOON + MINUTE),
+        ({"nominal_at": NOON, "index": 3}, ("2", NOON, 3), NOON, NOON + MINUTE),
+    ],
+)
+def test_t4_a_fire_is_the_event_of_its_nominal_instant_and_accepted_when_it_is_due(
+    fields: dict[str, Any], which: tuple[object, ...], nominal: Instant, due: Instant
+) -> None:
+    row = replace(PREPARED, **fields)
+    assert timer.nominal_of(row) == nominal
+    source = ids.event_id("absent", NAME, 7, *which)
+    assert timer.fire_event(row, "absent") == Event(source, "absent", f"absent:{NAME}", nominal, due)
+
+
+# -- fires that an update leaves without a use ---------------------------------------------------------------------
+
+
+def ended(at: Instant) -> str | None:
+    return timer.unwanted(PREPARED, schedule(TICK, ttl=iso(at)))
+
+
+def test_l6_a_fire_after_the_end_of_its_schedule_is_not_wanted() -> None:
+    assert ended(NOON + MINUTE) is None
+    assert ended(NOON + MINUTE - 1) == (
+        "the schedule was updated to end at 2026-03-02T12:00:59.999Z, before this fire of 2026-03-02T12:01:00.000Z"
+    )
+    assert timer.unwanted(PREPARED, schedule(TICK)) is None
+
+
+@pytest.mark.parametrize(
+    ("index", "spread", "why"),
+    [
+        (0, None, None),
+        (1, None, "the schedule was updated to 1 event per fire, and this is number 2"),
+        (1, 2, None),
+        (2, 2, "the schedule was updated to 2 events per fire, and this is number 3"),
+        (7, 5, "the schedule was updated to 5 events per fire, and this is number 8"),
+    ],
+)
+def test_l6_an_event_beyond_those_of_a_fire_is_not_wanted(index: int, spread: int | None, why: str | None) -> None:
+    row: Job = replace(PREPARED, index=index)
+    assert timer.unwanted(row, schedule(TICK, spread={"count": spread} if spread else None)) == why
+
+
+# -- a leaf whose instant moved ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("at", "kept"), [(NOON + 9 * HOUR, True), (NOON + 9 * HOUR + 1, False)])
+def test_t13_an_instant_beyond_the_end_of_its_schedule_is_due_no_more(at: Instant, kept: bool) -> None:
+    made = schedule(ELAPSED, ttl=iso(NOON + 9 * HOUR))
+    before = Timer(NAME, 7, 1, NOON, {"0": NOON + 4 * HOUR}, rev=3, wake_at=NOON + 4 * HOUR)
+    wake_at = at if kept else NOON + 9 * HOUR + 1_000
+    assert timer.rearm(before, made, "0", at) == replace(before, next={"0": at} if kept else {}, rev=4, wake_at=wake_at)

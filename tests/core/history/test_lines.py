@@ -1,0 +1,172 @@
+"""What of the runs table becomes a line of the lake, under which name, and which days are told to be late (H3)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from chalicelib.core.history import lines
+from chalicelib.core.history.lines import Change, Part
+from chalicelib.core.instants import DAY, HOUR, MINUTE, parse_instant
+from chalicelib.core.rows.run import Record, Run
+from chalicelib.core.runs.costs import Prices, Usage, cost_usd
+from chalicelib.core.states import RUN_MOVES, is_terminal
+from tests.support import rows
+from tests.support.clock import NOON
+
+PRICES = Prices()
+
+
+def ended(run_id: str = "r1", at: int = NOON, **fields: object) -> Run:
+    return rows.run(run_id, **{"state": "SUCCEEDED", "ended_at": at, "wake_at": None, **fields})
+
+
+def record(job_id: str = "j1", at: int = NOON) -> Record:
+    return Record(job_id, "SKIPPED", "demo.flights.clean", 1, "it was skipped", at, count=3)
+
+
+def part(day: str) -> Part:
+    return Part(f"history/day={day}/hour=05/x.json.gz", (), ("1",))
+
+
+@pytest.mark.parametrize("state", RUN_MOVES)
+def test_h3_what_has_ended_and_told_everybody_is_final(state: str) -> None:
+    assert lines.is_final(ended(state=state)) is is_terminal(state)  # type: ignore[arg-type]
+    # It wakes for its bill, which is one more revision of the same line.
+    assert lines.is_final(ended(state=state, wake_at=NOON)) is is_terminal(state)  # type: ignore[arg-type]
+    assert not lines.is_final(ended(state=state, wake_at=NOON, announce=("COMPLETED",)))
+    assert not lines.is_final(ended(state=state, wake_at=NOON, leases=1)), "a lease says nothing new"
+    assert lines.is_final(record())
+
+
+def test_h3_what_is_not_final_makes_no_line() -> None:
+    assert lines.parts([Change("1", rows.run()), Change("2", ended(announce=("FAILED",)))], PRICES) == []
+
+
+def test_h3_a_line_lands_in_the_hour_of_its_end_whenever_it_comes() -> None:
+    late = ended("r1", NOON - DAY)
+    found = lines.parts([Change("1", late), Change("2", ended("r2")), Change("3", record(at=NOON + HOUR))], PRICES)
+    assert [part.key.rpartition("/")[0] for part in found] == [
+        "history/day=2026-03-01/hour=12",
+        "history/day=2026-03-02/hour=12",
+        "history/day=2026-03-02/hour=13",
+    ]
+
+
+def test_h3_a_later_revision_of_an_attempt_lands_in_the_same_hour() -> None:
+    # An attempt that was to be retried, and whose retry was dropped: it failed when it ended, not when that was known.
+    first = ended(state="RETRYING", moved_at=NOON)
+    last = replace(first, state="FAILED", rev=9, moved_at=NOON + 2 * DAY)
+    (one,) = lines.parts([Change("1", first)], PRICES)
+    (two,) = lines.parts([Change("2", last)], PRICES)
+    assert one.key.rpartition("/")[0] == two.key.rpartition("/")[0]
+
+
+def test_h3_the_same_changes_have_the_same_name_and_others_another() -> None:
+    changes = [Change("100", ended("r1")), Change("101", ended("r2"))]
+    (once,), (again,), (part_of_it,) = (lines.parts(some, PRICES) for some in (changes, changes, changes[:1]))
+    assert once == again
+    assert once.key == "history/day=2026-03-02/hour=12/100-101-2.json.gz"
+    assert part_of_it.key != once.key
+
+
+def test_h1_a_line_says_what_fired_what_it_waited_for_and_what_it_cost() -> None:
+    run = ended(
+        number=7, accepted_at=NOON - MINUTE, claimed_at=NOON - MINUTE + 5_000, billed=(1_500, 6_000, 0), kind="fire",
+        due_at=NOON - MINUTE, start_requested_at=NOON - MINUTE + 6_000, fired_by="waits for a slot of workflow w",
+    )  # fmt: skip
+    line = lines.line_of(run, PRICES)
+    assert (line["number"], line["waited_ms"], line["lateness_ms"]) == (7, 5_000, 6_000)
+    assert line["fired_by"] == "waits for a slot of workflow w"
+    assert (line["vcpu_hours"], line["memory_gb_hours"], line["storage_gb_hours"]) == (1.5, 6.0, 0.0)
+    assert line["cost_usd"] == pytest.approx(1.5 * 0.052624 + 6 * 0.0057785, abs=1e-6)
+    assert (line["namespace"], line["app"], line["schedule"]) == ("demo", "demo.flights", "demo.flights.clean")
+
+
+def test_h1_what_is_not_known_is_left_out() -> None:
+    line = lines.line_of(ended(), PRICES)
+    assert not {"cost_usd", "vcpu_hours", "number", "nominal_at", "reason", "correlation"} & set(line)
+    assert None not in line.values()
+
+
+def test_h1_a_record_says_what_never_ran_and_why() -> None:
+    line = lines.line_of(record(), PRICES)
+    assert (line["kind"], line["state"], line["count"], line["reason"]) == ("record", "SKIPPED", 3, "it was skipped")
+    assert "workflow" not in line
+
+
+def test_h3_lines_are_json_one_to_a_line_whatever_the_reason_says() -> None:
+    text = lines.text_of([{"reason": "two\nlines and ü"}, {"n": 1}])
+    assert [json.loads(line) for line in text.splitlines()] == [{"reason": "two\nlines and ü"}, {"n": 1}]
+
+
+@pytest.mark.parametrize(
+    ("now", "late"),
+    [
+        ("2026-03-02T00:59:00Z", []),  # yesterday has not been settled yet
+        ("2026-03-02T01:00:00Z", ["history_late/day=2026-03-01/arrived=2026-03-02-01-00/late"]),
+        ("2026-03-05T07:34:59Z", ["history_late/day=2026-03-01/arrived=2026-03-05-07-30/late"]),
+        ("2026-03-05T07:35:00Z", ["history_late/day=2026-03-01/arrived=2026-03-05-07-35/late"]),
+    ],
+)
+def test_h3_a_day_that_was_settled_before_is_told_once_a_slot(now: str, late: list[str]) -> None:
+    found = [part("2026-03-01"), part("2026-03-01"), part(now[:10])]
+    assert lines.late_days(found, parse_instant(now)) == late
+
+
+def test_h1_cost_is_hours_times_list_price() -> None:
+    usage = Usage(10, 100, 1_000)
+    assert cost_usd(usage, Prices(0.05, 0.006, 0.0001)) == pytest.approx(0.5 + 0.6 + 0.1)
+    assert Usage.of(usage.stored()) == usage
+    assert Usage.of(()) is None
+
+
+def test_w5_a_line_says_what_a_worker_told_and_from_which_pool_it_came() -> None:
+    worker = {"type": "worker", "pool": "images", "arguments": [], "heartbeat": "1m"}
+    run = ended(
+        request=replace(rows.run().request, target=worker), target_id="ann", outcome="timed_out", state="FAILED",
+        metrics={"images": 12, "codec": "av1"}, permits=("workflow:demo.flights.w", "pool:demo.cpus:demo.flights.w"),
+        units=4, rerun_of="r0",
+    )  # fmt: skip
+    line = lines.line_of(run, PRICES)
+    assert (line["worker_pool"], line["target_id"], line["outcome"]) == ("demo.images", "ann", "timed_out")
+    assert (line["pool"], line["units"], line["rerun_of"]) == ("demo.cpus", 4, "r0")
+    assert json.loads(line["metrics"]) == {"images": 12, "codec": "av1"}
+
+
+DUE = {"start_by": NOON, "end_by": NOON + HOUR}
+
+
+@pytest.mark.parametrize(
+    ("fields", "missed"),
+    [
+        ({"start_requested_at": NOON, "ended_at": NOON + HOUR}, (False, False)),
+        ({"start_requested_at": NOON + 1, "ended_at": NOON + HOUR}, (True, False)),
+        ({"start_requested_at": NOON, "ended_at": NOON + HOUR + 1}, (False, True)),
+        ({"start_requested_at": NOON, "ended_at": NOON + 9, "state": "FAILED"}, (False, False)),
+        ({"start_requested_at": NOON, "ended_at": NOON + HOUR + 1, "state": "CANCELLED"}, (False, True)),
+        ({"ended_at": NOON, "state": "ABORTED"}, (False, False)),
+        ({"ended_at": NOON + 1, "state": "ABORTED"}, (True, False)),
+        ({"start_requested_at": NOON + 1, "ended_at": NOON + HOUR + 1, "state": "RETRYING"}, (True, None)),
+        ({"start_requested_at": NOON + 1, "ended_at": NOON + HOUR + 1, "attempt": 2}, (None, True)),
+    ],
+)
+def test_h5_a_start_and_an_end_are_judged_once_for_a_run(fields: dict[str, object], missed: tuple[object, ...]) -> None:
+    line = lines.line_of(ended(**DUE, **fields), PRICES)
+    assert (line.get("missed_start"), line.get("missed_end")) == missed
+
+
+@pytest.mark.parametrize(("begun", "missed"), [(NOON, False), (NOON + 1, True), (None, True)])
+def test_h5_a_workers_run_begins_when_a_worker_has_it_not_when_it_was_offered(begun: int | None, missed: bool) -> None:
+    worker = replace(rows.run().request, target={"type": "worker", "pool": "images", "heartbeat": "1m"})
+    told = {"request": worker, "start_requested_at": NOON - HOUR, "running_at": begun, "ended_at": NOON + 9}
+    line = lines.line_of(ended(**DUE, **told, target_id="ann" if begun else None), PRICES)
+    assert line["missed_start"] is missed
+
+
+def test_h1_a_retry_waits_from_when_it_was_due_not_through_its_first_attempt() -> None:
+    late = {"accepted_at": NOON - HOUR, "due_at": NOON - 2_000, "claimed_at": NOON}
+    assert lines.waited(ended(kind="retry", attempt=2, **late)) == 2_000
+    assert lines.waited(ended(kind="fire", **late)) == HOUR

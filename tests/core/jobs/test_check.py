@@ -1,0 +1,288 @@
+"""The decision about a job: every branch, with the sentence that says why (C1, C8, C10, C11, C13)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant
+from chalicelib.core.jobs.check import Abort, Coalesce, Decision, Drop, Ghost, Launch, Wait, decide
+from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.jobs.permits import asks_of
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.rows.job import Job, Progress
+from chalicelib.core.rows.limit import LineState
+from tests.core.builders import (
+    EMR,
+    EMR_LINE,
+    LINE,
+    NAME,
+    NOON,
+    PARTITION,
+    RATE,
+    SQS,
+    concurrency,
+    facts,
+    gate,
+    job,
+    met,
+    schedule,
+    workflow,
+)
+
+TWO = PARTITION | {"count": 2}
+HALF = job(leaves={"0": Progress(1, NOON, NOON)}, reason="waits for 1 partition of demo.flights")
+COME = "1 partition of demo.flights came at 2026-03-02T12:00:00.000Z"
+
+
+def limited(most: int, active: int, on_unmet: str = "wait", waiters: int = 0, **fields: Any) -> Facts:
+    """Facts about a schedule with a concurrency constraint, and how full its workflow is."""
+    busy = LineState(LINE, active=active, waiters=waiters)
+    return facts(schedule=schedule(constraints=[concurrency(most, on_unmet)], **fields), lines={LINE: busy})
+
+
+def decided(what: Job, known: Facts, now: Instant = NOON, turn: str | None = None) -> Decision:
+    return decide(what, known, now, turn)
+
+
+# -- before anything else ------------------------------------------------------------------------------------------
+
+
+def test_t4_a_fire_is_never_launched_before_it_is_due() -> None:
+    fire = job("fire", due_at=NOON + 1)
+    expected = Wait(NOON + 1, "PENDING_CONSTRAINTS", "is due at 2026-03-02T12:00:00.001Z")
+    assert decided(fire, facts()) == expected
+    assert isinstance(decided(fire, facts(), NOON + 1), Launch)
+
+
+def test_o3_a_job_that_a_stalled_writer_brought_back_is_a_ghost() -> None:
+    assert decided(job("fire"), facts(already="run r")) == Ghost("has run r already")
+
+
+@pytest.mark.parametrize("kind", ["gathering", "fire", "retry", "run_now"])
+@pytest.mark.parametrize(
+    ("known", "why"),
+    [
+        (facts(gate=None), "the schedule was deleted"),
+        (facts(gate=gate(mode="deleted")), "the schedule was deleted"),
+        (facts(gate=gate(generation=8)), "the schedule was replaced or enabled anew since"),
+    ],
+)
+def test_c13_nothing_of_a_deleted_or_replaced_schedule_starts(kind: str, known: Facts, why: str) -> None:
+    assert decided(job(kind), known) == Drop(why)
+
+
+@pytest.mark.parametrize("kind", ["gathering", "fire", "retry"])
+def test_l3_nothing_of_a_disabled_schedule_starts(kind: str) -> None:
+    assert decided(met() if kind == "gathering" else job(kind), facts(gate=gate(mode="disabled"))) == Drop(
+        "the schedule was disabled"
+    )
+
+
+def test_l3_what_a_tombstone_lies_on_is_dropped() -> None:
+    assert decided(met(closed=True), facts()) == Drop("the schedule was disabled")
+
+
+def test_l11_run_now_passes_on_a_disabled_schedule() -> None:
+    assert isinstance(decided(job("run_now"), facts(gate=gate(mode="disabled"))), Launch)
+
+
+def test_a_job_whose_workflow_is_gone_is_aborted() -> None:
+    assert decided(met(), facts(workflow=None)) == Abort(f"workflow {NAME} does not exist any more")
+    assert decided(met(), facts(schedule=None)) == Abort("workflow unknown does not exist any more")
+
+
+# -- the trigger and the timeout -----------------------------------------------------------------------------------
+
+
+def test_t7_a_job_whose_trigger_is_met_is_launched_with_what_came_as_the_reason() -> None:
+    decision = decided(met(), facts())
+    assert isinstance(decision, Launch)
+    assert decision.why == f"trigger met: {COME}"
+    assert [ask.line for ask in decision.asks] == [LINE, EMR_LINE]
+
+
+def test_t1_a_due_fire_is_launched() -> None:
+    assert decided(job("fire", due_at=NOON), facts()) == Launch(asks_of(schedule(), workflow(), RATE, "demo"), "due")
+
+
+def test_c8_an_unmet_trigger_waits_for_events_and_is_looked_at_again_at_its_timeout() -> None:
+    why = f"waits for 1 partition of demo.flights ({COME})"
+    assert decided(HALF, facts(schedule=schedule(TWO))) == Wait(NOON + DAY, "PENDING_TRIGGER", why)
+    assert decided(HALF, facts(schedule=schedule(TWO, timeout="never"))) == Wait(None, "PENDING_TRIGGER", why)
+
+
+def test_c10_a_job_not_launched_in_time_is_aborted_with_what_it_waited_for() -> None:
+    short = facts(schedule=schedule(TWO, timeout={"after": "90m"}))
+    assert isinstance(decided(HALF, short, NOON + 90 * MINUTE - 1), Wait)
+    assert decided(HALF, short, NOON + 90 * MINUTE) == Abort(
+        "not launched within its timeout of 1h 30m: waits for 1 partition of demo.flights"
+    )
+
+
+def test_c10_a_job_that_was_found_too_late_says_so() -> None:
+    assert decided(met(), facts(), NOON + DAY) == Abort(
+        "not launched within its timeout of 1d: it was not looked at in time"
+    )
+
+
+def test_c10_never_is_never_too_late() -> None:
+    assert isinstance(decided(met(), facts(schedule=schedule(timeout="never")), NOON + 1000 * DAY), Launch)
+
+
+def test_c10_run_anyway_overrides_the_trigger_but_still_asks_for_its_lines() -> None:
+    anyway = schedule(TWO, timeout={"after": "1h", "then": "run"}, constraints=[concurrency(1)])
+    full = {LINE: LineState(LINE, active=1)}
+
+    decision = decided(HALF, facts(schedule=anyway, lines=full), NOON + HOUR)
+
+    assert isinstance(decision, Launch)
+    assert decision.why == "run anyway after its timeout: waits for 1 partition of demo.flights"
+    assert decision.asks == (Slots(LINE, 1), Pace(EMR_LINE, RATE.spacing, RATE.burst))
+
+
+def test_c10_run_anyway_never_overtakes_a_line() -> None:
+    queued = replace(HALF, waits_at=LINE, rank="5")
+    known = limited(1, active=1, trigger=TWO, timeout={"after": "1h", "then": "run"})
+    decision = decided(queued, known, NOON + HOUR)
+    assert decision == Wait(None, "PENDING_LAUNCH", "waits for a slot of workflow demo.flights.clean: 1 of 1 in use")
+    assert isinstance(decided(queued, known, NOON + HOUR, turn=LINE), Launch)
+
+
+def test_c10_a_retry_has_no_timeout_for_its_run_was_launched_in_time() -> None:
+    assert isinstance(decided(job("retry"), facts(), NOON + 30 * DAY), Launch)
+
+
+@pytest.mark.parametrize(
+    ("waiting", "why"),
+    [
+        (met(kind="backlog", place="JOB#1"), f"trigger met: {COME}"),
+        (job("run_now"), "run now"),
+        (job("retry", attempt=3), "attempt 2 failed"),
+    ],
+)
+@pytest.mark.parametrize("waited", ["", "waits for a slot of workflow demo.flights.clean: 1 of 1 in use"])
+def test_h1_a_run_says_what_fired_it_whatever_its_job_waited_for(waiting: Job, why: str, waited: str) -> None:
+    decision = decided(replace(waiting, reason=waited), facts())
+    assert isinstance(decision, Launch)
+    assert decision.why == why
+
+
+# -- concurrency ---------------------------------------------------------------------------------------------------
+
+
+def test_c1_abort_when_as_many_runs_are_active_as_allowed() -> None:
+    assert isinstance(decided(met(), limited(2, active=1, on_unmet="abort")), Launch)
+    assert decided(met(), limited(2, active=2, on_unmet="abort")) == Abort(
+        "at most 2 runs of the workflow at a time, else abort: 2 of 2 in use"
+    )
+
+
+def test_c1_a_job_that_says_wait_goes_to_its_line_instead() -> None:
+    decision = decided(met(), limited(2, active=2))
+    assert isinstance(decision, Launch)
+    assert decision.asks[0] == Slots(LINE, 2)
+
+
+def test_c1_only_a_constraint_that_says_abort_aborts_and_at_its_own_limit() -> None:
+    mixed = schedule(constraints=[concurrency(5, "abort"), concurrency(2, "wait")])
+    assert isinstance(decided(met(), facts(schedule=mixed, lines={LINE: LineState(LINE, active=2)})), Launch)
+    assert decided(met(), facts(schedule=mixed, lines={LINE: LineState(LINE, active=5)})) == Abort(
+        "at most 5 runs of the workflow at a time, else abort: 5 of 5 in use"
+    )
+
+
+def test_c1_a_free_slot_that_others_wait_for_is_queued_for_and_no_reason_to_abort() -> None:
+    assert isinstance(decided(met(), limited(2, active=1, on_unmet="abort", waiters=1)), Launch)
+
+
+def test_c1_the_smallest_of_several_limits_holds() -> None:
+    several = schedule(constraints=[concurrency(5, "wait"), concurrency(2, "wait")])
+    assert asks_of(several, workflow(), RATE, "demo")[0] == Slots(LINE, 2)
+
+
+def test_c1_runs_are_counted_even_where_none_is_refused() -> None:
+    assert asks_of(schedule(), workflow(), RATE, "demo")[0] == Slots(LINE, None)
+
+
+def test_w1_a_retry_waits_where_another_job_would_be_aborted() -> None:
+    assert isinstance(decided(job("retry"), limited(1, active=1, on_unmet="abort")), Launch)
+
+
+def test_c1_a_job_that_queues_already_is_not_aborted() -> None:
+    queued = met(waits_at=EMR_LINE, rank="5", held=())
+    assert isinstance(decided(queued, limited(1, active=1, on_unmet="abort")), Wait)
+
+
+def test_c1_a_job_that_holds_its_slot_is_not_aborted_for_its_own_sake() -> None:
+    assert isinstance(decided(met(held=(LINE,)), limited(1, active=1, on_unmet="abort")), Launch)
+
+
+# -- its turn ------------------------------------------------------------------------------------------------------
+
+
+def test_w2_a_job_that_queues_waits_until_it_is_served() -> None:
+    queued = met(waits_at=LINE, rank="5")
+    known = limited(1, active=0, waiters=3)
+    why = "waits for a slot of workflow demo.flights.clean: 0 of 1 in use, 3 waiting"
+    assert decided(queued, known) == Wait(NOON + DAY, "PENDING_LAUNCH", why)
+    assert decided(queued, known, turn="workflow:another") == decided(queued, known)
+    assert isinstance(decided(queued, known, turn=LINE), Launch)
+
+
+def test_e8_a_job_that_queues_for_its_start_says_at_which_pace_it_goes() -> None:
+    known = facts(lines={EMR_LINE: LineState(EMR_LINE, waiters=2)})
+    decision = decided(met(waits_at=EMR_LINE, rank="5", held=(LINE,)), known)
+    why = "waits for its turn at the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
+    assert decision == Wait(NOON + DAY, "PENDING_LAUNCH", why)
+
+
+def test_a_job_that_queues_at_a_line_it_needs_no_more_goes_on() -> None:
+    assert isinstance(decided(met(waits_at="emr:app-before", rank="5"), facts()), Launch)
+
+
+def test_c10_a_queue_does_not_stop_a_timeout() -> None:
+    queued = met(waits_at=LINE, rank="5", reason="waits for a slot")
+    assert decided(queued, limited(1, active=1), NOON + DAY) == Abort(
+        "not launched within its timeout of 1d: waits for a slot"
+    )
+
+
+# -- one pending job per schedule ----------------------------------------------------------------------------------
+
+
+def test_c11_a_fire_joins_the_job_that_still_waits() -> None:
+    waiting = replace(job("fire", place="PENDING"), job_id=f"{NAME}.7.waiting")
+    assert decided(job("fire"), facts(gathering=waiting)) == Coalesce(
+        f"joined job {NAME}.7.waiting, which was still waiting"
+    )
+
+
+def test_c11_the_job_that_waits_does_not_join_itself() -> None:
+    waiting = job("fire", place="PENDING")
+    assert isinstance(decided(waiting, facts(gathering=waiting)), Launch)
+
+
+def test_o3_a_fire_that_is_written_again_while_it_waits_does_not_join_itself() -> None:
+    waiting = job("fire", place="PENDING")
+    assert decided(job("fire"), facts(gathering=waiting)) == Ghost("waits already: a stalled emitter wrote it again")
+
+
+@pytest.mark.parametrize("kind", ["retry", "run_now"])
+def test_c11_retries_and_run_now_are_jobs_of_their_own(kind: str) -> None:
+    assert isinstance(decided(job(kind), facts(gathering=met())), Launch)
+
+
+# -- targets -------------------------------------------------------------------------------------------------------
+
+
+def test_c1_a_target_without_a_lifecycle_goes_through_no_line() -> None:
+    assert decided(job("fire"), facts(workflow=workflow(SQS))) == Launch((), "due")
+
+
+def test_e8_a_workflow_with_an_application_of_its_own_goes_at_the_pace_of_the_account() -> None:
+    own = workflow(EMR | {"application_id": "app-2"})
+    assert asks_of(schedule(), own, RATE, "demo")[1] == Pace(EMR_LINE, RATE.spacing, RATE.burst)

@@ -1,0 +1,82 @@
+"""Decisions about fires: tried again later, outside their window, joined to what waits, or no longer wanted."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.core.instants import HOUR, MINUTE, iso
+from chalicelib.core.jobs.check import Coalesce, Drop, Launch, MakeRoom, Wait, decide, is_unseen
+from chalicelib.core.rows.backfill import Backfill
+from tests.core.builders import NAME, NOON, TICK, facts, gate, job, met, schedule
+
+FIRE = job("fire", nominal_at=NOON, due_at=NOON)
+BROAD: dict[str, Any] = {"count": 4, "over": "1h", "overflow": "drop"}
+LATE = f"it did not fit into its window, which ended at {iso(NOON)}: it was not looked at in time"
+
+
+def test_e6_what_is_tried_again_later_waits_until_then_and_keeps_its_reason() -> None:
+    again = job(
+        "fire", due_at=NOON, retry_at=NOON + MINUTE, tries=1, reason="the queue said 503", state="PENDING_LAUNCH"
+    )
+    assert decide(again, facts(), NOON) == Wait(NOON + MINUTE, "PENDING_LAUNCH", "the queue said 503")
+    assert isinstance(decide(again, facts(), NOON + MINUTE), Launch)
+
+
+def test_e2_a_fire_whose_window_has_ended_is_dropped_and_says_when() -> None:
+    outside = replace(FIRE, window_end=NOON)
+    known = facts(schedule=schedule(TICK, spread=BROAD))
+    assert decide(outside, known, NOON) == Drop(LATE)
+    assert isinstance(decide(replace(outside, window_end=NOON + 1), known, NOON), Launch)
+
+
+@pytest.mark.parametrize(
+    ("seen", "unseen"),
+    [
+        (FIRE, True),
+        (replace(FIRE, place="JOB#1"), True),
+        (replace(FIRE, place="JOB#1", met_at=NOON), False),
+        (replace(FIRE, place="JOB#1", tries=1), False),
+        (replace(FIRE, met_at=NOON, tries=1), True),  # in the emitter's place it is a schedule event, whatever it was
+        (met(), False),
+        (job("run_now"), False),
+    ],
+)
+def test_c11_a_fire_is_unseen_in_the_place_of_the_emitter_and_until_it_was_met_or_tried(
+    seen: Any, unseen: bool
+) -> None:
+    assert is_unseen(seen) is unseen
+
+
+def test_l6_a_fire_that_an_update_left_behind_is_dropped_with_the_reason() -> None:
+    ended = schedule(TICK, ttl=iso(NOON - HOUR))
+    why = f"the schedule was updated to end at {iso(NOON - HOUR)}, before this fire of {iso(NOON)}"
+    assert decide(FIRE, facts(schedule=ended), NOON) == Drop(why)
+
+
+def test_c11_a_fire_makes_room_where_a_job_timed_out_before_it_was_due() -> None:
+    waiting = met(created_at=NOON - HOUR)
+    known = facts(schedule=schedule(TICK, timeout={"after": "1h", "then": "abort"}), gathering=waiting)
+    why = f"job {waiting.job_id} timed out before this fire was due"
+    assert decide(replace(FIRE, job_id=f"{NAME}.7.next"), known, NOON) == MakeRoom(waiting, why)
+
+
+def test_c11_a_timeout_that_stands_still_while_paused_makes_no_room() -> None:
+    waiting = met(created_at=NOON - HOUR)
+    paused = gate(pauses=((NOON - 30 * MINUTE, NOON - 10 * MINUTE),))
+    timed = schedule(TICK, timeout={"after": "1h", "then": "abort"})
+    decision = decide(
+        replace(FIRE, job_id=f"{NAME}.7.next"), facts(gate=paused, schedule=timed, gathering=waiting), NOON
+    )
+    assert decision == Coalesce(f"joined job {waiting.job_id}, which was still waiting")
+
+
+@pytest.mark.parametrize("state", ["PAUSED", "CANCELLED", "SUCCEEDED"])
+def test_l12_a_job_of_a_backfill_that_does_not_run_is_dropped_with_the_reason_of_that(state: Any) -> None:
+    kept = {"plan": "p", "total": 3, "first": "1", "last": "3", "order": "oldest", "concurrency": 1}
+    stopped = Backfill(NAME, "b1", 7, 1, state, **kept, created_at=NOON, reason="stopped by ada")
+    part = job("backfill", backfill="b1")
+    assert decide(part, facts(backfill=stopped), NOON) == Drop("stopped by ada")
+    assert isinstance(decide(part, facts(backfill=replace(stopped, state="RUNNING")), NOON), Launch)

@@ -1,0 +1,292 @@
+"""The plans that claim a job, queue it or take it off: exactly these writes, and no other (C9, C11, C13, W10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chalicelib.core.definitions import overrides
+from chalicelib.core.instants import DAY, HOUR
+from chalicelib.core.jobs import claim
+from chalicelib.core.jobs.permits import asks_of
+from chalicelib.core.limits import pace, returns, slots
+from chalicelib.core.limits import permits as limit_permits
+from chalicelib.core.limits import route as limit_route
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.route import Route
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.writes import Begin, GiveBack, JoinLine, LeaveLine, TakePermit
+from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.rows.run import Record
+from chalicelib.core.writes import Create, GateIs, NoneGathering, Put, Remove, Replace, TakeOut
+from tests.core.builders import (
+    EMR_LINE,
+    LINE,
+    NAME,
+    NOON,
+    RATE,
+    SQS,
+    concurrency,
+    facts,
+    gate,
+    job,
+    met,
+    run,
+    schedule,
+    workflow,
+)
+from tests.core.builders import partition_event as event
+
+OPEN = ("enabled", "drain", "completed")  # the modes in which what was prepared or met is launched
+RUN = f"{NAME}.7.first#001"  # what a line remembers the run by
+SLOT, PACE = Slots(LINE, 1), Pace(EMR_LINE, RATE.spacing, RATE.burst)
+LIMITED = schedule(constraints=[concurrency(1, "wait")])
+FREE = Route((SLOT, PACE), None)
+
+
+def waiter_of(queued: Job) -> Waiter:
+    assert queued.waits_at is not None
+    assert queued.rank is not None
+    return Waiter(queued.waits_at, queued.rank, queued.schedule, queued.generation, queued.place, queued.job_id)
+
+
+# -- the run that a job becomes ------------------------------------------------------------------------------------
+
+
+def test_a_run_keeps_the_id_of_its_job_and_is_its_own_outbox() -> None:
+    made = claim.build_run(met(reason="trigger met"), facts(), (LINE, EMR_LINE), "s3://c/x.json", NOON + 5)
+
+    assert (made.run_id, made.attempt, made.state) == (f"{NAME}.7.first", 1, "STARTING")
+    assert (made.permits, made.fired_by) == ((LINE, EMR_LINE), "trigger met")
+    assert (made.claimed_at, made.created_at, made.wake_at) == (NOON + 5, NOON, NOON + 5)
+    assert made.request.name == f"{NAME}.7.first-1"
+    assert made.request.context_uri == "s3://c/x.json"
+
+
+def test_l9_runtime_arguments_are_the_workflows_then_the_schedules_then_those_of_run_now() -> None:
+    known = facts(
+        workflow=workflow(properties={"a": "workflow", "b": "workflow", "c": "workflow"}),
+        schedule=schedule(properties={"b": "schedule", "c": "schedule"}),
+    )
+    made = claim.build_run(job("run_now", properties={"c": "now"}), known, (), "", NOON)
+    assert made.request.properties == {"a": "workflow", "b": "schedule", "c": "now"}
+
+
+def test_w2_a_schedules_own_priority_goes_before_its_workflows() -> None:
+    assert overrides.priority_of(schedule(), workflow(priority=8)) == 8
+    assert overrides.priority_of(schedule(priority=0), workflow(priority=8)) == 0
+    assert overrides.priority_of(schedule(), workflow()) == 5
+
+
+def test_w10_each_attempt_has_a_token_and_a_name_of_its_own() -> None:
+    first = claim.build_run(met(), facts(), (), "", NOON)
+    again = claim.build_run(met(), facts(), (), "", NOON + DAY)
+    second = claim.build_run(replace(met(), attempt=2), facts(), (), "", NOON)
+    assert first.request == again.request
+    assert first.request.client_token != second.request.client_token
+    assert second.request.name == f"{NAME}.7.first-2"
+
+
+def test_w10_the_longest_names_there_are_fit_into_the_name_of_an_emr_run() -> None:
+    longest = ".".join(["n" * 63] * 3)
+    made = claim.build_run(met(job_id=f"{longest}.{'z' * 9}.{'f' * 20}", attempt=20), facts(), (), "", NOON)
+    assert made.request.name == f"{made.run_id}-20"
+
+
+def test_w1_a_target_without_a_lifecycle_is_attempted_once() -> None:
+    thrice = {"attempts": 3}
+    assert claim.build_run(met(), facts(workflow=workflow(retries=thrice)), (), "", NOON).attempts == 3
+    assert claim.build_run(met(), facts(workflow=workflow(SQS, retries=thrice)), (), "", NOON).attempts == 1
+
+
+def test_t17_only_a_fire_has_a_nominal_time() -> None:
+    fire = replace(event(at=NOON - 9), kind="time")
+    assert claim.build_run(met(event=fire), facts(), (), "", NOON).nominal_at == NOON - 9
+    assert claim.build_run(met(event=event()), facts(), (), "", NOON).nominal_at is None
+
+
+def test_h1_a_run_that_begins_has_no_end() -> None:
+    assert claim.build_run(met(), facts(), (), "", NOON).expires_at is None
+
+
+def test_a_job_without_its_facts_is_not_claimed() -> None:
+    with pytest.raises(ValueError, match="expected complete facts"):
+        claim.build_run(met(), facts(workflow=None), (), "", NOON)
+
+
+# -- claim ---------------------------------------------------------------------------------------------------------
+
+
+def test_c9_a_claim_is_job_out_run_in_gate_open_and_permits_taken() -> None:
+    head = LineState(EMR_LINE, head=NOON + 3)
+    claimed, known = met(), facts(lines={EMR_LINE: head})
+
+    plan = claim.claim(claimed, run(), known, FREE, NOON)
+
+    assert plan == [
+        TakeOut(claimed),
+        Create(run()),
+        GateIs(gate(), OPEN),
+        TakePermit(SLOT, NOON, LineState(LINE), from_queue=False, begins=RUN, numbers=True),
+        TakePermit(PACE, NOON, head, from_queue=False, begins=RUN),
+    ]
+
+
+def test_h1_who_has_a_number_takes_none_with_its_claim() -> None:
+    numbered = met(number=4)
+    plan = claim.claim(numbered, run(), facts(), FREE, NOON)
+    assert TakePermit(SLOT, NOON, LineState(LINE), from_queue=False, begins=RUN) in plan
+    assert claim.build_run(numbered, facts(), (LINE,), "", NOON).number == 4
+    assert claim.wants_number(numbered, (SLOT, PACE)) is None
+    assert claim.wants_number(met(), (SLOT, PACE)) == LINE
+    assert claim.wants_number(met(held=(LINE,)), (PACE,)) == LINE
+
+
+def test_l11_run_now_is_claimed_from_a_disabled_schedule_too() -> None:
+    [_, _, gate_is] = claim.claim(job("run_now"), run(), facts(), Route((), None), NOON)
+    assert gate_is == GateIs(gate(), ("enabled", "hold", "backlog", "drain", "completed", "disabled"))
+
+
+def test_c11_a_fire_is_claimed_only_if_no_other_job_of_its_schedule_waits() -> None:
+    assert NoneGathering(NAME, 7) in claim.claim(job("fire"), run(), facts(), FREE, NOON)
+    waiting = job("fire", place=GATHERING)
+    assert NoneGathering(NAME, 7) not in claim.claim(waiting, run(), facts(), FREE, NOON)
+
+
+def test_w2_a_claim_out_of_a_queue_takes_the_place_in_it_along() -> None:
+    queued = met(waits_at=EMR_LINE, rank="4#x", held=(LINE,))
+
+    plan = claim.claim(queued, run(), facts(), Route((PACE,), None), NOON)
+
+    assert plan[3:] == [
+        TakePermit(PACE, NOON, LineState(EMR_LINE), from_queue=True, begins=RUN),
+        Begin(Slots(LINE, None), NOON, LineState(LINE), RUN, numbers=True),
+        Remove(waiter_of(queued)),
+    ]
+
+
+def test_a_claim_past_a_line_that_is_asked_for_no_more_leaves_that_queue_uncounted() -> None:
+    queued = met(waits_at="emr:app-before", rank="4#x")
+    plan = claim.claim(queued, run(), facts(), FREE, NOON)
+    assert plan[-2:] == [Remove(waiter_of(queued)), LeaveLine("emr:app-before")]
+
+
+# -- queue ---------------------------------------------------------------------------------------------------------
+
+
+def test_c9_a_job_that_is_blocked_holds_what_it_passed_and_queues() -> None:
+    head = NOON + RATE.burst * RATE.spacing + 5
+    full = LineState(EMR_LINE, head=head)
+    known = facts(schedule=LIMITED, lines={EMR_LINE: full})
+
+    plan = claim.queue(met(), known, Route((SLOT,), PACE), NOON)
+
+    rank = limit_permits.rank(5, None, NOON, met().job_id)
+    queued = replace(
+        met(),
+        state="PENDING_LAUNCH",
+        held=(LINE,),
+        waits_at=EMR_LINE,
+        rank=rank,
+        reason=limit_permits.why(PACE, full),
+        rev=2,
+        wake_at=NOON + DAY,
+    )
+    assert plan == [
+        Replace(queued),
+        GateIs(gate(), OPEN),
+        TakePermit(SLOT, NOON, LineState(LINE), from_queue=False),
+        JoinLine(PACE, NOON, head - PACE.slack - pace.SERVED_EARLY),
+        Create(waiter_of(queued)),
+    ]
+
+
+def test_c11_a_fire_that_must_wait_becomes_the_gathering_job() -> None:
+    fire = job("fire")
+
+    plan = claim.queue(fire, facts(schedule=LIMITED), Route((), SLOT), NOON)
+
+    [out, create, gate_is, join, waiter] = plan
+    assert out == TakeOut(fire, exact=True)
+    assert isinstance(create, Create)
+    assert isinstance(create.row, Job)
+    assert (create.row.place, create.row.rev, create.row.job_id) == (GATHERING, 1, fire.job_id)
+    assert (create.row.kind, create.row.state, create.row.waits_at) == ("fire", "PENDING_LAUNCH", LINE)
+    assert gate_is == GateIs(gate(), OPEN)
+    assert join == JoinLine(SLOT, NOON, NOON + slots.SLOTS_LOOK)
+    assert waiter == Create(waiter_of(create.row))
+
+
+def test_c9_a_job_that_is_served_at_one_line_and_blocked_at_the_next_moves_over() -> None:
+    queued = met(waits_at=LINE, rank="4#x")
+
+    [stored, _, permit, left, joined, waiter] = claim.queue(queued, facts(schedule=LIMITED), Route((SLOT,), PACE), NOON)
+
+    assert permit == TakePermit(SLOT, NOON, LineState(LINE), from_queue=True)
+    assert left == Remove(waiter_of(queued))
+    assert isinstance(joined, JoinLine)
+    assert isinstance(stored, Replace)
+    assert isinstance(stored.row, Job)
+    assert (stored.row.held, stored.row.waits_at) == ((LINE,), EMR_LINE)
+    assert waiter == Create(waiter_of(stored.row))
+
+
+def test_c10_a_job_that_queues_is_looked_at_when_its_timeout_ends_but_a_retry_is_not() -> None:
+    def wakes(queued: Job, **fields: object) -> int | None:
+        plan = claim.queue(queued, facts(schedule=schedule(**fields)), Route((), SLOT), NOON)
+        [row] = [write.row for write in plan if isinstance(write, Replace)]
+        return row.wake_at
+
+    assert wakes(met(), timeout={"after": "2h"}) == NOON + 2 * HOUR
+    assert wakes(met(), timeout="never") is None
+    assert wakes(job("retry")) is None
+
+
+def test_a_route_that_is_free_is_not_queued() -> None:
+    with pytest.raises(ValueError, match="expected a route that is blocked"):
+        claim.queue(met(), facts(), FREE, NOON)
+
+
+# -- off the queue -------------------------------------------------------------------------------------------------
+
+RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted", NOON)
+
+
+def test_l3_a_job_goes_with_its_record() -> None:
+    assert claim.drop(met(), RECORD, {}, NOON) == [TakeOut(met()), Put(RECORD)]
+
+
+def test_c9_a_job_that_goes_gives_up_its_place_and_gives_back_its_slots() -> None:
+    queued = met(waits_at=EMR_LINE, rank="4#x", held=(LINE,))
+    assert claim.drop(queued, RECORD, {LINE: LineState(LINE, active=1)}, NOON) == [
+        TakeOut(queued),
+        Put(RECORD),
+        Remove(waiter_of(queued)),
+        LeaveLine(EMR_LINE),
+        GiveBack(LINE, None),
+    ]
+
+
+def test_o3_a_job_that_has_run_already_goes_without_a_record() -> None:
+    queued = met(waits_at=LINE, rank="4#x")
+    assert claim.forget(queued, {}, NOON) == [TakeOut(queued), Remove(waiter_of(queued)), LeaveLine(LINE)]
+
+
+def test_c8_a_slot_that_comes_back_wakes_whoever_waits_for_it() -> None:
+    crowd = {LINE: LineState(LINE, active=1, waiters=2)}
+    assert returns.give_back((LINE,), crowd, NOON) == [GiveBack(LINE, NOON)]
+    assert returns.give_back((LINE,), {}, NOON) == [GiveBack(LINE, None)]
+
+
+def test_e8_a_start_that_was_permitted_is_spent_and_not_given_back() -> None:
+    assert returns.give_back((LINE, EMR_LINE), {}, NOON) == [GiveBack(LINE, None)]
+    assert returns.give_back((EMR_LINE,), {}, NOON) == []
+
+
+def test_every_permit_of_a_launch_is_one_that_the_decision_asked_for() -> None:
+    asks = asks_of(LIMITED, workflow(), RATE, "demo")
+    route = limit_route.route(asks, (), {}, NOON, None)
+    plan = claim.claim(met(), run(), facts(schedule=LIMITED), route, NOON)
+    assert [write.ask for write in plan if isinstance(write, TakePermit)] == list(asks)

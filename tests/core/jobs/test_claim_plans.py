@@ -1,0 +1,209 @@
+"""Every write of a claim and of a queue, with pools, policies, turns, backfills and loans (C9, E3, W3, W14)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND
+from chalicelib.core.jobs import claim
+from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.policies import Policy
+from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.route import Route
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.limits.writes import Begin, GiveBack, JoinLine, TakePermit
+from chalicelib.core.rows.definition import Definition
+from chalicelib.core.rows.job import GATHERING
+from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.writes import BackfillGoesOn, Create, DefinitionIs, GateIs, NoneGathering, Remove, Replace, TakeOut
+from tests.core.builders import (
+    EMR_LINE,
+    LINE,
+    NAME,
+    NOON,
+    SQS,
+    concurrency,
+    facts,
+    gate,
+    job,
+    met,
+    run,
+    schedule,
+    workflow,
+)
+
+OPEN = ("enabled", "drain", "completed")
+WHATEVER_STANDS = ("enabled", "hold", "backlog", "drain", "completed", "disabled")
+RUN = f"{NAME}.7.first#001"
+NIGHT, TURN, POOL = "policy:demo.night", "turn:demo.night:pool:demo.big", "pool:demo.big"
+LOG = Log(f"rate:{NAME}:2/{HOUR}", 2, HOUR)
+SLOT, NEXT, UNITS = Slots(LINE, 1), Slots(TURN, 5), Slots(POOL, 10, units=4, unit="slots")
+# The policy allows one start a second, and a start may begin 50 ms late: so permits are 1,050 ms apart.
+EMR_PACE, NIGHT_PACE = Pace(EMR_LINE, SECOND, 20), Pace(NIGHT, 1_050, 1, 50, "at most 1 starts in any 1s")
+POOL_ROW = Definition("pool", "demo.big", {"size": 10}, 3, NOON)
+LINE_READ = LineState(LINE, active=1, rev=8, numbered=4)
+NIGHT_READ = LineState(NIGHT, head=NOON + MINUTE, waiters=2, rev=6)
+TURN_READ = LineState(TURN, active=5, waiters=1)
+
+
+def throttled(*states: LineState, **fields: Any) -> Facts:
+    """What is known of a job of a schedule with a limit, a policy and a pool."""
+    known = {
+        "schedule": schedule(constraints=[concurrency(1, "wait")], policy="demo.night"),
+        "policy": Policy(max_events=1, interval="1s"),
+        "pool": UNITS,
+        "pool_row": POOL_ROW,
+        "lines": {state.line: state for state in states},
+    }
+    return facts(**{**known, **fields})
+
+
+# -- claim ---------------------------------------------------------------------------------------------------------
+
+
+def test_e3_a_claim_out_of_the_queue_of_a_policy_begins_what_it_held_and_gives_its_turn_to_the_next() -> None:
+    queued = met(waits_at=NIGHT, rank="4#x", held=(LINE, TURN, POOL, "group:demo.gone"), units=4)
+    route = Route((EMR_PACE, NIGHT_PACE), None, appointment=NOON + 300)
+
+    assert claim.claim(queued, run(), throttled(LINE_READ, NIGHT_READ, TURN_READ), route, NOON) == [
+        TakeOut(queued),
+        Create(run()),
+        GateIs(gate(), OPEN),
+        DefinitionIs(POOL_ROW),
+        TakePermit(EMR_PACE, NOON + 300, LineState(EMR_LINE), from_queue=False, begins=RUN, passing=True),
+        TakePermit(NIGHT_PACE, NOON + 300, NIGHT_READ, from_queue=True, begins=RUN),
+        # No write for the pool, nor for the group that the schedule has left: the run keeps these permits as they are.
+        Begin(SLOT, NOON, LINE_READ, RUN, numbers=True),
+        Remove(Waiter(NIGHT, "4#x", NAME, 7, GATHERING, queued.job_id)),
+        GiveBack(TURN, NOON),
+    ]
+
+
+def test_w3_a_claim_that_waited_nowhere_takes_all_permits_but_a_turn() -> None:
+    route = Route((LOG, SLOT, NEXT, UNITS, EMR_PACE), None, appointment=NOON + 300)
+
+    assert claim.claim(met(), run(), throttled(LINE_READ), route, NOON)[4:] == [
+        TakePermit(LOG, NOON, LineState(LOG.line), from_queue=False, begins=RUN),
+        TakePermit(SLOT, NOON, LINE_READ, from_queue=False, begins=RUN, numbers=True),
+        TakePermit(UNITS, NOON, LineState(POOL), from_queue=False),
+        TakePermit(EMR_PACE, NOON + 300, LineState(EMR_LINE), from_queue=False, begins=RUN),
+    ]
+
+
+def test_w3_a_claim_expects_the_pool_that_it_takes_of_and_a_delivery_takes_of_none() -> None:
+    through = Route((), None)
+    assert claim.claim(met(), run(), throttled(), through, NOON)[3:] == [DefinitionIs(POOL_ROW)]
+    assert claim.claim(met(), run(), throttled(pool_row=None), through, NOON)[3:] == []
+    assert claim.claim(met(), run(), throttled(workflow=workflow(SQS)), through, NOON)[3:] == []
+
+
+def test_l12_a_retry_of_a_backfill_is_claimed_wherever_the_backfill_goes_on() -> None:
+    again = job("retry", backfill="b1", attempt=2)
+    assert claim.claim(again, run(), facts(), Route((), None), NOON) == [
+        TakeOut(again),
+        Create(run()),
+        GateIs(gate(), WHATEVER_STANDS),
+        BackfillGoesOn(NAME, "b1"),
+    ]
+
+
+def test_c11_a_fire_that_joins_no_other_is_claimed_beside_a_gathering_job() -> None:
+    known = facts(schedule=schedule(coalesce=False))
+    assert NoneGathering(NAME, 7) not in claim.claim(job("fire"), run(), known, Route((), None), NOON)
+
+
+# -- queue ---------------------------------------------------------------------------------------------------------
+
+
+def test_e3_a_job_that_another_pace_holds_up_queues_at_its_policy_with_what_it_holds_so_far() -> None:
+    waiting = met(held=(LOG.line,), met_at=NOON - 9, rev=3, lent="priority 8 lent by demo.flights", priority=8)
+    paused = gate(pauses=((NOON + 1, NOON + 1 + HOUR),))
+    emr = LineState(EMR_LINE, head=NOON + 30 * SECOND)
+    route = Route((SLOT, NEXT, UNITS), NIGHT_PACE, behind=EMR_PACE)
+
+    plan = claim.queue(waiting, throttled(LINE_READ, NIGHT_READ, emr, gate=paused), route, NOON)
+
+    rank = f"1#~#2026-03-02T12:00:00.000Z#{waiting.job_id}"
+    start_rate = "the EMR start rate of this account: one start every 1s, burst 20"
+    queued = replace(
+        waiting,
+        state="PENDING_LAUNCH",
+        held=(LOG.line, LINE, TURN, POOL),
+        units=4,
+        waits_at=NIGHT,
+        rank=rank,
+        reason=f"waits for its turn at {start_rate}; priority 8 lent by demo.flights",
+        rev=4,
+        wake_at=NOON + DAY + HOUR,  # its timeout stands still while the schedule is paused
+    )
+    assert plan == [
+        Replace(queued),
+        GateIs(paused, OPEN),
+        DefinitionIs(POOL_ROW),
+        TakePermit(SLOT, NOON, LINE_READ, from_queue=False),
+        TakePermit(NEXT, NOON, LineState(TURN), from_queue=False),
+        TakePermit(UNITS, NOON, LineState(POOL), from_queue=False),
+        # A newcomer might have taken a permit up to 200 ms ahead, for a start needs 250 ms and may be 50 ms late. The
+        # queue is served 600 ms before the other pace has a permit, 11 s from now.
+        JoinLine(NIGHT_PACE, NOON + 200, NOON + 11 * SECOND - 600, rev=6, behind=True),
+        Create(Waiter(NIGHT, rank, NAME, 7, GATHERING, waiting.job_id)),
+    ]
+
+
+def test_c9_a_job_without_a_trigger_is_met_when_it_queues() -> None:
+    asked = job("run_now", units=2, held=(POOL,))
+    [queued, gate_is, *_] = claim.queue(asked, facts(), Route((), SLOT), NOON + 5)
+    assert queued == Replace(
+        replace(
+            asked,
+            state="PENDING_LAUNCH",
+            units=2,
+            waits_at=LINE,
+            rank=f"4#~#2026-03-02T12:00:00.000Z#{asked.job_id}",
+            met_at=NOON + 5,
+            reason=f"waits for a slot of workflow {NAME}: 0 of 1 in use",
+            rev=2,
+            wake_at=NOON + DAY,
+        )
+    )
+    assert gate_is == GateIs(gate(), WHATEVER_STANDS)
+
+
+def test_l12_a_retry_of_a_backfill_queues_wherever_the_backfill_goes_on() -> None:
+    again = job("retry", backfill="b1")
+    assert claim.queue(again, facts(), Route((), SLOT), NOON)[1] == GateIs(gate(), WHATEVER_STANDS)
+    assert claim.queue(replace(again, backfill=None), facts(), Route((), SLOT), NOON)[1] == GateIs(
+        gate(), ("enabled", "hold", "backlog", "drain", "completed")
+    )
+
+
+def test_a_job_says_why_it_waits_where_it_is_held_up() -> None:
+    known = throttled(LINE_READ, NIGHT_READ)
+    assert claim.why_blocked(Route((), SLOT), known) == f"waits for a slot of workflow {NAME}: 1 of 1 in use"
+    behind = claim.why_blocked(Route((), EMR_PACE, behind=NIGHT_PACE), known)
+    assert behind == "waits for its turn at policy demo.night: at most 1 starts in any 1s, 2 waiting"
+    assert claim.why_blocked(Route((), None), known) == ""
+
+
+def test_w14_a_job_says_who_has_lent_it_its_priority() -> None:
+    assert claim.told_lent(job(lent="priority 8 lent by demo.flights")) == "; priority 8 lent by demo.flights"
+    assert claim.told_lent(job()) == ""
+
+
+# -- facts that are missing ----------------------------------------------------------------------------------------
+
+
+def test_a_route_that_is_free_is_refused_as_a_queue() -> None:
+    with pytest.raises(ValueError, match="^expected a route that is blocked, got one that is free$"):
+        claim.queue(met(), facts(), Route((SLOT,), None), NOON)
+
+
+@pytest.mark.parametrize("gone", ["gate", "schedule", "workflow"])
+def test_a_claim_needs_a_gate_a_schedule_and_a_workflow(gone: str) -> None:
+    expected = "^expected complete facts: a job without gate, schedule or workflow is dropped before$"
+    with pytest.raises(ValueError, match=expected):
+        claim.claim(met(), run(), facts(**{gone: None}), Route((), None), NOON)

@@ -1,0 +1,245 @@
+"""Every constraint as a whole `Condition`, at the very instants at which it changes (C1-C8, C15, C16)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.constraints.load import Reading
+from chalicelib.core.constraints.probe import Said
+from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, iso
+from chalicelib.core.jobs import conditions
+from chalicelib.core.jobs.conditions import Condition
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import LineState
+from tests.core.builders import LINE, NAME, NOON, concurrency, facts, job, met, schedule
+
+CPU: dict[str, Any] = {"cloudwatch": {"namespace": "AWS/RDS", "metric": "CPUUtilization"}}
+LOAD: dict[str, Any] = {"type": "load", "of": CPU, "below": 0.7}
+LOAD_RULE = "CPUUtilization of AWS/RDS is below 0.7, else wait"
+APPROVAL: dict[str, Any] = {"type": "approval", "role": "owner"}
+ARN = "arn:aws:lambda:us-east-1:123456789012:function:ready"
+PROBE: dict[str, Any] = {"type": "probe", "target": {"type": "lambda", "function": ARN}}
+PROBE_RULE = f"the probe {ARN} says that it may, else"
+FRESH: dict[str, Any] = {"type": "fresh", "workflows": ["demo.flights.raw"], "within": "1d", "on_unmet": "wait"}
+RATE: dict[str, Any] = {"type": "rate", "max": 1, "per": "hour"}
+
+
+def stand(*documents: dict[str, Any], what: Job | None = None, now: Instant = NOON, **known: Any) -> list[Condition]:
+    made = schedule(constraints=list(documents))
+    return list(conditions.stand(what or met(), facts(schedule=made, **known), made, now))
+
+
+def constraint(document: dict[str, Any]) -> Any:
+    return schedule(constraints=[document]).constraints[0]
+
+
+def patient(document: dict[str, Any]) -> Any:
+    return constraint(document | {"on_unmet": "wait"})
+
+
+# -- time, slots and upstreams -------------------------------------------------------------------------------------
+
+
+def test_c2_a_delay_is_met_at_its_very_instant_and_not_before() -> None:
+    delay = {"type": "delay", "after": "15m"}
+    opens = NOON + 15 * MINUTE
+    rule = "15m after the job was created, else wait"
+    [before] = stand(delay, now=opens - 1)
+    assert before == Condition(constraint(delay), False, f"{rule}: not before {iso(opens)}", opens)
+    [then] = stand(delay, now=opens)
+    assert then == Condition(constraint(delay), True, f"{rule}: met")
+
+
+@pytest.mark.parametrize(
+    ("what", "began"),
+    [
+        (job("gathering", met_at=NOON + HOUR), NOON + HOUR),
+        (job("backlog", met_at=NOON + HOUR), NOON + HOUR),
+        (job("gathering"), NOON + 2 * HOUR),
+        (job("backlog"), NOON + 2 * HOUR),
+        (job("fire", met_at=NOON + HOUR), NOON),
+        (job("run_now"), NOON),
+    ],
+)
+def test_c2_what_gathers_counts_from_its_match_and_anything_else_from_its_creation(what: Job, began: Instant) -> None:
+    delay = {"type": "delay", "after": "15m", "since": "met"}
+    [condition] = stand(delay, what=what, now=NOON + 2 * HOUR)
+    opens = began + 15 * MINUTE
+    assert condition.met is (opens <= NOON + 2 * HOUR)
+    assert condition.until == (None if condition.met else opens)
+
+
+def test_c1_a_slot_that_is_held_is_told_as_that() -> None:
+    limit = concurrency(2, "wait")
+    full = {LINE: LineState(LINE, active=2)}
+    rule = "at most 2 runs of the workflow at a time, else wait"
+    assert stand(limit, lines=full) == [Condition(constraint(limit), False, f"{rule}: 2 of 2 in use")]
+    [held] = stand(limit, what=met(held=(LINE,)), lines=full)
+    assert held == Condition(constraint(limit), True, f"{rule}: a slot is held")
+
+
+def test_c5_a_rate_whose_place_is_held_is_met_at_once() -> None:
+    line = f"rate:{NAME}:1/{HOUR}"
+    used = {line: LineState(line, starts={"other": NOON})}
+    [unmet] = stand(RATE, lines=used, now=NOON + MINUTE)
+    assert (unmet.met, unmet.until) == (False, NOON + HOUR)
+    [held] = stand(RATE, what=met(held=(line,)), lines=used, now=NOON + MINUTE)
+    assert held == Condition(constraint(RATE), True, "at most 1 run per hour, else wait: met")
+
+
+def test_c7_an_upstream_is_fresh_for_all_of_its_span() -> None:
+    rule = "demo.flights.raw succeeded within 1d, else wait"
+    succeeded = {"demo.flights.raw": NOON}
+    [last] = stand(FRESH, successes=succeeded, now=NOON + DAY)
+    assert last == Condition(constraint(FRESH), True, f"{rule}: met")
+    [stale] = stand(FRESH, successes=succeeded, now=NOON + DAY + 1)
+    told = f"{rule}: demo.flights.raw succeeded last at {iso(NOON)}"
+    assert stale == Condition(constraint(FRESH), False, told)
+    [never] = stand(FRESH)
+    assert never.why == f"{rule}: demo.flights.raw has not succeeded yet"
+
+
+# -- load (C6) -----------------------------------------------------------------------------------------------------
+
+
+def reading(value: str | None, until: Instant = NOON + MINUTE, why: str = "") -> Reading:
+    return Reading(value, NOON, until, why)
+
+
+def test_c6_a_load_is_open_until_it_is_measured() -> None:
+    asked = Condition(constraint(LOAD), False, f"{LOAD_RULE}: it is measured when all else is met", open=True)
+    assert stand(LOAD) == [asked]
+    assert (asked.waits, asked.aborts) == (False, False)
+
+
+@pytest.mark.parametrize("kept", [True, False])
+def test_c6_a_load_is_judged_by_its_reading_whether_it_is_fresh_or_kept(kept: bool) -> None:
+    def judged(value: str) -> Condition:
+        said = reading(value)
+        [condition] = stand(LOAD, what=met(measured={"0": said.kept()})) if kept else stand(LOAD, loads={"0": said})
+        return condition
+
+    assert judged("0.69") == Condition(constraint(LOAD), True, f"{LOAD_RULE}: met, it is 0.69")
+    until = NOON + MINUTE
+    told = f"{LOAD_RULE}: it is 0.7 at {iso(NOON)}; measured again at {iso(until)}"
+    assert judged("0.7") == Condition(constraint(LOAD), False, told, until)
+
+
+def test_c6_a_kept_reading_holds_until_its_instant_and_a_fresh_one_always() -> None:
+    good = reading("0.1", until=NOON + MINUTE)
+    kept = met(measured={"0": good.kept()})
+    assert stand(LOAD, what=kept, now=NOON + MINUTE - 1)[0].met
+    [again] = stand(LOAD, what=kept, now=NOON + MINUTE)
+    told = f"{LOAD_RULE}: it is measured when all else is met, last seen at 0.1"
+    assert again == Condition(constraint(LOAD), False, told, open=True)
+    assert stand(LOAD, loads={"0": good}, now=NOON + HOUR)[0].met
+    unknown = met(measured={"0": reading(None).kept()})
+    assert stand(LOAD, what=unknown, now=NOON + HOUR)[0].why == f"{LOAD_RULE}: it is measured when all else is met"
+
+
+@pytest.mark.parametrize("on_unmet", ["wait", "abort"])
+def test_c6_what_could_not_be_measured_waits_even_where_an_unmet_load_aborts(on_unmet: str) -> None:
+    asked = LOAD | {"on_unmet": on_unmet}
+    [condition] = stand(asked, loads={"0": reading(None, why="throttled")})
+    rule = LOAD_RULE.replace("else wait", f"else {on_unmet}")
+    told = f"{rule}: it could not be measured: throttled; asked again at {iso(NOON + MINUTE)}"
+    assert condition == Condition(patient(LOAD), False, told, NOON + MINUTE)
+    assert (condition.waits, condition.aborts) == (True, False)
+    [unmet] = stand(asked, loads={"0": reading("0.9")})
+    assert (unmet.waits, unmet.aborts) == (on_unmet == "wait", on_unmet == "abort")
+
+
+def test_c6_each_load_is_judged_by_its_own_reading() -> None:
+    free = {"type": "load", "of": {"subnet": "subnet-0a1b2c3d"}, "at_least": 50}
+    both = stand(LOAD, free, loads={"0": reading("0.1"), "1": reading("49")})
+    assert [each.met for each in both] == [True, False]
+    assert [each.met for each in stand(LOAD, free, loads={"0": reading("0.9"), "1": reading("50")})] == [False, True]
+
+
+def test_c6_a_load_that_is_written_twice_is_measured_once() -> None:
+    assert [each.met for each in stand(LOAD, LOAD, loads={"0": reading("0.1")})] == [True, True]
+
+
+# -- approval (C16) ------------------------------------------------------------------------------------------------
+
+
+def test_c16_an_approval_waits_for_a_person_and_a_retry_has_that_of_its_run() -> None:
+    rule = "approved by a owner, else wait"
+    assert stand(APPROVAL) == [Condition(constraint(APPROVAL), False, f"{rule}: waits for that")]
+    said = {"by": "arn:aws:iam::123456789012:user/ann", "at": NOON}
+    [given] = stand(APPROVAL, what=met(approvals={"owner": said}))
+    assert given == Condition(constraint(APPROVAL), True, f"{rule}: by {said['by']} at {iso(NOON)}")
+    assert not stand(APPROVAL, what=met(approvals={"other": said}))[0].met
+    [again] = stand(APPROVAL, what=job("retry"))
+    assert again == Condition(constraint(APPROVAL), True, f"{rule}: for an earlier attempt")
+
+
+def test_c16_an_approval_that_does_not_come_in_time_aborts() -> None:
+    limited = APPROVAL | {"timeout": "1h"}
+    ends, rule = NOON + HOUR, "approved by a owner within 1h, else wait"
+    [waits] = stand(limited, now=ends - 1)
+    assert waits == Condition(constraint(limited), False, f"{rule}: waits for that", ends)
+    assert (waits.waits, waits.aborts) == (True, False)
+    [late] = stand(limited, now=ends)
+    assert late == Condition(constraint(limited), False, f"{rule}: nobody did until {iso(ends)}", ends, abort=True)
+    assert (late.waits, late.aborts) == (False, True)
+
+
+def test_c16_the_time_for_an_approval_counts_from_the_match() -> None:
+    limited = APPROVAL | {"timeout": "1h"}
+    [later] = stand(limited, what=met(met_at=NOON + MINUTE), now=NOON + HOUR)
+    assert later.until == NOON + HOUR + MINUTE
+    [unmet] = stand(limited, what=job("gathering"), now=NOON + DAY)
+    assert (unmet.until, unmet.abort) == (NOON + DAY + HOUR, False)
+
+
+# -- probe (C15) ---------------------------------------------------------------------------------------------------
+
+
+def test_c15_a_probe_is_open_until_it_is_asked_and_again_when_its_answer_no_longer_holds() -> None:
+    is_open = Condition(constraint(PROBE), False, f"{PROBE_RULE} wait: it is asked when all else is met", open=True)
+    assert stand(PROBE) == [is_open]
+    kept = met(probed=Said("unmet", NOON, NOON + MINUTE, "no stock").kept())
+    [unmet] = stand(PROBE, what=kept, now=NOON + MINUTE - 1)
+    told = f"{PROBE_RULE} wait: no stock; asked again at {iso(NOON + MINUTE)}"
+    assert unmet == Condition(constraint(PROBE), False, told, NOON + MINUTE)
+    assert stand(PROBE, what=kept, now=NOON + MINUTE) == [is_open]
+
+
+@pytest.mark.parametrize("on_unmet", ["wait", "abort"])
+def test_c15_what_each_answer_of_a_probe_makes_of_the_condition(on_unmet: str) -> None:
+    asked, rule, until = PROBE | {"on_unmet": on_unmet}, f"{PROBE_RULE} {on_unmet}", NOON + MINUTE
+
+    def said(verdict: Any, why: str = "") -> Condition:
+        [condition] = stand(asked, probe=Said(verdict, NOON, until, why))
+        return condition
+
+    assert said("met") == Condition(constraint(asked), True, f"{rule}: met")
+    aborted = Condition(constraint(asked), False, f"{rule}: it says to abort: holiday", until, abort=True)
+    assert said("abort", "holiday") == aborted
+    told = f"{rule}: no stock; asked again at {iso(until)}"
+    assert said("unmet", "no stock") == Condition(constraint(asked), False, told, until)
+    assert said("failed", "no stock") == Condition(patient(asked), False, told, until)
+
+
+# -- which are asked -----------------------------------------------------------------------------------------------
+
+
+def test_l12_a_backfill_is_held_up_by_slots_approvals_and_probes_alone() -> None:
+    window = {"type": "time_window", "start": "22:00", "end": "06:00"}
+    gap = {"type": "since_last_run", "at_least": "1h"}
+    delay = {"type": "delay", "after": "15m"}
+    every = (concurrency(1), delay, window, gap, RATE, FRESH, LOAD, APPROVAL, PROBE)
+    kinds = [type(each.constraint).__name__ for each in stand(*every)]
+    assert kinds == [type(constraint(each)).__name__ for each in every]
+    filled = stand(*every, what=job("backfill", backfill="b1"))
+    assert [type(each.constraint).__name__ for each in filled] == ["Concurrency", "Approval", "Probe"]
+
+
+def test_c8_limits_and_rates_have_queues_and_wait_on_no_clock() -> None:
+    full = {LINE: LineState(LINE, active=1)}
+    for limit in (concurrency(1, "wait"), RATE | {"on_unmet": "wait"}):
+        assert not stand(limit, lines=full)[0].waits
+    assert stand(FRESH)[0].waits

@@ -1,0 +1,299 @@
+"""What a job is once events have been applied to it: bytes, windows, silences, absences, jobs apart (T9, T12-T18, C11).
+
+Counting in general is in `test_match.py`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant
+from chalicelib.core.jobs import gather
+from chalicelib.core.jobs.gather import Gathered, Touch
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.schedule import Subscription
+from tests.core.builders import (
+    ABSENT,
+    LINE,
+    NAME,
+    NOON,
+    ORDERS,
+    PARTITION,
+    QUIET,
+    SIZE,
+    WEATHER,
+    all_of,
+    any_of,
+    at,
+    at_least,
+    came,
+    job,
+    partition_event,
+    schedule,
+    thorough,
+)
+
+ROW = Subscription("any", NAME, 7, 1, "0", NOON)
+BOTH = all_of(PARTITION, WEATHER, within="1h")
+SILENT = all_of(QUIET, WEATHER, within="1h")  # both, then ten minutes without another partition
+GB = 10**9
+
+
+def event(name: str, instant: Instant = NOON, **fields: Any) -> Event:
+    return replace(at(partition_event(name), instant), **fields)
+
+
+def apply(
+    before: Job | None, what: Event | None, document: dict[str, Any], now: Instant, leaves: str = "0", against: str = ""
+) -> Gathered:
+    touches = [Touch(what, tuple(leaves))] if what else []
+    return gather.gather(before, touches, schedule(document), ROW, None, now, tuple(against))
+
+
+def grown(*args: Any, **fields: Any) -> Job:
+    made = apply(*args, **fields)
+    assert made.dropped is None
+    assert made.job is not None
+    return made.job
+
+
+def rows(*leaves: str) -> list[Subscription]:
+    return [replace(ROW, leaf=leaf) for leaf in leaves]
+
+
+# -- bytes ---------------------------------------------------------------------------------------------------------
+
+
+def test_t9_the_bytes_of_objects_add_up_until_there_are_enough() -> None:
+    first = grown(None, event("a", size=4 * GB), SIZE, NOON)
+    assert (first.met_at, first.leaves) == (None, {"0": came(1, amount=4 * GB)})
+    second = grown(first, event("b", NOON + MINUTE, size=6 * GB), SIZE, NOON + MINUTE)
+    assert (second.met_at, second.leaves["0"].amount) == (NOON + MINUTE, 10 * GB)
+
+
+def test_t9_an_object_without_a_known_size_counts_as_none() -> None:
+    assert grown(None, event("a"), SIZE, NOON).leaves == {"0": came(1, amount=0)}
+
+
+# -- the window of a partial match ---------------------------------------------------------------------------------
+
+
+def test_t14_a_partial_match_is_looked_at_when_its_window_ends() -> None:
+    assert grown(None, event("a"), BOTH, NOON).wake_at == NOON + HOUR
+    short = gather.gather(None, [Touch(event("a"), ("0",))], schedule(BOTH, timeout={"after": "5m"}), ROW, None, NOON)
+    assert short.job is not None
+    assert short.job.wake_at == NOON + 5 * MINUTE
+
+
+def test_t14_an_event_in_time_completes_the_match() -> None:
+    half = grown(None, event("a"), BOTH, NOON)
+    assert grown(half, event("b", NOON + HOUR - 1), BOTH, NOON + HOUR - 1, leaves="1").met_at == NOON + HOUR - 1
+
+
+@pytest.mark.parametrize("late", [HOUR, 5 * HOUR])
+def test_t14_an_event_that_comes_after_the_window_begins_anew_though_nobody_has_looked_yet(late: int) -> None:
+    half, now = grown(None, event("a"), BOTH, NOON), NOON + late
+
+    fresh = apply(half, event("b", now), BOTH, now, leaves="1")
+
+    assert fresh.job is not None
+    assert (fresh.job.leaves, fresh.job.created_at, fresh.job.met_at) == ({"1": came(1, now)}, now, None)
+    assert fresh.job.job_id != half.job_id
+    assert (fresh.job.place, fresh.job.rev) == (half.place, half.rev + 1), "it is put over the old one"
+    assert fresh.job.wake_at == now + HOUR
+    record = fresh.dropped
+    assert record is not None
+    assert (record.id, record.kind, record.created_at) == (half.job_id, "EXPIRED", NOON)
+    assert (record.recorded_at, record.expires_at) == (now, now + 180 * DAY)
+    assert record.reason == (
+        "the partial match was not completed within 1h and is dropped: "
+        "1 partition of demo.flights came at 2026-03-02T12:00:00.000Z"
+    )
+
+
+def test_t14_an_event_after_the_window_may_meet_the_trigger_by_itself() -> None:
+    one_of_two = at_least(1, all_of(PARTITION, PARTITION), WEATHER, within="1h")
+    half = grown(None, event("a"), one_of_two, NOON)
+    fresh = apply(half, event("b", NOON + HOUR), one_of_two, NOON + HOUR, leaves="2")
+    assert fresh.job is not None
+    assert (fresh.job.met_at, fresh.dropped and fresh.dropped.kind) == (NOON + HOUR, "EXPIRED")
+
+
+def test_t14_a_match_that_is_complete_does_not_expire() -> None:
+    whole = grown(grown(None, event("a"), BOTH, NOON), event("b"), BOTH, NOON, leaves="1")
+    assert not gather.has_expired(whole, schedule(BOTH), NOON + 9 * HOUR)
+    later = grown(whole, event("c", NOON + 9 * HOUR), BOTH, NOON + 9 * HOUR)
+    assert (later.job_id, later.leaves["0"].count) == (whole.job_id, 2)
+
+
+def silent(last: int) -> Job:
+    """Both have come at noon, and another partition some minutes later. Nobody looks any more."""
+    half = grown(None, event("w"), SILENT, NOON, leaves="1")
+    then = NOON + last * MINUTE
+    return grown(grown(half, event("a"), SILENT, NOON), event("b", then), SILENT, then)
+
+
+@pytest.mark.parametrize(("last", "in_time"), [(0, True), (50, True), (51, False), (59, False)])
+@pytest.mark.parametrize("looked", [HOUR, 9 * HOUR])
+def test_t14_a_match_that_silence_completed_in_its_window_has_not_expired_though_nobody_looked(
+    last: int, in_time: bool, looked: int
+) -> None:
+    """And one that only time after the window would complete has."""
+    waiting = silent(last)
+    assert waiting.met_at is None
+    assert not gather.has_expired(waiting, schedule(SILENT), NOON + HOUR - 1)
+    assert gather.has_expired(waiting, schedule(SILENT), NOON + looked) is not in_time
+
+
+@pytest.mark.parametrize("last", [0, 50, 51])
+@pytest.mark.parametrize("looked", [False, True])
+def test_t14_an_event_that_ends_a_silence_after_the_window_begins_the_next_match(last: int, looked: bool) -> None:
+    """Whether or not somebody saw the match before: an event of now belongs to no window of an hour ago."""
+    now, waiting = NOON + 2 * HOUR, silent(last)
+    if looked:
+        waiting = gather.stand(waiting, schedule(SILENT), NOON + last * MINUTE + 10 * MINUTE)
+    step = apply(waiting, event("c", now), SILENT, now)
+    assert step.dropped is not None
+    assert (step.dropped.id, step.dropped.kind) == (waiting.job_id, "EXPIRED")
+    assert step.job is not None
+    assert (step.job.leaves, step.job.created_at, step.job.met_at) == ({"0": came(1, now)}, now, None)
+    assert (step.job.rev, step.job.wake_at) == (waiting.rev + 1, now + 10 * MINUTE)
+
+
+@given(st.lists(st.tuples(st.integers(0, 50), st.sampled_from("01")), min_size=1, max_size=25))
+@thorough
+def test_t14_whenever_events_come_a_job_holds_those_of_one_window(steps: list[tuple[int, str]]) -> None:
+    """Minutes between events and the leaf that each touches. Nobody looks at the job in between."""
+    current: Job | None = None
+    now, held, expired = NOON, [], 0
+    for number, (minutes, leaf) in enumerate(steps):
+        now += minutes * MINUTE
+        met = {"0", "1"} <= {which for _, which in held}
+        if held and not met and now >= held[0][0] + HOUR:
+            held, expired = [], expired + 1
+        held.append((now, leaf))
+
+        step = apply(current, event(f"e{number}", now), BOTH, now, leaves=leaf)
+        current, expired = step.job, expired - (step.dropped is not None)
+
+        assert current is not None
+        assert expired == 0
+        assert {each: progress.count for each, progress in current.leaves.items()} == {
+            which: sum(touched == which for _, touched in held) for _, which in held
+        }
+        assert (current.met_at is not None) is ({"0", "1"} <= {which for _, which in held})
+
+
+# -- silence -------------------------------------------------------------------------------------------------------
+
+
+def test_t12_each_chunk_puts_off_the_look_and_ends_a_silence_that_nobody_has_used() -> None:
+    first = grown(None, event("a"), QUIET, NOON)
+    assert (first.state, first.wake_at) == ("PENDING_TRIGGER", NOON + 10 * MINUTE)
+    second = grown(first, event("b", NOON + 5 * MINUTE), QUIET, NOON + 5 * MINUTE)
+    assert second.wake_at == NOON + 15 * MINUTE
+
+    waiting = gather.stand(second, schedule(QUIET), NOON + 15 * MINUTE)
+    assert (waiting.state, waiting.met_at) == ("PENDING_CONSTRAINTS", NOON + 15 * MINUTE)
+    disturbed = grown(waiting, event("c", NOON + 16 * MINUTE), QUIET, NOON + 16 * MINUTE)
+    assert (disturbed.state, disturbed.met_at) == ("PENDING_TRIGGER", None)
+    assert disturbed.wake_at == NOON + 26 * MINUTE
+
+
+def test_t12_a_chunk_that_comes_when_the_job_queues_already_is_added_to_it() -> None:
+    queued = job(leaves={"0": came()}, met_at=NOON, state="PENDING_LAUNCH", waits_at=LINE, rank="5", reason="waits")
+    more = grown(queued, event("b", NOON + HOUR), QUIET, NOON + HOUR)
+    assert more == replace(queued, leaves={"0": came(2, NOON, NOON + HOUR)}, rev=2)
+
+
+# -- what an event speaks for, and against -------------------------------------------------------------------------
+
+
+def test_t18_the_feed_speaks_against_its_absence_and_for_all_other_leaves() -> None:
+    both = schedule(all_of(ABSENT, PARTITION))
+    assert gather.touched(both, event("a"), rows("0", "1")) == (("1",), ("0",))
+    told = event("late", kind="absent")
+    assert gather.touched(both, told, rows("0")) == (("0",), ())
+
+
+def test_t11_an_event_that_does_not_match_speaks_neither_for_nor_against() -> None:
+    big = ORDERS | {"pattern": {"total": [{"numeric": [">", 100]}]}}
+    both = schedule(all_of(big, ABSENT | {"of": big}, ORDERS))
+    small = event("a", kind="event", payload={"total": 1})
+    assert gather.touched(both, small, rows("0", "1", "2")) == (("2",), ())
+    large = event("b", kind="event", payload={"total": 101})
+    assert gather.touched(both, large, rows("0", "1", "2")) == (("0", "2"), ("1",))
+
+
+def test_a_row_of_a_leaf_that_the_schedule_has_no_more_is_passed_over() -> None:
+    assert gather.touched(schedule(PARTITION), event("a"), rows("0", "5")) == (("0",), ())
+
+
+def test_t18_a_feed_that_comes_after_all_takes_its_absence_out_of_the_job() -> None:
+    both = all_of(ABSENT, WEATHER)
+    absent = grown(None, event("late", kind="absent"), both, NOON)
+    met = grown(absent, event("w"), both, NOON, leaves="1")
+    assert met.met_at == NOON
+
+    after_all = grown(met, None, both, NOON + MINUTE, against="0")
+
+    assert (after_all.leaves, after_all.met_at, after_all.state) == ({"1": came()}, None, "PENDING_TRIGGER")
+    assert after_all.rev == met.rev + 1
+
+
+def test_t18_a_job_of_nothing_but_an_absence_that_ended_is_dropped_on_record() -> None:
+    absent = grown(None, event("late", kind="absent"), ABSENT, NOON)
+    after_all = apply(absent, None, ABSENT, NOON + MINUTE, against="0")
+    assert after_all.job is None
+    record = after_all.dropped
+    assert record is not None
+    assert (record.id, record.kind) == (absent.job_id, "DROPPED")
+    assert record.reason == "what was absent came after all, before the job was launched"
+
+
+@pytest.mark.parametrize("before", [None, job(leaves={"1": came()})])
+def test_t18_a_feed_that_comes_before_its_absence_is_told_changes_no_job(before: Job | None) -> None:
+    assert apply(before, None, all_of(ABSENT, WEATHER), NOON, against="0") == Gathered(None)
+
+
+def test_t18_one_event_may_speak_against_a_leaf_and_for_another_at_once() -> None:
+    both = any_of(all_of(ABSENT, WEATHER), PARTITION)
+    absent = grown(None, event("late", kind="absent"), both, NOON)
+    step = grown(absent, event("p", NOON + MINUTE), both, NOON + MINUTE, leaves="2", against="0")
+    assert (step.leaves, step.met_at) == ({"2": came(1, NOON + MINUTE)}, NOON + MINUTE)
+
+
+def test_c9_a_job_that_queues_is_not_taken_out_by_the_feed_for_it_holds_slots() -> None:
+    queued = job(leaves={"0": came()}, met_at=NOON, waits_at="emr:app-1", rank="5", held=(LINE,))
+    assert apply(queued, None, ABSENT, NOON + MINUTE, against="0") == Gathered(None)
+    more = grown(queued, event("w"), all_of(ABSENT, WEATHER), NOON, leaves="1", against="0")
+    assert set(more.leaves) == {"0", "1"}
+
+
+# -- jobs apart ----------------------------------------------------------------------------------------------------
+
+
+def test_c11_a_job_set_apart_makes_room_and_keeps_everything_but_its_place() -> None:
+    met = grown(None, event("a"), PARTITION, NOON)
+    apart = gather.set_apart(met)
+    assert apart.place.startswith("JOB#2026-03-02T12:00:00.000Z#")
+    assert (apart.kind, apart.rev) == ("backlog", 1)
+    assert replace(apart, place=GATHERING, kind="gathering") == met
+    other = gather.set_apart(grown(None, event("b"), PARTITION, NOON))
+    assert other.place != apart.place
+    assert gather.set_apart(job("fire", place=GATHERING)).kind == "fire", "a fire stays one, with its nominal time"
+
+
+def test_a_leaf_is_found_by_its_number() -> None:
+    made: Schedule = schedule(all_of(PARTITION, WEATHER))
+    found = gather.leaf_of(made, "1")
+    assert found is not None
+    assert found.dataset == "demo.weather"
+    assert gather.leaf_of(made, "2") is None

@@ -1,0 +1,253 @@
+"""In which order constraints are judged: what waits, then what aborts, then the lines (C4, C5, C7, C8, C10, W1)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import permutations
+from typing import Any
+
+import pytest
+
+from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant
+from chalicelib.core.jobs.check import Abort, Expire, Launch, Wait, decide
+from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.limit import LineState
+from tests.core.builders import (
+    EMR_LINE,
+    LINE,
+    NAME,
+    NOON,
+    PARTITION,
+    QUIET,
+    WEATHER,
+    all_of,
+    came,
+    concurrency,
+    facts,
+    job,
+    met,
+    schedule,
+)
+from tests.core.builders import RATE as START_RATE
+
+NIGHT: dict[str, Any] = {"type": "time_window", "start": "22:00", "end": "06:00"}
+DELAY: dict[str, Any] = {"type": "delay", "after": "15m"}
+FRESH: dict[str, Any] = {"type": "fresh", "workflows": ["demo.flights.raw"], "within": "1d", "on_unmet": "wait"}
+GAP: dict[str, Any] = {"type": "since_last_run", "at_least": "1h"}
+RATE: dict[str, Any] = {"type": "rate", "max": 1, "per": "hour"}
+RATE_LINE = f"rate:{NAME}:1/{HOUR}"
+LOG = Log(RATE_LINE, 1, HOUR)
+PACE = Pace(EMR_LINE, START_RATE.spacing, START_RATE.burst)
+TEN_HOURS = NOON + 10 * HOUR  # when the night begins
+BUSY = LineState(LINE, active=1, starts={"r#001": NOON - MINUTE}, last_start=NOON - MINUTE)
+FULL = LineState(RATE_LINE, rev=1, starts={"r#001": NOON - MINUTE})
+
+
+def known(*constraints: dict[str, Any], lines: tuple[LineState, ...] = (BUSY, FULL), **fields: Any) -> Facts:
+    """A workflow that runs, started a minute ago and whose rate is used up: all that a constraint can lack."""
+    made = schedule(constraints=list(constraints), **fields)
+    return facts(schedule=made, lines={line.line: line for line in lines})
+
+
+def words(decision: Any) -> list[str]:
+    return [part.split(",")[0] for part in decision.why.split("; ")]
+
+
+# -- the order -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("constraints", list(permutations([NIGHT, GAP, concurrency(1), RATE])))
+def test_c8_a_job_that_has_to_wait_for_the_night_is_not_aborted_by_day(constraints: tuple[dict[str, Any], ...]) -> None:
+    decision = decide(met(), known(*constraints), NOON)
+    assert isinstance(decision, Wait)
+    assert (decision.until, decision.state) == (TEN_HOURS, "PENDING_CONSTRAINTS")
+    assert words(decision) == ["between 22:00 and 06:00 in UTC"]
+
+
+def test_c4_when_nothing_waits_any_longer_what_aborts_aborts_before_any_line_is_asked() -> None:
+    decision = decide(met(), known(NIGHT, RATE, GAP, timeout="never"), TEN_HOURS)
+    assert isinstance(decision, Launch), "the gap is over by then"
+
+    decision = decide(met(), known(RATE, GAP, concurrency(1)), NOON)
+    assert isinstance(decision, Abort)
+    assert words(decision) == ["1h since the last successful run started", "at most 1 run of the workflow at a time"]
+
+
+@pytest.mark.parametrize("constraint", [RATE, concurrency(1, "wait"), concurrency(1, "cancel_other")])
+def test_c8_what_waits_at_a_line_goes_there(constraint: dict[str, Any]) -> None:
+    assert isinstance(decide(met(), known(constraint), NOON), Launch)
+
+
+def test_c5_a_rate_that_says_abort_aborts() -> None:
+    decision = decide(met(), known(RATE | {"on_unmet": "abort"}), NOON)
+    assert decision == Abort("at most 1 run per hour, else abort: not before 2026-03-02T12:59:00.000Z")
+
+
+@pytest.mark.parametrize(
+    ("constraint", "why"),
+    [
+        (NIGHT, "between 22:00 and 06:00 in UTC, else abort: not before 2026-03-02T22:00:00.000Z"),
+        (DELAY, "15m after the job was created, else abort: not before 2026-03-02T12:15:00.000Z"),
+        (FRESH, "demo.flights.raw succeeded within 1d, else abort: demo.flights.raw has not succeeded yet"),
+    ],
+)
+def test_c8_any_constraint_aborts_if_it_says_so(constraint: dict[str, Any], why: str) -> None:
+    assert decide(met(), known(constraint | {"on_unmet": "abort"}), NOON) == Abort(why)
+
+
+# -- until when ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("constraints", "until"),
+    [
+        ([DELAY], NOON + 15 * MINUTE),
+        ([DELAY, NIGHT], TEN_HOURS),  # a look before all are met would be in vain
+        ([GAP | {"on_unmet": "wait"}, DELAY], NOON + 59 * MINUTE),
+        ([FRESH], NOON + DAY),  # an event wakes it; else its timeout
+        ([FRESH, DELAY], NOON + 15 * MINUTE),
+    ],
+)
+def test_c8_a_waiting_job_is_looked_at_when_time_has_met_what_it_can(
+    constraints: list[dict[str, Any]], until: Instant
+) -> None:
+    decision = decide(met(), known(*constraints), NOON)
+    assert isinstance(decision, Wait)
+    assert decision.until == until
+    assert len(words(decision)) == len(constraints), "all that it waits for is told"
+
+
+def test_c10_a_wait_never_outlasts_the_timeout() -> None:
+    short = known(NIGHT, timeout={"after": "2h"})
+    decision = decide(met(), short, NOON)
+    assert isinstance(decision, Wait)
+    assert decision.until == NOON + 2 * HOUR
+    waited = met(reason=decision.why)
+    assert decide(waited, short, NOON + 2 * HOUR) == Abort(f"not launched within its timeout of 2h: {decision.why}")
+
+
+def test_c7_with_no_timeout_only_the_upstream_wakes_it() -> None:
+    assert decide(met(), known(FRESH, timeout="never"), NOON) == Wait(
+        None,
+        "PENDING_CONSTRAINTS",
+        "demo.flights.raw succeeded within 1d, else wait: demo.flights.raw has not succeeded yet",
+    )
+
+
+def test_t12_a_job_that_waits_for_silence_is_looked_at_when_it_is_over() -> None:
+    quiet = schedule(QUIET, timeout={"after": "30m"})
+    waiting = job(leaves={"0": came(1, NOON)})
+    decision = decide(waiting, facts(schedule=quiet), NOON + MINUTE)
+    assert isinstance(decision, Wait)
+    assert (decision.until, decision.state) == (NOON + 10 * MINUTE, "PENDING_TRIGGER")
+    assert isinstance(decide(waiting, facts(schedule=quiet), NOON + 10 * MINUTE), Launch)
+
+
+def test_t14_a_partial_match_that_is_too_old_is_taken_out_and_told_apart_from_a_timeout() -> None:
+    half = job(leaves={"0": came(1, NOON)})
+    pair = facts(schedule=schedule(all_of(PARTITION, WEATHER, within="1h")))
+    waiting = decide(half, pair, NOON + HOUR - 1)
+    assert isinstance(waiting, Wait)
+    assert waiting.until == NOON + HOUR
+    assert isinstance(decide(half, pair, NOON + HOUR), Expire)
+    both = job(leaves={"0": came(1, NOON), "1": came(1, NOON)}, met_at=NOON)
+    assert isinstance(decide(both, pair, NOON + HOUR), Launch)
+
+
+@pytest.mark.parametrize(("last", "decision"), [(0, Launch), (50, Launch), (51, Expire), (59, Expire)])
+@pytest.mark.parametrize("late", [0, 90 * MINUTE])
+def test_t14_what_time_completes_only_after_the_window_has_expired_however_late_somebody_looks(
+    last: int, decision: type, late: int
+) -> None:
+    """Both came within the hour; ten minutes without another chunk, too, or not any more."""
+    silent = facts(schedule=schedule(all_of(QUIET, WEATHER, within="1h")))
+    waiting = job(leaves={"0": came(2, NOON, NOON + last * MINUTE), "1": came(1, NOON)})
+    assert isinstance(decide(waiting, silent, NOON + HOUR + 10 * MINUTE + late), decision)
+
+
+# -- in a queue ----------------------------------------------------------------------------------------------------
+
+
+def test_c8_a_job_in_a_queue_is_judged_again_when_its_turn_comes_and_gives_up_its_place() -> None:
+    queued = met(waits_at=LINE, rank="5", held=())
+    closing = known(NIGHT, concurrency(1, "wait"), timeout="never")
+    assert decide(queued, closing, NOON) == Wait(
+        None, "PENDING_LAUNCH", "waits for a slot of workflow demo.flights.clean: 1 of 1 in use"
+    )
+    decision = decide(queued, closing, NOON, turn=LINE)
+    assert isinstance(decision, Wait)
+    assert (decision.until, decision.leaves) == (TEN_HOURS, True)
+
+
+def test_c1_in_its_turn_a_job_is_not_aborted_for_the_slot_that_it_queues_for() -> None:
+    queued = met(waits_at=LINE, rank="5")
+    assert isinstance(decide(queued, known(concurrency(1)), NOON, turn=LINE), Launch)
+
+
+def test_c4_in_its_turn_a_job_is_aborted_for_a_run_that_started_meanwhile() -> None:
+    queued = met(waits_at=EMR_LINE, rank="5", held=(LINE,))
+    assert isinstance(decide(queued, known(GAP), NOON, turn=EMR_LINE), Abort)
+
+
+@pytest.mark.parametrize("others", [0, 1])
+def test_c5_a_place_in_a_log_is_void_if_others_used_the_rate_up_while_the_job_queued(others: int) -> None:
+    """It was given its place two hours ago; since then the rate allowed another start."""
+    own = {f"{NAME}.7.first#001": NOON - 2 * HOUR}
+    log = LineState(RATE_LINE, rev=2, starts=own | ({"r#001": NOON - MINUTE} if others else {}))
+    queued = met(waits_at=EMR_LINE, rank="5", held=(RATE_LINE, LINE))
+
+    decision = decide(queued, known(RATE, lines=(log,)), NOON, turn=EMR_LINE)
+
+    if not others:
+        assert isinstance(decision, Launch)
+        return
+    assert isinstance(decision, Wait)
+    assert (decision.until, decision.state, decision.leaves) == (NOON, "PENDING_CONSTRAINTS", True)
+    assert decision.why.startswith("the rate was used up by others while it queued: waits for the rate of workflow")
+
+
+# -- retries and timeouts ------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("constraint", "until"),
+    [
+        (GAP, NOON + 59 * MINUTE),
+        (RATE | {"on_unmet": "abort"}, NOON + 59 * MINUTE),
+        (NIGHT | {"on_unmet": "abort"}, TEN_HOURS),
+        (FRESH | {"on_unmet": "abort"}, None),
+    ],
+)
+def test_w1_a_retry_waits_where_any_other_job_would_be_aborted(constraint: dict[str, Any], until: Instant) -> None:
+    assert isinstance(decide(met(), known(constraint), NOON), Abort)
+    decision = decide(job("retry"), known(constraint), NOON)
+    assert isinstance(decision, Wait)
+    assert (decision.until, decision.state) == (until, "PENDING_CONSTRAINTS")
+
+
+@pytest.mark.parametrize("constraint", [NIGHT, DELAY | {"after": "2d"}, FRESH, GAP | {"at_least": "2d"}])
+def test_c10_run_anyway_overrides_whatever_waits_for_the_clock_or_for_facts(constraint: dict[str, Any]) -> None:
+    late = known(constraint, timeout={"after": "1h", "then": "run"})
+    waiting: Job = met(reason="waits for something")
+    assert not isinstance(decide(waiting, late, NOON + HOUR - 1), Launch)
+    decision = decide(waiting, late, NOON + HOUR)
+    assert isinstance(decision, Launch)
+    assert decision.why == "run anyway after its timeout: waits for something"
+    assert decision.asks[0] == Slots(LINE, None), "no gap is held any more"
+
+
+def test_c10_run_anyway_never_overrides_a_limit_or_a_rate() -> None:
+    rules = (concurrency(1), RATE | {"on_unmet": "abort"}, GAP)
+    late = known(*rules, timeout={"after": "1h", "then": "run"})
+    decision = decide(met(reason="waits"), late, NOON + HOUR)
+    assert isinstance(decision, Launch)
+    assert decision.asks == (LOG, Slots(LINE, 1), PACE)
+    queued = met(waits_at=LINE, rank="5", held=(RATE_LINE,))
+    assert isinstance(decide(queued, late, NOON + HOUR), Wait)
+    assert decide(replace(queued, waits_at=None, rank=None), late, NOON + HOUR) == Launch(
+        (LOG, Slots(LINE, 1), PACE), "run anyway after its timeout: "
+    )

@@ -1,0 +1,76 @@
+"""A permit of a pace is an appointment: taken ahead, kept within its tolerance, or replaced by another (E3, E8)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chalicelib.core.limits import pace as limit_pace
+from chalicelib.core.limits import route as limit_route
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.policies import Policy
+from chalicelib.core.rows.limit import LineState
+from tests.core.builders import brief
+from tests.support.clock import NOON
+
+EMR = Pace("emr:app", 1_000, 20)
+
+
+@given(
+    most=st.integers(1, 100),
+    seconds=st.integers(1, 120),
+    looks=st.lists(st.tuples(st.integers(0, 3_000), st.floats(0, 1)), min_size=1, max_size=200),
+)
+@brief
+def test_e3_starts_within_their_tolerance_never_exceed_a_policy(
+    most: int, seconds: int, looks: list[tuple[int, float]]
+) -> None:
+    """Permits are taken at any instants, ahead or late; each start begins anywhere in its span."""
+    pace = Policy(max_events=most, interval=f"{seconds}s").pace("demo.calm")
+    state, now, starts = LineState(pace.line), NOON, []
+    for gap, share in looks:
+        now += gap
+        route = limit_route.route((pace,), (), {pace.line: state}, now, pace.line)
+        if route.blocked is None and route.appointment is not None:
+            assert now <= route.appointment <= now + limit_pace.LEAD
+            starts.append(route.appointment + round(share * pace.tolerance))
+            state = replace(state, head=limit_pace.next_head(pace, state, route.appointment))
+    starts.sort()
+    assert all(late - early >= seconds * 1_000 for early, late in zip(starts, starts[most:], strict=False))
+
+
+@pytest.mark.parametrize(("most", "interval"), [(1, "1s"), (2, "2s"), (1, "5s"), (20, "1m"), (1, "1h")])
+def test_e3_appointments_that_are_taken_ahead_leave_more_than_nineteen_twentieths(most: int, interval: str) -> None:
+    policy = Policy(max_events=most, interval=interval)
+    pace, state = policy.pace("demo.calm"), LineState("policy:demo.calm", head=NOON)
+    taken = []
+    for _ in range(100):
+        at = limit_route.appointment((pace,), {pace.line: state}, state.head - limit_pace.SERVED_EARLY)
+        taken.append(at)
+        state = replace(state, head=limit_pace.next_head(pace, state, at))
+    assert 99 * policy.span / most / (taken[-1] - taken[0]) >= 0.95
+
+
+def test_e3_an_appointment_leaves_time_to_prepare_the_start_within_its_tolerance() -> None:
+    short, long = (Policy(max_events=1, interval=interval).pace("demo.calm") for interval in ("1s", "1m"))
+    assert limit_route.appointment((short,), {}, NOON) == NOON + limit_pace.PREPARATION - short.tolerance
+    assert limit_route.appointment((long,), {}, NOON) == NOON, "a minute's tolerance is longer than that"
+    assert limit_route.appointment((EMR,), {}, NOON) == NOON
+
+
+def test_e3_two_paces_are_one_appointment_the_later_one() -> None:
+    policy = Policy(max_events=1, interval="1s").pace("demo.calm")
+    ahead = {policy.line: LineState(policy.line, head=NOON + 800), EMR.line: LineState(EMR.line, head=NOON + 19_900)}
+    assert limit_route.appointment((policy, EMR), ahead, NOON) == NOON + 900
+    assert limit_route.route((policy, EMR), (), ahead, NOON, EMR.line).appointment == NOON + 900
+
+
+def test_e3_reading_the_facts_moves_an_appointment_that_could_not_be_kept_and_no_other() -> None:
+    policy = Policy(max_events=1, interval="1s").pace("demo.calm")
+    route = limit_route.route((policy,), (), {}, NOON, None)
+    assert limit_route.prepared(route, NOON + 100).appointment == NOON + 300
+    later = limit_route.route((policy,), (), {policy.line: LineState(policy.line, head=NOON + 900)}, NOON, policy.line)
+    assert limit_route.prepared(later, NOON + 100).appointment == NOON + 900

@@ -1,0 +1,231 @@
+"""Lines: who gets a permit, who queues, and in which order (C9, E8, W2)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise, permutations
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chalicelib.core.instants import SECOND, Instant
+from chalicelib.core.limits import names, pace, permits, slots
+from chalicelib.core.limits import route as limit_route
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.rows.limit import LineState
+from tests.core.builders import EMR_LINE, LINE, NOON, brief, thorough
+
+PACE = Pace(EMR_LINE, SECOND, 3)
+
+
+def busy(active: int, waiters: int = 0) -> LineState:
+    return LineState(LINE, active=active, waiters=waiters)
+
+
+@pytest.mark.parametrize(("active", "free"), [(0, True), (1, True), (2, False), (3, False)])
+def test_c1_there_is_a_slot_while_fewer_are_in_use_than_the_limit(active: int, free: bool) -> None:
+    assert permits.has_permit(Slots(LINE, 2), busy(active), NOON) is free
+
+
+def test_c1_without_a_limit_there_is_always_a_slot_and_never_a_queue() -> None:
+    assert permits.has_permit(Slots(LINE, None), busy(1_000), NOON)
+    assert permits.admits(Slots(LINE, None), busy(1_000, waiters=5), NOON)
+
+
+@pytest.mark.parametrize("ask", [Slots(LINE, 2), PACE])
+def test_w2_a_newcomer_does_not_overtake_whoever_waits(ask: Any) -> None:
+    assert permits.admits(ask, busy(0), NOON)
+    assert permits.has_permit(ask, busy(0, waiters=1), NOON)
+    assert not permits.admits(ask, busy(0, waiters=1), NOON)
+
+
+def test_e8_a_burst_passes_at_once_and_then_one_start_each_spacing() -> None:
+    state, taken = LineState(EMR_LINE), []
+    for millisecond in range(0, 5_001, 100):
+        now = NOON + millisecond
+        while permits.admits(PACE, state, now):
+            state = replace(state, head=pace.next_head(PACE, state, now))
+            taken.append(millisecond)
+    assert taken == [0, 0, 0, 1_000, 2_000, 3_000, 4_000, 5_000]
+
+
+@pytest.mark.parametrize(
+    ("head", "look"), [(NOON - SECOND, NOON), (NOON + 2 * SECOND, NOON), (NOON + 5_500, NOON + 3_500)]
+)
+def test_c8_a_pace_is_looked_at_when_its_next_permit_comes(head: Instant, look: Instant) -> None:
+    state = LineState(EMR_LINE, head=head)
+    assert permits.next_look(PACE, state, NOON) == look
+    assert permits.has_permit(PACE, state, look)
+    assert look == NOON or not permits.has_permit(PACE, state, look - 1)
+
+
+def test_c8_slots_are_looked_at_when_one_is_given_back_or_after_a_lease() -> None:
+    assert permits.next_look(Slots(LINE, 1), busy(1), NOON) == NOON + slots.SLOTS_LOOK
+
+
+@given(
+    spacing=st.integers(1, 5_000),
+    burst=st.integers(1, 8),
+    gaps=st.lists(st.one_of(st.just(0), st.integers(0, 400), st.integers(0, 20_000)), min_size=1, max_size=80),
+    window=st.integers(0, 30_000),
+)
+@thorough
+def test_e8_no_window_holds_more_starts_than_burst_and_pace_allow(
+    spacing: int, burst: int, gaps: list[int], window: int
+) -> None:
+    """Claims come at any instants; each takes a permit if there is one. Whatever the window, the count holds."""
+    ask, state, now, starts = Pace(EMR_LINE, spacing, burst), LineState(EMR_LINE), NOON, []
+    for gap in gaps:
+        now += gap
+        if permits.admits(ask, state, now):
+            state = replace(state, head=pace.next_head(ask, state, now))
+            starts.append(now)
+    for first in starts:
+        assert sum(first <= start <= first + window for start in starts) <= burst + window // spacing
+    # Nor is anybody held up for nothing: while the bucket is not full, the first claim of all passes.
+    assert starts[0] == NOON + gaps[0]
+
+
+@given(spacing=st.integers(1, 5_000), burst=st.integers(1, 8), crowd=st.integers(1, 40))
+@brief
+def test_e8_a_crowd_that_is_served_at_every_look_loses_no_permit(spacing: int, burst: int, crowd: int) -> None:
+    ask, state, now, starts = Pace(EMR_LINE, spacing, burst), LineState(EMR_LINE), NOON, []
+    while len(starts) < crowd:
+        now = permits.next_look(ask, state, now)
+        while len(starts) < crowd and permits.has_permit(ask, state, now):
+            state = replace(state, head=pace.next_head(ask, state, now))
+            starts.append(now)
+    assert starts[-1] == NOON + max(0, crowd - burst) * spacing
+
+
+# -- the order of lines --------------------------------------------------------------------------------------------
+
+ASKS = (Slots("workflow:a.b.c", 2), Slots("workflow:a.b.d", 1), Pace("emr:one", 1_000, 20), Pace("emr:two", 3_000, 1))
+
+
+def test_c9_every_job_takes_its_lines_in_one_order_slots_before_pace_the_widest_last() -> None:
+    assert all(permits.in_order(shuffled) == ASKS for shuffled in permutations(ASKS))
+
+
+def test_c5_logs_come_first_the_widest_last_for_what_waits_in_them_must_keep_no_slot() -> None:
+    hourly, daily = Log("rate:a.b.c:9/3600000", 9, 3_600_000), Log("rate:a.b.c:2/86400000", 2, 86_400_000, False)
+    first = (hourly, daily, ASKS[1], ASKS[3])
+    assert all(permits.in_order(shuffled) == first for shuffled in permutations(first))
+
+
+asks = st.one_of(
+    st.builds(Slots, st.sampled_from(["workflow:a", "workflow:b", "pool:x"]), st.none() | st.integers(1, 3)),
+    st.builds(Log, st.sampled_from(["rate:a:1", "rate:a:2"]), st.integers(1, 3), st.integers(1, 5_000), st.booleans()),
+    st.builds(Pace, st.sampled_from(["emr:a", "emr:b"]), st.integers(1, 5_000), st.integers(1, 20)),
+)
+
+
+@given(st.lists(asks, unique_by=lambda ask: ask.line), st.lists(asks, unique_by=lambda ask: ask.line))
+@brief
+def test_c9_two_jobs_that_share_lines_take_them_in_the_same_order(one: list[Any], other: list[Any]) -> None:
+    """So that no two jobs can hold what the other one waits for."""
+    same = {ask.line: ask for ask in one} | {ask.line: ask for ask in other}
+    first, second = (permits.in_order(tuple(same[ask.line] for ask in some)) for some in (one, other))
+    shared = {ask.line for ask in first} & {ask.line for ask in second}
+    assert [ask for ask in first if ask.line in shared] == [ask for ask in second if ask.line in shared]
+
+
+def routed(held: tuple[str, ...] = (), turn: str | None = None, **states: LineState) -> tuple[list[str], str | None]:
+    known = {ASKS["abcd".index(name)].line: state for name, state in states.items()}
+    route = limit_route.route(ASKS, held, known, NOON, turn)
+    return [ask.line for ask in route.take], route.blocked.line if route.blocked else None
+
+
+def full(waiters: int = 0) -> LineState:
+    return LineState("any", active=9, waiters=waiters, head=NOON + 100 * SECOND)
+
+
+def test_a_job_that_is_free_everywhere_takes_every_permit() -> None:
+    assert routed() == ([ask.line for ask in ASKS], None)
+
+
+def test_a_job_takes_what_lies_before_the_line_that_blocks_and_no_more() -> None:
+    assert routed(d=full()) == ([ASKS[0].line, ASKS[1].line], ASKS[3].line)
+    assert routed(a=full()) == ([], ASKS[0].line)
+
+
+def test_e3_who_needs_two_paces_queues_at_the_slowest_and_says_which_one_holds_it_up() -> None:
+    """A permit of a pace is one to start now: it cannot be kept in a queue for another."""
+    held_up = limit_route.route(ASKS, (), {ASKS[2].line: full()}, NOON, None)
+    assert held_up == limit_route.Route(ASKS[:2], ASKS[3], behind=ASKS[2])
+    assert limit_route.queue_looks_at(held_up, {ASKS[2].line: full()}, NOON) == NOON + 81 * SECOND - pace.SERVED_EARLY
+
+    in_turn = limit_route.route(ASKS, (), {ASKS[3].line: LineState("any", waiters=9)}, NOON, ASKS[3].line)
+    assert in_turn.blocked is None
+
+
+def test_e3_a_free_permit_of_a_faster_pace_is_enough_whoever_waits_there() -> None:
+    crowded = LineState("any", waiters=9)
+    assert routed(c=crowded) == ([ask.line for ask in ASKS], None)
+    assert routed(d=crowded)[1] == ASKS[3].line
+    assert [limit_route.passes(ask, ASKS) for ask in ASKS] == [False, False, True, False]
+
+
+def test_a_job_passes_the_lines_whose_permits_it_holds() -> None:
+    held = (ASKS[0].line, ASKS[1].line)
+    assert routed(held=held, a=full(), b=full()) == ([ASKS[2].line, ASKS[3].line], None)
+
+
+def test_w2_in_its_turn_a_permit_is_enough_at_that_line_alone() -> None:
+    waited_for = LineState("any", waiters=4)
+    assert routed(b=waited_for) == ([ASKS[0].line], ASKS[1].line)
+    assert routed(turn=ASKS[1].line, b=waited_for)[1] is None
+    assert routed(turn=ASKS[1].line, b=full(4)) == ([ASKS[0].line], ASKS[1].line)
+    assert routed(turn=ASKS[1].line, b=waited_for, d=waited_for) == ([ASKS[0].line, ASKS[1].line], ASKS[3].line)
+
+
+# -- the order in a queue ------------------------------------------------------------------------------------------
+
+Waiting = tuple[int, int | None, int, str]
+waiting = st.tuples(
+    st.integers(0, 9),
+    st.none() | st.integers(0, 10**13),
+    st.integers(0, 10**13),
+    st.from_regex("[a-z0-9.]{1,8}", fullmatch=True),
+)
+
+
+def by_meaning(who: Waiting) -> Any:
+    priority, latest_start, created_at, job_id = who
+    return (-priority, latest_start is None, latest_start or 0, created_at, job_id)
+
+
+@given(st.lists(waiting, min_size=2, max_size=8, unique=True))
+@thorough
+def test_w2_a_queue_is_sorted_by_priority_then_latest_start_then_age(some: list[Waiting]) -> None:
+    by_rank = sorted(some, key=lambda who: permits.rank(*who))
+    assert by_rank == sorted(some, key=by_meaning)
+    assert all(permits.rank(*one) < permits.rank(*other) for one, other in pairwise(by_rank))
+
+
+def test_w2_an_urgent_latecomer_goes_first_and_among_equals_the_older() -> None:
+    queue = {
+        "urgent": permits.rank(9, None, NOON + 5, "j1"),
+        "soon": permits.rank(5, NOON + 1, NOON + 4, "j2"),
+        "old": permits.rank(5, None, NOON + 1, "j3"),
+        "young": permits.rank(5, None, NOON + 2, "j4"),
+        "idle": permits.rank(0, NOON, NOON, "j5"),
+    }
+    assert sorted(queue, key=lambda name: queue[name]) == ["urgent", "soon", "old", "young", "idle"]
+
+
+# -- the words -----------------------------------------------------------------------------------------------------
+
+
+def test_why_a_job_waits_at_a_line() -> None:
+    assert permits.why(Slots(LINE, 2), busy(2, waiters=3)) == (
+        "waits for a slot of workflow demo.flights.clean: 2 of 2 in use, 3 waiting"
+    )
+    assert permits.why(PACE, LineState(EMR_LINE)) == (
+        "waits for its turn at the EMR start rate of this account: one start every 1s, burst 3"
+    )
+    assert names.spell("pool:demo.big") == "pool demo.big"

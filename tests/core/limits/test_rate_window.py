@@ -1,0 +1,186 @@
+"""Logs and gaps: how many starts there may be in a span, and how long after the last one (C4, C5)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from chalicelib.core.instants import HOUR, MINUTE, Instant
+from chalicelib.core.limits import names, permits, rate_window, slots
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.rows.limit import LineState
+from tests.core.builders import LINE, NAME, NOON, thorough
+
+RATE_LINE = f"rate:{NAME}:2/{HOUR}"
+TWO = Log(RATE_LINE, 2, HOUR)
+TOLD = replace(TWO, binding=False)
+
+
+def started(*starts: int, **fields: int) -> LineState:
+    """A log with starts at these minutes after noon."""
+    return LineState(RATE_LINE, starts={f"r{minute}": NOON + minute * MINUTE for minute in starts}, **fields)
+
+
+# -- logs ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("starts", "frees"),
+    [((), 0), ((0,), 0), ((0, 10), NOON + HOUR), ((0, 10, 20), NOON + HOUR + 10 * MINUTE)],
+)
+def test_c5_the_next_start_is_free_when_the_nth_last_is_a_span_ago(starts: tuple[int, ...], frees: Instant) -> None:
+    state = started(*starts)
+    assert rate_window.frees_at(TWO, state) == frees
+    assert permits.has_permit(TWO, state, max(frees, NOON))
+    assert frees == 0 or not permits.has_permit(TWO, state, frees - 1)
+
+
+def test_c8_a_full_log_is_looked_at_when_it_frees_and_that_instant_is_worth_a_hint() -> None:
+    assert permits.next_look(TWO, started(0, 10), NOON + 30 * MINUTE) == NOON + HOUR
+    assert permits.next_look(TWO, started(0), NOON + 30 * MINUTE) == NOON + 30 * MINUTE
+    assert [permits.is_timed(ask) for ask in (TWO, Pace("emr:a", 1, 1), Slots(LINE, 1), None)] == [
+        True,
+        True,
+        False,
+        False,
+    ]
+
+
+def test_w2_a_newcomer_at_a_log_does_not_overtake_whoever_waits() -> None:
+    assert permits.admits(TWO, started(), NOON)
+    assert not permits.admits(TWO, started(waiters=1), NOON)
+
+
+def test_c5_who_is_only_counted_is_never_held_up() -> None:
+    full = started(0, 10, waiters=3)
+    assert permits.has_permit(TOLD, full, NOON + 11 * MINUTE)
+    assert permits.admits(TOLD, full, NOON + 11 * MINUTE)
+    assert permits.is_unlimited(TOLD)
+    assert not permits.is_unlimited(TWO)
+
+
+def test_c5_a_log_forgets_only_what_no_drop_could_bring_back() -> None:
+    assert rate_window.outdated(TWO, started(0, 10, 20)) == ()
+    assert rate_window.outdated(TWO, started(0, 10, 20, 30)) == ("r0",)
+    assert rate_window.outdated(TWO, started(30, 20, 10, 0, 40)) == ("r0", "r10")
+
+
+def test_c5_why_a_job_waits_at_a_log() -> None:
+    assert permits.why(TWO, started(0, 10, waiters=1)) == (
+        "waits for the rate of workflow demo.flights.clean: at most 2 runs claimed per 1h, "
+        "the next at 2026-03-02T13:00:00.000Z, 1 waiting"
+    )
+
+
+def test_c5_a_log_is_named_by_its_workflow_and_its_rule() -> None:
+    assert rate_window.log_of(NAME, names.rate_rule(2, HOUR), binding=True) == TWO
+    assert names.is_log(TWO.line)
+    assert not names.is_log(LINE)
+    assert not names.gives_back(TWO.line), "a start is not undone by its end"
+
+
+Steps = list[tuple[int, str, int]]
+
+
+@st.composite
+def stories(draw: st.DrawFn) -> tuple[int, int, Steps]:
+    """A limit, a span in minutes, and steps: minutes that pass, who comes, and which of the waiting jobs is meant."""
+    step = st.tuples(st.integers(0, 6), st.sampled_from(["ask", "ask", "tell", "start", "drop"]), st.integers(0, 9))
+    return draw(st.integers(1, 3)), draw(st.integers(10, 30)), draw(st.lists(step, min_size=8, max_size=40))
+
+
+# A start that was told between two asks must outlive the drop of the first of them.
+@given(stories())
+@example((2, 30, [(0, "tell", 0), (1, "ask", 0), (1, "tell", 0), (1, "drop", 0), (1, "ask", 0), (1, "start", 0)]))
+@example((1, 10, [(0, "ask", 0), (10, "ask", 0), (0, "start", 1), (1, "start", 0)]))
+@thorough
+def test_c5_in_no_sliding_span_does_a_job_start_beyond_the_limit(story: tuple[int, int, Steps]) -> None:
+    """Jobs ask for a permit and hold it while they queue elsewhere; some are dropped, and give it back. Starts of other
+    schedules are only told. Who starts is asked again whether it would get its permit now."""
+    limit, minutes, steps = story
+    ask, state, now = Log(RATE_LINE, limit, minutes * MINUTE), LineState(RATE_LINE), NOON
+    told, held, starts = replace(ask, binding=False), set[str](), list[Instant]()
+
+    def without(*gone: str) -> LineState:
+        return replace(state, starts={holder: at for holder, at in state.starts.items() if holder not in gone})
+
+    for number, (gap, what, which) in enumerate(steps):
+        now += gap * MINUTE
+        name = f"j{number:02d}" if what in ("ask", "tell") else sorted(held)[which % len(held)] if held else None
+        wish = told if what == "tell" else ask
+        if name is None or (what in ("ask", "tell") and not permits.admits(wish, state, now)):
+            continue
+        forgotten = rate_window.outdated(wish, state) if what in ("ask", "tell") else ()
+        others = without(name, *forgotten)
+        goes = what != "drop" and (what != "start" or permits.has_permit(ask, others, now))
+        state = replace(others, starts=others.starts | ({name: now} if goes else {}))
+        held = held | {name} if what == "ask" else held - {name}
+        if goes and what != "ask":
+            starts.append(now)
+        if goes and what == "start":
+            assert sum(now - ask.span < at <= now for at in starts) <= limit
+        assert len(state.starts) <= 2 * limit + len(held) + 1
+
+
+@given(st.integers(1, 4), st.integers(1, 50), st.lists(st.integers(0, 30), min_size=1, max_size=40))
+@thorough
+def test_c5_whoever_asks_is_held_up_only_while_a_span_is_full(limit: int, span: int, gaps: list[int]) -> None:
+    ask, state, now, starts = Log(RATE_LINE, limit, span), LineState(RATE_LINE), NOON, []
+    for number, gap in enumerate(gaps):
+        now += gap
+        full = sum(now - span < at <= now for at in starts) >= limit
+        assert permits.admits(ask, state, now) is not full
+        if not full:
+            kept = {holder: at for holder, at in state.starts.items() if holder not in rate_window.outdated(ask, state)}
+            state = replace(state, starts=kept | {f"r{number:02d}": now})
+            starts.append(now)
+
+
+# -- gaps ----------------------------------------------------------------------------------------------------------
+
+GAP = Slots(LINE, None, HOUR)
+ANY = replace(GAP, any_run=True)
+LIVING = {"r1#001": NOON, "r2#001": NOON + 9 * MINUTE}
+
+
+@pytest.mark.parametrize(
+    ("state", "success", "any_run"),
+    [
+        (LineState(LINE), None, None),
+        (LineState(LINE, active=2, starts=LIVING, last_start=NOON + 9 * MINUTE), 9, 9),  # a living run counts as one
+        (LineState(LINE, last_start=NOON, last_success_start=NOON), 0, 0),
+        (LineState(LINE, last_start=NOON + 5 * MINUTE, last_success_start=NOON), 0, 5),  # the last one failed
+        (LineState(LINE, last_start=NOON + 5 * MINUTE), None, 5),  # none has succeeded yet
+        (
+            LineState(
+                LINE, active=1, starts={"r": NOON}, last_start=NOON + 3 * MINUTE, last_success_start=NOON + 3 * MINUTE
+            ),
+            3,
+            3,
+        ),
+    ],
+)
+def test_c4_a_gap_counts_from_the_last_start_that_lives_or_succeeded_or_from_any(
+    state: LineState, success: int | None, any_run: int | None
+) -> None:
+    def ends(minute: int | None) -> Instant | None:
+        return None if minute is None else NOON + minute * MINUTE + HOUR
+
+    assert slots.gap_ends(GAP, state) == ends(success)
+    assert slots.gap_ends(ANY, state) == ends(any_run)
+
+
+def test_c4_living_runs_beyond_those_that_are_remembered_count_by_their_latest_start() -> None:
+    crowd = LineState(LINE, active=3, starts=LIVING, crowd=NOON + 20 * MINUTE)
+    assert slots.gap_ends(GAP, crowd) == NOON + 20 * MINUTE + HOUR
+    over = replace(crowd, active=2)
+    assert slots.gap_ends(GAP, over) == NOON + 9 * MINUTE + HOUR, "the crowd is gone, and what it did is not known"
+
+
+def test_c4_without_a_gap_nothing_is_asked_of_the_last_start() -> None:
+    assert slots.gap_ends(Slots(LINE, 1), LineState(LINE, active=1, starts=LIVING)) is None

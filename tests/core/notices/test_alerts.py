@@ -1,0 +1,57 @@
+"""W9: how often somebody is told, and of how much."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from chalicelib.core.instants import MINUTE, SECOND, iso
+from chalicelib.core.notices import alerts
+from chalicelib.core.rows.notice import Alert, Note
+from tests.core.builders import NAME, NOON
+
+TEAM: dict[str, Any] = {"type": "sns", "topic_arn": "arn:aws:sns:eu-west-1:123456789012:team"}
+
+
+def notes(*numbers: int) -> list[Note]:
+    return [Note(NAME, "failed", f"r{number}", NAME, "disk full", NOON + number * SECOND) for number in numbers]
+
+
+def begun(*numbers: int) -> tuple[Alert, dict[str, Any]]:
+    told = alerts.take_in(notes(*numbers), "road", TEAM, None, NOON)
+    assert told.alert is not None
+    assert told.notice is not None
+    return told.alert, told.notice
+
+
+def test_w9_the_first_are_told_at_once_however_many_they_are() -> None:
+    alert, notice = begun(*range(12, 0, -1))
+    assert (notice["count"], [event["id"] for event in notice["events"]]) == (12, [f"r{n}" for n in range(1, 11)])
+    assert (alert.count, alert.told, alert.until) == (0, (), NOON + alerts.WINDOW)
+
+
+def test_w9_what_follows_is_counted_in_any_order_and_the_earliest_are_kept() -> None:
+    alert, _ = begun(0)
+    later = alerts.take_in(notes(9, 8, 7, 6, 5), "road", TEAM, alert, NOON).alert
+    assert later is not None
+    most = alerts.take_in(notes(*range(20, 9, -1), 1), "road", TEAM, later, NOON).alert
+    assert most is not None
+    assert most.count == 17
+    assert [told["at"] for told in most.told] == [iso(NOON + n * SECOND) for n in (1, *range(5, 14))]
+    assert most.rev == alert.rev + 2
+
+    closed = alerts.close(most, alert.until)
+    assert closed.notice is not None
+    assert (closed.notice["count"], closed.notice["since"]) == (17, iso(NOON))
+    assert closed.alert is not None
+    quiet = alerts.close(closed.alert, closed.alert.until)
+    assert (quiet.alert, quiet.notice) == (None, None), "after a quiet window it is over"
+
+
+def test_w9_a_note_rests_only_while_all_who_want_it_have_just_been_told() -> None:
+    alert, _ = begun(0)
+    sooner = replace(alert, until=NOON + MINUTE)
+    assert alerts.rests_until([alert, sooner], NOON) == NOON + MINUTE
+    assert alerts.rests_until([alert, None], NOON) is None
+    assert alerts.rests_until([], NOON) is None, "nobody wants it any more: it goes"
+    assert alerts.rests_until([sooner], NOON + MINUTE) == NOON + 2 * MINUTE, "it is being told at this moment"

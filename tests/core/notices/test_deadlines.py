@@ -1,0 +1,104 @@
+"""H5: from when a deadline counts, and whether a start or an end was in time."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, iso
+from chalicelib.core.notices import deadlines
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.notice import Watch
+from chalicelib.core.rows.run import Record, Run
+from tests.core.builders import NAME, NOON, job, run, schedule, workflow
+
+START, END = NOON + 10 * MINUTE, NOON + HOUR
+WATCH = Watch("j", NAME, NAME, START, END, wake_at=START)
+PULLED = {"type": "worker", "pool": "etl", "heartbeat": "1m"}
+
+
+def missed(now: int, *attempts: Run, **given: Any) -> list[str]:
+    return [what for what, _ in deadlines.judge(WATCH, given.get("job"), attempts, given.get("record"), now).missed]
+
+
+def pulled(state: str = "STARTING", **fields: Any) -> Run:
+    made = run(state, **{"start_requested_at": NOON + SECOND, **fields})
+    return replace(made, request=replace(made.request, target=PULLED))
+
+
+def test_h5_what_waits_has_missed_its_start_with_what_it_waits_for() -> None:
+    judged = deadlines.judge(WATCH, job(reason="waits for a slot"), (), None, START)
+    assert judged.missed == (("missed_start", f"not started by {iso(START)}: waits for a slot"),)
+    assert (judged.watch.start_by, judged.watch.end_by, judged.watch.wake_at) == (None, END, END)
+
+
+def test_h5_a_start_or_an_end_in_time_is_not_missed_however_late_it_is_looked_at() -> None:
+    asked = run("SUCCEEDED", start_requested_at=START, ended_at=END)
+    assert missed(END + HOUR, asked) == []
+    assert missed(END + HOUR, replace(asked, start_requested_at=START + 1)) == ["missed_start"]
+    assert missed(END + HOUR, replace(asked, ended_at=END + 1)) == ["missed_end"]
+
+
+@pytest.mark.parametrize("requested", [None, START + SECOND])
+def test_h5_the_first_attempt_is_the_start_and_the_last_one_the_end(requested: int | None) -> None:
+    """The second attempt queues for its start, or was asked for later: the start was in time all the same."""
+    first = run("RETRYING", start_requested_at=NOON + MINUTE, ended_at=NOON + 5 * MINUTE)
+    second = run("STARTING", attempt=2, start_requested_at=requested)
+    assert missed(START + MINUTE, first, second) == []
+    assert missed(END, first, second) == ["missed_end"]
+
+
+def test_h5_work_on_offer_is_started_when_a_pull_worker_takes_it() -> None:
+    offered = pulled(calls=1, reason="waits for a worker of pool demo.etl")
+    [(what, why)] = deadlines.judge(WATCH, None, (offered,), None, START).missed
+    assert what == "missed_start"
+    assert why.endswith(": its run is STARTING, waits for a worker of pool demo.etl")
+
+    taken = replace(offered, target_id="ann", lease_until=START + MINUTE)
+    assert missed(START, taken) == []
+    assert missed(START + MINUTE, replace(taken, lease_until=START + MINUTE + 1)) == ["missed_start"]
+    begun = replace(taken, state="RUNNING", running_at=START, lease_until=END)
+    assert missed(START + MINUTE, begun) == []
+    assert missed(START + MINUTE, replace(begun, running_at=START + 1)) == ["missed_start"]
+
+
+def test_h5_what_was_aborted_failed_or_cancelled_is_not_missed_besides() -> None:
+    record = Record("j", "ABORTED", NAME, 7, "no slot", NOON)
+    assert missed(END, record=record) == []
+    for state in ("FAILED", "CANCELLED", "ABORTED"):
+        assert missed(END, run(state, start_requested_at=NOON, ended_at=NOON + MINUTE)) == []
+
+
+def test_h5_the_past_has_no_deadline_and_what_is_run_again_has_one_from_then_on() -> None:
+    late = schedule(deadline={"start_within": "10m"})
+    assert deadlines.begun(job("fire", nominal_at=NOON), late, workflow(), NOON) is not None
+    for kind in ("retry", "redrive", "backfill"):
+        assert deadlines.begun(job(kind, nominal_at=NOON), late, workflow(), NOON) is None
+    once = job("run_now", rerun_of="r", event=Event("e", "time", "time", NOON, NOON), created_at=END, accepted_at=END)
+    again = deadlines.begun(once, late, workflow(), END)
+    assert again is not None
+    assert (again.start_by, again.wake_at) == (END + 10 * MINUTE, END + 10 * MINUTE)
+
+
+def test_h5_a_schedule_s_own_deadline_takes_the_place_of_its_workflow_s() -> None:
+    of_workflow = workflow(deadline={"start_within": "1m", "end_within": "2m"})
+    fire = job("fire", nominal_at=NOON)
+    own = deadlines.begun(fire, schedule(deadline={"end_within": "1h"}), of_workflow, NOON)
+    theirs = deadlines.begun(fire, schedule(), of_workflow, NOON)
+    assert own is not None
+    assert theirs is not None
+    assert (own.start_by, own.end_by) == (None, END)
+    assert (theirs.start_by, theirs.end_by) == (NOON + MINUTE, NOON + 2 * MINUTE)
+    assert deadlines.begun(fire, schedule(), workflow(), NOON) is None
+
+
+def test_h5_a_watch_passes_some_weeks_after_it_was_judged_and_does_not_begin_anew() -> None:
+    late, fire = schedule(deadline={"end_within": "1h"}), job("fire", nominal_at=NOON)
+    watch = deadlines.begun(fire, late, workflow(), END + deadlines.REMEMBERED)
+    assert watch is not None
+    assert watch.expires_at is None
+    judged = deadlines.judge(watch, None, (), None, END + HOUR).watch
+    assert (judged.wake_at, judged.expires_at) == (None, END + HOUR + deadlines.REMEMBERED + DAY)
+    assert deadlines.begun(fire, late, workflow(), END + deadlines.REMEMBERED + 1) is None

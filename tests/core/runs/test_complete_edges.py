@@ -1,0 +1,180 @@
+"""What a step of a run leaves to be told, to whom a backfill's end is told, and which fields a step resets."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.core.instants import MINUTE, SECOND
+from chalicelib.core.rows.schedule import Failures
+from chalicelib.core.runs import complete
+from chalicelib.core.runs.complete import Advance
+from chalicelib.core.states import RunState
+from chalicelib.core.targets.answers import News
+from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackfill
+from tests.core.builders import NAME, NOON, run
+
+LATER = NOON + 30 * SECOND
+DELAY = 2 * MINUTE
+
+
+def step(before: Any, state: RunState, delay: int | None = None, **fields: Any) -> Advance:
+    found = complete.advance(before, News(state, NOON + SECOND, **fields), LATER, delay)
+    assert found is not None
+    return found
+
+
+# -- announcements (T10) -------------------------------------------------------------------------------------------
+
+
+def test_t10_only_what_a_step_adds_is_new_and_a_failure_is_always_told() -> None:
+    before = run("RUNNING", announce=("STARTED",))
+    done = step(before, "SUCCEEDED")
+    assert done.run.announce == ("STARTED", "COMPLETED")
+    assert complete.newly_announced(before, done) == ("COMPLETED",)
+    failed = step(before, "FAILED")
+    assert failed.run.announce == ("STARTED", "FAILED")
+    assert complete.newly_announced(before, failed) == ()
+    assert complete.newly_announced(run(), step(run(), "SUCCEEDED")) == ("STARTED", "COMPLETED")
+
+
+def test_t10_a_status_for_which_nobody_waits_is_struck_off_and_the_run_is_looked_at_later() -> None:
+    told = step(run(), "RUNNING")
+    assert (told.run.announce, told.run.wake_at) == (("STARTED",), LATER)
+    quiet = complete.unannounced(told, {"STARTED"}, LATER)
+    assert (quiet.run.announce, quiet.retry) == ((), told.retry)
+    assert quiet.run == replace(told.run, announce=(), wake_at=complete.wake_of(quiet.run, LATER))
+    assert quiet.run.wake_at is not None
+    assert quiet.run.wake_at > LATER, "asked about as one of whose start everybody has heard"
+    assert complete.unannounced(told, set(), LATER) == told
+    both = step(run(), "SUCCEEDED")
+    assert complete.unannounced(both, {"STARTED"}, LATER).run.announce == ("COMPLETED",)
+
+
+def test_t10_a_status_that_has_to_be_told_after_all_comes_last_and_at_once() -> None:
+    before = run("SUCCEEDED", announce=("STARTED",), rev=4)
+    owing = complete.owing(before, ["COMPLETED"], LATER)
+    assert owing == replace(before, announce=("STARTED", "COMPLETED"), rev=5, wake_at=LATER)
+
+
+def test_t10_a_status_that_was_told_is_taken_off_with_its_cursor_and_its_leases() -> None:
+    before = run("SUCCEEDED", announce=("STARTED", "COMPLETED"), cursor="page 3", rev=4, leases=7)
+    told = complete.told(before, None, LATER)
+    assert told == replace(before, announce=("COMPLETED",), cursor=None, rev=5, leases=0, wake_at=LATER)
+    page = complete.told(before, "page 4", LATER)
+    assert page == replace(before, cursor="page 4", rev=5)
+
+
+def test_l13_a_run_without_a_lifecycle_is_over_and_quiet_at_once() -> None:
+    before = run("SUCCEEDED", announce=("STARTED",), wake_at=LATER)
+    assert complete.without_announcement(before) == replace(before, announce=(), wake_at=None)
+
+
+# -- what is written (L12, L19, W1) --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("backfill", "state", "delay", "wakes"),
+    [
+        ("b1", "SUCCEEDED", None, True),
+        ("b1", "FAILED", None, True),
+        ("b1", "RUNNING", None, False),
+        ("b1", "FAILED", DELAY, False),
+        (None, "SUCCEEDED", None, False),
+    ],
+)
+def test_l12_a_backfill_goes_on_when_a_job_of_it_has_ended_for_good(
+    backfill: str | None, state: Any, delay: int | None, wakes: bool
+) -> None:
+    before = run("STARTING", backfill=backfill, attempts=2)
+    writes = complete.plan(before, step(before, state, delay), {}, LATER)
+    woken = [write for write in writes if isinstance(write, WakeBackfill)]
+    assert woken == ([WakeBackfill(NAME, "b1", LATER)] if wakes else [])
+
+
+@pytest.mark.parametrize(
+    ("pause_after", "state", "delay", "tally"),
+    [
+        (3, "FAILED", None, CountFailure(NAME)),
+        (3, "SUCCEEDED", None, Put(Failures(NAME, 0))),
+        (3, "RUNNING", None, None),
+        (3, "FAILED", DELAY, None),
+        (None, "FAILED", None, None),
+        (None, "SUCCEEDED", None, None),
+    ],
+)
+def test_l19_failures_in_a_row_are_counted_only_where_a_schedule_is_held_for_them(
+    pause_after: int | None, state: Any, delay: int | None, tally: Any
+) -> None:
+    before = run("STARTING", pause_after=pause_after, attempts=2)
+    writes = complete.plan(before, step(before, state, delay), {}, LATER)
+    counted = [w for w in writes if isinstance(w, CountFailure) or (isinstance(w, Put) and isinstance(w.row, Failures))]
+    assert counted == ([tally] if tally else [])
+
+
+def test_w1_the_next_attempt_is_created_in_the_write_that_ends_this_one() -> None:
+    before = run("RUNNING", attempts=2)
+    retried = step(before, "FAILED", DELAY, reason="out of memory")
+    writes = complete.plan(before, retried, {}, LATER)
+    assert Create(retried.retry) in writes  # type: ignore[arg-type]
+    assert Replace(retried.run) in writes
+
+
+def test_w1_an_attempt_carries_on_everything_that_its_run_is_known_by() -> None:
+    before = run(
+        "RUNNING", attempts=4, attempt=2, backfill="b1", rerun_of="r0", priority=7, number=12, correlation={"day": "1"}
+    )
+    retry = step(before, "FAILED", DELAY, reason="lost").retry
+    assert retry is not None
+    assert (retry.schedule, retry.generation, retry.attempt) == (before.schedule, before.generation, 3)
+    assert (retry.backfill, retry.rerun_of, retry.priority, retry.number) == ("b1", "r0", 7, 12)
+    assert retry.place == f"RETRY#{before.run_id}#3"
+    assert retry.reason == "attempt 2 of 4 failed: lost"
+
+
+# -- fields of a step ----------------------------------------------------------------------------------------------
+
+
+def test_every_step_counts_and_takes_the_run_out_of_its_queue() -> None:
+    before = run(waits_at="emr:app-1", rank="5", leases=3, rev=8)
+    after = step(before, "RUNNING", target_id="jr1").run
+    assert (after.rev, after.moved_at, after.leases) == (9, LATER, 0)
+    assert (after.waits_at, after.rank) == (None, None)
+    assert (after.target_id, after.started_at, after.running_at) == ("jr1", NOON + SECOND, LATER)
+    assert step(after, "SUCCEEDED", target_id="jr1").run.target_id == "jr1"
+
+
+@pytest.mark.parametrize(("state", "kept"), [("SUCCEEDED", (5, 6, 7)), ("FAILED", (5, 6, 7)), ("RUNNING", (1, 2, 3))])
+def test_h1_a_bill_counts_when_the_run_has_ended(state: Any, kept: tuple[int, ...]) -> None:
+    assert step(run(billed=(1, 2, 3)), state, billed=(5, 6, 7)).run.billed == kept
+    assert step(run(billed=(1, 2, 3)), state).run.billed == (1, 2, 3)
+
+
+def test_w5_metrics_are_replaced_by_newer_ones_and_kept_without() -> None:
+    before = run(metrics={"rows": 1})
+    assert step(before, "SUCCEEDED", metrics={"rows": 2}).run.metrics == {"rows": 2}
+    assert step(before, "SUCCEEDED").run.metrics == {"rows": 1}
+
+
+def test_h1_a_run_that_succeeded_without_a_word_of_its_start_began_when_it_was_told_or_ended() -> None:
+    unheard = step(run(), "SUCCEEDED").run
+    assert (unheard.started_at, unheard.ended_at, unheard.running_at) == (NOON + SECOND, NOON + SECOND, LATER)
+    heard = step(run(), "SUCCEEDED", started_at=NOON).run
+    assert (heard.started_at, heard.ended_at) == (NOON, NOON + SECOND)
+    known = step(run("RUNNING", started_at=NOON - 5), "FAILED", started_at=NOON).run
+    assert known.started_at == NOON - 5
+
+
+@pytest.mark.parametrize(
+    ("outcome", "state", "kept"),
+    [
+        ("failed", "FAILED", None),
+        ("timed_out", "FAILED", "timed_out"),
+        ("lost", "FAILED", "lost"),
+        ("lost", "SUCCEEDED", None),
+    ],
+)
+def test_w1_how_a_run_failed_is_kept_unless_it_failed_by_itself(outcome: Any, state: Any, kept: str | None) -> None:
+    assert step(run("RUNNING"), state, outcome=outcome).run.outcome == kept

@@ -1,0 +1,166 @@
+"""A start call from its record to its answer: the whole row of the run after each step (C12, W10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chalicelib.core.instants import MINUTE, SECOND
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.rows.run import Run
+from chalicelib.core.runs import launch
+from chalicelib.core.runs.launch import Span
+from chalicelib.core.targets import backoff
+from chalicelib.core.targets.answers import NoAnswer, NotNow, Started
+from tests.support import rows
+from tests.support.clock import NOON
+
+LEASE_END = NOON + 50 * SECOND
+# What queued at its pace, was served, and may call now.
+WAITED = rows.run(
+    calls=2,
+    start_requested_at=NOON - MINUTE,
+    paced_from=NOON - 5,
+    paced_until=NOON + 5,
+    waits_at="emr:app-1",
+    rank="4#x",
+    rev=6,
+    expires_at=NOON + 9,
+)
+CALLING = rows.run(calls=3, lease_until=LEASE_END, rev=7, leases=4, reason="throttled", wake_at=LEASE_END)
+
+# -- before the call -----------------------------------------------------------------------------------------------
+
+
+def test_w10_a_call_on_record_has_a_lease_and_uses_its_place_and_its_permits_up() -> None:
+    assert launch.calling(WAITED, NOON) == replace(
+        WAITED,
+        calls=3,
+        lease_until=LEASE_END,
+        start_requested_at=NOON - MINUTE,
+        paced_from=None,
+        paced_until=None,
+        waits_at=None,
+        rank=None,
+        rev=7,
+        wake_at=LEASE_END,
+        expires_at=None,
+    )
+
+
+def test_t4_the_first_call_is_when_the_start_was_requested() -> None:
+    assert launch.calling(rows.run(), NOON + 3) == rows.run(
+        calls=1, lease_until=LEASE_END + 3, start_requested_at=NOON + 3, rev=2, wake_at=LEASE_END + 3
+    )
+
+
+def test_w10_a_call_whose_caller_died_may_have_started_the_run() -> None:
+    left = rows.run(calls=1, lease_until=NOON - 1, start_requested_at=NOON - MINUTE)
+    assert launch.calling(left, NOON).unknown_answer is True
+    assert launch.calling(replace(left, lease_until=None), NOON).unknown_answer is False
+    assert launch.calling(replace(left, lease_until=None, unknown_answer=True), NOON).unknown_answer is True
+
+
+# -- a call that is not made after all -----------------------------------------------------------------------------
+
+
+def test_e3_a_call_that_is_not_made_is_taken_back_and_its_permits_stay() -> None:
+    called = replace(launch.calling(WAITED, NOON), cancel=True, reason="throttled")
+    assert launch.uncalled(WAITED, called, Span(NOON + 1, NOON + 2), NOON + 7) == replace(
+        WAITED,
+        cancel=True,  # what others have written since is kept
+        reason="throttled",
+        paced_from=NOON + 1,
+        paced_until=NOON + 2,
+        waits_at=None,
+        rank=None,
+        rev=8,
+        wake_at=NOON + 7,
+        expires_at=None,
+    )
+
+
+def test_e3_a_call_that_is_not_made_has_no_permits_if_they_are_gone() -> None:
+    before = rows.run(lease_until=NOON - 1)  # a call before it was never answered
+    called = replace(launch.calling(before, NOON), paced_from=NOON, paced_until=NOON)
+    assert called.unknown_answer
+    assert launch.uncalled(before, called, None, NOON + 7) == replace(before, rev=3, wake_at=NOON + 7)
+
+
+def test_the_reason_for_a_wait_that_is_over_goes_and_a_newer_one_stays() -> None:
+    waited = replace(WAITED, reason="waits for its turn")
+    called = launch.calling(waited, NOON)
+    assert launch.uncalled(waited, called, None, NOON).reason == ""
+    assert launch.uncalled(waited, replace(called, reason="refused"), None, NOON).reason == "refused"
+    at_once = replace(waited, waits_at=None)
+    assert launch.uncalled(at_once, called, None, NOON).reason == "waits for its turn"
+
+
+# -- after the answer ----------------------------------------------------------------------------------------------
+
+
+def test_w7_a_run_that_was_started_is_followed_without_a_lease_or_a_reason() -> None:
+    assert launch.answered(CALLING, Started("app-1/r1"), NOON) == replace(
+        CALLING, target_id="app-1/r1", lease_until=None, reason="", rev=8, leases=0, wake_at=NOON + 2 * MINUTE
+    )
+
+
+def test_w6_a_run_that_was_started_though_its_end_is_wanted_is_attended_to_at_once() -> None:
+    wanted = replace(CALLING, cancel=True)
+    assert launch.answered(wanted, Started("app-1/r1"), NOON + 3) == replace(
+        wanted, target_id="app-1/r1", lease_until=None, rev=8, leases=0, wake_at=NOON + 3
+    )
+
+
+def test_c12_a_refusal_ends_the_lease_and_is_heeded_for_as_long_as_it_says() -> None:
+    assert launch.answered(CALLING, NotNow("at capacity", 7 * SECOND), NOON) == replace(
+        CALLING, lease_until=None, reason="at capacity", rev=8, leases=0, wake_at=NOON + 7 * SECOND
+    )
+    assert launch.answered(CALLING, NotNow("at capacity", 0), NOON).wake_at == NOON
+
+
+def test_w10_an_unknown_answer_keeps_the_lease_and_is_asked_about_later() -> None:
+    assert launch.answered(CALLING, NoAnswer("timed out", 9 * SECOND), NOON) == replace(
+        CALLING, unknown_answer=True, reason="timed out", rev=8, leases=0, wake_at=NOON + 9 * SECOND
+    )
+
+
+def test_c12_an_answer_that_names_no_delay_is_followed_by_the_backoff_of_its_calls() -> None:
+    ninth = replace(CALLING, run_id="run-75713", calls=9)
+    assert launch.answered(ninth, NotNow("throttled"), NOON).wake_at == NOON + 5 * MINUTE
+    assert launch.answered(ninth, NoAnswer("timed out"), NOON).wake_at == NOON + 5 * MINUTE
+
+
+# The digest of run-75713 and 9 begins with ffff, that of run-90600 and 9 with 0000: the ends of the jitter.
+@pytest.mark.parametrize(("salt", "delay"), [("run-75713", 300_000), ("run-90600", 150_000)])
+def test_c12_the_ninth_backoff_is_between_half_of_five_minutes_and_all_of_them(salt: str, delay: int) -> None:
+    assert backoff.backoff(9, salt) == delay
+    assert backoff.scattered(2 * MINUTE, 9, salt) == delay * 2 // 5
+
+
+def test_c12_the_jitter_of_a_run_differs_from_call_to_call() -> None:
+    assert [backoff.scattered(MINUTE, number, "run-1") for number in (1, 2)] == [30_356, 47_243]
+
+
+# -- what is sure --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("made", "sure"),
+    [
+        (rows.run(calls=1), True),
+        (rows.run(unknown_answer=True), False),
+        (rows.run(target_id="app-1/r1"), False),
+        (rows.run(lease_until=NOON), False),
+    ],
+)
+def test_c13_each_trace_of_a_call_that_may_have_succeeded_counts(made: Run, sure: bool) -> None:
+    assert launch.surely_not_started(made) is sure
+
+
+def test_e3_permits_last_as_long_as_the_least_patient_pace_allows() -> None:
+    patient, strict = Pace("emr:app-1", SECOND, 20), Pace("policy:demo.night", MINUTE, 1, tolerance=300)
+    assert launch.paced_until([patient, strict], NOON) == NOON + 300
+    assert launch.paced_until([patient], NOON) == NOON + 2 * SECOND
+    assert launch.paced_until([], NOON) is None

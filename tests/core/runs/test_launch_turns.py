@@ -1,0 +1,174 @@
+"""A run that may not call yet: when its permits last, how it queues for new ones, and what its turn writes (E3, E8)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.core.instants import MINUTE, SECOND
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.route import Route
+from chalicelib.core.limits.writes import JoinLine, LeaveLine, TakePermit
+from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.runs import launch
+from chalicelib.core.runs.launch import Span
+from chalicelib.core.writes import Create, Remove, Replace, Write
+from tests.support import rows
+from tests.support.clock import NOON
+
+EMR = Pace("emr:app-1", SECOND, 20)
+NIGHT = Pace("policy:demo.night", MINUTE, 1, tolerance=100)
+PACES = (EMR, NIGHT)
+PACED = ("workflow:demo.flights.w", "emr:app-1", "policy:demo.night")
+LATER = NOON + 10 * MINUTE  # when the sweep looks at a queued run, also at one whose row in the queue is lost
+NIGHT_HELD = LineState("policy:demo.night", waiters=3, head=NOON + MINUTE, rev=7)
+EMR_HELD = LineState("emr:app-1", waiters=2, head=NOON + 30 * SECOND, rev=5)
+NIGHT_WORDS = "waits for its turn at policy demo.night: one start every 1m, burst 1"
+RANK = "4#~#2026-03-02T12:00:00.000Z#r1"
+
+
+def place(line: str) -> Waiter:
+    return Waiter(line, RANK, rows.SCHEDULE, rows.GENERATION, "A#001", "r1")
+
+
+# -- permits -------------------------------------------------------------------------------------------------------
+
+
+def test_e3_permits_are_good_from_their_instant_or_else_from_the_claim() -> None:
+    assert launch.granted(rows.run(paced_from=NOON + 1, paced_until=NOON + 2)) == Span(NOON + 1, NOON + 2)
+    assert launch.granted(rows.run(paced_until=NOON + 2)) == Span(NOON, NOON + 2)
+    assert launch.granted(rows.run(paced_from=NOON + 1)) is None
+
+
+def test_e3_the_next_permits_are_those_of_the_instant_at_which_every_pace_has_one() -> None:
+    states = {"emr:app-1": EMR_HELD, "policy:demo.night": NIGHT_HELD}
+    assert launch.next_span(PACES, states, NOON) == Span(NOON + MINUTE, NOON + MINUTE + 100)
+    assert launch.next_span((EMR,), states, NOON) == Span(NOON + 11 * SECOND, NOON + 13 * SECOND)
+    assert launch.next_span((), states, NOON) is None
+
+
+def test_e3_permits_that_are_free_begin_when_a_start_can_be_prepared() -> None:
+    assert launch.next_span(PACES, {}, NOON) == Span(NOON + 150, NOON + 250)
+
+
+@pytest.mark.parametrize(
+    ("fields", "needed"),
+    [
+        ({"permits": PACED}, True),
+        ({"permits": PACED, "paced_until": NOON - 1}, True),
+        ({"permits": PACED, "paced_until": NOON}, False),
+        ({"permits": ("workflow:demo.flights.w",)}, False),
+        ({"permits": ("workflow:demo.flights.w",), "paced_until": NOON - 1}, False),
+    ],
+)
+def test_e8_a_run_with_paces_needs_a_turn_once_its_permits_are_used_up_or_too_old(
+    fields: dict[str, Any], needed: bool
+) -> None:
+    assert launch.needs_turn(rows.run(**fields), NOON) is needed
+
+
+# -- the queue -----------------------------------------------------------------------------------------------------
+
+
+def test_e3_a_run_that_may_not_call_yet_queues_at_its_slowest_pace() -> None:
+    waits = rows.run(rev=4, reason="as planned")
+
+    plan = launch.queue(waits, Route((), NIGHT), {"policy:demo.night": NIGHT_HELD, "emr:app-1": EMR_HELD}, NOON)
+
+    queued = replace(
+        waits, waits_at="policy:demo.night", rank=RANK, reason=f"{NIGHT_WORDS}, 3 waiting", rev=5, wake_at=LATER
+    )
+    assert plan == [
+        Replace(queued),
+        # A newcomer might have taken a permit up to NOON + 150, so that it could be prepared in time; the queue is
+        # served 600 ms before the next one.
+        JoinLine(NIGHT, NOON + 150, NOON + MINUTE - 600, rev=7, behind=False),
+        Create(place("policy:demo.night")),
+    ]
+
+
+def test_e3_a_run_that_another_pace_holds_up_says_so_and_is_looked_at_when_that_has_a_permit() -> None:
+    plan = launch.queue(rows.run(), Route((), NIGHT, behind=EMR), {"emr:app-1": EMR_HELD}, NOON)
+
+    why = "waits for its turn at the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
+    queued = rows.run(waits_at="policy:demo.night", rank=RANK, reason=why, rev=2, wake_at=LATER)
+    assert plan == [
+        Replace(queued),
+        JoinLine(NIGHT, NOON + 150, NOON + 11 * SECOND - 600, rev=0, behind=True),
+        Create(place("policy:demo.night")),
+    ]
+
+
+def test_e3_a_pace_that_nobody_has_used_yet_may_be_behind_or_blocked() -> None:
+    [queued, join, _] = launch.queue(rows.run(), Route((), NIGHT, behind=EMR), {}, NOON)
+    assert isinstance(queued, Replace)
+    assert queued.row == rows.run(
+        waits_at="policy:demo.night",
+        rank=RANK,
+        reason="waits for its turn at the EMR start rate of this account: one start every 1s, burst 20",
+        rev=2,
+        wake_at=LATER,
+    )
+    assert join == JoinLine(NIGHT, NOON + 150, NOON, rev=0, behind=True)
+
+
+def test_w2_a_runs_place_is_by_its_priority_its_latest_start_and_its_age() -> None:
+    urgent = rows.run(priority=7, latest_start=NOON + 1, created_at=NOON - 1)
+    *_, placed = launch.queue(urgent, Route((), NIGHT), {}, NOON)
+    rank = "2#2026-03-02T12:00:00.001Z#2026-03-02T11:59:59.999Z#r1"
+    assert placed == Create(replace(place("policy:demo.night"), rank=rank))
+
+
+@pytest.mark.parametrize(
+    ("fields", "told"),
+    [
+        ({"calls": 1, "reason": "throttled"}, f"throttled; {NIGHT_WORDS}"),
+        ({"calls": 1, "reason": ""}, NIGHT_WORDS),
+        ({"calls": 0, "reason": "throttled"}, NIGHT_WORDS),
+    ],
+)
+def test_w10_what_the_target_said_stands_before_what_it_means(fields: dict[str, Any], told: str) -> None:
+    [queued, *_] = launch.queue(rows.run(**fields), Route((), NIGHT), {}, NOON)
+    assert isinstance(queued, Replace)
+    assert queued.row == rows.run(
+        **{**fields, "reason": told}, waits_at="policy:demo.night", rank=RANK, rev=2, wake_at=LATER
+    )
+
+
+def test_a_run_whose_route_is_free_is_not_queued() -> None:
+    with pytest.raises(ValueError, match="^expected a route that is blocked, got one that is free$"):
+        launch.queue(rows.run(), Route(PACES, None), {}, NOON)
+
+
+# -- the turn ------------------------------------------------------------------------------------------------------
+
+
+def turn(queued: str | None, **states: LineState) -> list[Write]:
+    run = rows.run(waits_at=queued, rank=RANK if queued else None)
+    read = {state.line: state for state in states.values()}
+    return launch.turn(run, launch.calling(run, NOON), PACES, read, NOON + 8)
+
+
+def test_e3_a_turn_records_the_call_and_takes_a_permit_of_each_pace_out_of_the_queue() -> None:
+    called = rows.run(
+        calls=1, lease_until=NOON + 50 * SECOND, start_requested_at=NOON, rev=2, wake_at=NOON + 50 * SECOND
+    )
+    assert turn("policy:demo.night", night=NIGHT_HELD, emr=EMR_HELD) == [
+        Replace(called),
+        TakePermit(EMR, NOON + 8, EMR_HELD, from_queue=False, passing=True),
+        TakePermit(NIGHT, NOON + 8, NIGHT_HELD, from_queue=True),
+        Remove(place("policy:demo.night")),
+    ]
+
+
+def test_e3_a_turn_of_a_run_that_did_not_queue_gives_up_no_place() -> None:
+    assert turn(None)[1:] == [
+        TakePermit(EMR, NOON + 8, LineState("emr:app-1"), from_queue=False, passing=True),
+        TakePermit(NIGHT, NOON + 8, LineState("policy:demo.night"), from_queue=False),
+    ]
+
+
+def test_e3_a_turn_elsewhere_leaves_the_queue_that_is_asked_for_no_more() -> None:
+    assert turn("policy:demo.before")[3:] == [Remove(place("policy:demo.before")), LeaveLine("policy:demo.before")]

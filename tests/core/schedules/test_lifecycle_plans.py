@@ -1,0 +1,308 @@
+"""The plans of a schedule's changes as a whole: rows of the index, timers, tombstones, counted starts (L1-L7, L10)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.instants import DAY, HOUR, SECOND, iso
+from chalicelib.core.limits.writes import CountRates
+from chalicelib.core.rows.definition import Definition, Listing
+from chalicelib.core.rows.schedule import WAKE, Failures, Gate, Subscription, Timer, Version
+from chalicelib.core.schedules import lifecycle
+from chalicelib.core.schedules.lifecycle import PauseMode
+from chalicelib.core.states import Mode
+from chalicelib.core.writes import CloseGeneration, CountStarts, Create, Delete, Put, PutGate, Replace, Write
+from tests.core.builders import CLEANED, ELAPSED, LINE, NAME, NOON, PARTITION, TICK, WEATHER, all_of, schedule
+
+ME = "alice"
+NOW = NOON + HOUR
+SINCE = NOON - DAY
+END = NOON + 9 * DAY
+TEN = 10 * SECOND
+FRESH: dict[str, Any] = {"type": "fresh", "workflows": ["demo.flights.raw"], "within": "1d", "on_unmet": "wait"}
+DAILY: dict[str, Any] = {"type": "rate", "max": 1, "per": "day"}
+RAW_DONE = "status:demo.flights.raw:COMPLETED"
+MIXED = schedule(all_of(PARTITION, TICK), constraints=[FRESH])
+ENDING = schedule(all_of(PARTITION, TICK), constraints=[FRESH], ttl=iso(END))
+CLOSED = CloseGeneration(NAME, 7, NOW)
+RESTS = Timer(NAME, 7, 3, SINCE, {}, wake_at=END + SECOND)
+TIMER_OF_SEVEN = Timer(NAME, 7, 3, 0, {})
+
+
+def gate(mode: Mode = "enabled", **fields: Any) -> Gate:
+    return Gate(**{"schedule": NAME, "generation": 7, "version": 3, "mode": mode, "updated_at": NOON, "by": "bob",
+                   "since": SINCE, "mode_at": NOON, **fields})  # fmt: skip
+
+
+def row(key: str, leaf: str, generation: int = 7, version: int = 3, since: int = SINCE, apart: bool = False) -> Any:
+    return Subscription(key, NAME, generation, version, leaf, since, apart)
+
+
+def flights(**fields: Any) -> Any:
+    return row("partition:demo.flights", "0", **fields)
+
+
+def woken(**fields: Any) -> Any:
+    return row(RAW_DONE, WAKE, **fields)
+
+
+def put(new: Schedule, old: Schedule | None, before: Gate | None, **fields: Any) -> list[Write]:
+    """The plan without what every put has: the gate, the version, the name on the list."""
+    after, plan = lifecycle.put(NAME, new, old, before, fields.pop("enabled", None), NOW, ME, **fields)
+    version = Version(NAME, after.version, new.model_dump(mode="json"), NOW, ME)
+    assert plan[:3] == [PutGate(after, before), Create(version), Put(Listing(NAME))]
+    return plan[3:]
+
+
+# -- put -----------------------------------------------------------------------------------------------------------
+
+
+def test_l2_a_new_schedule_that_is_disabled_can_be_woken_and_rests_until_its_end() -> None:
+    rests = Timer(NAME, NOW, 1, NOW, {}, wake_at=END + SECOND)
+    assert put(ENDING, None, None) == [Put(woken(generation=NOW, version=1, since=NOW)), Put(rests)]
+    assert put(MIXED, None, None) == [Put(woken(generation=NOW, version=1, since=NOW))]
+
+
+def test_l6_an_update_replaces_the_rows_of_the_index_and_takes_out_a_timer_that_is_needed_no_more() -> None:
+    assert put(schedule(WEATHER), MIXED, gate()) == [
+        CLOSED,
+        Delete(flights(since=NOW)),
+        Delete(woken(since=NOW)),
+        Delete(TIMER_OF_SEVEN),
+        Put(row("partition:demo.weather", "0", generation=NOW, version=4, since=NOW)),
+    ]
+
+
+@pytest.mark.parametrize(("mode", "apart"), [("enabled", False), ("hold", False), ("backlog", True)])
+def test_l6_an_update_puts_the_new_timer_over_the_old_one(mode: Mode, apart: bool) -> None:
+    new = schedule(all_of(WEATHER, TICK))
+    timer = Timer(NAME, NOW, 4, NOW, {"1": NOW + TEN}, wake_at=NOW + TEN)
+    assert put(new, MIXED, gate(mode)) == [
+        CLOSED,
+        Delete(flights(since=NOW, apart=apart)),
+        Delete(woken(since=NOW)),
+        Put(row("partition:demo.weather", "0", generation=NOW, version=4, since=NOW, apart=apart)),
+        Put(timer),
+    ]
+
+
+def test_l10_an_update_that_disables_leaves_a_timer_for_the_end_alone() -> None:
+    rests = Timer(NAME, NOW, 4, NOW, {}, wake_at=END + SECOND)
+    assert put(ENDING, ENDING, gate(), enabled=False) == [
+        CLOSED,
+        Delete(flights(since=NOW)),
+        Delete(woken(since=NOW)),
+        Put(woken(generation=NOW, version=4, since=NOW)),
+        Put(rests),
+    ]
+
+
+def test_l10_an_update_of_what_is_disabled_takes_the_timer_of_its_end_out_with_the_end() -> None:
+    plan = put(schedule(all_of(PARTITION, TICK), constraints=[FRESH], priority=9), ENDING, gate("disabled"))
+    assert plan == [
+        CLOSED,
+        Delete(woken(since=NOW)),
+        Delete(TIMER_OF_SEVEN),
+        Put(woken(generation=NOW, version=4, since=NOW)),
+    ]
+
+
+def test_l6_what_is_carried_has_the_new_version_everywhere_and_keeps_since() -> None:
+    before = Timer(NAME, 7, 3, NOON, {"1": NOON + TEN}, rev=9, wake_at=NOON + TEN)
+    new = schedule(all_of(PARTITION, TICK), priority=9)
+    assert put(new, MIXED, gate(), carry=True, timer=before) == [
+        Put(flights(version=4)),
+        Delete(woken(version=4)),
+        Replace(Timer(NAME, 7, 4, NOON, {"1": NOON + TEN}, rev=10, wake_at=NOON + TEN)),
+    ]
+
+
+def test_l10_what_is_carried_goes_on_from_now_if_its_end_was_over_and_is_moved() -> None:
+    before = Timer(NAME, 7, 3, NOON, {}, rev=9, wake_at=NOON + 6 * SECOND)
+    over, later = schedule(TICK, ttl=iso(NOON + 5 * SECOND)), schedule(TICK, ttl=iso(END))
+    assert put(later, over, gate(), carry=True, timer=before) == [
+        Replace(Timer(NAME, 7, 4, NOON, {"0": NOW + TEN}, rev=10, wake_at=NOW + TEN)),
+    ]
+
+
+def test_l10_what_is_carried_gets_an_end_though_it_had_no_timer() -> None:
+    rests = Timer(NAME, 7, 4, SINCE, {}, wake_at=END)
+    assert put(schedule(ttl=iso(END)), schedule(), gate(), carry=True) == [Put(flights(version=4)), Put(rests)]
+    assert put(schedule(priority=9), schedule(), gate(), carry=True) == [Put(flights(version=4))]
+
+
+# -- starts that are counted ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("document", "counted"),
+    [
+        ({"constraints": [DAILY, DAILY | {"max": 9}]},
+         [CountRates(LINE, (f"1/{DAY}", f"9/{DAY}")), CountStarts(NAME)]),
+        ({"trigger": ELAPSED}, [CountStarts(NAME)]),
+        ({}, []),
+        ({"trigger": ELAPSED, "workflow": "demo.flights.daily~0a1b2c3d"}, []),  # the runs of a DAG always are
+    ],
+)  # fmt: skip
+def test_c5_from_its_first_version_on_a_schedule_has_the_starts_counted_that_it_asks_about(
+    document: dict[str, Any], counted: list[Write]
+) -> None:
+    made = Schedule.model_validate({"workflow": NAME, "trigger": PARTITION, **document})
+    assert put(made, None, None) == counted
+    _, plan = lifecycle.enable(gate("disabled"), made, NOW, ME)
+    assert [write for write in plan if isinstance(write, CountRates | CountStarts)] == counted
+
+
+# -- enable, disable, delete, complete -----------------------------------------------------------------------------
+
+
+def test_l3_enabling_takes_out_what_is_left_of_the_generation_before_and_opens_its_own() -> None:
+    made = schedule(all_of(PARTITION, TICK), constraints=[FRESH, DAILY], pause_after_failures=3)
+    after, plan = lifecycle.enable(gate("completed"), made, NOW, ME)
+    assert plan == [
+        PutGate(after, gate("completed")),
+        CLOSED,
+        Delete(woken(since=NOW)),
+        CountRates(LINE, (f"1/{DAY}",)),
+        CountStarts(NAME),
+        Put(flights(generation=NOW, since=NOW)),
+        Put(woken(generation=NOW, since=NOW)),
+        Put(Timer(NAME, NOW, 3, NOW, {"1": NOW + TEN}, wake_at=NOW + TEN)),
+        Put(Failures(NAME, 0)),
+    ]
+
+
+def test_l3_enabling_what_has_no_fire_to_come_takes_its_timer_out() -> None:
+    past = schedule(all_of(PARTITION, {"type": "time", "due_time": iso(NOON - DAY)}))
+    after, plan = lifecycle.enable(gate("completed"), past, NOW, ME)
+    assert plan == [
+        PutGate(after, gate("completed")),
+        CLOSED,
+        Delete(TIMER_OF_SEVEN),
+        Put(flights(generation=NOW, since=NOW)),
+    ]
+
+
+def test_l3_disabling_keeps_what_may_wake_a_run_now_and_the_timer_of_the_end() -> None:
+    after, plan = lifecycle.disable(gate(), MIXED, NOW, ME)
+    assert plan == [PutGate(after, gate()), CLOSED, Delete(flights(since=NOW)), Delete(TIMER_OF_SEVEN)]
+    after, plan = lifecycle.disable(gate(), ENDING, NOW, ME)
+    assert plan == [PutGate(after, gate()), CLOSED, Delete(flights(since=NOW)), Put(RESTS)]
+
+
+@pytest.mark.parametrize("mode", ["drain", "disabled"])
+def test_l10_deleting_takes_the_timer_of_the_end_out(mode: Mode) -> None:
+    after, plan = lifecycle.delete(gate(mode), ENDING, NOW, ME)
+    assert plan == [
+        PutGate(after, gate(mode)),
+        CLOSED,
+        Delete(woken(since=NOW)),
+        Delete(TIMER_OF_SEVEN),
+        Delete(Listing(NAME)),
+    ]
+
+
+def test_l5_deleting_what_has_no_timer_deletes_none() -> None:
+    after, plan = lifecycle.delete(gate(), schedule(), NOW, ME)
+    assert plan == [PutGate(after, gate()), CLOSED, Delete(flights(since=NOW)), Delete(Listing(NAME))]
+
+
+def test_l10_what_is_completed_is_led_to_by_no_event_but_those_that_wake() -> None:
+    after, plan = lifecycle.complete(gate(), NOW, MIXED)
+    assert plan == [PutGate(after, gate()), Delete(flights())]
+
+
+# -- messages ------------------------------------------------------------------------------------------------------
+
+MESSAGE = "demo.flights.~m1"
+
+
+def deleted_message(workflow: str) -> tuple[Gate, Gate, list[Write]]:
+    before = gate(schedule=MESSAGE)
+    made = Schedule.model_validate({"workflow": workflow, "trigger": TICK})
+    after, plan = lifecycle.delete(before, made, NOW, ME)
+    return before, after, plan
+
+
+def test_l16_a_message_that_is_deleted_passes_with_its_history_and_takes_its_own_target_along() -> None:
+    before, _, plan = deleted_message(MESSAGE)
+    passing = Gate(MESSAGE, 7, 3, "deleted", NOW, ME, rev=2, since=SINCE, mode_at=NOW, expires_at=NOW + 180 * DAY)
+    assert plan == [
+        PutGate(passing, before),
+        Delete(Timer(MESSAGE, 7, 3, 0, {})),
+        Delete(Listing(MESSAGE)),
+        Delete(Definition("workflow", MESSAGE, {}, 0, NOW)),
+    ]
+
+
+def test_l16_a_message_leaves_the_target_that_it_shares() -> None:
+    _, _, plan = deleted_message(NAME)
+    assert plan[1:] == [Delete(Timer(MESSAGE, 7, 3, 0, {})), Delete(Listing(MESSAGE))]
+
+
+# -- pause and resume ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "mode", "writes"),
+    [
+        ("enabled", "hold", []),
+        ("hold", "hold", []),
+        ("enabled", "backlog", [Put(flights(apart=True)), Put(woken())]),
+        ("backlog", "hold", [Put(flights()), Put(woken())]),
+        ("enabled", "drain", [Delete(flights()), Delete(TIMER_OF_SEVEN)]),
+        ("backlog", "drain", [Delete(flights(apart=False)), Delete(TIMER_OF_SEVEN)]),
+    ],
+)
+def test_l4_a_pause_writes_the_rows_that_change_and_no_others(
+    before: Mode, mode: PauseMode, writes: list[Write]
+) -> None:
+    after, plan = lifecycle.pause(gate(before), MIXED, mode, False, NOW, ME)
+    assert plan == [PutGate(after, gate(before)), *writes]
+
+
+OPENED = [
+    Put(flights(since=NOW)),
+    Put(woken(since=NOW)),
+    Put(Timer(NAME, 7, 3, NOW, {"1": NOW + TEN}, wake_at=NOW + TEN)),
+]
+
+
+def test_l4_out_of_a_drain_a_schedule_gathers_anew() -> None:
+    after, plan = lifecycle.pause(gate("drain"), MIXED, "hold", False, NOW, ME)
+    assert plan == [PutGate(after, gate("drain")), *OPENED]
+    after, plan = lifecycle.resume(gate("drain"), MIXED, NOW, ME)
+    assert plan == [PutGate(after, gate("drain")), *OPENED]
+
+
+def test_l10_what_drains_still_comes_to_its_end() -> None:
+    after, plan = lifecycle.pause(gate(), ENDING, "drain", False, NOW, ME)
+    assert plan == [PutGate(after, gate()), Delete(flights()), Put(RESTS)]
+
+
+def test_l4_what_drains_and_had_no_timer_needs_none() -> None:
+    after, plan = lifecycle.pause(gate(), schedule(), "drain", False, NOW, ME)
+    assert plan == [PutGate(after, gate()), Delete(flights())]
+
+
+def test_l4_out_of_a_backlog_matches_are_added_to_one_job_again() -> None:
+    made = schedule(all_of(PARTITION, TICK), constraints=[FRESH], pause_after_failures=3)
+    after, plan = lifecycle.resume(gate("backlog"), made, NOW, ME)
+    assert plan == [PutGate(after, gate("backlog")), Put(flights()), Put(woken()), Put(Failures(NAME, 0))]
+
+
+# -- rows of the index ---------------------------------------------------------------------------------------------
+
+
+def test_t15_the_index_has_a_row_for_each_event_of_each_leaf_and_for_each_that_wakes() -> None:
+    statuses = CLEANED | {"statuses": ["FAILED", "KILLED"]}
+    made = schedule(all_of(PARTITION, TICK, statuses), constraints=[FRESH], coalesce=False)
+    assert lifecycle.subscriptions(gate(), made, NOON) == [
+        flights(since=NOON, apart=True),
+        row("status:demo.flights.clean:FAILED", "2", since=NOON, apart=True),
+        row("status:demo.flights.clean:KILLED", "2", since=NOON, apart=True),
+        woken(since=NOON),
+    ]

@@ -1,0 +1,245 @@
+"""Pausing, resuming, carrying on and leaving out: the plans (L4, L6, L19)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.instants import DAY, HOUR, Instant
+from chalicelib.core.rows.schedule import WAKE, Failures, Gate, Subscription, Timer
+from chalicelib.core.schedules import lifecycle
+from chalicelib.core.schedules.lifecycle import PauseMode
+from chalicelib.core.states import Mode
+from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutGate, Replace, Write
+from tests.core.builders import CLEANED, NAME, NOON, PARTITION, TICK, WEATHER, all_of, gate, schedule
+
+ME = "alice"
+LATER = NOON + HOUR
+MIXED = schedule(all_of(PARTITION, TICK))
+OPEN = gate(since=NOON - DAY, rev=4)
+FRESH = {"type": "fresh", "workflows": ["demo.flights.raw"], "within": "1d", "on_unmet": "wait"}
+TIMER = Timer(NAME, 7, 1, NOON, {"1": NOON + 10_000}, rev=9, wake_at=NOON + 10_000)
+
+
+def pause(before: Gate, mode: PauseMode, stop: bool = False, made: Schedule = MIXED) -> tuple[Gate, list[Write]]:
+    return lifecycle.pause(before, made, mode, stop, LATER, ME)
+
+
+def paused(mode: PauseMode, stop: bool = False) -> Gate:
+    return pause(OPEN, mode, stop)[0]
+
+
+def carry(new: Schedule, old: Schedule = MIXED, before: Gate = OPEN) -> tuple[Gate, list[Write]]:
+    return lifecycle.put(NAME, new, old, before, None, LATER, ME, carry=True, timer=TIMER)
+
+
+def index(plan: list[Write]) -> list[tuple[str, str, Instant, bool]]:
+    """The rows of the reverse index that a plan changes: how, which leaf, since when, and whether jobs go apart."""
+    return [
+        (type(write).__name__, write.row.leaf, write.row.since, write.row.apart)
+        for write in plan
+        if isinstance(write, Put | Delete) and isinstance(write.row, Subscription)
+    ]
+
+
+def timers(plan: list[Write]) -> list[str]:
+    written = [write for write in plan if isinstance(write, Put | Delete | Replace) and isinstance(write.row, Timer)]
+    return [type(write).__name__ for write in written]
+
+
+# -- pause ---------------------------------------------------------------------------------------------------------
+
+
+def test_l4_a_hold_changes_nothing_but_the_gate() -> None:
+    after, plan = pause(OPEN, "hold")
+    assert plan == [PutGate(after, OPEN)]
+    assert (after.mode, after.rev, after.updated_at, after.by) == ("hold", 5, LATER, ME)
+    assert (after.generation, after.version, after.since) == (7, 1, NOON - DAY)
+    assert after.wake_at == LATER, "what queues gives back what it holds, for others"
+
+
+def test_l4_in_a_backlog_each_match_makes_room_for_the_next() -> None:
+    after, plan = pause(OPEN, "backlog")
+    assert after.mode == "backlog"
+    assert index(plan) == [("Put", "0", NOON - DAY, True)]
+    assert timers(plan) == []
+
+
+def test_l4_a_drain_leaves_the_index_and_the_timers() -> None:
+    after, plan = pause(OPEN, "drain")
+    assert after.mode == "drain"
+    assert [row[:2] for row in index(plan)] == [("Delete", "0")]
+    assert timers(plan) == ["Delete"]
+    assert not any(isinstance(write, CloseGeneration) for write in plan), "what is met goes on"
+
+
+def test_c7_what_drains_may_still_be_woken_by_its_upstream() -> None:
+    _, plan = pause(OPEN, "drain", made=schedule(PARTITION, constraints=[FRESH]))
+    assert [row[:2] for row in index(plan)] == [("Delete", "0")]
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "rows"),
+    [
+        ("hold", "backlog", [("Put", "0", NOON - DAY, True)]),
+        ("backlog", "hold", [("Put", "0", NOON - DAY, False)]),
+        ("drain", "hold", [("Put", "0", LATER, False)]),
+        ("drain", "backlog", [("Put", "0", LATER, True)]),
+        ("hold", "drain", [("Delete", "0", NOON - DAY, False)]),
+    ],
+)
+def test_l4_from_one_pause_to_another_the_index_is_as_the_new_one_wants_it(
+    one: PauseMode, other: PauseMode, rows: list[Any]
+) -> None:
+    after, plan = pause(paused(one), other)
+    assert index(plan) == rows
+    assert after.since == (LATER if one == "drain" else NOON - DAY)
+    assert after.wake_at == LATER, "what waits is looked at by the rules of the new one"
+
+
+def test_l19_a_pause_says_why_and_the_next_one_forgets_it() -> None:
+    held, _ = lifecycle.pause(OPEN, MIXED, "hold", False, LATER, "sluice", "3 runs failed in a row")
+    assert held.reason == "3 runs failed in a row"
+    assert pause(held, "backlog")[0].reason == ""
+    assert lifecycle.resume(held, MIXED, LATER, ME)[0].reason == ""
+
+
+# -- resume --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("mode", "rows", "armed"),
+    [("hold", [], []), ("backlog", [("Put", "0", NOON - DAY, False)], []),
+     ("drain", [("Put", "0", LATER, False)], ["Put"])],
+)  # fmt: skip
+def test_l4_resume_goes_on_in_the_same_generation_and_wakes_what_waits(
+    mode: PauseMode, rows: list[Any], armed: list[str]
+) -> None:
+    before = paused(mode)
+    after, plan = lifecycle.resume(before, MIXED, LATER, ME)
+    assert plan[0] == PutGate(after, before)
+    assert (after.mode, after.generation, after.version, after.rev) == ("enabled", 7, 1, before.rev + 1)
+    assert after.wake_at == LATER, "the gate is an outbox until every job has been woken"
+    assert (index(plan), timers(plan)) == (rows, armed)
+
+
+def test_c11_what_never_coalesces_needs_no_change_of_the_index() -> None:
+    single = schedule(PARTITION, coalesce=False)
+    _, plan = lifecycle.resume(pause(OPEN, "backlog", made=single)[0], single, LATER, ME)
+    assert index(plan) == []
+
+
+@pytest.mark.parametrize("fields", [{}, {"pause_after_failures": 3}])
+def test_l19_whoever_lets_a_schedule_go_on_forgives_its_failures(fields: dict[str, Any]) -> None:
+    made = schedule(PARTITION, **fields)
+    resumed = lifecycle.resume(paused("hold"), made, LATER, ME)[1]
+    enabled = lifecycle.enable(gate(mode="disabled"), made, LATER, ME)[1]
+    assert [Put(Failures(NAME, 0)) in plan for plan in (resumed, enabled)] == [bool(fields)] * 2
+
+
+def test_l10_a_schedule_whose_fires_are_used_up_is_completed_in_the_same_generation() -> None:
+    after, plan = lifecycle.complete(OPEN, LATER)
+    assert (after.mode, after.rev, after.generation, plan) == ("completed", 5, 7, [PutGate(after, OPEN)])
+
+
+@pytest.mark.parametrize("mode", ["enabled", "hold", "backlog", "drain", "completed", "disabled"])
+def test_l5_what_is_deleted_leaves_no_row_in_the_index_and_no_timer(mode: Mode) -> None:
+    """A drain has taken out what gathers and the timer, a disable as well; a row that wakes stays for what still may
+    run: what a drain lets go, or a run-now."""
+    made = schedule(all_of(PARTITION, TICK), constraints=[FRESH])
+    gathers = mode in ("enabled", "hold", "backlog")
+    gathering = [("Delete", "0")] if gathers else []
+    armed = ["Delete"] if gathers or mode == "completed" else []
+
+    _, disabled = lifecycle.disable(gate(mode=mode), made, LATER, ME)
+    _, deleted = lifecycle.delete(gate(mode=mode), made, LATER, ME)
+
+    assert [row[:2] for row in index(disabled)] == gathering
+    assert [row[:2] for row in index(deleted)] == [*gathering, ("Delete", WAKE)]
+    assert timers(disabled) == timers(deleted) == armed
+
+
+@pytest.mark.parametrize("mode", ["disabled", "completed"])
+def test_l3_enabling_leaves_no_row_of_the_generation_before(mode: Mode) -> None:
+    made = schedule(all_of(PARTITION, TICK), constraints=[FRESH])
+    _, plan = lifecycle.enable(gate(mode=mode), made, LATER, ME)
+    assert [row[:2] for row in index(plan)] == [("Delete", WAKE), ("Put", "0"), ("Put", WAKE)]
+    assert timers(plan) == ["Put"]
+
+
+# -- carry (L6) ----------------------------------------------------------------------------------------------------
+
+
+def test_l6_carry_keeps_what_has_gathered_and_everything_that_goes_on_has_the_new_version() -> None:
+    after, plan = carry(schedule(all_of(PARTITION, TICK), properties={"a": 1}))
+    assert (after.generation, after.version, after.since, after.rev) == (7, 2, NOON - DAY, 5)
+    assert after.wake_at == LATER
+    assert isinstance(plan[1], Create)
+    assert index(plan) == [("Put", "0", NOON - DAY, False)]
+    assert Replace(replace(TIMER, version=2, rev=10)) in plan, "its instants go on"
+    assert not any(isinstance(write, CloseGeneration) for write in plan)
+
+
+def test_l6_carry_keeps_a_pause_and_what_is_left_out() -> None:
+    held = replace(paused("hold", stop=True), skips=(NOON,))
+    after, _ = carry(schedule(all_of(PARTITION, TICK), priority=9), before=held)
+    assert (after.mode, after.pauses, after.skips) == ("hold", held.pauses, held.skips)
+
+
+def test_l6_carry_follows_the_upstreams_that_wake_it() -> None:
+    woken = schedule(PARTITION, constraints=[FRESH])
+    _, plan = carry(schedule(PARTITION), old=woken)
+    assert [row[:2] for row in index(plan)] == [("Put", "0"), ("Delete", WAKE)]
+    _, plan = carry(woken, old=schedule(PARTITION))
+    assert [row[:2] for row in index(plan)] == [("Put", "0"), ("Put", WAKE)]
+
+
+@pytest.mark.parametrize(
+    ("new", "before"),
+    [
+        (schedule(all_of(PARTITION, WEATHER)), OPEN),  # another trigger
+        (schedule(all_of(TICK, PARTITION)), OPEN),  # its leaves have other numbers
+        (schedule(all_of(PARTITION, TICK), priority=9), gate(mode="disabled")),
+        (schedule(all_of(PARTITION, TICK), priority=9), gate(mode="drain")),
+        (schedule(all_of(PARTITION, TICK), priority=9), gate(mode="completed")),
+    ],
+)
+def test_l6_what_cannot_be_carried_begins_a_new_generation_and_drops_the_old(new: Schedule, before: Gate) -> None:
+    after, plan = carry(new, before=before)
+    assert after.generation == LATER
+    assert any(isinstance(write, CloseGeneration) for write in plan)
+
+
+def test_l6_other_correlation_keys_gather_otherwise_so_nothing_is_carried() -> None:
+    old, new = (schedule(all_of(PARTITION, CLEANED), by=by) for by in (["day"], ["year", "day"]))
+    assert carry(new, old=old)[0].generation == LATER
+
+
+def test_l6_an_update_that_enables_or_disables_carries_nothing() -> None:
+    after, _ = lifecycle.put(NAME, MIXED, MIXED, OPEN, False, LATER, ME, carry=True, timer=TIMER)
+    assert (after.mode, after.generation) == ("disabled", LATER)
+
+
+@pytest.mark.parametrize("mode", ["hold", "backlog", "drain"])
+def test_l2_an_update_keeps_a_pause_and_whether_timeouts_stand_still(mode: PauseMode) -> None:
+    after, plan = lifecycle.put(NAME, schedule(WEATHER), MIXED, paused(mode, stop=True), None, LATER, ME)
+    assert (after.mode, after.generation, after.pauses) == (mode, LATER, ((LATER, None),))
+    assert [row[0] for row in index(plan) if row[0] == "Put"] == ([] if mode == "drain" else ["Put"])
+    again, _ = lifecycle.put(NAME, schedule(WEATHER), MIXED, paused(mode), True, LATER, ME)
+    assert (again.mode, again.pauses) == (mode, ()), "what is paused counts as enabled"
+
+
+# -- left out (L19) ------------------------------------------------------------------------------------------------
+
+
+def test_l19_an_occurrence_is_left_out_once_and_taken_back() -> None:
+    once, plan = lifecycle.skip(OPEN, LATER + DAY, True, LATER, ME)
+    assert plan == [PutGate(once, OPEN)]
+    both, _ = lifecycle.skip(once, LATER + HOUR, True, LATER, ME)
+    assert (both.skips, both.rev, both.mode) == ((LATER + HOUR, LATER + DAY), 6, "enabled")
+    assert lifecycle.skip(both, LATER + HOUR, True, LATER, ME)[0].skips == both.skips
+    assert lifecycle.skip(both, LATER + HOUR, False, LATER, ME)[0].skips == (LATER + DAY,)
+    assert lifecycle.skip(both, NOON + 9 * DAY, True, NOON + 5 * DAY, ME)[0].skips == (NOON + 9 * DAY,)

@@ -1,0 +1,134 @@
+"""How a gate changes: which mode a document asks for, when the mode began, and what is woken by it (L2-L4, L6, L18)."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.instants import DAY, HOUR, MINUTE
+from chalicelib.core.jobs.check import Drop, Launch, Wait, decide
+from chalicelib.core.rows.schedule import Gate, Timer
+from chalicelib.core.schedules import lifecycle
+from chalicelib.core.schedules.lifecycle import PauseMode
+from chalicelib.core.states import Mode
+from chalicelib.core.writes import CloseGeneration, Delete
+from tests.core.builders import NAME, NOON, PARTITION, TICK, WEATHER, facts, gate, job, met, schedule
+
+ME = "alice"
+LATER = NOON + HOUR
+ALIVE: tuple[Mode, ...] = ("enabled", "hold", "backlog", "drain", "completed", "disabled")
+PAUSES: tuple[PauseMode, ...] = get_args(PauseMode)
+TOLD = schedule(TICK, description="the nightly one")
+
+
+def put(new: Schedule, before: Gate, enabled: bool | None = None, carry: bool = False) -> Gate:
+    after, _ = lifecycle.put(NAME, new, schedule(TICK), before, enabled, LATER, ME, carry)
+    return after
+
+
+# -- the mode that a document asks for -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("before", "enabled", "after"),
+    [
+        *((mode, None, mode) for mode in ALIVE),
+        *((mode, False, "disabled") for mode in ALIVE),
+        *((mode, True, mode) for mode in ("enabled", "hold", "backlog", "drain")),
+        ("disabled", True, "enabled"),
+        ("completed", True, "enabled"),
+    ],
+)
+@pytest.mark.parametrize("new", [TOLD, schedule(WEATHER)])
+def test_l2_a_document_disables_always_and_enables_what_is_not_going_on(
+    before: Mode, enabled: bool | None, after: Mode, new: Schedule
+) -> None:
+    """What is paused counts as enabled: only a resume lets it go on."""
+    assert put(new, gate(mode=before), enabled).mode == after
+
+
+@pytest.mark.parametrize("before", ALIVE)
+def test_l3_a_document_that_disables_closes_the_generation_whatever_the_mode_was(before: Mode) -> None:
+    made = schedule(TICK)
+    after, plan = lifecycle.put(NAME, made, made, gate(mode=before), False, LATER, ME)
+    closes = any(isinstance(write, CloseGeneration) for write in plan)
+    assert closes is (before != "disabled"), "what is disabled already goes on being that"
+    assert (after.generation == LATER) is closes
+    timers = [write for write in plan if isinstance(write, Delete) and isinstance(write.row, Timer)]
+    assert len(timers) == (before not in ("disabled", "drain"))
+
+
+# -- when the mode began -------------------------------------------------------------------------------------------
+
+
+def test_l4_a_mode_begins_when_it_changes() -> None:
+    born, _ = lifecycle.put(NAME, TOLD, None, None, True, NOON, ME)
+    held, _ = lifecycle.pause(born, TOLD, "hold", False, NOON + 1, ME)
+    resumed, _ = lifecycle.resume(held, TOLD, NOON + 2, ME)
+    completed, _ = lifecycle.complete(resumed, NOON + 3)
+    enabled, _ = lifecycle.enable(completed, TOLD, NOON + 4, ME)
+    disabled, _ = lifecycle.disable(enabled, TOLD, NOON + 5, ME)
+    story = (born, held, resumed, completed, enabled, disabled)
+    assert [each.mode_at for each in story] == list(range(NOON, NOON + 6))
+
+
+@pytest.mark.parametrize("mode", ALIVE)
+@pytest.mark.parametrize(
+    ("new", "carry"), [(TOLD, False), (schedule(TICK, priority=9), True), (schedule(WEATHER), False)]
+)
+def test_l4_an_update_that_keeps_the_mode_keeps_when_it_began(mode: Mode, new: Schedule, carry: bool) -> None:
+    before = gate(mode=mode, mode_at=NOON - DAY)
+    after = put(new, before, carry=carry)
+    assert (after.mode, after.mode_at, after.updated_at) == (mode, NOON - DAY, LATER)
+
+
+def test_l4_an_update_that_enables_or_disables_begins_a_mode() -> None:
+    assert put(TOLD, gate(mode="completed", mode_at=NOON - DAY), enabled=True).mode_at == LATER
+    assert put(TOLD, gate(mode_at=NOON - DAY), enabled=False).mode_at == LATER
+
+
+@pytest.mark.parametrize("mode", PAUSES)
+def test_l4_a_pause_that_is_asked_for_again_began_when_it_did(mode: PauseMode) -> None:
+    once, _ = lifecycle.pause(gate(), TOLD, mode, False, NOON + MINUTE, ME)
+    again, _ = lifecycle.pause(once, TOLD, mode, True, LATER, ME)
+    assert (once.mode_at, again.mode_at, again.updated_at) == (NOON + MINUTE, NOON + MINUTE, LATER)
+
+
+@pytest.mark.parametrize("left_out", [False, True])
+def test_l18_a_new_description_moves_neither_the_bound_of_a_drain_nor_the_beginning_of_a_hold(left_out: bool) -> None:
+    draining, _ = lifecycle.pause(gate(), schedule(TICK), "drain", False, NOON + MINUTE, ME)
+    held, _ = lifecycle.pause(gate(), schedule(PARTITION), "hold", False, NOON + MINUTE, ME)
+    draining, held = put(TOLD, draining), put(schedule(TICK, owner="bob"), held)
+    if left_out:
+        draining, _ = lifecycle.skip(draining, NOON + DAY, True, LATER, ME)
+
+    def due(at: int) -> Any:
+        known = facts(gate=draining, schedule=TOLD)
+        return decide(job("fire", due_at=at), known, LATER + HOUR)
+
+    assert isinstance(due(NOON + MINUTE - 1), Launch)
+    assert isinstance(due(NOON + MINUTE), Drop)
+    assert isinstance(due(NOON + 2 * MINUTE), Drop)
+    waiting = decide(met(), facts(gate=held), LATER + HOUR)
+    assert isinstance(waiting, Wait)
+    assert waiting.why == "the schedule is on hold since 2026-03-02T12:01:00.000Z"
+
+
+# -- what is woken -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("before", ["enabled", "hold", "backlog", "drain"])
+@pytest.mark.parametrize("mode", PAUSES)
+@pytest.mark.parametrize("stop", [False, True])
+def test_l4_every_pause_wakes_what_waits_for_it_holds_places_that_others_want(
+    before: Mode, mode: PauseMode, stop: bool
+) -> None:
+    after, _ = lifecycle.pause(gate(mode=before), schedule(TICK), mode, stop, LATER, ME)
+    assert after.wake_at == LATER
+
+
+def test_o3_a_new_description_does_not_forget_whom_a_pause_has_yet_to_wake() -> None:
+    held, _ = lifecycle.pause(gate(), schedule(TICK), "hold", False, NOON + MINUTE, ME)
+    assert put(TOLD, held).wake_at == NOON + MINUTE

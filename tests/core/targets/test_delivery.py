@@ -1,0 +1,119 @@
+"""How often a delivery is tried, how far apart, and when it is given up (E6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from chalicelib.core.errors import from_validation
+from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
+from chalicelib.core.targets.delivery import PATIENCE, Again, Delivery, GiveUp, after
+from tests.support.clock import NOON
+
+DOWN = NoAnswer("the server is down")
+BUSY = NotNow("throttled")
+
+
+def policy(**fields: Any) -> Delivery:
+    return Delivery.model_validate(fields)
+
+
+def pauses(answer: NotNow | NoAnswer, delivery: Delivery) -> list[int]:
+    """The pauses between the tries of a delivery that always gets the same answer."""
+    found: list[int] = []
+    for tries in range(1, 200):
+        step = after(tries, answer, delivery, "e1", NOON)
+        if isinstance(step, GiveUp):
+            return found
+        found.append(step.at - NOON)
+    raise AssertionError("it is never given up")
+
+
+def test_e6_by_default_three_tries_one_second_apart() -> None:
+    assert pauses(DOWN, policy()) == [SECOND, SECOND]
+    assert after(3, DOWN, policy(), "e1", NOON) == GiveUp(
+        "not delivered in 3 tries; the last answer: the server is down"
+    )
+
+
+def test_e6_the_reason_of_a_pause_says_which_try_it_was_and_what_was_answered() -> None:
+    why = "try 1 of 3 was not taken, the next one in 1s: the server is down"
+    assert after(1, DOWN, policy(), "e1", NOON) == Again(NOON + SECOND, why)
+
+
+def test_e6_then_backoff_as_configured() -> None:
+    fixed = policy(tries=2, delay="2s", backoff={"tries": 3, "growth": "fixed", "delay": "1m"})
+    quick, *slow = pauses(DOWN, fixed)
+    assert quick == 2 * SECOND
+    assert len(slow) == 3
+    assert all(MINUTE / 2 <= pause <= MINUTE for pause in slow)
+
+    doubling = policy(tries=1, backoff={"tries": 6, "delay": "10s", "most": "1m"})
+    bounds = [10, 20, 40, 60, 60, 60]
+    for pause, bound in zip(pauses(DOWN, doubling), bounds, strict=True):
+        assert bound * SECOND / 2 <= pause <= bound * SECOND
+
+
+def test_e6_events_that_were_refused_together_come_back_apart() -> None:
+    slow = policy(tries=1, backoff={"delay": "10m"})
+    moments = {getattr(after(1, DOWN, slow, f"e{number}", NOON), "at", 0) for number in range(100)}
+    assert len(moments) > 90
+
+
+@pytest.mark.parametrize("tries", [1, 2, 50])
+def test_e6_what_can_never_be_taken_is_given_up_at_once(tries: int) -> None:
+    assert after(tries, Never("no such queue"), policy(), "e1", NOON) == GiveUp("no such queue")
+
+
+def test_e6_a_target_that_is_busy_is_given_time() -> None:
+    """The limits of an account are met by bursts: they must not end in the dead letters after three seconds."""
+    found = pauses(BUSY, policy())
+    assert len(found) == PATIENCE - 1
+    assert 10 * MINUTE < sum(found) < HOUR
+    assert found[0] <= SECOND < found[5]
+
+
+def test_e6_it_is_not_tried_before_the_target_said() -> None:
+    assert after(1, NotNow("429", 90 * SECOND), policy(), "e1", NOON).at == NOON + 90 * SECOND  # type: ignore[union-attr]
+    later = after(1, NoAnswer("503", 30 * DAY), policy(), "e1", NOON)
+    assert later.at == NOON + 6 * HOUR, "a target cannot put a delivery off for good"  # type: ignore[union-attr]
+
+
+@given(
+    tries=st.integers(1, 10),
+    more=st.integers(1, 30),
+    growth=st.sampled_from(["fixed", "exponential"]),
+    asked=st.none() | st.integers(0, 10**9),
+    busy=st.booleans(),
+)
+def test_e6_every_delivery_ends_within_its_tries_and_never_goes_back_in_time(
+    tries: int, more: int, growth: str, asked: int | None, busy: bool
+) -> None:
+    delivery = policy(tries=tries, backoff={"tries": more, "growth": growth})
+    answer: Answer = NotNow("busy", asked) if busy else NoAnswer("down", asked)
+    found = pauses(answer, delivery)
+    assert len(found) == (max(tries + more, PATIENCE) if busy else tries + more) - 1
+    assert all(0 < pause <= 6 * HOUR for pause in found)
+
+
+@pytest.mark.parametrize(
+    ("fields", "field"),
+    [
+        ({"tries": 0}, "tries"),
+        ({"tries": 11}, "tries"),
+        ({"delay": "2h"}, "delay"),
+        ({"backoff": {"tries": 31}}, "backoff.tries"),
+        ({"backoff": {"growth": "linear"}}, "backoff.growth"),
+        ({"backoff": {"delay": "2d"}}, "backoff.delay"),
+        ({"backoff": {"delay": "1h", "most": "1m"}}, "backoff.most"),
+    ],
+)
+def test_e6_a_policy_without_bounds_is_refused(fields: dict[str, Any], field: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        policy(**fields)
+    assert from_validation(caught.value).field == field

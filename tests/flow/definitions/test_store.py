@@ -1,0 +1,199 @@
+"""Deleting a document: refused while a schedule refers to it, and never of what somebody else has just put (L17)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from chalicelib.core.definitions.schedule import NewSchedule
+from chalicelib.core.errors import SluiceError
+from chalicelib.flow.definitions import store
+from chalicelib.flow.deploy import deploy
+from chalicelib.ports import Kind
+from tests.flow.stored import everything, living, send
+from tests.support.schedules import after, at, partitions
+from tests.support.world import EMR, World, flights
+
+OTHER = {"workflows": {"other": {"target": EMR}}}
+WORKFLOW, DATASET = "demo.flights.clean", "demo.flights"
+
+
+def refused(world: World, kind: Kind, name: str) -> SluiceError:
+    before = everything(world)
+    with pytest.raises(SluiceError) as error:
+        store.delete(world.ports, kind, name)
+    assert everything(world) == before
+    return error.value
+
+
+@pytest.mark.parametrize("app", ["demo.flights", "demo.orders", "sales.orders"])
+@pytest.mark.parametrize("enabled", [True, False])
+@pytest.mark.parametrize(
+    ("kind", "name", "schedule"),
+    [
+        ("workflow", WORKFLOW, at("0 5 * * *", WORKFLOW)),
+        ("workflow", WORKFLOW, after(WORKFLOW, "other")),
+        ("dataset", DATASET, partitions(1, "other", DATASET)),
+        ("dataset", DATASET, {**partitions(1, "other", DATASET), "trigger": {"type": "any", "triggers": [
+            {"type": "time", "expression": "0 5 * * *"},
+            {"type": "all", "triggers": [{"type": "partition", "dataset": DATASET}]}]}}),
+    ],
+)  # fmt: skip
+def test_l17_what_a_schedule_of_any_app_refers_to_is_not_deleted(
+    world: World, app: str, enabled: bool, kind: Kind, name: str, schedule: dict[str, Any]
+) -> None:
+    world.deploy(flights({}, **OTHER["workflows"]))
+    document = flights({}, **OTHER["workflows"]) if app == "demo.flights" else OTHER
+    send(world, document | {"schedules": {"needs": schedule | {"enabled": enabled}}}, app)
+
+    error = refused(world, kind, name)
+
+    assert error.code == "in_use"
+    assert error.message == f"expected a {kind} that nothing refers to, got one used by schedule {app}.needs"
+
+
+def test_l17_many_referrers_are_counted_and_some_are_named(world: World) -> None:
+    world.deploy(flights({f"s{number}": at("0 5 * * *") for number in range(7)}))
+    message = refused(world, "workflow", WORKFLOW).message
+    assert message.endswith("schedule demo.flights.s3, schedule demo.flights.s4 and 2 more")
+
+
+def test_l17_what_only_a_deleted_schedule_referred_to_goes(world: World) -> None:
+    world.deploy(flights({"a": partitions()}))
+    world.delete("a")
+    store.delete(world.ports, "workflow", WORKFLOW)
+    store.delete(world.ports, "dataset", DATASET)
+    assert world.upload("raw/flights/year=2013/month=1/day=1/_SUCCESS").startswith("no dataset")
+
+
+def test_l17_a_workflow_of_the_same_short_name_is_another(world: World) -> None:
+    world.deploy(flights({}))
+    send(world, {"workflows": {"clean": {"target": EMR}}, "schedules": {"a": at("0 5 * * *")}}, "demo.orders")
+    store.delete(world.ports, "workflow", WORKFLOW)
+
+
+def test_l17_beyond_what_a_request_can_read_the_index_finds_who_waits(world: World) -> None:
+    world.deploy(flights({}))
+    send(world, OTHER | {"schedules": {"waits": after(WORKFLOW, "other", "FAILED")}}, "sales.orders")
+    send(world, OTHER | {"schedules": {"gathers": partitions(1, "other", DATASET)}}, "sales.stock")
+    assert store.referrers(world.ports, [WORKFLOW, DATASET], elsewhere=0) == {
+        WORKFLOW: ["schedule sales.orders.waits"],
+        DATASET: ["schedule sales.stock.gathers"],
+    }
+
+
+def test_l17_a_namespace_goes_when_it_holds_nothing(world: World) -> None:
+    world.deploy({"workflows": {"clean": {"target": EMR}}})
+    assert "used by demo.flights" in refused(world, "namespace", "demo").message
+    assert "an app that nothing refers to, got one used by demo.flights.clean" in refused(world, "app", DATASET).message
+    deploy.delete_app(world.ports, "demo.flights", "tester")
+    store.delete(world.ports, "namespace", "demo")
+
+
+# -- two people at once ----------------------------------------------------------------------------------------------
+
+
+class Interrupted:
+    """A catalog whose reader is interrupted once, the first time that it asks for the schedules of an app."""
+
+    def __init__(self, world: World, meanwhile: Callable[[], Any]) -> None:
+        self._inner, self._meanwhile = world.ports.catalog, meanwhile
+
+    def schedules(self, app: str, limit: int, cursor: str | None, beginning: str = "") -> Any:
+        meanwhile, self._meanwhile = self._meanwhile, lambda: None
+        meanwhile()
+        return self._inner.schedules(app, limit, cursor, beginning)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@pytest.mark.parametrize(("kind", "name"), [("workflow", WORKFLOW), ("dataset", DATASET)])
+def test_l17_a_delete_does_not_remove_what_was_just_replaced(world: World, kind: Kind, name: str) -> None:
+    world.deploy(flights({}))
+    new = {**store.get(world.ports, kind, name).document, "owner": "somebody else"}
+    put = Interrupted(world, lambda: store.put(world.ports, kind, name, new, "somebody else"))
+
+    with pytest.raises(SluiceError) as error:
+        store.delete(world.with_ports(catalog=put), kind, name)
+
+    assert error.value.code == "changed_meanwhile"
+    assert store.get(world.ports, kind, name).document == new
+
+
+def test_l17_a_delete_of_what_was_deleted_meanwhile_is_done(world: World) -> None:
+    world.deploy(flights({}))
+    gone = Interrupted(world, lambda: store.delete(world.ports, "workflow", WORKFLOW))
+    store.delete(world.with_ports(catalog=gone), "workflow", WORKFLOW)
+    assert world.ports.catalog.definition("workflow", WORKFLOW) is None
+
+
+def test_l8_an_app_that_is_deployed_while_it_is_deleted_stays(world: World) -> None:
+    """The deletion has listed the app's schedules; the deployment comes; the app is no longer as it was read."""
+    document = flights({"a": at("0 5 * * *")})
+    world.deploy(document)
+    put = Interrupted(world, lambda: world.deploy(document | {"owner": "somebody else"}))
+
+    with pytest.raises(SluiceError) as error:
+        deploy.delete_app(world.with_ports(catalog=put), "demo.flights", "tester")
+
+    assert error.value.code == "changed_meanwhile"
+    assert store.get(world.ports, "app", "demo.flights").document["owner"] == "somebody else"
+    world.deploy(document)
+    assert living(world) == {"a": "enabled"}
+
+
+# -- what a schedule names -------------------------------------------------------------------------------------------
+
+
+def test_l17_every_kind_of_leaf_and_constraint_is_looked_into() -> None:
+    """By its JSON, so that a kind that comes later is not forgotten."""
+    quiet = {"type": "quiet", "of": {"type": "partition", "dataset": "demo.one"}, "after": "5m"}
+    absent = {"type": "absent", "of": {"type": "program_status", "workflow": "demo.app.up"}, "within": "1h"}
+    size = {"type": "size", "dataset": "demo.two", "bytes": 100}
+    document = {
+        "workflow": "demo.app.run",
+        "trigger": {"type": "all", "triggers": [quiet, {"type": "any", "triggers": [absent, size]}]},
+        "constraints": [{"type": "fresh", "workflows": ["demo.app.fresh"], "within": "1d", "on_unmet": "wait"}],
+    }
+    names = {"demo.one", "demo.two", "demo.app.up", "demo.app.run", "demo.app.fresh"}
+    assert store.named(document) == names
+
+
+def test_l17_the_words_of_the_user_name_nothing() -> None:
+    """Properties, tags and the pattern of an event may say "workflow" and mean anything."""
+    words = {"workflow": "demo.app.w", "dataset": "demo.d", "workflows": ["demo.app.v"]}
+    pattern = {"type": "event", "event": "orders.closed", "pattern": {"detail": words, "workflow": ["x"]}}
+    document = {"workflow": "demo.app.run", "properties": words, "tags": {"dataset": "d"}, "trigger": pattern}
+    assert store.named(document) == {"demo.app.run"}
+
+
+LEAVES = st.one_of(
+    st.sampled_from("abc").map(lambda name: {"type": "partition", "dataset": f"demo.{name}"}),
+    st.sampled_from("abc").map(lambda name: {"type": "program_status", "workflow": f"demo.app.{name}"}),
+    st.just({"type": "time", "expression": "0 5 * * *"}),
+)
+TREES = st.recursive(
+    LEAVES,
+    lambda children: st.builds(
+        lambda kind, parts: {"type": kind, "triggers": parts},
+        st.sampled_from(["all", "any"]),
+        st.lists(children, min_size=1, max_size=3),
+    ),
+    max_leaves=8,
+)
+
+
+@given(TREES)
+def test_l17_a_schedule_names_what_its_leaves_say_and_what_it_runs(tree: dict[str, Any]) -> None:
+    def leaves(node: dict[str, Any]) -> list[str]:
+        if "triggers" in node:
+            return [name for part in node["triggers"] for name in leaves(part)]
+        return [node[key] for key in ("dataset", "workflow") if key in node]
+
+    schedule = NewSchedule.model_validate({"workflow": "run", "trigger": tree}).definition().resolved("demo", "app")
+    assert store.named(schedule.model_dump(mode="json")) == {"demo.app.run", *leaves(tree)}

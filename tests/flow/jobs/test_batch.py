@@ -1,0 +1,111 @@
+"""A crowd of fires that are due together: delivered in batches, each under its own id, with the same books as one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalicelib.core.instants import MINUTE
+from chalicelib.core.writes import Put
+from chalicelib.flow.jobs import batch, deliver
+from chalicelib.flow.system.dispatch import attend_together
+from tests.faults.memory_tables import QuickWorld
+from tests.support.schedules import at
+from tests.support.world import SQS, flights
+
+AT_ONE = "1 12 * * *"
+
+
+def many(count: int, **fields: Any) -> dict[str, Any]:
+    return {f"s{number:03d}": at(AT_ONE, "notify", **fields) for number in range(count)}
+
+
+def prepared(world: QuickWorld, names: list[str]) -> list[Any]:
+    return [ref for due, ref in world.hints.sent if ref.kind == "job" and ref.parts[0].rpartition(".")[2] in names]
+
+
+def test_a_crowd_is_delivered_once_each_with_a_tenth_of_the_calls() -> None:
+    world = QuickWorld()
+    world.deploy(flights(many(200)))
+    calls = 0
+
+    def count() -> None:
+        nonlocal calls
+        calls += 1
+
+    world.clock.pass_by("60s")
+    world.tables.before_call = count
+    world.settle()
+
+    sent = [run_id for run_id, _ in world.targets.queue.messages]
+    assert len(sent) == len(set(sent)) == 200
+    assert calls < 200, "one by one it would be two thousand"
+    assert [run.state for run in world.runs("s007")] == ["SUCCEEDED"]
+    assert world.jobs("s007") == []
+
+
+def test_nothing_of_a_crowd_is_sent_before_its_instant() -> None:
+    world = QuickWorld()
+    world.deploy(flights(many(20)))
+    names = list(many(20))
+    due = world.clock.now() + MINUTE
+    ready = batch.prepare(world.ports, prepared(world, names), due)
+    assert len(ready.ready) == 20
+    assert world.targets.queue.messages == []
+
+    assert attend_together(world.ports, prepared(world, names), due) == []
+    assert set(world.targets.queue.sent_at) == {due}
+
+
+def test_c13_whoever_is_disabled_after_all_was_prepared_is_not_sent() -> None:
+    world = QuickWorld()
+    world.deploy(flights(many(20)))
+    due = world.clock.now() + MINUTE
+    ready = batch.prepare(world.ports, prepared(world, list(many(20))), due)
+    world.disable("s003")
+    world.clock.wait_until(due)
+
+    sent = deliver.send(world.ports, deliver.lease(world.ports, ready.ready, due))
+
+    assert [ref.parts[0] for ref in sent.changed] == ["demo.flights.s003"]
+    assert len(world.targets.queue.messages) == 19
+    assert world.runs("s003") == []
+
+
+def test_interleaving_25_what_has_run_is_not_sent_again_by_a_crowd() -> None:
+    world = QuickWorld()
+    world.deploy(flights(many(20)))
+    refs = prepared(world, list(many(20)))
+    stalled = [job for number in range(20) for job in world.jobs(f"s{number:03d}")]
+    world.clock.pass_by("60s")
+    world.settle()
+
+    world.ports.ledger.put_all([Put(job) for job in stalled])
+    assert attend_together(world.ports, refs, world.clock.now()) == []
+
+    assert len(world.targets.queue.messages) == 20
+    assert world.jobs("s000") == []
+
+
+def test_a_refusal_in_a_crowd_is_that_ones_alone() -> None:
+    world = QuickWorld()
+    world.deploy(flights(many(20)))
+    world.targets.queue.refuse = 1
+    world.clock.pass_by("60s")
+    world.settle()
+    assert len(world.targets.queue.messages) == 19
+    world.pass_by("1m")
+    assert len({run_id for run_id, _ in world.targets.queue.messages}) == len(world.targets.queue.messages) == 20
+
+
+def test_who_needs_a_line_or_has_a_lifecycle_is_left_to_the_check_of_single_jobs() -> None:
+    world = QuickWorld()
+    limited = at(AT_ONE, "counted", constraints=[{"type": "rate", "max": 5, "per": "hour"}])
+    schedules = {**many(3), "limited": limited, "emr": at(AT_ONE)}
+    world.deploy(flights(schedules, counted={"target": SQS}))
+    ready = batch.prepare(world.ports, prepared(world, list(schedules)), world.clock.now() + MINUTE)
+    assert len(ready.ready) == 3
+    assert sorted(ref.parts[0].rpartition(".")[2] for ref in ready.others) == ["emr", "limited"]
+    world.clock.pass_by("60s")
+    world.settle()
+    assert len(world.targets.queue.messages) == 4
+    assert len(world.targets.emr.runs) == 1

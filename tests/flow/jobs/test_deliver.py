@@ -1,0 +1,180 @@
+"""Sub-batches: their size, their instant, their books, and the time that an invocation has for them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib import handlers
+from chalicelib.aws.hints import encode
+from chalicelib.core.instants import SECOND
+from chalicelib.core.targets.answers import Never
+from chalicelib.flow.jobs import deliver
+from chalicelib.flow.jobs.batch import prepare
+from chalicelib.flow.system.dispatch import attend_together
+from chalicelib.ports import Want
+from tests.faults.memory_tables import QuickWorld
+from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, spread
+from tests.support.world import flights
+
+
+@pytest.mark.parametrize("kind", TARGETS)
+def test_a_sub_batch_is_what_the_target_takes_at_a_time(kind: str) -> None:
+    world = QuickWorld()
+    deploy(world, {"daily": spread(40)}, kind)
+    refs, instant = fires(world), due(world)
+    target = Interfering(world)
+    attend_together(world.ports, refs, instant)
+    assert max(target.sizes) == TARGETS[kind][1]
+    assert sum(target.sizes) == 40
+
+
+def test_t4_each_sub_batch_is_as_late_as_it_was_sent() -> None:
+    world = QuickWorld()
+    deploy(world, {"daily": spread(30)})
+    refs, instant = fires(world), due(world)
+    Interfering(world, takes="3s")
+    attend_together(world.ports, refs, instant)
+    lateness = sorted(run.lateness or 0 for run in world.runs("daily"))
+    assert lateness == [0] * 10 + [3 * SECOND] * 10 + [6 * SECOND] * 10
+    assert {run.claimed_at for run in world.runs("daily")} == {instant, instant + 3 * SECOND, instant + 6 * SECOND}
+
+
+def test_what_an_invocation_has_no_time_for_is_handed_on_and_nothing_is_sent_twice() -> None:
+    """1,000 callbacks of two seconds, 16 at a time, take 126 s; an invocation has 120."""
+    world = QuickWorld()
+    deploy(world, {"daily": spread(1_000)}, "http")
+    for _ in range(2):
+        world.tick()
+    refs, instant = fires(world), due(world)
+    assert len(refs) == 1_000
+    target = Interfering(world, takes="2s")
+    ports = replace(world.ports, ends_at=instant + 120 * SECOND)
+
+    assert attend_together(ports, refs, instant) == []
+
+    assert world.clock.now() <= instant + 110 * SECOND
+    first = len(ids(world))
+    assert first == len(set(ids(world))) == 16 * 51
+    assert len(world.runs("daily")) == 500, "a page of the history; the books of what was sent are kept"
+    left = world.hints.due(world.clock.now())
+    assert len(left) == 1_000 - first
+    at = world.clock.now()
+    assert attend_together(replace(world.ports, ends_at=at + 120 * SECOND), left, at) == []
+    assert len(ids(world)) == len(set(ids(world))) == 1_000
+    assert target.sizes.count(16) == 62
+
+
+def test_singles_that_an_invocation_has_no_time_for_are_handed_on() -> None:
+    """A job that was tried before is looked at by itself; each call may take as long as its target lets it."""
+    world = QuickWorld()
+    deploy(world, many(30), "lambda")
+    refs, instant = fires(world), due(world)
+    Interfering(world, takes="20s")
+    ports = replace(world.ports, ends_at=instant + 45 * SECOND)
+    probed = [ref for ref in refs if ref.kind == "job"]
+    assert attend_together(ports, probed, instant) == []
+    assert len(ids(world)) == 16
+    assert len(world.hints.due(world.clock.now())) == 14
+
+
+class _SlowAhead:
+    """Rows read together, which takes so long each time."""
+
+    def __init__(self, world: QuickWorld, takes: list[str]) -> None:
+        self._world, self._inner, self._takes = world, world.ports.ahead, takes
+        self.reads = 0
+
+    def stamps(self, wanted: list[Want]) -> Any:
+        found = self._inner.stamps(wanted)
+        self.reads += 1
+        self._world.clock.pass_by(self._takes.pop(0) if self._takes else "0ms")
+        return found
+
+
+def test_c13_what_was_read_too_long_ago_is_read_again() -> None:
+    world = QuickWorld()
+    deploy(world, {"daily": spread(5)})
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    slow = _SlowAhead(world, ["101ms", "101ms", "100ms"])
+    sent = deliver.send(replace(world.ports, ahead=slow), leased)
+    assert slow.reads == 3
+    assert len(sent.ends) == len(ids(world)) == 5
+
+
+def test_c13_tables_that_are_always_too_slow_put_a_delivery_off() -> None:
+    world = QuickWorld()
+    deploy(world, {"daily": spread(5)})
+    refs, instant = fires(world), due(world)
+    leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
+    sent = deliver.send(replace(world.ports, ahead=_SlowAhead(world, ["200ms"] * 5)), leased)
+    assert (sent.ends, sent.changed, ids(world)) == ({}, (), [])
+    world.pass_by("2s")
+    assert len(ids(world)) == 5
+
+
+def test_a_window_that_ends_while_others_are_sent_is_not_passed() -> None:
+    """An event that may not be late is dropped on record, and not sent late by the sub-batches before it."""
+    world = QuickWorld()
+    timeout = {"after": "4s", "then": "abort"}
+    deploy(world, {"daily": spread(25, timeout=timeout)})
+    refs, instant = fires(world), due(world)
+    Interfering(world, takes="3s")
+    attend_together(world.ports, refs, instant)
+    assert len(ids(world)) == 20
+    assert [record.kind for record in world.records("daily")] == ["ABORTED"] * 5
+
+
+def test_a_target_of_each_address_has_its_own_batches_and_keeps_their_order() -> None:
+    world = QuickWorld()
+    other = {"type": "sqs", "queue_url": "https://sqs.example/sluice-target-other"}
+    schedules = many(24)
+    for number in range(0, 24, 2):
+        schedules[f"s{number:03d}"]["workflow"] = "other"
+    world.deploy(flights(schedules, other={"target": other}))
+    refs, instant = fires(world), due(world)
+    target = Interfering(world)
+    attend_together(world.ports, refs, instant)
+    assert sorted(target.sizes) == [2, 2, 10, 10]
+    names = [run_id.split(".")[2] for run_id in ids(world)]
+    odd, even = ([name for name in names if int(name[1:]) % 2 == side] for side in (1, 0))
+    assert (odd, even) == (sorted(odd), sorted(even))
+
+
+def test_a_late_failure_is_told_with_the_instant_of_its_sub_batch() -> None:
+    world = QuickWorld()
+    deploy(world, {"daily": spread(20)})
+    refs, instant = fires(world), due(world)
+    world.targets.queue.down = Never("no such queue")
+    Interfering(world, takes="2s")
+    attend_together(world.ports, refs, instant)
+    letters = world.ports.runs.dead_letters("namespace", "demo", 100, None).items
+    assert sorted({letter.first_try_at for letter in letters}) == [instant, instant + 2 * SECOND]
+
+
+def test_the_runtime_says_how_much_time_an_invocation_has(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = QuickWorld()
+    deploy(world, {"daily": spread(1)})
+    monkeypatch.setattr(handlers, "ports", lambda: world.ports)
+
+    class Context:
+        def get_remaining_time_in_millis(self) -> int:
+            return 5_000
+
+    refs = fires(world)
+    world.clock.wait_until(due(world))
+    record = {"messageId": "m", "body": encode(refs, world.clock.now())}
+    assert handlers.hints({"Records": [record]}, Context()) == {"batchItemFailures": []}
+    assert ids(world) == []
+    assert world.hints.due(world.clock.now()) == refs, "another invocation has the time"
+    assert handlers.hints({"Records": [record]}) == {"batchItemFailures": []}
+    assert len(ids(world)) == 1
+
+
+def _prepared(world: QuickWorld, refs: list[Any], instant: int) -> Any:
+    ready = prepare(world.ports, refs, instant).ready
+    world.clock.wait_until(instant)
+    return ready

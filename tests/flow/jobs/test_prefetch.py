@@ -1,0 +1,34 @@
+"""Rows that are read together are as they are at that moment, whatever was read before."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from chalicelib.aws.tables import prefetch
+from chalicelib.core.writes import Put
+from tests.faults.memory_tables import QuickWorld
+from tests.support import rows
+
+
+def test_a_row_that_changed_is_read_as_it_is_now() -> None:
+    world = QuickWorld()
+    want = ("job", rows.SCHEDULE, rows.GENERATION, "PENDING")
+    place = (rows.SCHEDULE, rows.GENERATION, "PENDING")
+    job = rows.job()
+    assert world.ports.ahead.read(world.ports, [want]).jobs.job(*place) is None
+    for reason in ("one", "one", "two"):
+        job = replace(job, reason=reason)
+        world.ports.ledger.put_all([Put(job)])
+        seen = world.ports.ahead.read(world.ports, [want])
+        assert seen.jobs.job(*place) == job
+    assert seen.jobs.job(*place) is seen.jobs.job(*place)
+
+
+def test_what_is_remembered_is_bounded(monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.setattr(prefetch, "MOST_PARSED", 3)
+    world = QuickWorld()
+    jobs = [rows.job(f"j{number}", place=f"JOB#{number}") for number in range(10)]
+    world.ports.ledger.put_all([Put(job) for job in jobs])
+    seen = world.ports.ahead.read(world.ports, [("job", job.schedule, job.generation, job.place) for job in jobs])
+    assert [seen.jobs.job(job.schedule, job.generation, job.place) for job in jobs] == jobs
+    assert len(world.ports.ahead._parsed) <= 3  # type: ignore[attr-defined]

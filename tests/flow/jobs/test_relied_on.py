@@ -1,0 +1,162 @@
+"""A claim expects what its decision relied on, or a sentence says why it need not (C9, C13, W3)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields, replace
+from typing import Any
+
+from chalicelib.aws.tables.expressions import Shards
+from chalicelib.aws.tables.statements import statement
+from chalicelib.core.jobs import claim
+from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.limits import route as limit_route
+from chalicelib.core.limits.writes import JoinLine, TakePermit
+from chalicelib.core.rows.run import Run
+from chalicelib.core.writes import BackfillGoesOn, Create, DefinitionIs, GateIs, NoneGathering, Write
+from chalicelib.flow import facts
+from tests.faults.dying import SMALL
+from tests.faults.memory_tables import QuickWorld
+from tests.support.schedules import after, at, partitions
+from tests.support.world import EMR, day, flights
+
+Plan = list[Write]
+
+
+def has(kind: type) -> Callable[[Plan], bool]:
+    return lambda plan: any(isinstance(write, kind) for write in plan)
+
+
+def names_edition(plan: Plan) -> bool:
+    """The line of the workflow is expected to be of the edition that was read, in what is written to it anyway."""
+    tables = {name: name for name in ("catalog", "jobs", "runs")}
+    own = [write for write in plan if isinstance(write, TakePermit) and write.ask.line.startswith("workflow:")]
+    made = [statement(write, tables, Shards(1, 1)).arguments for write in own]
+    return [("edition" in arguments["ConditionExpression"]) for arguments in made] == [True]
+
+
+# What of the facts a claim expects, and by which of its writes.
+EXPECTED: dict[str, Callable[[Plan], bool]] = {
+    "gate": has(GateIs),
+    "schedule": has(GateIs),  # a version never changes; its limits, groups and policy's name are part of it
+    "workflow": names_edition,
+    "workflow_version": names_edition,
+    "pool": has(DefinitionIs),
+    "pool_row": has(DefinitionIs),
+    "lines": has(TakePermit),
+    "gathering": has(NoneGathering),  # of a fire that would join another job
+    "already": lambda plan: any(isinstance(write, Create) and isinstance(write.row, Run) for write in plan),
+    "backfill": has(BackfillGoesOn),
+}
+# What it need not expect, and why.
+NOT_EXPECTED = {
+    "start_rate": "a setting of the deployment",
+    "successes": "the last success of an upstream only becomes younger: what was fresh when it was read has been so",
+    "counted": "a start that is counted takes a permit of its workflow's line; one that came before was not asked for",
+    "policy": "its head says when the next start may be, whoever reads it; a start by the pace before is one of before",
+    "probe": "what was said is of the instant at which it was asked, and nothing makes it unsaid",
+    "loads": "a measure is of the instant at which it was taken",
+    "origin": "the run that is repeated has ended, and changes no more",
+}
+# The definitions that are read for the facts. A new one belongs to one of the lists above.
+READ = {"gate", "version", "definition workflow", "definition pool", "definition policy"}
+
+
+def test_each_fact_is_expected_by_the_claim_or_it_is_said_why_not() -> None:
+    named = {field.name for field in fields(Facts)}
+    assert set(EXPECTED) | set(NOT_EXPECTED) == named
+    assert set(EXPECTED) & set(NOT_EXPECTED) == set()
+
+
+class Reading:
+    """The catalog, which remembers what was read of it."""
+
+    def __init__(self, inner: Any) -> None:
+        self._inner, self.read = inner, set[str]()
+
+    def __getattr__(self, name: str) -> Any:
+        def call(*args: Any) -> Any:
+            self.read.add(f"{name} {args[0]}" if name == "definition" else name)
+            return getattr(self._inner, name)(*args)
+
+        return call
+
+
+def a_job_that_asks_for_all(kind: str) -> tuple[QuickWorld, tuple[str, int, str]]:
+    """A job in a group, a pool and a policy, whose upstream has to be fresh: prepared by time, or of a backfill."""
+    world = QuickWorld(**SMALL)
+    constraints = [
+        {"type": "concurrency", "max": 2, "on_unmet": "wait"},
+        {"type": "concurrency", "group": "g", "max": 2, "on_unmet": "wait"},
+        {"type": "fresh", "workflows": ["join"], "within": "1d", "on_unmet": "wait"},
+    ]
+    all_of_it = {"policy": "calm", "constraints": constraints}
+    daily = at("1 12 2 3 *", **all_of_it) if kind == "fire" else partitions(by=["day"], **all_of_it)
+    parts = flights({"daily": daily}, clean={"target": EMR, "pool": "p"})
+    policies = {"calm": {"max_events": 3, "interval": "1m"}}
+    world.deploy({**parts, "pools": {"p": {"size": 4}}, "policies": policies})
+    if kind == "fire":
+        world.tick()
+        world.clock.pass_by("61s")
+    else:
+        world.upload(day(1))
+    [job] = world.jobs("daily")
+    return world, (job.schedule, job.generation, job.place)
+
+
+def plan_of(world: QuickWorld, place: tuple[str, int, str], **changed: Any) -> Plan:
+
+    found = world.ports.jobs.job(*place)
+    assert found is not None
+    job = replace(found, **changed)
+    known = facts.gather(world.ports, job)
+    asks = known.asks("demo")
+    route = limit_route.route(asks, (), known.lines, world.clock.now(), None)
+    run = claim.build_run(job, known, tuple(ask.line for ask in route.take), "", world.clock.now())
+    return claim.claim(job, run, known, route, world.clock.now())
+
+
+def test_the_claim_of_a_fire_expects_what_was_read_of_it() -> None:
+    world, place = a_job_that_asks_for_all("fire")
+    plan = plan_of(world, place)
+    unmet = [name for name, holds in EXPECTED.items() if name != "backfill" and not holds(plan)]
+    assert unmet == []
+
+
+def test_the_claim_of_a_backfill_expects_that_it_goes_on() -> None:
+    world, place = a_job_that_asks_for_all("partition")
+    assert EXPECTED["backfill"](plan_of(world, place, backfill="b1"))
+
+
+def test_only_known_definitions_are_read_for_the_facts() -> None:
+    world, place = a_job_that_asks_for_all("fire")
+    reading = Reading(world.ports.catalog)
+    job = world.ports.jobs.job(*place)
+    assert job is not None
+    facts.gather(world.with_ports(catalog=reading), job)
+    assert reading.read == READ
+
+
+def test_a_job_that_queues_expects_its_gate_and_its_pool_too() -> None:
+    world = QuickWorld(**SMALL)
+    parts = flights({"daily": partitions(by=["day"])}, clean={"target": EMR, "pool": "p"})
+    world.deploy({**parts, "pools": {"p": {"size": 1}}})
+    world.upload(day(1))
+    world.settle()
+    world.upload(day(2))
+    [job] = world.jobs("daily")
+    known = facts.gather(world.ports, job)
+    route = limit_route.route(known.asks("demo"), (), known.lines, world.clock.now(), None)
+
+    plan = claim.queue(job, known, route, world.clock.now())
+
+    assert all(has(kind)(plan) for kind in (GateIs, DefinitionIs, JoinLine))
+
+
+def test_a_run_without_a_pool_costs_no_check_of_a_definition() -> None:
+    world = QuickWorld(**SMALL)
+    world.deploy(flights({"daily": partitions(), "next": after("clean", "join")}))
+    world.upload(day(1))
+    [job] = world.jobs("daily")
+    plan = plan_of(world, (job.schedule, job.generation, job.place))
+    assert not has(DefinitionIs)(plan)

@@ -1,0 +1,45 @@
+"""A crowd that joins a line lies before its hint in the queue of hints, and the line is served all the same (E3)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from chalicelib.core.instants import MINUTE, SECOND, Instant
+from chalicelib.flow.system import dispatch
+from tests.faults.memory_tables import QuickWorld
+from tests.support.clock import NOON
+from tests.support.schedules import at
+from tests.support.world import flights
+
+CROWD = 200
+CALM = {"max_events": 20, "interval": "10s"}
+
+
+class OneByOne(QuickWorld):
+    """Hints come in the order in which they were sent, once they are due, and each takes a fifth of a second."""
+
+    def work_off(self, until: Instant) -> None:
+        while self.clock.now() < until:
+            ready = next((hint for hint in self.hints.sent if hint[0] <= self.clock.now()), None)
+            if ready is None:
+                self.clock.pass_by("100ms")
+                continue
+            self.hints.sent.remove(ready)
+            dispatch.attend(self.ports, ready[1])
+            self.clock.pass_by("200ms")
+
+
+def test_e3_a_policys_permits_are_taken_while_the_crowd_still_joins_its_line() -> None:
+    world = OneByOne()
+    each = {f"s{number}": at("1 12 * * *", "notify", policy="calm") for number in range(CROWD)}
+    world.deploy({**flights(each), "policies": {"calm": CALM}})
+    world.settle()
+    world.tick()
+    world.work_off(NOON + 2 * MINUTE)
+
+    sent = world.targets.queue.sent_at
+    joining = [instant for instant in sent if instant < NOON + MINUTE + CROWD * SECOND // 5]
+    assert len(joining) >= 40, "of the eighty that are allowed while the crowd joins"
+    pauses = [after - before for before, after in pairwise(sent)]
+    assert max(pauses) <= 2 * SECOND, "the next permits are taken when they are there"
+    assert all(sum(start <= other < start + 10 * SECOND for other in sent) <= 20 for start in sent)

@@ -1,0 +1,107 @@
+"""A redeployment changes the stack's EMR application and role: runs that live keep those of their claim (C12, W10)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
+from chalicelib.flow.runs import actions, follow
+from tests.faults.dying import SMALL
+from tests.faults.memory_tables import QuickWorld
+from tests.support.emr_client import EmrClient
+from tests.support.fakes import APPLICATION
+from tests.support.schedules import partitions
+from tests.support.world import day, flights
+
+ROLE = "arn:aws:iam::000000000000:role/job"
+NEW_APPLICATION, NEW_ROLE = "00new", "arn:aws:iam::000000000000:role/new"
+
+
+class RealTargets:
+    """The real target of EMR Serverless, as a process makes it of its settings."""
+
+    def __init__(self, inner: Any, client: EmrClient, application: str, role: str) -> None:
+        self._inner = inner
+        self._emr = EmrServerlessTarget(client, application, role, "control", lambda _: None)
+
+    def of(self, kind: str) -> Any:
+        return self._emr if kind == "emr_serverless" else self._inner.of(kind)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._inner, name)
+
+
+@pytest.fixture
+def emr() -> EmrClient:
+    return EmrClient()
+
+
+@pytest.fixture
+def world(emr: EmrClient) -> QuickWorld:
+    made = QuickWorld(**SMALL)
+    made.deploy(flights({"daily": partitions()}))
+    made.ports = made.with_ports(targets=RealTargets(made.targets, emr, APPLICATION, ROLE))
+    return made
+
+
+def redeploy(world: QuickWorld, emr: EmrClient) -> None:
+    """A new version of the stack, with another default application and role."""
+    settings = replace(world.ports.settings, emr_application_id=NEW_APPLICATION, emr_job_role_arn=NEW_ROLE)
+    targets = RealTargets(world.targets, emr, NEW_APPLICATION, NEW_ROLE)
+    world.ports = world.with_ports(settings=settings, targets=targets)
+
+
+def places(emr: EmrClient) -> list[tuple[str, str]]:
+    return [(run.application, run.role) for run in emr.runs]
+
+
+def test_an_unanswered_start_is_repeated_where_it_was_asked_for_first(world: QuickWorld, emr: EmrClient) -> None:
+    emr.lose_answers = 2  # of a call and of its repeat at once
+    world.upload(day(1))
+    world.settle()
+    redeploy(world, emr)
+    world.pass_by("5m")
+    assert places(emr) == [(APPLICATION, ROLE)]
+    [run] = world.runs("daily")
+    assert run.target_id == f"{APPLICATION}/jr00001"
+    assert (run.request.target["application_id"], run.request.target["execution_role_arn"]) == (APPLICATION, ROLE)
+
+
+def test_an_unanswered_start_of_a_closed_schedule_is_found_and_cancelled_there(
+    world: QuickWorld, emr: EmrClient
+) -> None:
+    emr.lose_answers = 100
+    world.upload(day(1))
+    world.settle()
+    redeploy(world, emr)
+    world.disable("daily")
+    world.pass_by("10m")
+    assert [(run.application, run.state) for run in emr.runs] == [(APPLICATION, "CANCELLED")]
+    assert [run.state for run in world.runs("daily")] == ["CANCELLED"]
+
+
+def test_a_living_run_is_asked_about_and_cancelled_where_it_is(world: QuickWorld, emr: EmrClient) -> None:
+    world.upload(day(1))
+    world.settle()
+    redeploy(world, emr)
+    [run] = world.runs("daily")
+    follow.ask(world.ports, run)
+    actions.cancel(world.ports, run.run_id, "tester")
+    world.settle()
+    assert [(run.application, run.state) for run in emr.runs] == [(APPLICATION, "CANCELLED")]
+    assert [run.state for run in world.runs("daily")] == ["CANCELLED"]
+
+
+def test_a_job_that_waits_is_started_by_the_settings_of_its_claim(world: QuickWorld, emr: EmrClient) -> None:
+    one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
+    world.put("daily", partitions(by=["day"], constraints=one))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    redeploy(world, emr)
+    emr.runs[0].state = "SUCCESS"
+    world.pass_by("30m")
+    assert places(emr) == [(APPLICATION, ROLE), (NEW_APPLICATION, NEW_ROLE)]

@@ -1,0 +1,153 @@
+"""What is told of a run that is not as simple as it looks: by EMR, by somebody else's runs, by nobody (W6, W7, W12)."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+from chalicelib.core.instants import HOUR, SECOND
+from chalicelib.flow.runs import actions
+from tests.acceptance.workflows.test_dags import begin as begin_dag
+from tests.faults.memory_tables import QuickWorld
+from tests.flow.runs.test_run_control import CLEAN, begin, states, world_with
+from tests.support import dags
+from tests.support.fakes import EmrRun
+from tests.support.pull_workers import PULLED, PullWorker
+from tests.support.world import EMR, day, flights
+
+EMRS_OWN = "Job run was cancelled by sluice-check"
+
+
+def test_w7_somebody_elses_run_of_the_same_name_says_nothing_of_ours() -> None:
+    """Whoever clones a job run in EMR Studio gets one of the same name."""
+    world = world_with()
+    begin(world)
+    ours = world.targets.emr.runs["jr00001"]
+    world.targets.emr.runs["clone"] = EmrRun("clone", ours.name, "another token")
+    world.emr_says("clone", "FAILED", "their trouble")
+    assert states(world) == ["RUNNING"]
+    world.emr_says("jr00001", "SUCCESS")
+    assert states(world) == ["SUCCEEDED"]
+
+
+@pytest.mark.parametrize("late", ["2h", "2h5m"])
+def test_w12_a_run_that_emr_itself_has_ended_for_its_time_has_failed_for_that_reason(late: str) -> None:
+    """Nobody was there to cancel it: EMR was told the limit, too, and its event is all that comes."""
+    world = world_with(timeout="2h", retries={"attempts": 2, "delay": "1m", "on": ["timed_out"]})
+    begin(world)
+    world.clock.pass_by(late)
+    world.emr_says("jr00001", "CANCELLED", "Job run timed out")
+    run = world.runs("clean")[0]
+    assert (run.state, run.outcome) == ("RETRYING", "timed_out")
+    assert run.reason.startswith("timed out: it ran longer than 2h")
+
+
+def test_w6_who_is_cancelled_at_emr_by_somebody_says_why() -> None:
+    world = world_with(timeout="2h")
+    begin(world)
+    world.emr_says("jr00001", "CANCELLED", "cancelled by eve")
+    run = world.runs("clean")[0]
+    assert (run.state, run.reason) == ("CANCELLED", "cancelled by eve")
+
+
+def test_w6_who_wanted_the_end_of_a_run_is_told_before_what_its_target_says_of_it() -> None:
+    world = world_with()
+    run_id = begin(world)
+    world.targets.emr.cancel = lambda run: None  # type: ignore[method-assign]
+    actions.cancel(world.ports, run_id, "ada")
+    world.settle()
+    world.emr_says("jr00001", "CANCELLED", EMRS_OWN)
+    assert world.runs("clean")[0].reason == f"cancelled by ada; {EMRS_OWN}"
+
+
+def test_w6_a_worker_that_was_told_to_end_leaves_who_wanted_that_in_the_reason() -> None:
+    world = world_with(PULLED)
+    world.upload(day(1))
+    world.settle()
+    ann = PullWorker(world, "ann")
+    ann.claim()
+    ann.beat()
+    actions.cancel(world.ports, world.runs("clean")[0].run_id, "ada")
+    ann.fail(exit_code=-15)
+    run = world.runs("clean")[0]
+    assert (run.state, run.reason) == ("CANCELLED", "cancelled by ada; exit code -15")
+
+
+def test_w7_a_failure_that_emr_is_too_busy_to_explain_does_not_wait_and_says_so() -> None:
+    world = world_with(retries={"attempts": 2, "delay": "1m"})
+    begin(world)
+    world.targets.emr.ask = lambda run: None  # type: ignore[method-assign]
+    world.emr_says("jr00001", "FAILED", "no memory")
+    run = world.runs("clean")[0]
+    assert (run.state, run.reason) == ("RETRYING", "the target has not said why: see its log")
+
+
+@pytest.mark.parametrize("what", ["what became of them", "what they were billed"])
+def test_w7_many_runs_are_asked_about_at_the_rate_that_emr_bears(what: str) -> None:
+    """GetJobRun: 10 a second. The tick hints fifty of them, and the next fifty five seconds later."""
+    world = QuickWorld(start_burst=200)
+    world.deploy(flights({"clean": CLEAN}, brief={"target": EMR}))
+    for number in range(1, 61):
+        begin(world, number)
+    asked: list[int] = []
+    if what == "what they were billed":
+        world.targets.emr.reckons_after = HOUR
+        world.finish()
+    world.clock.pass_by("11m")
+    began = world.clock.now()
+    ask = world.targets.emr.ask
+    world.targets.emr.ask = lambda run: (asked.append(world.clock.now() - began), ask(run))[1]  # type: ignore
+
+    world.tick()
+    world.pass_by("50s")
+
+    assert Counter(asked) == {0: 50, 5 * SECOND: 10}
+
+
+def test_w15_a_node_of_a_dag_that_is_run_again_by_itself_is_no_affair_of_its_dag() -> None:
+    world = QuickWorld()
+    world.deploy(dags.app(dags.dag(*dags.DIAMOND)))
+    begin_dag(world)
+    for node in "abcd":
+        dags.ends(world, node)
+    node = world.ports.runs.runs("workflow", "demo.flights.w_b", 1, None).items[0]
+
+    actions.rerun(world.ports, node.run_id, "k")
+    world.settle()
+    dags.ends(world, "b")
+    world.pass_by("1h")
+
+    assert dags.ran(world) == ["a", "b", "c", "d", "b"]
+    assert len(dags.views(world)) == 1
+    gate = world.ports.catalog.gate(f"{node.schedule[:-1]}d")
+    assert gate is not None
+    assert world.ports.jobs.jobs(gate.schedule, gate.generation, 10, None).items == (), "what follows gathers nothing"
+
+
+def test_w15_a_run_that_was_run_again_can_be_so_again_and_a_key_that_came_before_asks_for_nothing_more() -> None:
+    world = world_with()
+    first = begin(world)
+    world.emr_says("jr00001", "FAILED", "no memory")
+    world.clock.pass_by("1m")
+    again = actions.rerun(world.ports, first, "k")
+    world.settle()
+    world.emr_says("jr00002", "SUCCESS")
+
+    assert actions.rerun(world.ports, first, "k") == again
+    assert world.jobs("clean") == []
+    world.clock.pass_by("1m")
+    third = actions.rerun(world.ports, again, "k")
+    world.settle()
+
+    assert [run.run_id for run in world.runs("clean")] == [first, again, third]
+    assert [run.rerun_of for run in world.runs("clean")] == [None, first, first], "all have the arguments of the first"
+
+
+def test_w7_an_event_of_a_run_whose_id_is_recorded_costs_no_question_for_its_name() -> None:
+    world = world_with()
+    asked: list[str] = []
+    world.targets.emr.run_name = lambda application, job_run: asked.append(job_run)  # type: ignore[method-assign,assignment]
+    begin(world)
+    world.emr_says("jr00001", "SUCCESS")
+    assert (states(world), asked) == (["SUCCEEDED"], [])

@@ -1,0 +1,97 @@
+"""What the registration of a message costs: calls of the tables, and rows that are written (docs/messages.md)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from chalicelib.core.writes import GateIs, Put, Refused, Write
+from chalicelib.flow.schedules import messages
+from tests.faults.memory_tables import QuickWorld
+from tests.support.world import SQS, flights
+
+PAGE = Path(__file__).parents[3] / "docs" / "messages.md"
+
+
+class Cost(NamedTuple):
+    calls: int
+    rows: int
+
+
+class CountingLedger:
+    def __init__(self, inner: Any) -> None:
+        self._inner, self.rows = inner, 0
+
+    def commit(self, writes: Sequence[Write]) -> Refused | None:
+        self.rows += len([write for write in writes if not isinstance(write, GateIs)])
+        refused: Refused | None = self._inner.commit(writes)
+        return refused
+
+    def put_all(self, writes: Sequence[Put]) -> None:
+        self.rows += len(writes)
+        self._inner.put_all(writes)
+
+
+def cost(act: Callable[[QuickWorld], None], *before: Callable[[QuickWorld], None]) -> Cost:
+    world = QuickWorld(wake_shards=1, history_shards=1)
+    world.deploy(flights({}) | {"default_target": SQS})
+    for each in before:
+        each(world)
+    world.clock.pass_by("1s")
+    ledger, calls = CountingLedger(world.ports.ledger), 0
+
+    def count() -> None:
+        nonlocal calls
+        calls += 1
+
+    world.ports, world.tables.before_call = world.with_ports(ledger=ledger), count
+    act(world)
+    return Cost(calls, ledger.rows)
+
+
+def plain(world: QuickWorld) -> None:
+    world.message("ping", due_time="1h")
+
+
+def own(world: QuickWorld) -> None:
+    world.message("ping", due_time="1h", target=SQS)
+
+
+def workflow(world: QuickWorld) -> None:
+    world.message("ping", due_time="1h", workflow="notify")
+
+
+def soon(world: QuickWorld) -> None:
+    world.message("ping", due_time="30s")
+
+
+def gone(world: QuickWorld) -> None:
+    messages.delete(world.ports, "demo.flights", "ping", "ada")
+
+
+COSTS: dict[str, tuple[Cost, tuple[Callable[[QuickWorld], None], ...]]] = {
+    "a new one to the app's default target": (Cost(3, 4), (plain,)),
+    "a new one to a target of its own": (Cost(3, 5), (own,)),
+    "a new one to a workflow": (Cost(4, 4), (workflow,)),
+    "the same again, or another over it": (Cost(5, 5), (plain, plain)),
+    "a delete": (Cost(5, 3), (gone, plain)),
+}
+
+
+@pytest.mark.parametrize("what", COSTS)
+def test_l16_a_registration_costs_what_the_page_says(what: str) -> None:
+    expected, acts = COSTS[what]
+    assert cost(*acts) == expected
+    row = re.search(rf"^\| {re.escape(what)} \| (\d+) \| (\d+) \|$", PAGE.read_text(), flags=re.M)
+    assert row is not None, f"docs/messages.md says nothing of {what}"
+    assert (int(row[1]), int(row[2])) == expected
+
+
+def test_l16_one_that_is_due_soon_pays_for_its_fire_as_well() -> None:
+    """The tick that would have prepared it has been: its fire is written, and its timer moved on, at once."""
+    extra = cost(soon).rows - cost(plain).rows
+    assert extra >= 2

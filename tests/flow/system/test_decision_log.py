@@ -1,0 +1,82 @@
+"""One line of the log for each decision: of what schedule, job and run, what was decided, and why in the words of
+`why` (O2). A look that changes nothing says nothing anew, so that a crowd that waits does not fill the log."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from chalicelib.flow.system.dispatch import attend_together
+from tests.acceptance.words import doze, why
+from tests.faults.memory_tables import QuickWorld
+from tests.support.deliveries_crossed import deploy, due, fires, spread
+from tests.support.schedules import at, at_most, partitions
+from tests.support.world import World, day, flights
+
+FIELDS = ("schedule", "job", "run", "attempt", "outcome", "why", "state", "runs", "size", "late_ms")
+
+
+@pytest.fixture
+def lines(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
+    caplog.set_level(logging.INFO, logger="sluice")
+    return caplog
+
+
+def told(lines: pytest.LogCaptureFixture, message: str) -> list[dict[str, Any]]:
+    found = [record for record in lines.records if record.message == message]
+    return [{name: vars(record)[name] for name in FIELDS if name in vars(record)} for record in found]
+
+
+def test_o2_a_run_can_be_followed_through_the_log_by_its_id(world: World, lines: pytest.LogCaptureFixture) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+
+    [run] = world.runs("daily")
+    ids = {"schedule": "demo.flights.daily", "attempt": 1}
+    assert told(lines, "checked") == [
+        {**ids, "job": run.run_id, "run": run.run_id, "outcome": "launched", "why": run.fired_by}
+    ]
+    assert told(lines, "start requested") == [{**ids, "run": run.run_id, "why": run.fired_by, "late_ms": 0}]
+    moved = [{**ids, "run": run.run_id, "state": state, "why": ""} for state in ("RUNNING", "SUCCEEDED")]
+    assert told(lines, "run moved") == moved
+
+
+def test_o2_who_waits_is_told_once_in_the_words_of_why(world: World, lines: pytest.LogCaptureFixture) -> None:
+    world.deploy(flights({"daily": partitions(**at_most(1))}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+    [job] = world.jobs("daily")
+    [queued] = told(lines, "checked")[1:]
+    assert (queued["schedule"], queued["job"], queued["outcome"]) == (job.schedule, job.job_id, "queued")
+    assert why(world, "daily")["why"].startswith(queued["why"]), "by now one waits there"
+    assert "run" not in queued
+
+    doze(world, "10m")
+
+    assert len(told(lines, "checked")) == 2, "ten ticks looked at the head of that queue, and changed nothing"
+
+
+def test_o2_a_thousand_jobs_that_wait_are_a_thousand_lines_and_no_more(
+    world: World, lines: pytest.LogCaptureFixture
+) -> None:
+    world.deploy(flights({"tick": at("@every 10s", "clean", coalesce=False, **at_most(1))}))
+    world.pass_by("5m")
+    said = told(lines, "checked")
+    assert len(world.jobs("tick")) >= 25
+    assert len(said) == len({line["job"] for line in said})
+
+
+def test_o2_a_sub_batch_is_one_line_with_the_ids_of_its_runs(lines: pytest.LogCaptureFixture) -> None:
+    world = QuickWorld()
+    deploy(world, {"daily": spread(30)})
+    attend_together(world.ports, fires(world), due(world))
+
+    sent = told(lines, "sent")
+    assert [(line["size"], line["late_ms"]) for line in sent] == [(10, 0)] * 3
+    assert {run for line in sent for run in line["runs"]} == {run.run_id for run in world.runs("daily")}
+    assert told(lines, "checked") == []

@@ -1,0 +1,190 @@
+"""What Sluice measures about itself (O2), played in a world under a clock that is turned by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from chalicelib.core.instants import MINUTE, SECOND
+from chalicelib.core.runs import metrics
+from chalicelib.core.system.sweep import PARKED_AFTER
+from chalicelib.core.targets.answers import Never, NotNow
+from chalicelib.core.writes import Create, Replace
+from chalicelib.flow.schedules import actions
+from chalicelib.flow.system.dispatch import attend_together
+from tests.acceptance.words import delay, doze, fresh, on, partition
+from tests.acceptance.words import rate as rate_of
+from tests.faults.memory_tables import QuickWorld
+from tests.support import rows
+from tests.support.deliveries_crossed import Interfering, deploy, due, fires, spread
+from tests.support.schedules import at, at_most, partitions
+from tests.support.world import World, day, flights
+
+
+def test_o2_a_fire_that_is_sent_three_seconds_late_is_measured_as_3000_ms(world: World) -> None:
+    world.deploy(flights({"tick": at("@every 1h", "notify")}))
+    world.pass_by("59m")
+    world.clock.wait_until(world.clock.now() + MINUTE + 3 * SECOND)
+    world.settle()
+
+    assert len(world.runs("tick")) == 1
+    assert world.metrics.of(metrics.FIRE_LATENESS) == [3_000]
+
+
+def test_o2_each_sub_batch_of_a_crowd_is_measured_as_late_as_it_was_sent() -> None:
+    world = QuickWorld()
+    deploy(world, {"daily": spread(30)})
+    refs, instant = fires(world), due(world)
+    Interfering(world, takes="3s")
+
+    attend_together(world.ports, refs, instant)
+
+    assert sorted(world.metrics.of(metrics.FIRE_LATENESS)) == [0] * 10 + [3_000] * 10 + [6_000] * 10
+
+
+def test_o2_a_start_is_measured_from_its_event_and_once_however_often_it_is_called(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    world.upload(day(1))
+    world.clock.wait_until(world.clock.now() + 2 * SECOND)
+    world.targets.emr.answers = [NotNow("too many")]
+    world.settle()
+    world.pass_by("5m")
+
+    assert len(world.targets.emr.calls) == 2
+    assert world.metrics.of(metrics.EVENT_TO_START) == [2_000]
+
+
+def test_o2_what_a_limit_holds_back_is_no_lateness_but_a_wait_of_its_class(world: World) -> None:
+    world.deploy(flights({"daily": partitions(**at_most(1))}))
+    world.upload(day(1))
+    world.settle()
+    world.upload(day(2))
+    world.settle()
+    assert world.metrics.of(metrics.WAITS_BEGUN, "slots") == [1]
+    world.pass_by("10m")
+    world.finish()
+    world.settle()
+
+    assert len(world.runs("daily")) == 2
+    assert world.metrics.of(metrics.EVENT_TO_START) == [0]
+    assert world.metrics.of(metrics.QUEUE_LENGTH, "slots")[-1] == 0
+    assert max(world.metrics.of(metrics.QUEUE_LENGTH, "slots")) == 1
+
+
+@pytest.mark.parametrize(
+    ("constraint", "reason"),
+    [
+        (delay("10m"), "time"),
+        (fresh("demo.flights.join", "1h"), "upstream"),
+        ({"type": "approval", "people": ["arn:aws:iam::000000000000:user/ann"]}, "approval"),
+    ],
+    ids=["delay", "fresh", "approval"],
+)
+def test_o2_a_wait_is_counted_once_and_by_the_class_of_what_is_waited_for(
+    world: World, constraint: dict[str, object], reason: str
+) -> None:
+    world.deploy(flights({"daily": on(partition(), "clean", constraint)}))
+    world.upload(day(1))
+    doze(world, "5m")
+
+    assert world.runs("daily") == []
+    assert {key: values for key, values in world.metrics.kept.items() if key[0] == "WaitsBegun"} == {
+        ("WaitsBegun", reason): [1]
+    }
+
+
+def test_o2_jobs_that_a_pause_keeps_are_counted(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    world.pause("daily")
+    world.upload(day(1))
+    world.settle()
+
+    assert world.metrics.of(metrics.WAITS_BEGUN, "paused") == [1]
+
+
+def test_o2_a_job_that_waits_for_a_rate_is_counted_as_that(world: World) -> None:
+    world.deploy(flights({"daily": on(partition(), "clean", rate_of(1, "1h"))}))
+    for number in (1, 2):
+        world.upload(day(number))
+        world.settle()
+
+    assert world.metrics.of(metrics.WAITS_BEGUN, "rate") == [1]
+
+
+def test_o2_every_tick_says_how_long_the_oldest_row_is_overdue(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    world.tick()
+    assert world.metrics.of(metrics.OVERDUE_AGE) == [0]
+    world.hints.lose = True
+    world.upload(day(1))
+    world.clock.wait_until(world.clock.now() + 4 * MINUTE)
+
+    world.tick()
+
+    assert world.metrics.of(metrics.OVERDUE_AGE)[1:] == [240_000]
+    assert world.metrics.of(metrics.ROWS_PARKED) == []
+
+
+def test_o2_a_row_that_keeps_failing_is_counted_when_it_is_parked(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    world.hints.lose = True
+    world.upload(day(1))
+    [job] = world.jobs("daily")
+    world.ports.ledger.commit([Replace(replace(job, leases=PARKED_AFTER, rev=job.rev + 1))])
+    world.clock.wait_until(world.clock.now() + 4 * MINUTE)
+
+    world.tick()
+
+    assert world.metrics.of(metrics.ROWS_PARKED) == [1]
+
+
+def test_o2_a_write_that_another_has_overtaken_is_a_race_lost(world: World) -> None:
+    assert world.ports.ledger.commit([Create(rows.job())]) is None
+    assert world.metrics.of(metrics.RACES_LOST) == []
+    assert world.ports.ledger.commit([Create(rows.job())]) is not None
+    assert world.metrics.of(metrics.RACES_LOST) == [1]
+
+
+def test_o2_a_delivery_that_is_given_up_is_counted(world: World) -> None:
+    world.deploy(flights({"tick": at("@every 1h", "notify")}))
+    world.targets.queue.answers = [Never("no such queue")]
+    world.pass_by("1h1s")
+
+    assert [run.state for run in world.runs("tick")] == ["FAILED"]
+    assert world.metrics.of(metrics.DEAD_LETTERS) == [1]
+
+
+def test_o2_what_a_run_has_cost_is_measured_once_at_its_end(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+    world.pass_by("1h")
+
+    [run] = world.runs("daily")
+    prices = world.ports.settings.prices
+    cost = 0.025 * prices.vcpu_hour + 0.1 * prices.memory_gb_hour
+    assert run.billed == (25, 100, 0)
+    assert world.metrics.of(metrics.RUN_COST) == [pytest.approx(cost, abs=1e-6)]
+
+
+def test_o2_a_bill_that_is_reckoned_up_later_is_measured_then(world: World) -> None:
+    world.targets.emr.reckons_after = 5 * MINUTE
+    world.deploy(flights({"daily": partitions()}))
+    world.upload(day(1))
+    world.settle()
+    world.finish()
+    assert world.metrics.of(metrics.RUN_COST) == []
+    world.pass_by("30m")
+
+    assert len(world.metrics.of(metrics.RUN_COST)) == 1
+
+
+def test_o2_a_run_that_a_person_asks_for_is_neither_a_fire_nor_an_event(world: World) -> None:
+    world.deploy(flights({"daily": partitions()}))
+    actions.run_now(world.ports, "demo.flights.daily", {}, "r1")
+    world.pass_by("1m")
+
+    assert len(world.runs("daily")) == 1
+    assert world.metrics.of(metrics.FIRE_LATENESS) == world.metrics.of(metrics.EVENT_TO_START) == []

@@ -1,0 +1,70 @@
+"""A tick that is killed in the middle of its sweep costs no row more than the wait for the next tick (O3)."""
+
+from __future__ import annotations
+
+import pytest
+
+from chalicelib.core import ids
+from chalicelib.core.instants import SECOND
+from chalicelib.core.rows.ref import Ref
+from chalicelib.flow.system import sweep
+from tests.faults.memory_tables import QuickWorld
+from tests.support.crash import lost, wrap
+from tests.support.schedules import partitions
+from tests.support.world import day, flights
+
+MANY = 120
+
+
+@pytest.fixture
+def stuck() -> QuickWorld:
+    """Jobs whose hints were all lost: overdue, and nobody has looked at them."""
+    world = QuickWorld(start_burst=2 * MANY)
+    world.deploy(flights({f"s{number}": partitions() for number in range(MANY)}))
+    world.upload(day(1))
+    world.hints.sent = []
+    world.clock.pass_by("61s")
+    return world
+
+
+def test_ticks_that_die_put_no_row_off(stuck: QuickWorld) -> None:
+    """Six ticks in a row die in their sweep; each leaves less to the next."""
+    points = wrap(stuck)
+    for _ in range(6):
+        points.armed, points.die_after = True, points.count + 90
+        lost(lambda: sweep.sweep_all(stuck.ports))
+        points.armed = False
+        stuck.settle()
+        stuck.clock.pass_by("1m")
+
+    assert len(stuck.targets.emr.runs) == MANY
+
+
+def test_a_row_is_put_off_only_after_it_was_hinted(stuck: QuickWorld) -> None:
+    points = wrap(stuck)
+    points.armed = True
+    for effects in range(1, 60, 7):
+        points.die_after = points.count + effects
+        lost(lambda: sweep.sweep_all(stuck.ports))
+        hinted = {ref.parts for _, ref in stuck.hints.sent}
+        for number in range(MANY):
+            (job,) = stuck.jobs(f"s{number}")
+            ref = Ref("job", (job.schedule, _generation(stuck, job.schedule), job.place))
+            assert job.leases == 0 or ref.parts in hinted, f"{ref} waits for nobody after {effects} effects"
+
+
+def test_a_sweep_ends_before_its_lambda_does(stuck: QuickWorld) -> None:
+    """Each call of a table takes a fifth of a second. What is not reached is hinted by the next tick."""
+    stuck.tables.before_call = lambda: stuck.clock.wait_until(stuck.clock.now() + 200)
+    began = stuck.clock.now()
+
+    sweep.sweep_all(stuck.ports, began - 30 * SECOND)
+
+    assert stuck.clock.now() < began + 30 * SECOND
+    assert 0 < len(stuck.hints.sent) < MANY
+
+
+def _generation(world: QuickWorld, schedule: str) -> str:
+    gate = world.ports.catalog.gate(schedule)
+    assert gate is not None
+    return ids.base36(gate.generation)
