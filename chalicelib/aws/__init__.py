@@ -1,1 +1,1 @@
-"""The only importers of boto3: tables, queues, targets and payloads behind the Protocols of `ports`."""
+"""The only importers of boto3: tables, queues, buckets and targets behind the Protocols of `ports`."""

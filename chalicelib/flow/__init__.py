@@ -1,1 +1,1 @@
-"""One short file per arrow of the system: gather facts, let the core decide, apply. Knows ports, not AWS."""
+"""Steps: gather facts, let `core` decide, commit the plan. A step knows the ports, not AWS."""

@@ -1,0 +1,1 @@
+"""The adapters of targets: EMR Serverless, SQS, SNS, HTTP, Lambda, event buses, pull workers."""

@@ -1,0 +1,1 @@
+"""Backfills: the plan of past fires or partitions, and how it advances."""

@@ -1,0 +1,1 @@
+"""What must hold before a job may launch: the documents of constraints, and the answers from outside."""

@@ -1,0 +1,1 @@
+"""The documents that users write: schedules, workflows, datasets, DAGs, messages, apps."""

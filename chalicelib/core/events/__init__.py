@@ -1,0 +1,1 @@
+"""Events with computed ids, made of objects, partitions, snapshots of tables and custom events."""

@@ -1,0 +1,1 @@
+"""What is stored: one class for each kind of row. `aws/tables/keys.py` says under which key."""

@@ -1,0 +1,1 @@
+"""Runs: launch, follow, complete; pull workers, dead letters, costs, metrics."""

@@ -1,0 +1,1 @@
+"""Where a run goes: the documents of targets, what their answers mean, retries and delivery policies."""

@@ -1,0 +1,1 @@
+"""Instants as users write them: cron, other expressions, wall time and daylight saving, windows, exclusions."""

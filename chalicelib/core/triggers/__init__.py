@@ -1,0 +1,1 @@
+"""What starts a job: leaves, each waiting for one kind of event, and the tree that combines them."""

@@ -1,0 +1,1 @@
+"""Begin a backfill, hand out its jobs, show how far it is."""

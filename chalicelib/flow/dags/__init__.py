@@ -1,0 +1,1 @@
+"""What users do to DAGs, and the runs of DAGs."""

@@ -1,0 +1,1 @@
+"""Store, read and delete definitions; check what they refer to."""

@@ -1,0 +1,1 @@
+"""Emit: timers that come due become rows of fires, hinted for their instant."""

@@ -1,0 +1,1 @@
+"""Export what is final into the lake; read the reports of days."""

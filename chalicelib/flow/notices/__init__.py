@@ -1,0 +1,1 @@
+"""Notices and deadlines: record what happened, tell it in groups, judge deadlines."""

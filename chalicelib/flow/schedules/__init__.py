@@ -1,0 +1,1 @@
+"""What users do to schedules and messages: put, enable, pause, resume, run now, delete."""
