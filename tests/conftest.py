@@ -25,7 +25,7 @@ pytest_plugins = [
 # How long an example takes says something of the machine, and nothing of the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
-PYTEST_OWN = {"PYTEST_CURRENT_TEST"}
+CLOUD = ("AWS_ENDPOINT_URL", "SLUICE_")  # what leads a client to one cloud or another
 # Where tests that need the local cloud or Spark lie, beside some that do not.
 CLOUDY = ("tests/aws/", "tests/e2e/", "tests/jobs/", "tests/local/", "tests/faults/test_races.py")
 
@@ -36,17 +36,19 @@ moto.core.responses.method_names_from_class = functools.cache(moto.core.response
 
 
 @pytest.fixture(autouse=True, scope="module")
-def the_environment_is_left_as_it_was() -> Iterator[None]:
-    """Fails a module of tests that leaves a variable behind: the keys of one cloud would reach the tests of another."""
-    before = {name: value for name, value in os.environ.items() if name not in PYTEST_OWN}
+def no_cloud_is_left_in_the_environment() -> Iterator[None]:
+    """Fails a module of tests that leaves variables behind which would lead the next tests to another cloud."""
+    before = _named_clouds()
     yield
-    after = {name: value for name, value in os.environ.items() if name not in PYTEST_OWN}
-    if after != before:
-        for name in after.keys() - before.keys():
-            del os.environ[name]
-        os.environ.update(before)
-        changed = sorted(name for name in after.keys() | before.keys() if after.get(name) != before.get(name))
-        pytest.fail(f"a test has changed the environment, use monkeypatch: {', '.join(changed)}")
+    after = _named_clouds()
+    for name in after.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+    assert after == before, "a test has changed the environment: use monkeypatch"
+
+
+def _named_clouds() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith(CLOUD)}
 
 
 @pytest.fixture
