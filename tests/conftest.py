@@ -25,6 +25,7 @@ pytest_plugins = [
 # How long an example takes says something of the machine, and nothing of the code.
 hypothesis.settings.register_profile("untimed", deadline=None)
 hypothesis.settings.load_profile("untimed")
+CLOUD = ("AWS_ENDPOINT_URL", "SLUICE_")  # what leads a client to one cloud or another
 # Where tests that need the local cloud or Spark lie, beside some that do not.
 CLOUDY = ("tests/aws/", "tests/e2e/", "tests/jobs/", "tests/local/", "tests/faults/test_races.py")
 
@@ -32,6 +33,22 @@ CLOUDY = ("tests/aws/", "tests/e2e/", "tests/jobs/", "tests/local/", "tests/faul
 # models of services, and of moto's classes, stays the same.
 botocore.session.create_loader = functools.cache(botocore.session.create_loader)
 moto.core.responses.method_names_from_class = functools.cache(moto.core.responses.method_names_from_class)
+
+
+@pytest.fixture(autouse=True, scope="module")
+def no_cloud_is_left_in_the_environment() -> Iterator[None]:
+    """Fails a module of tests that leaves variables behind which would lead the next tests to another cloud."""
+    before = _named_clouds()
+    yield
+    after = _named_clouds()
+    for name in after.keys() - before.keys():
+        del os.environ[name]
+    os.environ.update(before)
+    assert after == before, "a test has changed the environment: use monkeypatch"
+
+
+def _named_clouds() -> dict[str, str]:
+    return {name: value for name, value in os.environ.items() if name.startswith(CLOUD)}
 
 
 @pytest.fixture

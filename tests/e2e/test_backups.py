@@ -13,7 +13,7 @@ from examples.backups.run import Wish
 from examples.stage import Stage
 from infra.local.endpoints import Endpoints
 
-pytestmark = pytest.mark.cloud
+pytestmark = [pytest.mark.cloud, pytest.mark.long]
 
 # As they are due, 40 would come within a second or two; by the policy it takes them ten.
 SMALL = Wish(logs=40, apps=2, most=20, interval=5, window=1)

@@ -180,7 +180,7 @@ everything = given(schedules(), st.lists(step, min_size=15, max_size=60), st.int
 patient: Any = {"deadline": None, "suppress_health_check": list(HealthCheck)}
 
 
-@settings(max_examples=150, derandomize=True, **patient)
+@settings(max_examples=100, derandomize=True, **patient)
 @everything
 def test_whatever_happens_the_books_are_right(documents: dict[str, Any], steps: list[Any], seed: int) -> None:
     play(documents, steps, seed)

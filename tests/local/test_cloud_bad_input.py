@@ -164,6 +164,7 @@ def queue(cloud: Endpoints, caller: Caller) -> Iterator[dict[str, str]]:
         sqs.delete_queue(QueueUrl=each)
 
 
+@pytest.mark.own_resources
 def test_a_poison_message_is_set_aside_and_its_neighbours_are_handled(
     cloud: Endpoints, caller: Caller, orders: str, queue: dict[str, str]
 ) -> None:
@@ -196,6 +197,7 @@ def test_a_poison_message_is_set_aside_and_its_neighbours_are_handled(
     assert set(left.values()) == {"0"}
 
 
+@pytest.mark.own_resources
 def test_the_deployed_lambda_names_the_messages_that_failed_and_no_others(
     cloud: Endpoints, caller: Caller, orders: str
 ) -> None:
