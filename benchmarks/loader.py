@@ -14,16 +14,16 @@ from typing import Any
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.definition import Listing
-from chalicelib.core.rows.schedule import Gate, Timer, Version
+from chalicelib.core.rows.schedule import ScheduleState, Timer, Version
 from chalicelib.core.schedules import lifecycle
-from chalicelib.core.writes import Create, Put, PutGate, Write
+from chalicelib.core.writes import Create, Put, PutState, Write
 from chalicelib.ports import Ledger
 
 BY = "bench"
 AT_ONCE = 250  # schedules of one worker's turn
 WORKERS = 4
 
-StoredRow = Gate | Listing | Timer | Version
+StoredRow = ScheduleState | Listing | Timer | Version
 
 
 def rows_of(name: str, document: Mapping[str, Any], now: Instant, by: str = BY) -> Iterator[StoredRow]:
@@ -47,8 +47,8 @@ def load(ledger: Ledger, names: Sequence[str], document: Mapping[str, Any], now:
 
 def _row(write: Write) -> StoredRow:
     """What a write of the plan stores. Where the plan asks for absence, the tables of a benchmark are empty."""
-    if isinstance(write, PutGate) and write.over is None:
+    if isinstance(write, PutState) and write.over is None:
         return write.gate
-    if isinstance(write, Create | Put) and isinstance(write.row, Gate | Listing | Timer | Version):
+    if isinstance(write, Create | Put) and isinstance(write.row, ScheduleState | Listing | Timer | Version):
         return write.row
     raise TypeError(f"expected a schedule whose plan only puts new rows, got {write}")

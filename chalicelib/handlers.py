@@ -31,13 +31,13 @@ def measured(event: Any, handle: Callable[[Any], Any]) -> Any:
 
 def tick() -> dict[str, int]:
     """One tick: prepare the fires of the next minute, then find what is overdue."""
-    from chalicelib.flow.each import each_alone
+    from chalicelib.flow.each import run_each
     from chalicelib.flow.fires.emit import emit_due
     from chalicelib.flow.system.sweep import hint_soon, sweep_all
 
     done: dict[str, int] = {}
     began = ports().clock.now()
-    each_alone(
+    run_each(
         (("emitted", emit_due), ("soon", hint_soon), ("hinted", lambda ports: sweep_all(ports, began))),
         lambda step: done.update({step[0]: step[1](ports())}),
     )
@@ -65,7 +65,7 @@ def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
 
     ``context`` is the runtime's: it says how much time this invocation has left."""
     from chalicelib.aws.hints import decode, head_start
-    from chalicelib.flow.system.dispatch import attend_together
+    from chalicelib.flow.system.dispatch import dispatch_together
 
     timed = _with_its_end(ports(), context)
     named: dict[int, dict[Ref, list[str]]] = {}
@@ -81,7 +81,7 @@ def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
 
     failed = _failures(event, sort)
     for due, messages in sorted(named.items(), key=lambda group: group[0]):
-        for ref in attend_together(timed, tuple(messages), due):
+        for ref in dispatch_together(timed, tuple(messages), due):
             failed += [message for message in messages[ref] if message not in failed]
     return _told(event, failed)
 

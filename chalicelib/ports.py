@@ -15,25 +15,25 @@ from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
-from chalicelib.core.rows.event import Event, Partition, Posted, SizedObject
+from chalicelib.core.rows.event import CountedObject, Event, Partition, PostedEvent
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState, Waiter
-from chalicelib.core.rows.notice import Alert, Note, Watch
+from chalicelib.core.rows.limit import LimitState, Waiter
+from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Record, Run
-from chalicelib.core.rows.schedule import Gate, Subscription, Timer, Version
+from chalicelib.core.rows.schedule import ScheduleState, Subscription, Timer, Version
 from chalicelib.core.rows.stamps import Stamp
 from chalicelib.core.runs.metrics import Measure
-from chalicelib.core.targets.answers import Answer, Never, News, NoAnswer
-from chalicelib.core.writes import Put, Refused, Write
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, RunUpdate
+from chalicelib.core.writes import Conflict, Put, Write
 from chalicelib.settings import Settings
 
 T = TypeVar("T")
 
 
 # A row that is wanted soon: its kind (gate, timer, version, workflow, job, run, record), and what names it.
-Want = tuple[str | int, ...]
+RowRequest = tuple[str | int, ...]
 
 
 Kind = Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "dag"]
@@ -56,7 +56,7 @@ class Clock(Protocol):
 class Ledger(Protocol):
     """The one place where anything is written to the tables."""
 
-    def commit(self, writes: Sequence[Write]) -> Refused | None:
+    def commit(self, writes: Sequence[Write]) -> Conflict | None:
         """Carry out a plan in one piece, or nothing of it. Conflicts are retried; a refusal is an answer."""
 
     def number(self, line: str) -> int:
@@ -69,7 +69,7 @@ class Ledger(Protocol):
 class Catalog(Protocol):
     """Definitions and what is derived from them. Reads are strongly consistent unless they say otherwise."""
 
-    def gate(self, schedule: str) -> Gate | None: ...
+    def gate(self, schedule: str) -> ScheduleState | None: ...
 
     def version(self, schedule: str, version: int) -> Version | None: ...
 
@@ -97,10 +97,10 @@ class Catalog(Protocol):
 
     def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None: ...
 
-    def sized_object(self, dataset: str, object_key: str, etag: str) -> SizedObject | None:
+    def sized_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
         """An object that was counted; by its content as well (``etag``) where overwrites count."""
 
-    def stored_object(self, dataset: str, digest: str) -> SizedObject | None:
+    def stored_object(self, dataset: str, digest: str) -> CountedObject | None:
         """An object that was counted, by the digest of its key."""
 
     def failures(self, schedule: str) -> int:
@@ -122,7 +122,7 @@ class JobTable(Protocol):
     def seen(self, schedule: str, generation: int, leaf: str) -> Instant | None:
         """When the feed of an absent leaf came last."""
 
-    def posted(self, event_id: str) -> Posted | None: ...
+    def posted(self, event_id: str) -> PostedEvent | None: ...
 
     def requested(self, request: str) -> Requested | None:
         """The job that a request made, if it came before."""
@@ -132,14 +132,14 @@ class JobTable(Protocol):
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
         """All backfills of a schedule that are remembered, in no order."""
 
-    def note(self, workflow: str, what: str, note_id: str) -> Note | None: ...
+    def note(self, workflow: str, what: str, note_id: str) -> PendingNotice | None: ...
 
-    def notes(self, workflow: str, limit: int) -> tuple[Note, ...]: ...
+    def notes(self, workflow: str, limit: int) -> tuple[PendingNotice, ...]: ...
 
-    def alert(self, workflow: str, road: str) -> Alert | None:
+    def alert(self, workflow: str, road: str) -> NoticeWindow | None:
         """What a target was told of a workflow lately."""
 
-    def watch(self, job_id: str) -> Watch | None:
+    def watch(self, job_id: str) -> DeadlineWatch | None:
         """By when a job is to be started, and its run to end."""
 
     def delivery_leases(self, due: Instant) -> tuple[DeliveryLease, ...]:
@@ -148,7 +148,7 @@ class JobTable(Protocol):
     def plan_part(self, plan: str, number: int) -> PlanPart | None:
         """A part of the entries of a backfill's plan, none if it is not there."""
 
-    def line(self, line: str) -> LineState: ...
+    def line(self, line: str) -> LimitState: ...
 
     def head_of(self, line: str, count: int) -> tuple[Waiter, ...]: ...
 
@@ -277,10 +277,10 @@ class Target(Protocol):
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         """The same for many, in the target's own batches: an answer to each, in the order given."""
 
-    def ask(self, run: Run) -> News | None:
+    def ask(self, run: Run) -> RunUpdate | None:
         """The state of a run as the target tells it: None while it has not begun, FAILED if it knows it no more."""
 
-    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         """The same of many, at a lower cost where the target has one: an answer to each, in the order given."""
 
     def find(self, run: Run) -> str | None:
@@ -323,7 +323,7 @@ class Ports:
     payloads: Payloads
     lake: Lake
     settings: Settings
-    ahead: Ahead
+    ahead: Prefetch
     ends_at: Instant | None = None
     metrics: Metrics = field(default_factory=NoMetrics)
 
@@ -332,11 +332,11 @@ class Ports:
         return self.ends_at is None or self.clock.now() + span <= self.ends_at
 
 
-class Ahead(Protocol):
-    def read(self, ports: Ports, wanted: Sequence[Want]) -> Ports:
+class Prefetch(Protocol):
+    def read(self, ports: Ports, wanted: Sequence[RowRequest]) -> Ports:
         """The same ports, knowing these rows as they are at this moment: read strongly, a hundred to a call."""
 
-    def stamps(self, wanted: Sequence[Want]) -> Mapping[Want, Stamp]:
+    def stamps(self, wanted: Sequence[RowRequest]) -> Mapping[RowRequest, Stamp]:
         """The stamps of gates and jobs at this moment, likewise. Rows that do not exist are left out."""
 
 

@@ -161,7 +161,7 @@ def ports() -> Ports:
     from chalicelib.aws.tables.catalog import DynamoCatalog
     from chalicelib.aws.tables.dynamo import Dynamo
     from chalicelib.aws.tables.jobs import DynamoJobs
-    from chalicelib.aws.tables.prefetch import DynamoAhead
+    from chalicelib.aws.tables.prefetch import DynamoPrefetch
     from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 
     settings, clock = Settings.from_environment(), SystemClock()
@@ -180,7 +180,7 @@ def ports() -> Ports:
         payloads=S3Payloads(client("s3"), settings.control_bucket),
         lake=S3Lake(client("s3"), cache(lambda: client("glue"))),
         settings=settings,
-        ahead=DynamoAhead(dynamo),
+        ahead=DynamoPrefetch(dynamo),
         metrics=metrics(),
     )
 

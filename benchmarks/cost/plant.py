@@ -24,7 +24,7 @@ from chalicelib.aws.s3.payloads import S3Payloads
 from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
-from chalicelib.aws.tables.prefetch import DynamoAhead
+from chalicelib.aws.tables.prefetch import DynamoPrefetch
 from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.aws.targets.sqs import SqsTarget
@@ -103,7 +103,7 @@ class Plant:
             payloads=S3Payloads(S3(lambda: self.tally), CONTROL),
             lake=S3Lake(S3(lambda: self.tally)),
             settings=settings,
-            ahead=DynamoAhead(dynamo),
+            ahead=DynamoPrefetch(dynamo),
         )
         self._later(MINUTE, self._on_minute)
 

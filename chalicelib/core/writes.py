@@ -1,7 +1,7 @@
 """Writes as values: a flow decides, builds a plan of these, commits it in one piece. Each says what it expects.
 
 `Ledger.commit` carries a plan out as one DynamoDB transaction (or as a plain conditional write if it is a single one)
-and answers `Refused` with the writes whose expectation did not hold. That is data, not an error: read, decide again.
+and answers `Conflict` with the writes whose expectation did not hold. That is data, not an error: read, decide again.
 """
 
 from __future__ import annotations
@@ -10,61 +10,61 @@ from dataclasses import dataclass
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits.writes import (
-    Begin,
-    CountRates,
-    GiveBack,
-    HoldBack,
-    JoinLine,
-    LeaseLine,
-    LeaveLine,
+    AcquirePermit,
+    AdvancePace,
+    ClearQueueWake,
+    DelayPace,
+    JoinQueue,
+    LeaseQueue,
+    LeaveQueue,
     NewEdition,
-    Quicken,
-    SettleLine,
-    TakePermit,
+    RecordStart,
+    ReleasePermit,
+    TrackRates,
 )
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
-from chalicelib.core.rows.event import Marker, Partition, Posted, Seen, SizedObject
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
-from chalicelib.core.rows.notice import Alert, Note, Watch
+from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
-from chalicelib.core.rows.schedule import Failures, Gate, Subscription, Timer, Version
+from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.core.states import Mode
 
 Row = (
-    Alert
+    NoticeWindow
     | Backfill
     | DagRun
     | DeadLetter
     | Definition
     | DeliveryLease
     | Failures
-    | Gate
+    | ScheduleState
     | Job
     | Listing
-    | Marker
+    | AppliedEvent
     | Offer
     | Output
-    | Note
+    | PendingNotice
     | Partition
     | PlanPart
     | Pointer
-    | Posted
+    | PostedEvent
     | PrefixRow
     | Record
     | Requested
     | Run
-    | Seen
-    | SizedObject
+    | LastArrival
+    | CountedObject
     | Subscription
     | Timer
     | Version
     | Waiter
-    | Watch
+    | DeadlineWatch
 )
 
 
@@ -82,7 +82,7 @@ class Replace:
     ``over`` is the job that a new one takes the place of, if its id is another.
     """
 
-    row: Alert | Backfill | DagRun | Job | Note | Run | Timer | Watch
+    row: NoticeWindow | Backfill | DagRun | Job | PendingNotice | Run | Timer | DeadlineWatch
     over: Job | None = None
 
 
@@ -94,25 +94,25 @@ class Put:
 
 
 @dataclass(frozen=True, slots=True)
-class PutGate:
+class PutState:
     """Put a gate over the one that was read (None: there must be none)."""
 
-    gate: Gate
-    over: Gate | None
+    gate: ScheduleState
+    over: ScheduleState | None
 
 
 @dataclass(frozen=True, slots=True)
-class SettleGate:
+class ClearStateWake:
     """Take a gate out of the wake index, if it is still as it was read: its jobs have been woken."""
 
-    gate: Gate
+    gate: ScheduleState
 
 
 @dataclass(frozen=True, slots=True)
-class PutSeen:
+class PutLastArrival:
     """Remember that a feed came, over the instant that was read (None: there was none)."""
 
-    seen: Seen
+    seen: LastArrival
     over: Instant | None
 
 
@@ -133,14 +133,14 @@ class PutDefinition:
 
 
 @dataclass(frozen=True, slots=True)
-class DefinitionIs:
+class ExpectDefinition:
     """Expect that a document is the version, and the edition, that was read."""
 
     definition: Definition
 
 
 @dataclass(frozen=True, slots=True)
-class CountStarts:
+class TrackStarts:
     """From now on every start of a workflow is counted in its line, whatever its target."""
 
     workflow: str
@@ -161,28 +161,28 @@ class Delete:
 
 
 @dataclass(frozen=True, slots=True)
-class TakeIn:
+class DeleteNotice:
     """Delete a note that is taken in, or an alert that is over, as it was read: it counts once."""
 
-    row: Alert | Note
+    row: NoticeWindow | PendingNotice
 
 
 @dataclass(frozen=True, slots=True)
-class TakeLetter:
+class DeleteDeadLetter:
     """Delete a dead letter as it was read: an event is redriven or dropped, and never both."""
 
     letter: DeadLetter
 
 
 @dataclass(frozen=True, slots=True)
-class Remove:
+class RemoveWaiter:
     """Give up a place in a queue: it must be there, and be that of this very job in this very place."""
 
     row: Waiter
 
 
 @dataclass(frozen=True, slots=True)
-class NotWaiting:
+class ExpectNotWaiting:
     """Expect that the job or run of a row in a queue is as it was ``read`` (None: not there), which was not waiting
     there: its row may be cleared away. What has queued again since then has another revision."""
 
@@ -191,21 +191,21 @@ class NotWaiting:
 
 
 @dataclass(frozen=True, slots=True)
-class NotQueued:
+class ExpectNotQueued:
     """Expect that a row does not stand in its queue."""
 
     waiter: Waiter
 
 
 @dataclass(frozen=True, slots=True)
-class NotRun:
+class ExpectNoRun:
     """Expect that a job has not become a run. A stalled emitter may have written it again after it has run."""
 
     job: Job
 
 
 @dataclass(frozen=True, slots=True)
-class TakeOut:
+class DeleteJob:
     """Delete a job if the same job is still there. Events that it gathered meanwhile go with it, unless ``exact``:
     then it must be the very revision that was read."""
 
@@ -214,15 +214,15 @@ class TakeOut:
 
 
 @dataclass(frozen=True, slots=True)
-class GateIs:
+class ExpectMode:
     """Expect that the gate is as it was read, and in one of these modes."""
 
-    gate: Gate
+    gate: ScheduleState
     modes: tuple[Mode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class NotClosed:
+class ExpectOpen:
     """Expect that this generation of a schedule has not been closed."""
 
     schedule: str
@@ -230,7 +230,7 @@ class NotClosed:
 
 
 @dataclass(frozen=True, slots=True)
-class NoneGathering:
+class ExpectNoneGathering:
     """Expect that no job of this generation is gathering; a tombstone may lie in its place."""
 
     schedule: str
@@ -264,7 +264,7 @@ class WakeBackfill:
 
 
 @dataclass(frozen=True, slots=True)
-class BackfillGoesOn:
+class ExpectBackfillRunning:
     """Expect that a backfill is neither over nor cancelled: nothing of one that is may begin."""
 
     schedule: str
@@ -285,46 +285,46 @@ Write = (
     Create
     | Replace
     | Put
-    | PutGate
-    | SettleGate
-    | PutSeen
+    | PutState
+    | ClearStateWake
+    | PutLastArrival
     | CountFailure
     | PutDefinition
-    | DefinitionIs
-    | CountStarts
+    | ExpectDefinition
+    | TrackStarts
     | RemoveDefinition
     | Delete
-    | TakeIn
-    | TakeLetter
-    | Remove
-    | NotWaiting
-    | NotQueued
-    | NotRun
-    | TakeOut
-    | GateIs
-    | NotClosed
-    | NoneGathering
+    | DeleteNotice
+    | DeleteDeadLetter
+    | RemoveWaiter
+    | ExpectNotWaiting
+    | ExpectNotQueued
+    | ExpectNoRun
+    | DeleteJob
+    | ExpectMode
+    | ExpectOpen
+    | ExpectNoneGathering
     | CloseGeneration
-    | TakePermit
-    | Begin
-    | CountRates
+    | AcquirePermit
+    | RecordStart
+    | TrackRates
     | NewEdition
-    | JoinLine
-    | LeaveLine
-    | GiveBack
-    | LeaseLine
-    | HoldBack
-    | Quicken
-    | SettleLine
+    | JoinQueue
+    | LeaveQueue
+    | ReleasePermit
+    | LeaseQueue
+    | DelayPace
+    | AdvancePace
+    | ClearQueueWake
     | WakeBackfill
-    | BackfillGoesOn
+    | ExpectBackfillRunning
     | TakeLease
     | EndLease
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Conflict:
     """The writes whose expectation did not hold. None of the plan was carried out."""
 
     writes: tuple[Write, ...]

@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def each_alone(things: Iterable[T], act: Callable[[T], object]) -> int:
+def run_each(things: Iterable[T], act: Callable[[T], object]) -> int:
     """Act on each; returns how many went well. What some raised is raised together, after all had their turn."""
     failed: list[Exception] = []
     done = 0

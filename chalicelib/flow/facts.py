@@ -16,10 +16,10 @@ from chalicelib.core.limits import names, permits
 from chalicelib.core.limits.writes import NewEdition
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import Gate
-from chalicelib.core.writes import DefinitionIs
+from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.writes import ExpectDefinition
 from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import policy_of, start_rate
 from chalicelib.flow.lookup import definition_of
@@ -33,7 +33,7 @@ class Parsed:
         self._schedules: dict[tuple[str, int], Schedule | None] = {}
         self._workflows: dict[str, tuple[Workflow | None, Definition | None]] = {}
 
-    def schedule(self, ports: Ports, gate: Gate | None) -> Schedule | None:
+    def schedule(self, ports: Ports, gate: ScheduleState | None) -> Schedule | None:
         if gate is None:
             return None
         place = (gate.schedule, gate.version)
@@ -84,18 +84,18 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
 
 
 def _of_edition(
-    ports: Ports, states: dict[str, LineState], workflow: str, row: Definition | None
-) -> dict[str, LineState]:
+    ports: Ports, states: dict[str, LimitState], workflow: str, row: Definition | None
+) -> dict[str, LimitState]:
     """The lines as they were read, but the workflow's as one of the definition that was read before: so a claim that
     relies on a workflow which was replaced since is refused.
 
     The two change together. Where a restore from backups has parted them, the definition is right."""
-    own = names.workflow_line(workflow)
+    own = names.workflow_limit(workflow)
     if own not in states or row is None or states[own].edition == row.edition:
         return states
     current = ports.catalog.definition("workflow", workflow)
     if current is not None and current.edition != states[own].edition:
-        ports.ledger.commit([NewEdition(own, current.edition), DefinitionIs(current)])
+        ports.ledger.commit([NewEdition(own, current.edition), ExpectDefinition(current)])
     return states | {own: replace(states[own], edition=row.edition)}
 
 
@@ -104,7 +104,7 @@ def _origin(ports: Ports, job: Job) -> Run | None:
     return attempts[-1] if attempts else None
 
 
-def _waiting(ports: Ports, job: Job, gate: Gate | None, schedule: Schedule | None) -> Job | None:
+def _waiting(ports: Ports, job: Job, gate: ScheduleState | None, schedule: Schedule | None) -> Job | None:
     """The job that a prepared fire would join, or that it has become already (C11)."""
     if gate is None or schedule is None or not check.is_prepared(job):
         return None
@@ -116,12 +116,12 @@ def _waiting(ports: Ports, job: Job, gate: Gate | None, schedule: Schedule | Non
     return ports.jobs.job(job.schedule, job.generation, waits)
 
 
-def _lines(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: Workflow) -> dict[str, LineState]:
+def _lines(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: Workflow) -> dict[str, LimitState]:
     """The workflow's own line first: it says which others every start is counted in."""
     tracked = known.counted or is_tracked(schedule, workflow) or bool(schedule.constraints)
     if not tracked and known.policy is None:
         return {}
-    own = names.workflow_line(schedule.workflow)
+    own = names.workflow_limit(schedule.workflow)
     states = {own: ports.jobs.line(own)} if tracked else {}
     asks = replace(known, lines=states).asks(job.schedule.partition(".")[0])
     named = dict.fromkeys((*(ask.line for ask in permits.with_spares(asks)), *claim.turns_of(job)))
@@ -129,7 +129,7 @@ def _lines(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: W
 
 
 def _successes(ports: Ports, schedule: Schedule) -> dict[str, Instant | None]:
-    return {name: ports.jobs.line(names.workflow_line(name)).last_success_at for name in schedule.fresh_upstreams}
+    return {name: ports.jobs.line(names.workflow_limit(name)).last_success_at for name in schedule.fresh_upstreams}
 
 
 def already(ports: Ports, job: Job) -> str | None:

@@ -16,7 +16,7 @@ from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.ports import Kind, Page, Ports
 
 
@@ -28,7 +28,7 @@ class Stored:
     put_at: Instant
 
 
-def stored(ports: Ports, gate: Gate | None) -> Stored | None:
+def stored(ports: Ports, gate: ScheduleState | None) -> Stored | None:
     version = ports.catalog.version(gate.schedule, gate.version) if gate else None
     return Stored(Schedule.model_validate(version.definition), version.created_at) if version else None
 
@@ -43,12 +43,12 @@ def is_same(stored: Stored | None, name: str, sent: Schedule) -> bool:
         return False  # what has no order counted from then is something else
 
 
-def definition_of(ports: Ports, gate: Gate | None) -> Schedule | None:
+def definition_of(ports: Ports, gate: ScheduleState | None) -> Schedule | None:
     found = stored(ports, gate)
     return found.definition if found else None
 
 
-def existing(ports: Ports, name: str) -> tuple[Gate, Schedule]:
+def existing(ports: Ports, name: str) -> tuple[ScheduleState, Schedule]:
     """The gate and definition of a schedule that is there; refused with 404 if there is none."""
     gate = ports.catalog.gate(name)
     schedule = definition_of(ports, gate)

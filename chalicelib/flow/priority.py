@@ -14,7 +14,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.jobs import priority as job_priority
 from chalicelib.core.jobs.permits import application_of
-from chalicelib.core.jobs.priority import Lift
+from chalicelib.core.jobs.priority import InheritedPriority
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits.pools import lines_of
 from chalicelib.core.rows.job import Job
@@ -25,7 +25,7 @@ from chalicelib.core.targets.target import EmrServerlessTarget
 from chalicelib.core.triggers import leaf as trigger_leaf
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import PartitionTrigger, ProgramStatusTrigger, SizeTrigger
-from chalicelib.core.writes import Create, Remove, Replace
+from chalicelib.core.writes import Create, RemoveWaiter, Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.limits import policies, pools
 from chalicelib.ports import Ports
@@ -34,42 +34,42 @@ MOST_DOWNSTREAM = 100  # schedules that are read for one job; who lends from far
 MOST_RANKED = 200  # of each queue, when a schedule is put or enabled
 
 
-class Lending:
+class Inherited:
     """What the downstreams of a schedule lend to its jobs, read once for all of them, when it is first asked for."""
 
     def __init__(self, ports: Ports, schedule: str) -> None:
         self._ports, self._schedule = ports, schedule
-        self._lifts: dict[str, list[Lift]] = {}
+        self._lifts: dict[str, list[InheritedPriority]] = {}
 
-    def to(self, workflow: str) -> list[Lift]:
+    def to(self, workflow: str) -> list[InheritedPriority]:
         if workflow not in self._lifts:
             self._lifts[workflow] = _of_downstreams(self._ports, self._schedule, workflow)
         return self._lifts[workflow]
 
 
-def lifted(
-    ports: Ports, job: Job, schedule: Schedule, workflow: Workflow, lending: Lending | None = None
+def with_inherited(
+    ports: Ports, job: Job, schedule: Schedule, workflow: Workflow, lending: Inherited | None = None
 ) -> Job:  # fmt: skip
     """The job with the highest priority that anything lends it, if that is more than its own."""
     own = overrides.priority_of(schedule, workflow)
-    downstreams = (lending or Lending(ports, job.schedule)).to(schedule.workflow)
+    downstreams = (lending or Inherited(ports, job.schedule)).to(schedule.workflow)
     lifts = [*_of_datasets(ports, job, schedule), *downstreams]
     return job_priority.lifted(job, job_priority.highest(lifts, own))
 
 
-def _of_datasets(ports: Ports, job: Job, schedule: Schedule) -> list[Lift]:
+def _of_datasets(ports: Ports, job: Job, schedule: Schedule) -> list[InheritedPriority]:
     """Those of the datasets whose data has come for it."""
     sources = [trigger_leaf.source_of(leaf.trigger) for leaf in tree.leaves(schedule.trigger) if leaf.id in job.leaves]
     names = {each.dataset for each in sources if isinstance(each, PartitionTrigger | SizeTrigger)}
     rows = [ports.catalog.definition("dataset", name) for name in sorted(names)]
     known = [(row.name, Dataset.model_validate(row.document).priority) for row in rows if row is not None]
-    return [Lift(priority, f"dataset {name}") for name, priority in known if priority is not None]
+    return [InheritedPriority(priority, f"dataset {name}") for name, priority in known if priority is not None]
 
 
-def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[Lift]:
+def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[InheritedPriority]:
     """Those of the schedules that wait for a success of this workflow, as this schedule starts it, and of those that
     wait for theirs, and so on."""
-    found: list[Lift] = []
+    found: list[InheritedPriority] = []
     followed = 0
     seen, queue = {(starter, workflow)}, [(starter, workflow)]
     while queue:
@@ -85,7 +85,7 @@ def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[Lift]:
             runs = lookup.workflow_of(ports, schedule.workflow) if schedule else None
             if schedule is None or runs is None or not _waits_for(row, schedule, starter, workflow):
                 continue
-            found.append(Lift(overrides.priority_of(schedule, runs), row.schedule))
+            found.append(InheritedPriority(overrides.priority_of(schedule, runs), row.schedule))
             place = (row.schedule, schedule.workflow)
             if place not in seen:
                 seen.add(place)
@@ -103,7 +103,7 @@ def _waits_for(row: Subscription, schedule: Schedule, starter: str, workflow: st
     return any("COMPLETED" in each.statuses and each.schedule in (None, starter) for each in upstream)
 
 
-def lift_waiting(ports: Ports, name: str) -> None:
+def reprioritize(ports: Ports, name: str) -> None:
     """A schedule was put or enabled: what waits already of the workflows that it waits for is ranked anew."""
     gate = ports.catalog.gate(name)
     schedule = lookup.definition_of(ports, gate)
@@ -122,7 +122,7 @@ def lift_waiting(ports: Ports, name: str) -> None:
 def _lift_those_of(ports: Ports, name: str, workflow: Workflow, by: Collection[str | None]) -> None:
     """Jobs of the schedules ``by``, as a node of a DAG waits for the one before it alone; with None in it, of any.
     Whose schedules these are, and what is lent to them, is read once: hundreds of jobs may wait of each."""
-    starters: dict[str, tuple[Schedule, list[Lift]] | None] = {}
+    starters: dict[str, tuple[Schedule, list[InheritedPriority]] | None] = {}
     for line in _queues_of(ports, name, workflow):
         for waiter in ports.jobs.head_of(line, MOST_RANKED):
             starter = waiter.job_schedule
@@ -139,18 +139,20 @@ def _lift_those_of(ports: Ports, name: str, workflow: Workflow, by: Collection[s
 
 def _queues_of(ports: Ports, name: str, workflow: Workflow) -> list[str]:
     """Where jobs of a workflow may wait: at its own slots, in its pool, at its EMR application, for the start rate."""
-    found = [limit_names.workflow_line(name)]
+    found = [limit_names.workflow_limit(name)]
     if workflow.pool is not None:
         pool = workflow.pool if "." in workflow.pool else f"{name.partition('.')[0]}.{workflow.pool}"
         row = pools.pool_of(ports, pool)
         found += list(lines_of(pool, row)) if row is not None else []
     if isinstance(workflow.target, EmrServerlessTarget):
         application = application_of(workflow.target, workflow.resources, policies.start_rate(ports))
-        found += [limit_names.application_line(application), limit_names.EMR_STARTS]
+        found += [limit_names.application_limit(application), limit_names.EMR_STARTS]
     return found
 
 
-def _rank_anew(ports: Ports, waiter: Waiter, schedule: Schedule, workflow: Workflow, lent: list[Lift]) -> None:
+def _rank_anew(
+    ports: Ports, waiter: Waiter, schedule: Schedule, workflow: Workflow, lent: list[InheritedPriority]
+) -> None:
     """One transaction: the job with its rank, out of its place and into another. Who lost the race has been served."""
     job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_place)
     if job is None or job.closed or job.waits_at != waiter.line or job.rank != waiter.rank:
@@ -160,4 +162,4 @@ def _rank_anew(ports: Ports, waiter: Waiter, schedule: Schedule, workflow: Workf
     rank = job_priority.rank_of(better, schedule, workflow)
     if rank < waiter.rank:
         later = replace(better, rank=rank, rev=job.rev + 1)
-        ports.ledger.commit([Replace(later), Remove(waiter), Create(replace(waiter, rank=rank))])
+        ports.ledger.commit([Replace(later), RemoveWaiter(waiter), Create(replace(waiter, rank=rank))])

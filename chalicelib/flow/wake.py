@@ -10,13 +10,13 @@ from dataclasses import replace
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import claim, gather
-from chalicelib.core.limits.writes import LeaseLine
+from chalicelib.core.limits.writes import LeaseQueue
 from chalicelib.core.rows.job import GATHERING, Job
 from chalicelib.core.rows.ref import Ref, ref_of
-from chalicelib.core.writes import Replace, SettleGate
+from chalicelib.core.writes import ClearStateWake, Replace
 from chalicelib.flow import facts, priority
 from chalicelib.flow.limits import waiting
-from chalicelib.flow.priority import Lending
+from chalicelib.flow.priority import Inherited
 from chalicelib.ports import MOST_RACES, Ports
 
 AT_ONCE = 100
@@ -28,8 +28,8 @@ def all_of(ports: Ports, schedule: str) -> int:
     gate = ports.catalog.gate(schedule)
     if gate is None or gate.wake_at is None:
         return 0
-    woken = _each(ports, gate.schedule, gate.generation, Lending(ports, gate.schedule))
-    ports.ledger.commit([SettleGate(gate)])
+    woken = _each(ports, gate.schedule, gate.generation, Inherited(ports, gate.schedule))
+    ports.ledger.commit([ClearStateWake(gate)])
     return woken
 
 
@@ -39,7 +39,7 @@ def constrained(ports: Ports, schedule: str, generation: int) -> int:
     return _each(ports, schedule, generation)
 
 
-def _each(ports: Ports, schedule: str, generation: int, lending: Lending | None = None) -> int:
+def _each(ports: Ports, schedule: str, generation: int, lending: Inherited | None = None) -> int:
     woken, cursor = 0, None
     while True:
         page = ports.jobs.jobs(schedule, generation, AT_ONCE, cursor)
@@ -58,11 +58,11 @@ def _wake_line(ports: Ports, line: str, now: Instant) -> Ref:
     """A job in a queue is woken through it, in its turn: a limit that was raised may let its head go."""
     state = ports.jobs.line(line)
     if state.wake_at is not None and state.wake_at > now:
-        ports.ledger.commit([LeaseLine(line, state.wake_at, now)])
+        ports.ledger.commit([LeaseQueue(line, state.wake_at, now)])
     return Ref("line", (line,))
 
 
-def _wake(ports: Ports, job: Job, lending: Lending | None) -> tuple[Ref, ...]:
+def _wake(ports: Ports, job: Job, lending: Inherited | None) -> tuple[Ref, ...]:
     """Put a job's ``wake_at`` to now. Lost to a race, the job was looked at by somebody, on older facts: again."""
     for _ in range(MOST_RACES):
         now = ports.clock.now()
@@ -85,7 +85,7 @@ def _woken(job: Job, at: Instant | None) -> Job:
 
 
 def _wake_queued(
-    ports: Ports, job: Job, line: str, lending: Lending | None, now: Instant
+    ports: Ports, job: Job, line: str, lending: Inherited | None, now: Instant
 ) -> tuple[Ref, ...] | None:  # fmt: skip
     """A job that queues is woken through its line. Also of such a job the revision moves on: who decides on older facts
     loses. None if somebody else was faster."""
@@ -95,11 +95,11 @@ def _wake_queued(
             return None
         return (_wake_line(ports, line, now),)
     if claim.asks_otherwise(job, known.asks(job.schedule.partition(".")[0])):
-        later, plan = claim.begin_anew(job, {held: ports.jobs.line(held) for held in job.held}, now)
+        later, plan = claim.request_again(job, {held: ports.jobs.line(held) for held in job.held}, now)
         if ports.ledger.commit(plan) is not None:
             return None
         return (ref_of(later), *(_wake_line(ports, each, now) for each in dict.fromkeys((line, *job.held))))
-    lifted = priority.lifted(ports, job, known.schedule, known.workflow, lending)
+    lifted = priority.with_inherited(ports, job, known.schedule, known.workflow, lending)
     if ports.ledger.commit(claim.rank_again(job, lifted, known)) is not None:
         return None
     return (_wake_line(ports, line, now),)
@@ -107,7 +107,7 @@ def _wake_queued(
 
 def _again(ports: Ports, job: Job) -> Job | None:
     """The job where it is now: who has to wait leaves the place of a fire, and a match may be set apart."""
-    for place in dict.fromkeys((job.place, GATHERING, gather.place_apart(job))):
+    for place in dict.fromkeys((job.place, GATHERING, gather.detached_key(job))):
         current = ports.jobs.job(job.schedule, job.generation, place)
         if current is not None and current.job_id == job.job_id and not current.closed:
             return current

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import SECOND
-from chalicelib.core.writes import Put, Refused, Write
+from chalicelib.core.writes import Conflict, Put, Write
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import sweep
 from tests.faults.memory_tables import QuickWorld
@@ -103,9 +103,9 @@ class Stalling:
     def __init__(self, inner: Any, after: int, meanwhile: Callable[[], object]) -> None:
         self._inner, self._left, self._meanwhile = inner, after, meanwhile
 
-    def commit(self, writes: Sequence[Write]) -> Refused | None:
+    def commit(self, writes: Sequence[Write]) -> Conflict | None:
         self._step()
-        refused: Refused | None = self._inner.commit(writes)
+        refused: Conflict | None = self._inner.commit(writes)
         return refused
 
     def put_all(self, writes: Sequence[Put]) -> None:

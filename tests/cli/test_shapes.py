@@ -15,7 +15,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run, StartRequest
-from chalicelib.core.rows.schedule import Gate, Version
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.targets.target import EmrServerlessTarget
 from chalicelib.flow.schedules import messages
 from chalicelib.flow.views import explain, views
@@ -46,12 +46,12 @@ def real() -> dict[str, dict[str, Any]]:
         "app": definition("app", workflow.Namespace()),
         "workflow": definition("workflow", workflow.Workflow(target=target)),
         "dataset": definition("dataset", dataset),
-        "schedule": views.schedule_view(Gate("demo.flights.clean", 1, 1, "enabled", 0), schedule),
+        "schedule": views.schedule_view(ScheduleState("demo.flights.clean", 1, 1, "enabled", 0), schedule),
         "job": views.job_view(Job("s", 1, "PENDING", "j", "gathering", "PENDING_TRIGGER", 0)),
         "run": views.run_view(RUN),
         "run_why": explain.why_run(RUN),
         "partition": views.partition_view(Partition("demo.flights", ("2013",), event, "o")),
-        "message": messages.view(messages.Stored(Gate("demo.flights.~m", 1, 1, "enabled", 0), sent, None, 0)),
+        "message": messages.view(messages.Stored(ScheduleState("demo.flights.~m", 1, 1, "enabled", 0), sent, None, 0)),
         "version": views.version_view(Version("demo.flights.clean", 1, {}, 0), None),
     }
 

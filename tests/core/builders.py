@@ -17,7 +17,7 @@ from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import GATHERING, Job, Progress
 from chalicelib.core.rows.run import Run, StartRequest
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers.tree import AnyTrigger, Composite
 
 NOON = parse_instant("2026-03-02T12:00:00Z")
@@ -76,9 +76,9 @@ def dataset(**fields: Any) -> Dataset:
     return Dataset.model_validate({"bucket": "lake", "prefix": "raw/flights/", "keys": keys, **fields})
 
 
-def gate(**fields: Any) -> Gate:
+def gate(**fields: Any) -> ScheduleState:
     given = {"schedule": NAME, "generation": 7, "version": 1, "mode": "enabled", "updated_at": NOON, "mode_at": NOON}
-    return Gate(**{**given, **fields})
+    return ScheduleState(**{**given, **fields})
 
 
 def job(kind: str = "gathering", **fields: Any) -> Job:

@@ -20,11 +20,11 @@ from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import returns
 from chalicelib.core.rows.backfill import Backfill
-from chalicelib.core.rows.event import Marker
+from chalicelib.core.rows.event import AppliedEvent
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Record, Run
-from chalicelib.core.rows.schedule import WAKE, Gate, Subscription, Timer, Version
+from chalicelib.core.rows.schedule import WAKE, ScheduleState, Subscription, Timer, Version
 from chalicelib.core.runs import counting
 from chalicelib.core.runs import queued as waiting_of
 from chalicelib.core.schedules import lifecycle
@@ -70,8 +70,8 @@ class Stock:
         return self._of(Job, "Jobs", "FIRE#", "JOB#", "PENDING", "REDRIVE#", "RETRY#", "RUNNOW#")
 
     @property
-    def markers(self) -> list[Marker]:
-        return self._of(Marker, "Jobs", "EVT#")
+    def markers(self) -> list[AppliedEvent]:
+        return self._of(AppliedEvent, "Jobs", "EVT#")
 
     @property
     def waiters(self) -> list[Waiter]:
@@ -90,8 +90,8 @@ class Stock:
         return self._of(Backfill, "Jobs", "", head="BACKFILL#")
 
     @property
-    def gates(self) -> list[Gate]:
-        return self._of(Gate, "Catalog", "GATE")
+    def gates(self) -> list[ScheduleState]:
+        return self._of(ScheduleState, "Catalog", "GATE")
 
     @property
     def timers(self) -> list[Timer]:
@@ -102,10 +102,10 @@ class Stock:
         return self._of(Subscription, "Catalog", "", head="TRIGGER#")
 
     @cached_property
-    def lines(self) -> dict[str, LineState]:
+    def lines(self) -> dict[str, LimitState]:
         found = (row for name, _, sk, row in self._rows if name == "JobsTable" and sk == "STATE")
         named = ({**row, "line": {"S": row["pk"]["S"].removeprefix("LINE#")}} for row in found)
-        return {state.line: state for state in (items.from_item(LineState, row) for row in named)}
+        return {state.line: state for state in (items.from_item(LimitState, row) for row in named)}
 
     @cached_property
     def versions(self) -> dict[tuple[str, int], Schedule]:
@@ -163,7 +163,7 @@ def check_awake(world: QuickWorld) -> None:
             continue
         if job.waits_at is not None:
             at = stock.lines[job.waits_at].wake_at
-            soon = at is not None and (at <= now + MINUTE or not limit_names.gives_back(job.waits_at))
+            soon = at is not None and (at <= now + MINUTE or not limit_names.returns_permit(job.waits_at))
             assert soon, f"nobody serves {job.waits_at} before {at}"
         else:
             _is_woken_in_time(job, facts.gather(world.ports, job), now)
@@ -186,7 +186,7 @@ def _slots_are_counted(stock: Stock) -> None:
     for job in stock.jobs:
         used.update({line: returns.units_at(line, job.units) for line in job.held})
     for name, state in stock.lines.items():
-        if not limit_names.gives_back(name):
+        if not limit_names.returns_permit(name):
             continue
         assert state.active == used[name], f"{name} counts {state.active} slots in use, and {used[name]} are"
         if not limit_names.names_starts(name):
@@ -194,7 +194,7 @@ def _slots_are_counted(stock: Stock) -> None:
             continue
         holders = {ids.holder_of(run.run_id, run.attempt) for run in living if name in run.permits}
         assert set(state.starts) == holders, f"{name} remembers {set(state.starts)} as living, and {holders} are"
-    unknown = {name for name in used if limit_names.gives_back(name)} - set(stock.lines)
+    unknown = {name for name in used if limit_names.returns_permit(name)} - set(stock.lines)
     assert unknown == set(), "slots of lines that do not exist"
 
 
@@ -280,7 +280,7 @@ def _events_are_accounted_for(stock: Stock) -> None:
         assert record.kind == "COALESCED" or record.id not in known, "what ran has no record of not having run"
 
 
-def _counts_are_those_of_markers(job: Job, markers: list[Marker]) -> None:
+def _counts_are_those_of_markers(job: Job, markers: list[AppliedEvent]) -> None:
     """Each event counts for one leaf or several, once each; what speaks against an absence takes a leaf away."""
     counts = [progress.count for progress in job.leaves.values()]
     if counts and not any(marker.event.kind == "absent" for marker in markers):

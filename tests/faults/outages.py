@@ -195,7 +195,7 @@ class Platform(QuickWorld):
         if due - now > 10 * SECOND:
             return self._lives(lambda: self.ports.hints.send_all([(due, refs)], now, must=True))
         left: list[Any] = []
-        lived = self._lives(lambda: left.extend(dispatch.attend_together(self.ports, refs, due)))
+        lived = self._lives(lambda: left.extend(dispatch.dispatch_together(self.ports, refs, due)))
         if left:
             self._failed(f"hints of {left}")
         return lived and not left

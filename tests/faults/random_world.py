@@ -177,7 +177,7 @@ class RandomWorld(QuickWorld):
 
     def old_hints(self) -> None:
         for ref in self.chance.sample(self.old_refs, min(3, len(self.old_refs))):
-            lost(lambda ref=ref: dispatch.attend(self.ports, ref))
+            lost(lambda ref=ref: dispatch.dispatch(self.ports, ref))
         self.settle(lost)
 
     def pass_by(self, span: str) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.limits.writes import JoinLine
+from chalicelib.core.limits.writes import JoinQueue
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.writes import Create
 from chalicelib.flow.system import sweep
@@ -100,7 +100,7 @@ def _orphan_in_a_queue(world: World) -> None:
     upload(world, 1)
     ask, now = Slots("workflow:demo.flights.clean", 1), world.clock.now()
     orphan = Waiter(ask.line, "0#orphan", "demo.flights.clean", 1, "PENDING", "demo.flights.clean.1.nobody")
-    redelivered(lambda: world.ports.ledger.commit([JoinLine(ask, now, now), Create(orphan)]))
+    redelivered(lambda: world.ports.ledger.commit([JoinQueue(ask, now, now), Create(orphan)]))
     upload(world, 2)
     finish(world)
 

@@ -8,7 +8,7 @@ from typing import Any
 from chalicelib.core.instants import SECOND
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.flow.runs import dead_letters
-from chalicelib.flow.system.dispatch import attend_together
+from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults.dying import Scenario, passes, people, tick
 from tests.support.crash import lost, redelivered
 from tests.support.world import World
@@ -61,7 +61,7 @@ def _outlasts_its_invocation(world: World) -> None:
     world.clock.pass_by("40s")
     plain, now = world.ports, world.clock.now()
     world.ports = replace(plain, ends_at=now + 62 * SECOND)
-    lost(lambda: attend_together(world.ports, world.hints.due(now), now))
+    lost(lambda: dispatch_together(world.ports, world.hints.due(now), now))
     world.ports = plain
     world.settle(lost)
 

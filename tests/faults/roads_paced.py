@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from chalicelib.core.instants import MINUTE, SECOND, Instant
-from chalicelib.core.limits.writes import LeaveLine
+from chalicelib.core.limits.writes import LeaveQueue
 from chalicelib.core.runs.queued import waiter_of
 from chalicelib.core.targets.answers import NotNow
-from chalicelib.core.writes import Remove
+from chalicelib.core.writes import RemoveWaiter
 from chalicelib.flow.definitions import store
 from tests.faults.dying import POLICIES, Scenario, finish, passes, people, upload
 from tests.support.crash import lost
@@ -70,7 +70,7 @@ def _be_refused_and_lose_a_row(world: World) -> None:
     for run in world.runs("daily"):
         waiter = waiter_of(run)
         if waiter is not None:
-            lost(lambda waiter=waiter: world.ports.ledger.commit([Remove(waiter), LeaveLine(waiter.line)]))
+            lost(lambda waiter=waiter: world.ports.ledger.commit([RemoveWaiter(waiter), LeaveQueue(waiter.line)]))
     passes(world, "11m")
     finish(world)
 

@@ -20,7 +20,7 @@ from chalicelib.core.instants import HOUR, MINUTE, SECOND, Instant, Millis
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs.costs import Prices
-from chalicelib.core.targets.answers import Answer, News, NoAnswer, NotNow
+from chalicelib.core.targets.answers import Answer, NoAnswer, NotNow, RunUpdate
 from chalicelib.flow.history.export import land
 from infra.yaml_tags import load
 from tests.faults.day import DayEmr, DayQueue
@@ -250,7 +250,7 @@ class Emr(DayEmr):
         self.started_at.setdefault(run.request.name, self._clock.now())
         return super().start(run, context)
 
-    def ask(self, run: Run) -> News | None:
+    def ask(self, run: Run) -> RunUpdate | None:
         if self._services.refuses("emr"):
             if self._services.how("emr") == "throttled":
                 return None

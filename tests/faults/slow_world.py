@@ -54,7 +54,7 @@ class SlowWorld(QuickWorld):
             else:
                 hint = min(self.hints.sent, key=lambda sent: sent[0])
                 self.hints.sent.remove(hint)
-                lost(lambda hint=hint: dispatch.attend(self.ports, hint[1]))
+                lost(lambda hint=hint: dispatch.dispatch(self.ports, hint[1]))
 
     def tick_once(self) -> None:
         from chalicelib.flow.fires import emit

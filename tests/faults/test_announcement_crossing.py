@@ -15,7 +15,7 @@ import pytest
 
 from chalicelib.core.instants import SECOND, Millis
 from chalicelib.core.rows.run import Run
-from chalicelib.core.writes import Refused, Replace, Write
+from chalicelib.core.writes import Conflict, Replace, Write
 from chalicelib.flow.schedules import actions
 from tests.faults import invariants
 from tests.faults.dying import SMALL
@@ -74,7 +74,7 @@ def _ended(document: dict[str, Any], says: str = "SUCCESS") -> tuple[World, list
     written: list[int] = []
     commit = world.ports.ledger.commit
 
-    def counted(writes: Sequence[Write]) -> Refused | None:
+    def counted(writes: Sequence[Write]) -> Conflict | None:
         written.append(sum(isinstance(write, Replace) and isinstance(write.row, Run) for write in writes))
         return commit(writes)
 

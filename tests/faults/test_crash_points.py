@@ -37,9 +37,10 @@ SCENARIOS = {**ROADS, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **E
              **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
              **TABLES}  # fmt: skip
 # Ways of using a write that are conditions of their own in the tables.
-FORMS = {"GiveBack ended", "GiveBack wake_at", "Replace over", "TakeOut exact", "TakePermit begins", "PutSeen over",
-         "TakePermit from_queue", "TakePermit passing", "JoinLine behind", "PutGate over",
-         "PutDefinition over", "PutDefinition edition", "LeaseLine asked", "TakeLease over"}  # fmt: skip
+FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "DeleteJob exact", "AcquirePermit begins",
+         "PutLastArrival over", "AcquirePermit from_queue", "AcquirePermit passing", "JoinQueue behind",
+         "PutState over", "PutDefinition over", "PutDefinition edition", "LeaseQueue asked",
+         "TakeLease over"}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", SCENARIOS)

@@ -17,7 +17,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.flow.jobs.actions import withdraw
-from chalicelib.flow.system.dispatch import attend_together
+from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld
@@ -63,7 +63,7 @@ def _cross(before: int | None, closing: Closing, kind: str, count: int) -> int:
 
     cut = Cut(before, close)
     world.ports = _cut(plain, cut)
-    assert attend_together(world.ports, refs, instant) == []
+    assert dispatch_together(world.ports, refs, instant) == []
     world.ports = plain
     if before is None:
         close()
@@ -126,7 +126,7 @@ def test_c13_after_an_acknowledged_disable_at_most_one_sub_batch_is_sent(kind: s
                 world.disable("daily")
 
         Interfering(world, **{"after" if whole else "before": second})
-        attend_together(world.ports, refs, instant)
+        dispatch_together(world.ports, refs, instant)
         assert len(ids(world)) == TARGETS[kind][1] * (1 if whole else 2)
 
 
@@ -153,7 +153,7 @@ def test_w8_a_job_that_is_cancelled_five_seconds_before_its_instant_is_not_sent(
     clock = WhileWaiting(5 * SECOND, lambda: withdraw(world.ports, cancelled, "tester"))
     ports = world.with_ports(clock=clock)
 
-    assert attend_together(ports, refs, instant) == []
+    assert dispatch_together(ports, refs, instant) == []
 
     assert clock.now() == instant
     assert len(ids(world)) == count - 1
@@ -166,7 +166,7 @@ def test_w8_a_skip_and_a_disable_of_others_in_a_batch_reach_those_alone() -> Non
     deploy(world, many(25))
     refs, instant = fires(world), due(world)
     Interfering(world, before=once(lambda: world.disable("s020")))
-    assert attend_together(world.ports, refs, instant) == []
+    assert dispatch_together(world.ports, refs, instant) == []
     assert len(ids(world)) == 24
     assert world.runs("s020") == []
     assert [record.kind for record in world.records("s020")] == ["DROPPED"]
@@ -192,7 +192,7 @@ def test_what_is_dropped_while_its_message_is_on_its_way_is_recorded_as_sent(
         world.settle()
 
     Interfering(world, **{when: once(closes)})
-    assert attend_together(world.ports, refs, instant) == []
+    assert dispatch_together(world.ports, refs, instant) == []
     _let_time_pass(world)
     CLOSINGS["hold"].reopen(world) if closing == "hold" else None
     _let_time_pass(world)
@@ -211,7 +211,7 @@ def test_what_is_dropped_while_it_is_refused_stays_dropped(answer: Any) -> None:
     refs, instant = fires(world), due(world)
     world.targets.queue.down = answer
     Interfering(world, before=once(lambda: (world.disable("daily"), world.settle())))
-    assert attend_together(world.ports, refs, instant) == []
+    assert dispatch_together(world.ports, refs, instant) == []
     _let_time_pass(world)
     invariants.check_rest(world)
     assert world.runs("daily") == []

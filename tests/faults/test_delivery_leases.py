@@ -9,9 +9,9 @@ import pytest
 
 from chalicelib.core.instants import SECOND, duration
 from chalicelib.core.targets.answers import Never, NoAnswer
-from chalicelib.core.writes import Refused, Write
+from chalicelib.core.writes import Conflict, Write
 from chalicelib.flow.system import dispatch, sweep
-from chalicelib.flow.system.dispatch import attend_together
+from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld
@@ -23,7 +23,7 @@ def _tick_finds_it(world: QuickWorld) -> None:
     """Another invocation: the sweep finds what is overdue, and its hints arrive."""
     sweep.sweep_all(world.ports)
     for ref in world.hints.due(world.clock.now()):
-        dispatch.attend(world.ports, ref)
+        dispatch.dispatch(world.ports, ref)
 
 
 def _rests(world: QuickWorld) -> None:
@@ -41,7 +41,7 @@ def test_a_tick_during_a_slow_delivery_does_not_send_it_again(kind: str, count: 
     refs, instant = fires(world), due(world)
     Interfering(world, after=lambda: _tick_finds_it(world), takes="9s")
 
-    assert attend_together(world.ports, refs, instant) == []
+    assert dispatch_together(world.ports, refs, instant) == []
     _rests(world)
 
     assert len(ids(world)) == len(set(ids(world))) == count
@@ -54,10 +54,10 @@ def test_a_repeated_hint_during_a_slow_delivery_does_not_send_it_again(count: in
     deploy(world, {"daily": spread(count)})
     refs, instant = fires(world), due(world)
     repeated: list[list[Any]] = []
-    again = once(lambda: repeated.append(attend_together(world.ports, refs, instant)))
+    again = once(lambda: repeated.append(dispatch_together(world.ports, refs, instant)))
     Interfering(world, before=again, takes="2s")
 
-    assert attend_together(world.ports, refs, instant) == []
+    assert dispatch_together(world.ports, refs, instant) == []
     assert repeated == [[]]
     _rests(world)
     assert len(ids(world)) == len(set(ids(world))) == count
@@ -69,7 +69,7 @@ def test_a_batch_that_lasts_longer_than_a_lease_renews_it() -> None:
     refs, instant = fires(world), due(world)
     Interfering(world, after=lambda: _tick_finds_it(world), takes="9s")
 
-    assert attend_together(world.ports, refs, instant) == []
+    assert dispatch_together(world.ports, refs, instant) == []
     assert world.clock.now() - instant == 90 * SECOND
     _rests(world)
     assert len(ids(world)) == len(set(ids(world))) == 100
@@ -86,7 +86,7 @@ def test_what_a_dead_invocation_had_leased_goes_on_within_a_tick_and_ten_seconds
 
         queue = world.targets.queue
         Interfering(world, **{when: dies})
-        assert lost(lambda world=world, refs=refs, instant=instant: attend_together(world.ports, refs, instant))
+        assert lost(lambda world=world, refs=refs, instant=instant: dispatch_together(world.ports, refs, instant))
         world.targets.queue = queue
 
         world.pass_by("70s")
@@ -110,7 +110,7 @@ def test_a_late_answer_overwrites_neither_a_run_that_failed_nor_its_dead_letter(
         queue.down = None
 
     Interfering(world, before=once(meanwhile))
-    assert attend_together(world.ports, refs, instant) == []
+    assert dispatch_together(world.ports, refs, instant) == []
 
     assert [run.state for run in world.runs("daily")] == ["FAILED"]
     assert world.ports.runs.dead_letter(world.runs("daily")[0].run_id) is not None
@@ -128,7 +128,7 @@ def test_a_late_answer_overwrites_no_run_that_was_recorded_meanwhile() -> None:
         seen.extend(world.runs("daily"))
 
     Interfering(world, before=once(meanwhile))
-    assert attend_together(world.ports, refs, instant) == []
+    assert dispatch_together(world.ports, refs, instant) == []
 
     assert len(seen) == 1
     assert world.runs("daily") == seen
@@ -141,7 +141,7 @@ def test_a_try_counts_although_the_sweep_looked_at_the_job_meanwhile() -> None:
     world.targets.queue.down = NoAnswer("no answer in time")
     Interfering(world, after=lambda: sweep.sweep_all(world.ports), takes="9s")
 
-    assert attend_together(world.ports, refs, instant) == []
+    assert dispatch_together(world.ports, refs, instant) == []
     assert [job.tries for job in world.jobs("daily")] == [1]
     world.pass_by("3m")
     assert [(run.state, run.calls) for run in world.runs("daily")] == [("FAILED", 2)]
@@ -153,10 +153,10 @@ class _NoBooks:
     def __init__(self, inner: Any) -> None:
         self._inner, self.broken = inner, True
 
-    def commit(self, writes: list[Write]) -> Refused | None:
+    def commit(self, writes: list[Write]) -> Conflict | None:
         if self.broken and len(writes) > 1:
             raise RuntimeError("the tables are away")
-        refused: Refused | None = self._inner.commit(writes)
+        refused: Conflict | None = self._inner.commit(writes)
         return refused
 
     def put_all(self, writes: Any) -> None:
@@ -176,7 +176,7 @@ def test_what_cannot_be_booked_is_not_sent_again_by_the_same_invocation(count: i
     ledger = _NoBooks(world.ports.ledger)
     world.ports = replace(world.ports, ledger=ledger)
 
-    failed = attend_together(world.ports, refs, instant)
+    failed = dispatch_together(world.ports, refs, instant)
 
     assert sorted(map(str, failed)) == sorted(map(str, refs)), "the message is not to be taken for done"
     assert len(ids(world)) == len(set(ids(world))) == count
@@ -197,6 +197,6 @@ def test_one_that_cannot_be_sent_with_others_does_not_fail_them() -> None:
             raise RuntimeError("cannot be built")
 
     target = Interfering(world, before=breaks)
-    assert attend_together(world.ports, refs, instant) == []
+    assert dispatch_together(world.ports, refs, instant) == []
     world.pass_by("2m")
     assert len(ids(world)) == len(set(ids(world))) == 12

@@ -14,9 +14,9 @@ from typing import Any, Literal
 import pytest
 
 from chalicelib.core.rows.stamps import Stamp
-from chalicelib.core.writes import Refused
+from chalicelib.core.writes import Conflict
 from chalicelib.flow.fires import emit
-from chalicelib.ports import Ports, Want
+from chalicelib.ports import Ports, RowRequest
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld
@@ -127,8 +127,8 @@ class CutPort:
     def __init__(self, inner: Any, cut: Cut) -> None:
         self._inner, self._cut = inner, cut
 
-    def commit(self, writes: Any) -> Refused | None:
-        refused: Refused | None = self._cut.crossing(lambda: self._inner.commit(writes))
+    def commit(self, writes: Any) -> Conflict | None:
+        refused: Conflict | None = self._cut.crossing(lambda: self._inner.commit(writes))
         return refused
 
     def __getattr__(self, name: str) -> Any:
@@ -154,10 +154,10 @@ class CutAhead:
     def __init__(self, plain: Ports, cut: Cut) -> None:
         self._plain, self._cut = plain, cut
 
-    def read(self, _: Ports, wanted: Sequence[Want]) -> Ports:
+    def read(self, _: Ports, wanted: Sequence[RowRequest]) -> Ports:
         return _cut(self._cut.crossing(lambda: self._plain.ahead.read(self._plain, wanted)), self._cut)
 
-    def stamps(self, wanted: Sequence[Want]) -> Mapping[Want, Stamp]:
+    def stamps(self, wanted: Sequence[RowRequest]) -> Mapping[RowRequest, Stamp]:
         return self._cut.crossing(lambda: self._plain.ahead.stamps(wanted))
 
 

@@ -121,7 +121,7 @@ def _hints(world: World) -> Callable[[], Any]:
     _object(world)()
     refs = [ref for _, ref in world.hints.sent]
     assert refs
-    return lambda: [dispatch.attend(world.ports, ref) for ref in refs]
+    return lambda: [dispatch.dispatch(world.ports, ref) for ref in refs]
 
 
 MESSAGES = {"an object": _object, "a custom event": _custom, "a hint": _hints}

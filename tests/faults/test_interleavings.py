@@ -12,7 +12,7 @@ from chalicelib.core.events.build import partition_event
 from chalicelib.core.instants import DAY, MINUTE, SECOND
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
-from chalicelib.core.writes import Put, Refused
+from chalicelib.core.writes import Conflict, Put
 from chalicelib.flow.fires import emit
 from chalicelib.flow.ingest import apply, objects
 from chalicelib.flow.system import sweep
@@ -88,9 +88,9 @@ def test_interleaving_05_a_run_lists_exactly_the_events_of_its_job(world: World)
     class HearsAfterTheClaim:
         """The third partition arrives between the claim of the first job and the start of its run."""
 
-        def commit(self, writes: Any) -> Refused | None:
+        def commit(self, writes: Any) -> Conflict | None:
             refused = inner.commit(writes)
-            if any(type(write).__name__ == "TakeOut" for write in writes) and refused is None:
+            if any(type(write).__name__ == "DeleteJob" for write in writes) and refused is None:
                 world.ports = replace(world.ports, ledger=inner)
                 world.upload(late)
             return refused  # type: ignore[no-any-return]
@@ -118,7 +118,7 @@ def test_interleaving_06_match_dies_after_400_and_the_other_600_get_the_event_on
     inner, budget = world.ports.ledger, 400
 
     class Dying:
-        def commit(self, writes: Any) -> Refused | None:
+        def commit(self, writes: Any) -> Conflict | None:
             nonlocal budget
             budget -= 1
             if budget < 0:
@@ -233,8 +233,8 @@ def test_interleaving_28_a_steady_stream_does_not_keep_a_met_trigger_from_its_cl
     class BusyLedger:
         """Before each claim, yet another event arrives at the very job."""
 
-        def commit(self, writes: Any) -> Refused | None:
-            if any(type(write).__name__ == "TakeOut" for write in writes):
+        def commit(self, writes: Any) -> Conflict | None:
+            if any(type(write).__name__ == "DeleteJob" for write in writes):
                 number = next(stream, None)
                 if number is not None:
                     objects.match_object(

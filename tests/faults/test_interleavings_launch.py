@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core.targets.answers import NotNow
-from chalicelib.core.writes import Refused
+from chalicelib.core.writes import Conflict
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.jobs.queue import serve
 from tests.support.schedules import after, at_most, partitions
@@ -22,7 +22,7 @@ class Before:
         self._inner, self._kind, self._act = world.ports.ledger, kind, act
         world.ports = replace(world.ports, ledger=self)  # type: ignore[arg-type]
 
-    def commit(self, writes: Any) -> Refused | None:
+    def commit(self, writes: Any) -> Conflict | None:
         if self._act is not None and any(type(write).__name__ == self._kind for write in writes):
             act, self._act = self._act, None
             act()
@@ -59,7 +59,7 @@ def test_interleaving_09_the_last_run_ends_between_a_look_and_the_queue(world: W
     world.upload(day(2))
 
     # The checker has seen the limit reached; before it has queued its job the slot is given back to nobody.
-    Before(world, "JoinLine", world.finish)
+    Before(world, "JoinQueue", world.finish)
     world.settle()
 
     assert len(world.runs("daily")) == 2
@@ -102,7 +102,7 @@ def test_interleaving_13_a_slow_decision_about_one_job_does_not_hit_the_next(wor
 
     [first] = world.jobs("daily")
     world.settle_only("other")
-    Before(world, "TakeOut", claimed_by_another)
+    Before(world, "DeleteJob", claimed_by_another)
     world.settle()
 
     assert first.job_id in [run.run_id for run in world.runs("daily")]

@@ -7,7 +7,7 @@ from typing import Any
 
 from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.targets.answers import NotNow
-from chalicelib.core.writes import Refused
+from chalicelib.core.writes import Conflict
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights, full
 
@@ -157,8 +157,8 @@ def test_interleaving_26_an_update_is_carried_past_a_checker_with_the_old_versio
     class Slow:
         """Between the checker's look and its claim, an update is put and acknowledged."""
 
-        def commit(self, writes: Any) -> Refused | None:
-            if any(type(write).__name__ == "TakeOut" for write in writes):
+        def commit(self, writes: Any) -> Conflict | None:
+            if any(type(write).__name__ == "DeleteJob" for write in writes):
                 world.ports = replace(world.ports, ledger=inner)
                 new = partitions(properties={"v": 2}, on_update="carry", **at_most(1))
                 world.put("daily", new)

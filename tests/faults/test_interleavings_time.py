@@ -10,7 +10,7 @@ import pytest
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer as rules
 from chalicelib.core.instants import DAY, HOUR, SECOND
-from chalicelib.core.writes import Put, Refused, Replace
+from chalicelib.core.writes import Conflict, Put, Replace
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import sweep
 from tests.acceptance.words import all_of, dues, is_gone, kinds, on, partition, time, to_queue, why_schedule
@@ -141,7 +141,7 @@ def test_t4_two_emitters_at_once_prepare_each_fire_once_and_skip_each_once(world
     inner, entered = world.ports.ledger, [False]
 
     class Interrupted:
-        def commit(self, writes: Any) -> Refused | None:
+        def commit(self, writes: Any) -> Conflict | None:
             if not entered[0] and any(isinstance(write, Replace) for write in writes):
                 entered[0] = True
                 emit.emit_due(world.with_ports(ledger=inner))

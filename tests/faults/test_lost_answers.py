@@ -11,20 +11,20 @@ from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.writes import CountRates, GiveBack, HoldBack, JoinLine, LeaseLine, SettleLine
+from chalicelib.core.limits.writes import ClearQueueWake, DelayPace, JoinQueue, LeaseQueue, ReleasePermit, TrackRates
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.schedule import Failures, Gate
+from chalicelib.core.rows.schedule import Failures, ScheduleState
 from chalicelib.core.writes import (
+    ClearStateWake,
     CountFailure,
     Create,
-    GateIs,
+    DeleteDeadLetter,
+    DeleteJob,
+    DeleteNotice,
+    ExpectMode,
     Put,
-    PutGate,
+    PutState,
     Replace,
-    SettleGate,
-    TakeIn,
-    TakeLetter,
-    TakeOut,
     Write,
 )
 from tests.faults.memory_tables import QuickWorld
@@ -36,7 +36,7 @@ from tests.support.world import day, flights
 
 LINE = "workflow:demo.flights.w"
 PACE = Pace("emr:app", 1000, 3)
-QUEUE = JoinLine(PACE, NOON, NOON, 0, behind=True)
+QUEUE = JoinQueue(PACE, NOON, NOON, 0, behind=True)
 JOB = rows.job()
 LETTER = rows.dead_letter()
 # A single write of each kind, after the writes that it expects.
@@ -44,16 +44,16 @@ SINGLE: list[tuple[list[Write], Write]] = [
     ([], Create(JOB)),
     ([Create(JOB)], Replace(replace(JOB, rev=2, reason="second"))),
     ([], Put(JOB)),
-    ([], PutGate(rows.gate(), None)),
-    ([PutGate(rows.gate(), None)], PutGate(replace(rows.gate(), rev=2, mode="disabled"), rows.gate())),
-    ([PutGate(replace(rows.gate(), wake_at=NOON), None)], SettleGate(rows.gate())),
-    ([Create(JOB)], TakeOut(JOB)),
-    ([Put(rows.note())], TakeIn(rows.note())),
-    ([Put(LETTER)], TakeLetter(LETTER)),
-    ([QUEUE], LeaseLine("emr:app", NOON, NOON + 60_000)),
-    ([], SettleLine(LINE)),
-    ([], HoldBack(PACE, NOON + 5000)),
-    ([], CountRates(LINE, ("9/1",))),
+    ([], PutState(rows.gate(), None)),
+    ([PutState(rows.gate(), None)], PutState(replace(rows.gate(), rev=2, mode="disabled"), rows.gate())),
+    ([PutState(replace(rows.gate(), wake_at=NOON), None)], ClearStateWake(rows.gate())),
+    ([Create(JOB)], DeleteJob(JOB)),
+    ([Put(rows.note())], DeleteNotice(rows.note())),
+    ([Put(LETTER)], DeleteDeadLetter(LETTER)),
+    ([QUEUE], LeaseQueue("emr:app", NOON, NOON + 60_000)),
+    ([], ClearQueueWake(LINE)),
+    ([], DelayPace(PACE, NOON + 5000)),
+    ([], TrackRates(LINE, ("9/1",))),
 ]
 
 
@@ -93,16 +93,16 @@ def test_a_slot_comes_back_once_when_the_answer_was_lost(world: QuickWorld, dyna
     )
     Unreliable(world.tables, unanswered=[1])
 
-    assert dynamo.commit([GiveBack(LINE, None)]) is None
+    assert dynamo.commit([ReleasePermit(LINE, None)]) is None
 
     assert world.line(LINE).active == 1
 
 
 def test_a_transaction_whose_answer_was_lost_is_carried_out_once(world: QuickWorld, dynamo: Dynamo) -> None:
-    assert dynamo.commit([PutGate(rows.gate(), None)]) is None
+    assert dynamo.commit([PutState(rows.gate(), None)]) is None
     Unreliable(world.tables, unanswered=[1])
 
-    assert dynamo.commit([Create(JOB), CountFailure(rows.SCHEDULE), GateIs(rows.gate(), ("enabled",))]) is None
+    assert dynamo.commit([Create(JOB), CountFailure(rows.SCHEDULE), ExpectMode(rows.gate(), ("enabled",))]) is None
 
     assert dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, "PENDING"), Job) == JOB
     assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
@@ -110,19 +110,19 @@ def test_a_transaction_whose_answer_was_lost_is_carried_out_once(world: QuickWor
 
 def test_a_race_that_another_won_stays_lost_also_after_a_lost_answer(world: QuickWorld, dynamo: Dynamo) -> None:
     """The first try is carried out, another replaces it, and only then the second try comes."""
-    assert dynamo.commit([PutGate(rows.gate(), None)]) is None
+    assert dynamo.commit([PutState(rows.gate(), None)]) is None
     mine, theirs = (replace(rows.gate(), rev=rev, mode=mode) for rev, mode in ((2, "disabled"), (3, "enabled")))
 
     def another() -> None:
         world.tables.after_write = lambda: None
-        assert dynamo.commit([PutGate(theirs, mine)]) is None
+        assert dynamo.commit([PutState(theirs, mine)]) is None
         raise no_answer()
 
     world.tables.after_write = another
 
-    assert dynamo.commit([PutGate(mine, rows.gate())]) is not None
+    assert dynamo.commit([PutState(mine, rows.gate())]) is not None
 
-    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == theirs
+    assert dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState) == theirs
 
 
 def test_a_refusal_with_an_answer_costs_no_second_call(world: QuickWorld, dynamo: Dynamo) -> None:
@@ -142,10 +142,10 @@ def test_tables_that_never_answer_are_unavailable_after_a_few_seconds(world: Qui
 
     for call in (
         lambda: dynamo.commit([Create(JOB)]),
-        lambda: dynamo.commit([Create(JOB), PutGate(rows.gate(), None)]),
+        lambda: dynamo.commit([Create(JOB), PutState(rows.gate(), None)]),
         lambda: dynamo.put_all([Put(JOB)]),
         lambda: dynamo.number(LINE),
-        lambda: dynamo.get(keys.gate(rows.SCHEDULE), Gate),
+        lambda: dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState),
         lambda: dynamo.get_many([keys.gate(rows.SCHEDULE)]),
         lambda: dynamo.query("jobs", "pk = :pk", {"pk": "x"}, limit=1),
     ):

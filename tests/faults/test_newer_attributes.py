@@ -67,7 +67,7 @@ def test_o11_an_outbox_that_another_invocation_finishes_keeps_what_is_not_known(
     """The one that wrote it dies before the event is applied; the tick reads it, and goes on."""
     scenario = SCENARIOS[OUTBOXES[kind]]
     effects = play(scenario, world_for(scenario)).names
-    wrote = {"partition": "Partition", "object": "SizedObject", "posted": "Posted"}[kind]
+    wrote = {"partition": "Partition", "object": "CountedObject", "posted": "Posted"}[kind]
     first = next(number for number, name in enumerate(effects, start=1) if wrote in name)
     world = world_for(scenario)
     rows = NewerRows(world)

@@ -50,7 +50,7 @@ class DagWorld(QuickWorld):
                 lost(lambda: self.emr_says(live[node], outcome, "said so"))
         if self.chance.random() < 0.3:
             for _, ref in self.hints.sent[:3]:
-                lost(lambda ref=ref: dispatch.attend(self.ports, ref))
+                lost(lambda ref=ref: dispatch.dispatch(self.ports, ref))
         self.settle(lost)
 
     def rerun(self, run_id: str, node: str, request: str) -> None:

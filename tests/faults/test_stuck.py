@@ -13,7 +13,7 @@ from chalicelib.core.rows.job import GATHERING
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.targets.answers import NotNow
-from chalicelib.core.writes import Create, Refused, Replace
+from chalicelib.core.writes import Conflict, Create, Replace
 from chalicelib.flow.definitions import store
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import dispatch
@@ -32,7 +32,7 @@ class Failing:
         self._inner, self._picks = world.ports.ledger, picks
         world.ports = world.with_ports(ledger=self)
 
-    def commit(self, writes: Any) -> Refused | None:
+    def commit(self, writes: Any) -> Conflict | None:
         if any(self._picks(write) for write in writes):
             raise ConnectionError("this row cannot be written")
         return self._inner.commit(writes)  # type: ignore[no-any-return]
@@ -72,7 +72,7 @@ class PlainHints:
             ready = [ref for due, ref in self.waiting if due <= world.clock.now()]
             self.waiting = [(due, ref) for due, ref in self.waiting if due > world.clock.now()]
             for ref in ready:
-                dispatch.attend(world.ports, ref)
+                dispatch.dispatch(world.ports, ref)
         world.clock.wait_until(until)
 
 
@@ -87,7 +87,7 @@ def test_a_stalled_emitter_does_not_put_an_old_timer_over_the_new_one(world: Wor
 
         slept = False
 
-        def commit(self, writes: Any) -> Refused | None:
+        def commit(self, writes: Any) -> Conflict | None:
             if isinstance(writes[0], Replace) and isinstance(writes[0].row, Timer) and not self.slept:
                 self.slept = True
                 world.disable("tick")

@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 
 from chalicelib.core.limits.names import EMR_STARTS
-from chalicelib.core.limits.writes import LeaveLine
+from chalicelib.core.limits.writes import LeaveQueue
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.queued import waiter_of
 from chalicelib.core.targets.answers import NotNow
-from chalicelib.core.writes import Remove
+from chalicelib.core.writes import RemoveWaiter
 from chalicelib.flow.jobs.actions import withdraw
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.jobs.queue import serve
@@ -110,7 +110,7 @@ def lose_row(world: QuickWorld, row: Job | Run) -> None:
     """The row in the queue is gone, as after a restore of the tables from backups of different instants."""
     waiter = waiter_of(row)
     assert waiter is not None
-    assert world.ports.ledger.commit([Remove(waiter), LeaveLine(waiter.line)]) is None
+    assert world.ports.ledger.commit([RemoveWaiter(waiter), LeaveQueue(waiter.line)]) is None
 
 
 def a_run_without_its_row() -> QuickWorld:

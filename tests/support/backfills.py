@@ -25,7 +25,7 @@ def begin(world: World, name: str, request: str = "b1", **wish: Any) -> str:
 
 def foretell(world: World, name: str, **wish: Any) -> dict[str, Any]:
     asked = Wish.model_validate({key.rstrip("_"): value for key, value in wish.items()})
-    return backfill_view.plan_view(full(name), backfill.foretell(world.ports, full(name), asked))
+    return backfill_view.plan_view(full(name), backfill.preview(world.ports, full(name), asked))
 
 
 def stop(world: World, name: str, backfill_id: str, runs: bool = False) -> dict[str, Any]:

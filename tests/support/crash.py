@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.writes import Put, Refused, Write
+from chalicelib.core.writes import Conflict, Put, Write
 from tests.support.world import World
 
 
@@ -21,8 +21,8 @@ class Crash(BaseException):
 class CrashPoints:
     """Counts effects, dies after the one (or each of those) it is armed for, and remembers the kinds it saw.
 
-    ``forms`` are the writes and the ways in which they were used, such as ``GiveBack ended``. ``in_act`` is how many
-    effects there were until the recovery began.
+    ``forms`` are the writes and the ways in which they were used, such as ``ReleasePermit ended``. ``in_act`` is how
+    many effects there were until the recovery began.
     """
 
     def __init__(self) -> None:
@@ -54,8 +54,8 @@ class CrashingLedger:
     def __init__(self, inner: Any, points: CrashPoints) -> None:
         self._inner, self._points = inner, points
 
-    def commit(self, writes: Sequence[Write]) -> Refused | None:
-        refused: Refused | None = self._inner.commit(writes)
+    def commit(self, writes: Sequence[Write]) -> Conflict | None:
+        refused: Conflict | None = self._inner.commit(writes)
         if refused is None:
             self._points.writes(writes)
             self._points.effect(f"commit({', '.join(_name(write) for write in writes)})")

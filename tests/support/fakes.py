@@ -13,7 +13,7 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.metrics import Measure
 from chalicelib.core.states import EMR_STATE, is_terminal
-from chalicelib.core.targets.answers import Answer, Never, News, NoAnswer, NotNow, Started
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from chalicelib.flow.dags.start_target import DagStarts
 
 APPLICATION = "00app"
@@ -108,14 +108,14 @@ class FakeEmr:
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         return [self.start(run, context) for run, context in calls]
 
-    def ask(self, run: Run) -> News | None:
+    def ask(self, run: Run) -> RunUpdate | None:
         found = self.runs.get((run.target_id or "").partition("/")[2])
         state = EMR_STATE[found.state] if found else "STARTING"
         if found is None and run.target_id is not None:
-            return News("FAILED", self._clock.now(), "the target knows no such run any more", run.target_id)
+            return RunUpdate("FAILED", self._clock.now(), "the target knows no such run any more", run.target_id)
         if found is None or state == "STARTING":
             return None
-        return News(state, self._clock.now(), found.details, run.target_id, billed=self._bill(found))
+        return RunUpdate(state, self._clock.now(), found.details, run.target_id, billed=self._bill(found))
 
     def _bill(self, found: EmrRun) -> tuple[int, ...]:
         if not is_terminal(EMR_STATE[found.state]):
@@ -125,7 +125,7 @@ class FakeEmr:
             found.reckoned_at = self._clock.now() + self.reckons_after
         return found.billed if found.reckoned_at <= self._clock.now() else ()
 
-    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         self.asked_together.append(len(runs))
         return [self.ask(run) for run in runs]
 
@@ -174,10 +174,10 @@ class FakeQueue:
             self._clock.wait_until(self._clock.now() + self.takes)
         return answers
 
-    def ask(self, run: Run) -> News | None:
+    def ask(self, run: Run) -> RunUpdate | None:
         return None
 
-    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         return [None for _ in runs]
 
     def find(self, run: Run) -> str | None:

@@ -14,19 +14,19 @@ from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
-from chalicelib.core.rows.event import Marker, Partition, Posted, Seen, SizedObject
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
-from chalicelib.core.rows.notice import Alert, Note, Watch
+from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
-from chalicelib.core.rows.schedule import Failures, Gate, Subscription, Timer, Version
+from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from tests.faults.memory_tables import QuickWorld
 
 # They go when somebody removes them: no TTL, ever.
 NEVER: frozenset[type] = frozenset({
-    Alert, Definition, Failures, Listing, Note, Offer, Partition, PrefixRow, Seen, SizedObject, Subscription, Timer,
-    Waiter,
+    NoticeWindow, Definition, Failures, Listing, PendingNotice, Offer, Partition, PrefixRow, LastArrival,
+    CountedObject, Subscription, Timer, Waiter,
 })  # fmt: skip
 
 
@@ -54,17 +54,17 @@ def _backfill_is_final(row: Backfill, runs: Mapping[tuple[str, int], Run]) -> bo
 
 FINAL: dict[type, Place] = {
     # A message that is gone; one that is put again has a gate without an end.
-    Gate: Place("Catalog", "SCHEDULE#", "GATE", lambda gate, _: gate.mode == "deleted"),
+    ScheduleState: Place("Catalog", "SCHEDULE#", "GATE", lambda gate, _: gate.mode == "deleted"),
     # Of a message whose last instant is known: HISTORY after that, when it has been deleted for as long.
     Version: Place("Catalog", "SCHEDULE#", "VERSION#", _always),
     # Nobody relies on a lease that is over: its row goes an hour later.
     DeliveryLease: Place("Jobs", "DELIVERY#", "LEASE#", lambda lease, _: lease.expires_at > lease.leased_until),
     # A tombstone that has given back what it held, and bars what comes late.
     Job: Place("Jobs", "", "PENDING", lambda job, _: job.closed and job.wake_at is None and not job.held),
-    Posted: Place("Jobs", "EVENT#", "EVENT", lambda row, _: row.wake_at is None),
-    Watch: Place("Jobs", "WATCH#", "WATCH", lambda row, _: row.wake_at is None),
+    PostedEvent: Place("Jobs", "EVENT#", "EVENT", lambda row, _: row.wake_at is None),
+    DeadlineWatch: Place("Jobs", "WATCH#", "WATCH", lambda row, _: row.wake_at is None),
     # Says that an event was applied, which does not change; it outlives its job by the job's own timeout.
-    Marker: Place("Jobs", "", "EVT#", _always),
+    AppliedEvent: Place("Jobs", "", "EVT#", _always),
     Backfill: Place("Jobs", "BACKFILL#", "", _backfill_is_final),
     PlanPart: Place("Jobs", "PLAN#", "", _always),  # `check` holds it against its backfill
     Run: Place("Runs", "RUN#", "A#", _run_is_final),

@@ -42,15 +42,15 @@ TABLE_CALLS = {
 }
 Lambdas = frozenset[str]
 ANYBODY: Lambdas = frozenset(roles.LAMBDAS.values())
-# Where an invocation begins if no handler stands around it: `World` calls these, as `attend_together` does.
-OF_CHECK = ("system.dispatch.attend", "jobs.batch.prepare", "jobs.deliver.lease", "jobs.deliver.send")
+# Where an invocation begins if no handler stands around it: `World` calls these, as `dispatch_together` does.
+OF_CHECK = ("system.dispatch.dispatch", "jobs.batch.prepare", "jobs.deliver.lease", "jobs.deliver.send")
 TESTS = Path(__file__).parents[1]
 # Files of tests whose functions stand between a flow and what it calls.
 AROUND_PORTS = (
     *("aws_rules.py", "crash.py", "deliveries_crossed.py", "fakes.py", "memory_tables.py", "permissions.py"),
     *("random_world.py", "slow_world.py", "turns.py", "unreliable_tables.py", "weather.py"),
 )
-EACH = "each_alone"
+EACH = "run_each"
 # Lambdas by the functions of `handlers.py`, where the names differ.
 HANDLERS = {"hints": "check", "custom_event": "custom", "_read_custom": "custom", "_post_custom": "custom"}
 

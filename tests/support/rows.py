@@ -6,19 +6,19 @@ from dataclasses import replace
 from typing import Any
 
 from chalicelib.core.rows.backfill import Backfill
-from chalicelib.core.rows.event import Event, Marker, Posted, SizedObject
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, Event, PostedEvent
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.notice import Note
+from chalicelib.core.rows.notice import PendingNotice
 from chalicelib.core.rows.run import DeadLetter, Run, StartRequest
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from tests.support.clock import NOON
 
 SCHEDULE = "demo.flights.clean"
 GENERATION = NOON
 
 
-def gate(**fields: Any) -> Gate:
-    return replace(Gate(SCHEDULE, GENERATION, 1, "enabled", NOON), **fields)
+def gate(**fields: Any) -> ScheduleState:
+    return replace(ScheduleState(SCHEDULE, GENERATION, 1, "enabled", NOON), **fields)
 
 
 def job(job_id: str = "j1", **fields: Any) -> Job:
@@ -33,19 +33,19 @@ def event(event_id: str = "e1", **fields: Any) -> Event:
     return replace(plain, **fields)
 
 
-def marker(event_id: str = "e1", job_id: str = "j1") -> Marker:
-    return Marker(SCHEDULE, GENERATION, event(event_id), job_id, NOON)
+def marker(event_id: str = "e1", job_id: str = "j1") -> AppliedEvent:
+    return AppliedEvent(SCHEDULE, GENERATION, event(event_id), job_id, NOON)
 
 
-def sized(object_key: str = "raw/a/day=1/x", **fields: Any) -> SizedObject:
+def sized(object_key: str = "raw/a/day=1/x", **fields: Any) -> CountedObject:
     told = event(object_key, kind="size", key="size:demo.flights", size=5 * 10**9)
-    return replace(SizedObject("demo.flights", object_key, "etag", told, wake_at=NOON), **fields)
+    return replace(CountedObject("demo.flights", object_key, "etag", told, wake_at=NOON), **fields)
 
 
-def posted(event_id: str = "p1", **fields: Any) -> Posted:
+def posted(event_id: str = "p1", **fields: Any) -> PostedEvent:
     payload = {"total": 1.5, "deep": {"list": [1, None, "ü"]}}
     told = event(event_id, kind="event", key="event:demo:closed", partition=None, payload=payload)
-    return replace(Posted(told, wake_at=NOON, expires_at=NOON), **fields)
+    return replace(PostedEvent(told, wake_at=NOON, expires_at=NOON), **fields)
 
 
 def backfill(backfill_id: str = "b1", **fields: Any) -> Backfill:
@@ -57,8 +57,8 @@ def backfill(backfill_id: str = "b1", **fields: Any) -> Backfill:
     return replace(plain, **fields)
 
 
-def note(note_id: str = "j1", **fields: Any) -> Note:
-    plain = Note("demo.flights.w", "failed", note_id, SCHEDULE, "disk full", NOON, wake_at=NOON)
+def note(note_id: str = "j1", **fields: Any) -> PendingNotice:
+    plain = PendingNotice("demo.flights.w", "failed", note_id, SCHEDULE, "disk full", NOON, wake_at=NOON)
     return replace(plain, **fields)
 
 

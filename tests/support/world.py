@@ -12,7 +12,7 @@ from typing import Any
 from chalicelib.aws.tables.catalog import DynamoCatalog
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
-from chalicelib.aws.tables.prefetch import DynamoAhead
+from chalicelib.aws.tables.prefetch import DynamoPrefetch
 from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 from chalicelib.aws.tables.tries import Patience
 from chalicelib.core.definitions.app import App
@@ -78,7 +78,7 @@ class World:
             payloads=self.payloads,
             lake=self.lake,
             settings=made,
-            ahead=DynamoAhead(dynamo),
+            ahead=DynamoPrefetch(dynamo),
             metrics=self.metrics,
         )
 
@@ -151,9 +151,9 @@ class World:
             due = self.hints.due(now)
             if not due:
                 return
-            self.ports.clock.wait_until(latest)  # a Lambda whose clock is behind waits, as `attend_together` does
+            self.ports.clock.wait_until(latest)  # a Lambda whose clock is behind waits, as `dispatch_together` does
             for ref in self._crowd(due, invoke):
-                invoke(lambda ref=ref: dispatch.attend(self.ports, ref))
+                invoke(lambda ref=ref: dispatch.dispatch(self.ports, ref))
         raise AssertionError(f"expected quiet within {MOST_ROUNDS} rounds of hints")
 
     def _crowd(self, due: list[Ref], invoke: Callable[[Callable[[], Any]], Any]) -> list[Ref]:

@@ -25,6 +25,18 @@ from tests.upgrade.trees import Changes
 
 BUS = {"version": "0", "account": "123456789012", "region": "us-east-1", "resources": []}
 STREAM = "arn:aws:dynamodb:us-east-1:123456789012:table/runs/stream/2026-03-02T00:00:00.000"
+# The classes of rows by the names that they had in an older version.
+BEFORE = {
+    "AppliedEvent": "Marker",
+    "LastArrival": "Seen",
+    "ScheduleState": "Gate",
+    "LimitState": "LineState",
+    "CountedObject": "SizedObject",
+    "PostedEvent": "Posted",
+    "PendingNotice": "Note",
+    "NoticeWindow": "Alert",
+    "DeadlineWatch": "Watch",
+}
 MEMORY, MOST_MILLIS = 512, 120_000
 
 
@@ -96,9 +108,10 @@ class Version:
 
     def _class(self, name: str) -> Any:
         """The class of a row, in whichever module it stands."""
-        for module in self._modules:
-            if isinstance(found := vars(module).get(name), type):
-                return found
+        for known in (name, BEFORE.get(name, name)):
+            for module in self._modules:
+                if isinstance(found := vars(module).get(known), type):
+                    return found
         raise LookupError(f"expected a class {name} in version {self.name}")
 
     def _invoke(self, name: str, event: dict[str, Any]) -> Any:
@@ -126,16 +139,17 @@ def class_of(item: dict[str, Any]) -> str:
     """The class of the row that is stored as an item, by its key."""
     table, place = item["pk"]["S"].partition("#")[0], item["sk"]["S"].partition("#")[0]
     if "@" in table:
-        return {"EVT": "Marker", "ABSENT": "Seen"}.get(place, "Job")
+        return {"EVT": "AppliedEvent", "ABSENT": "LastArrival"}.get(place, "Job")
     by_place = {
-        "GATE": "Gate", "TIMER": "Timer", "VERSION": "Version", "FAILURES": "Failures", "PARTITION": "Partition",
-        "A": "Run", "RECORD": "Record", "OUTPUT": "Output", "DAG": "DagRun", "STATE": "LineState", "WAIT": "Waiter",
+        "GATE": "ScheduleState", "TIMER": "Timer", "VERSION": "Version", "FAILURES": "Failures",
+        "PARTITION": "Partition", "A": "Run", "RECORD": "Record", "OUTPUT": "Output", "DAG": "DagRun",
+        "STATE": "LimitState", "WAIT": "Waiter",
     }  # fmt: skip
     by_table = {
         "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription", "BUCKET": "PrefixRow",
-        "OBJECTS": "SizedObject", "EVENT": "Posted", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",
-        "BACKFILL": "Backfill", "NOTE": "Note", "ALERT": "Alert", "WATCH": "Watch", "PLAN": "PlanPart",
-        "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",
+        "OBJECTS": "CountedObject", "EVENT": "PostedEvent", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",
+        "BACKFILL": "Backfill", "NOTE": "PendingNotice", "ALERT": "NoticeWindow", "WATCH": "DeadlineWatch",
+        "PLAN": "PlanPart", "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",
     }  # fmt: skip
     if table == "APP" or (table == "SCHEDULE" and place == "WORKFLOW"):
         return "Listing" if place in ("SCHEDULE", "MESSAGE") else "Definition"

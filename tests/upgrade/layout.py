@@ -46,9 +46,9 @@ def describe(package: str = "chalicelib") -> Described:
     stored = {kind.__name__: _row(kind, items, packing) for kind in kinds}
     # The row of a line comes to be by updates alone.
     plain = {"pk": "S", "sk": "S", "format": "N", "wake_at": "S", "wake_shard": "S"}
-    numbers = {name: "N" for name, hint in get_type_hints(limit.LineState).items() if _not_none(hint) is int}
-    line = _attributes(limit.LineState, numbers | plain | {"starts": "M", "rates": "SS"})
-    stored["LineState"] = {"keys": ["LINE#<line> / STATE"], "attributes": line}
+    numbers = {name: "N" for name, hint in get_type_hints(limit.LimitState).items() if _not_none(hint) is int}
+    line = _attributes(limit.LimitState, numbers | plain | {"starts": "M", "rates": "SS"})
+    stored["LimitState"] = {"keys": ["LINE#<line> / STATE"], "attributes": line}
     parts = {kind.__name__: _attributes(kind, {}) for kind in (event.Event, run.StartRequest, job.Progress)}
     hint = json.loads(hints.encode([ref.Ref("job", ("schedule", "1", "place"))], NOON))
     return {

@@ -74,8 +74,8 @@ NOT_COMPATIBLE: dict[str, Callable[[Described], Any]] = {
     "another type": lambda told: job(told)["due_at"].update(type="S"),
     "another value": lambda told: job(told)["state"]["values"].append("DREAMING"),
     "an attribute that may now be missing": lambda told: job(told)["job_id"].update(optional=True),
-    "another key": lambda told: told["rows"]["Gate"].update(keys=["GATE#ns.app.schedule / GATE"]),
-    "a kind of row less": lambda told: told["rows"].pop("Watch"),
+    "another key": lambda told: told["rows"]["ScheduleState"].update(keys=["GATE#ns.app.schedule / GATE"]),
+    "a kind of row less": lambda told: told["rows"].pop("DeadlineWatch"),
     "a key within an event": lambda told: told["parts"]["Event"].pop("instant"),
     "an index less": lambda told: told["tables"]["JobsTable"]["GlobalSecondaryIndexes"].pop(),
     "an index with other keys": lambda told: told["tables"]["RunsTable"]["GlobalSecondaryIndexes"][0].update(

@@ -51,7 +51,10 @@ def test_o11_two_versions_side_by_side_lose_nothing_and_double_nothing(road: str
     assert world.errors.found == []
     assert world.rows.lost == []
     assert len(world.at_switches) == 2 and min(map(min, world.at_switches)) > 0, "runs, jobs and queues at each switch"
-    assert len(world.read_alike) >= 18 and {"Job", "Run", "LineState", "Gate", "Timer", "Waiter"} <= world.read_alike
+    assert (
+        len(world.read_alike) >= 18
+        and {"Job", "Run", "LimitState", "ScheduleState", "Timer", "Waiter"} <= world.read_alike
+    )
     assert answers_are_alike(world) > 100
     assert history_is_alike(world) > 0
     for kind in ("job", "run", "line"):

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.targets.answers import News
+from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.runs import complete
 from chalicelib.wiring import ports
 from tests.cli import recorded_dags
@@ -32,7 +32,7 @@ def api() -> Iterator[Api]:
 def ends(api: Api, view: Any, node: str, state: Any) -> None:
     """A node's run ends, as its target would tell."""
     found = ports().runs.attempts(view["nodes"][node]["run_id"])[-1]
-    complete.advance_run(ports(), found.run_id, found.attempt, News(state, ports().clock.now(), "said so"))
+    complete.advance_run(ports(), found.run_id, found.attempt, RunUpdate(state, ports().clock.now(), "said so"))
     api.work()
 
 

@@ -52,7 +52,7 @@ class Pool:
         return self
 
     def look(self) -> None:
-        dispatch.attend(self.world.ports, Ref("run", (self.run_id, "001")))
+        dispatch.dispatch(self.world.ports, Ref("run", (self.run_id, "001")))
 
     def wish(self) -> None:
         cancel.wish(self.world.ports, self.run_id, 1, "somebody said so")

@@ -7,8 +7,8 @@ from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
 from chalicelib.aws.tables.keys import Key
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
-from chalicelib.core.rows.event import Partition, SizedObject
-from chalicelib.core.rows.schedule import Failures, Gate, Subscription, Timer, Version
+from chalicelib.core.rows.event import CountedObject, Partition
+from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.ports import Kind, Page
 
 MOST_FOLDERS = 50  # of an object's key, from the outermost
@@ -29,8 +29,8 @@ class DynamoCatalog:
     def knows(self, key: Key) -> bool:
         return key in self._versions
 
-    def gate(self, schedule: str) -> Gate | None:
-        return self._dynamo.get(keys.gate(schedule), Gate)
+    def gate(self, schedule: str) -> ScheduleState | None:
+        return self._dynamo.get(keys.gate(schedule), ScheduleState)
 
     def version(self, schedule: str, version: int) -> Version | None:
         key = keys.version(schedule, version)
@@ -108,11 +108,11 @@ class DynamoCatalog:
     def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None:
         return self._dynamo.get(keys.partition(dataset, values), Partition)
 
-    def sized_object(self, dataset: str, object_key: str, etag: str) -> SizedObject | None:
-        return self._dynamo.get(keys.sized_object(dataset, object_key, etag), SizedObject)
+    def sized_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
+        return self._dynamo.get(keys.sized_object(dataset, object_key, etag), CountedObject)
 
-    def stored_object(self, dataset: str, digest: str) -> SizedObject | None:
-        return self._dynamo.get(keys.stored_object(dataset, digest), SizedObject)
+    def stored_object(self, dataset: str, digest: str) -> CountedObject | None:
+        return self._dynamo.get(keys.stored_object(dataset, digest), CountedObject)
 
     def failures(self, schedule: str) -> int:
         found = self._dynamo.get(keys.failures(schedule), Failures)

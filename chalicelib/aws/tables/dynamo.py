@@ -22,7 +22,7 @@ from chalicelib.core.instants import DAY
 from chalicelib.core.rows.run import DeadLetter
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import metrics as run_metrics
-from chalicelib.core.writes import Put, Refused, Write
+from chalicelib.core.writes import Conflict, Put, Write
 from chalicelib.ports import Metrics, NoMetrics
 from chalicelib.settings import Settings
 
@@ -50,7 +50,7 @@ class Dynamo:
         }
         self.shards = Shards(settings.wake_shards, settings.history_shards, HISTORY - settings.history_days * DAY)
 
-    def commit(self, writes: Sequence[Write]) -> Refused | None:
+    def commit(self, writes: Sequence[Write]) -> Conflict | None:
         """Carry out a plan in one piece, or nothing of it."""
         refused = self._commit(writes)
         if refused is not None:
@@ -59,7 +59,7 @@ class Dynamo:
             self._metrics.add(run_metrics.DEAD_LETTERS, letters)
         return refused
 
-    def _commit(self, writes: Sequence[Write]) -> Refused | None:
+    def _commit(self, writes: Sequence[Write]) -> Conflict | None:
         statements = [statement(write, self._names, self.shards) for write in writes]
         if len({made.key for made in statements}) < len(statements):
             raise ValueError(f"expected each key once in a plan, got {[tuple(made.key) for made in statements]}")
@@ -157,7 +157,7 @@ class Dynamo:
             if not start:
                 return
 
-    def _single(self, made: Statement, writes: Sequence[Write]) -> Refused | None:
+    def _single(self, made: Statement, writes: Sequence[Write]) -> Conflict | None:
         """One conditional write. What an earlier try has written without an answer refuses a repeat, which then is no
         refusal; only a repeat asks for the stored item."""
         calls = {"Put": self._client.put_item, "Update": self._client.update_item, "Delete": self._client.delete_item}
@@ -175,7 +175,7 @@ class Dynamo:
                 else:
                     return refused
 
-    def _transaction(self, statements: Sequence[Statement], writes: Sequence[Write]) -> Refused | None:
+    def _transaction(self, statements: Sequence[Statement], writes: Sequence[Write]) -> Conflict | None:
         """DynamoDB carries out one transaction per token (it remembers them for 10 minutes), so a repeat of one whose
         answer was lost changes nothing. One that was cancelled for a conflict is another transaction."""
         actions = [{made.action: made.arguments} for made in statements]
@@ -235,18 +235,18 @@ def _key(key: Key) -> dict[str, dict[str, str]]:
     return {"pk": {"S": key.pk}, "sk": {"S": key.sk}}
 
 
-def _refused(error: Exception, writes: Sequence[Write]) -> Refused | None:
+def _refused(error: Exception, writes: Sequence[Write]) -> Conflict | None:
     """The refusal in an error, if it is one: an expectation of a write did not hold."""
     if not isinstance(error, ClientError):
         return None
     if code_of(error) == "ConditionalCheckFailedException":
-        return Refused(tuple(writes))
+        return Conflict(tuple(writes))
     failed = tuple(
         write
         for write, reason in zip(writes, reasons_of(error), strict=False)
         if reason.get("Code") == "ConditionalCheckFailed"
     )
-    return Refused(failed) if failed else None
+    return Conflict(failed) if failed else None
 
 
 def _stored(error: Exception) -> Item | None:

@@ -8,10 +8,10 @@ from chalicelib.core import ids
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.delivery_lease import DeliveryLease
-from chalicelib.core.rows.event import Event, Marker, Posted, Seen
+from chalicelib.core.rows.event import AppliedEvent, Event, LastArrival, PostedEvent
 from chalicelib.core.rows.job import GATHERING, Job
-from chalicelib.core.rows.limit import LineState, Waiter
-from chalicelib.core.rows.notice import Alert, Note, Watch
+from chalicelib.core.rows.limit import LimitState, Waiter
+from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import Offer
 from chalicelib.ports import Page
@@ -53,14 +53,14 @@ class DynamoJobs:
     def events_of(self, job: str, schedule: str, generation: int) -> tuple[Event, ...]:
         values = {"pk": keys.jobs_of(schedule, generation), "job": job}
         found = self._dynamo.query_all("jobs", "pk = :pk AND event_job = :job", values, index="events")
-        return tuple(items.from_item(Marker, item).event for item in found)
+        return tuple(items.from_item(AppliedEvent, item).event for item in found)
 
     def seen(self, schedule: str, generation: int, leaf: str) -> Instant | None:
-        found = self._dynamo.get(keys.seen(schedule, generation, leaf), Seen)
+        found = self._dynamo.get(keys.seen(schedule, generation, leaf), LastArrival)
         return found.at if found else None
 
-    def posted(self, event_id: str) -> Posted | None:
-        return self._dynamo.get(keys.posted(event_id), Posted)
+    def posted(self, event_id: str) -> PostedEvent | None:
+        return self._dynamo.get(keys.posted(event_id), PostedEvent)
 
     def requested(self, request: str) -> Requested | None:
         return self._dynamo.get(keys.requested(request), Requested)
@@ -72,18 +72,18 @@ class DynamoJobs:
         found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": f"BACKFILL#{schedule}"})
         return tuple(items.from_item(Backfill, item) for item in found)
 
-    def note(self, workflow: str, what: str, note_id: str) -> Note | None:
-        return self._dynamo.get(keys.note(workflow, what, note_id), Note)
+    def note(self, workflow: str, what: str, note_id: str) -> PendingNotice | None:
+        return self._dynamo.get(keys.note(workflow, what, note_id), PendingNotice)
 
-    def notes(self, workflow: str, limit: int) -> tuple[Note, ...]:
+    def notes(self, workflow: str, limit: int) -> tuple[PendingNotice, ...]:
         found, _ = self._dynamo.query("jobs", "pk = :pk", {"pk": keys.note(workflow, "", "").pk}, limit=limit)
-        return tuple(items.from_item(Note, item) for item in found)
+        return tuple(items.from_item(PendingNotice, item) for item in found)
 
-    def alert(self, workflow: str, road: str) -> Alert | None:
-        return self._dynamo.get(keys.alert(workflow, road), Alert)
+    def alert(self, workflow: str, road: str) -> NoticeWindow | None:
+        return self._dynamo.get(keys.alert(workflow, road), NoticeWindow)
 
-    def watch(self, job_id: str) -> Watch | None:
-        return self._dynamo.get(keys.watch(job_id), Watch)
+    def watch(self, job_id: str) -> DeadlineWatch | None:
+        return self._dynamo.get(keys.watch(job_id), DeadlineWatch)
 
     def plan_part(self, plan: str, number: int) -> PlanPart | None:
         return self._dynamo.get(keys.plan_part(plan, number), PlanPart)
@@ -92,9 +92,9 @@ class DynamoJobs:
         found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": keys.deliveries(due)})
         return tuple(items.from_item(DeliveryLease, item) for item in found)
 
-    def line(self, line: str) -> LineState:
+    def line(self, line: str) -> LimitState:
         item = self._dynamo.get_many([keys.line(line)]).get(keys.line(line))
-        return items.from_item(LineState, {**item, "line": {"S": line}}) if item else LineState(line)
+        return items.from_item(LimitState, {**item, "line": {"S": line}}) if item else LimitState(line)
 
     def is_queued(self, waiter: Waiter) -> bool:
         return self._dynamo.get(keys.key_of(waiter), Waiter) == waiter

@@ -16,7 +16,7 @@
 | catalog | TRIGGER#<event key>     | <schedule>#<leaf>#<gen>  | Subscription    | query: whom an event touches   |
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>          | PrefixRow       | batch get of a key's folders   |
 | catalog | DATASET#<ns.ds>         | PARTITION#<v>/<v>        | Partition       | get, list                      |
-| catalog | OBJECTS#<ns.ds>#<part>  | OBJECT#<digest of key>   | SizedObject     | get; 256 parts share the load  |
+| catalog | OBJECTS#<ns.ds>#<part>  | OBJECT#<digest of key>   | CountedObject     | get; 256 parts share the load  |
 | jobs    | <schedule>@<generation> | PENDING[#<v>/<v>]        | Job (gathering) | get                            |
 | jobs    | <schedule>@<generation> | FIRE# JOB# RETRY# RUNNOW# | Job            | get; query to list and drain   |
 | jobs    | <schedule>@<generation> | REDRIVE#<run id>#<n>     | Job             | the same                       |
@@ -30,7 +30,7 @@
 | jobs    | ALERT#<workflow>        | <digest of the target>   | Alert           | get: what was told lately      |
 | jobs    | WATCH#<job id>          | WATCH                    | Watch           | get: is a job in time?         |
 | jobs    | PLAN#<digest of it>     | <number>                 | PlanPart        | get; a hundred entries each    |
-| jobs    | LINE#<line>             | STATE                    | LineState       | get                            |
+| jobs    | LINE#<line>             | STATE                    | LimitState       | get                            |
 | jobs    | LINE#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
 | jobs    | OFFER#<pool>            | <rank>                   | Offer           | query: what a worker takes     |
 | runs    | RUN#<run id>            | A#<attempt>, RECORD      | Run, Record     | get, query                     |
@@ -53,14 +53,14 @@ from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
-from chalicelib.core.rows.event import Marker, Partition, Posted, Seen, SizedObject
+from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
 from chalicelib.core.rows.job import GATHERING, Job
 from chalicelib.core.rows.limit import Waiter
-from chalicelib.core.rows.notice import Alert, Note, Watch
+from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
-from chalicelib.core.rows.schedule import Failures, Gate, Subscription, Timer, Version
+from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.core.writes import Row
 
 TableName = Literal["catalog", "jobs", "runs"]
@@ -77,7 +77,7 @@ def key_of(row: Row) -> Key:
     match row:
         case Definition():
             return definition(row.kind, row.name)
-        case Gate():
+        case ScheduleState():
             return gate(row.schedule)
         case Version():
             return version(row.schedule, row.version)
@@ -95,29 +95,29 @@ def key_of(row: Row) -> Key:
             return timer(row.schedule)
         case Partition():
             return partition(row.dataset, row.values)
-        case SizedObject():
+        case CountedObject():
             return sized_object(row.dataset, row.object_key, row.etag)
-        case Posted():
+        case PostedEvent():
             return posted(row.event.id)
         case DeliveryLease():
             return Key("jobs", deliveries(row.due_at), f"LEASE#{row.id}")
         case Requested():
             return requested(row.id)
-        case Seen():
+        case LastArrival():
             return seen(row.schedule, row.generation, row.leaf)
         case Failures():
             return failures(row.schedule)
         case Backfill():
             return backfill(row.schedule, row.id)
-        case Note():
+        case PendingNotice():
             return note(row.workflow, row.what, row.id)
-        case Alert():
+        case NoticeWindow():
             return alert(row.workflow, row.road)
-        case Watch():
+        case DeadlineWatch():
             return watch(row.id)
         case PlanPart():
             return plan_part(row.plan, row.number)
-        case Marker():
+        case AppliedEvent():
             return Key("jobs", jobs_of(row.schedule, row.generation), f"EVT#{row.event.id}")
         case Job():
             return job(row.schedule, row.generation, row.place)

@@ -15,23 +15,23 @@ from chalicelib.aws.tables.expressions import NOBODY, Built, Shards, update
 from chalicelib.aws.tables.pace_statements import hold_back, quicken, take_pace
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import permits, rate_window, slots
-from chalicelib.core.limits.permits import Ask
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import (
-    Begin,
-    CountRates,
-    GiveBack,
-    HoldBack,
-    JoinLine,
-    LeaseLine,
-    LeaveLine,
+    AcquirePermit,
+    AdvancePace,
+    ClearQueueWake,
+    DelayPace,
+    JoinQueue,
+    LeaseQueue,
+    LeaveQueue,
     NewEdition,
-    Quicken,
-    SettleLine,
-    TakePermit,
+    RecordStart,
+    ReleasePermit,
+    TrackRates,
 )
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 
 
 @dataclass
@@ -62,7 +62,7 @@ class _Update:
         self.sets.append("rev = if_not_exists(rev, :zero) + :one")
         self.values |= {"zero": 0, "one": 1}
 
-    def numbers(self, read: LineState) -> None:
+    def numbers(self, read: LimitState) -> None:
         """The next number, which the run that starts carries. Who read the same one reads again."""
         self.sets.append("numbered = :number")
         self.values["number"] = read.numbered + 1
@@ -72,7 +72,7 @@ class _Update:
             self.expects.append("numbered = :numbered")
             self.values["numbered"] = read.numbered
 
-    def of_edition(self, read: LineState) -> None:
+    def of_edition(self, read: LimitState) -> None:
         """The workflow is the one that was read."""
         if read.edition == 0:
             self.expects.append("attribute_not_exists(edition)")
@@ -80,7 +80,7 @@ class _Update:
             self.expects.append("edition = :edition")
             self.values["edition"] = read.edition
 
-    def as_read(self, read: LineState) -> None:
+    def as_read(self, read: LimitState) -> None:
         """Nothing that was started or ended since has gone unnoticed."""
         if read.rev == 0:
             self.expects.append("attribute_not_exists(rev)")
@@ -88,7 +88,7 @@ class _Update:
             self.expects.append("rev = :rev")
             self.values["rev"] = read.rev
 
-    def remembers(self, read: LineState, holder: str, now: int, forget: tuple[str, ...] = ()) -> None:
+    def remembers(self, read: LimitState, holder: str, now: int, forget: tuple[str, ...] = ()) -> None:
         """One more entry in ``starts``. A path into a map needs the map, so the first entry brings it."""
         if read.rev == 0:
             self.expects.append("attribute_not_exists(starts)")
@@ -108,12 +108,12 @@ class _Update:
         self.names["#holder"] = holder
 
 
-def _take_permit(write: TakePermit, _: Shards) -> Built:
+def _take_permit(write: AcquirePermit, _: Shards) -> Built:
     made = _Update()
     match write.ask:
         case Slots():
             _take_slot(made, write, write.ask)
-        case Log():
+        case RateWindow():
             _enter_log(made, write, write.ask)
         case _:
             return take_pace(write)
@@ -125,7 +125,7 @@ def _take_permit(write: TakePermit, _: Shards) -> Built:
     return made.built(write.ask.line)
 
 
-def _take_slot(made: _Update, write: TakePermit, ask: Slots) -> None:
+def _take_slot(made: _Update, write: AcquirePermit, ask: Slots) -> None:
     taken = ":one" if ask.units == 1 else ":units"
     made.sets.append(f"active = if_not_exists(active, :zero) + {taken}")
     made.values |= {"zero": 0, taken[1:]: ask.units}
@@ -136,7 +136,7 @@ def _take_slot(made: _Update, write: TakePermit, ask: Slots) -> None:
         _begin_slot(made, write.begins, write, ask)
 
 
-def _begin_slot(made: _Update, holder: str, write: TakePermit | Begin, ask: Slots) -> None:
+def _begin_slot(made: _Update, holder: str, write: AcquirePermit | RecordStart, ask: Slots) -> None:
     """A run starts: who asked for a gap relies on the starts that it read, and everybody on the rates."""
     now, read = write.now, write.read
     made.counts_up()
@@ -159,13 +159,13 @@ def _begin_slot(made: _Update, holder: str, write: TakePermit | Begin, ask: Slot
         made.sets.append("crowd = :now")
 
 
-def _enter_log(made: _Update, write: TakePermit, ask: Log) -> None:
+def _enter_log(made: _Update, write: AcquirePermit, ask: RateWindow) -> None:
     made.counts_up()
     made.as_read(write.read)
     made.remembers(write.read, str(write.begins), write.now, rate_window.outdated(ask, write.read))
 
 
-def _begin(write: Begin, _: Shards) -> Built:
+def _begin(write: RecordStart, _: Shards) -> Built:
     made = _Update()
     if isinstance(write.ask, Slots):
         _begin_slot(made, write.begins, write, write.ask)
@@ -176,7 +176,7 @@ def _begin(write: Begin, _: Shards) -> Built:
     return made.built(write.ask.line)
 
 
-def _join(write: JoinLine, shards: Shards) -> Built:
+def _join(write: JoinQueue, shards: Shards) -> Built:
     key = keys.line(write.ask.line)
     wake = items.wake(write.wake_at, key.pk, shards.wake)
     expression = (
@@ -189,29 +189,29 @@ def _join(write: JoinLine, shards: Shards) -> Built:
     return update(key, expression, f"{expected} OR waiters > :zero", **values, **bound)
 
 
-def _no_permit(ask: Ask, write: JoinLine) -> tuple[str, dict[str, Any]]:
+def _no_permit(ask: PermitRequest, write: JoinQueue) -> tuple[str, dict[str, Any]]:
     match ask:
         case Slots():
             empty = "attribute_not_exists(active) OR " if ask.below is not None and ask.below <= 0 else ""
             return f"{empty}active >= :limit", {"limit": ask.below}
-        case Log():
+        case RateWindow():
             # What is old enough cannot be asked of a map; the log that was read is full, and no entry has gone.
             return "rev = :rev", {"rev": write.rev}
         case _:
             return "head > :latest", {"latest": write.now + ask.slack}
 
 
-def _leave(write: LeaveLine, _: Shards) -> Built:
+def _leave(write: LeaveQueue, _: Shards) -> Built:
     return update(keys.line(write.line), "SET waiters = waiters - :one", "waiters > :zero", one=1, zero=0)
 
 
-def _give_back(write: GiveBack, shards: Shards) -> Built:
+def _give_back(write: ReleasePermit, shards: Shards) -> Built:
     made = _Update(values={"zero": 0})
     remembered = write.ended is not None and write.ended.holder in write.ended.read.starts
-    if not limit_names.is_log(write.line):
+    if not limit_names.is_rate_window(write.line):
         made.sets.append("active = active - :units")
         made.values["units"] = write.units
-    if remembered or limit_names.is_log(write.line):
+    if remembered or limit_names.is_rate_window(write.line):
         made.counts_up()  # of a log that has forgotten the start already, this is all there is to write
     if write.ended is not None and remembered:
         made.forgets(write.ended.holder)
@@ -226,7 +226,7 @@ def _give_back(write: GiveBack, shards: Shards) -> Built:
     return made.built(write.line)
 
 
-def _remember_success(made: _Update, write: GiveBack) -> None:
+def _remember_success(made: _Update, write: ReleasePermit) -> None:
     """The latest start of a success stays the latest, in whatever order runs end."""
     ended = write.ended
     if ended is None or ended.started_at is None:
@@ -241,7 +241,7 @@ def _remember_success(made: _Update, write: GiveBack) -> None:
         made.expects.append("last_success_start >= :started")
 
 
-def _count_rates(write: CountRates, _: Shards) -> Built:
+def _count_rates(write: TrackRates, _: Shards) -> Built:
     key = keys.line(write.line)
     return (
         "Update",
@@ -257,7 +257,7 @@ def _new_edition(write: NewEdition, _: Shards) -> Built:
     return update(keys.line(write.line), "SET edition = :edition", None, edition=write.edition)
 
 
-def _lease_line(write: LeaseLine, shards: Shards) -> Built:
+def _lease_line(write: LeaseQueue, shards: Shards) -> Built:
     key = keys.line(write.line)
     read, until = items.wake(write.read, key.pk, shards.wake), items.wake(write.until, key.pk, shards.wake)
     values: dict[str, Any] = {"until": until["wake_at"], "read": read["wake_at"]}
@@ -266,7 +266,7 @@ def _lease_line(write: LeaseLine, shards: Shards) -> Built:
     return update(key, "SET wake_at = :until, asked_at = :asked", "wake_at = :read", **values, asked=write.asked)
 
 
-def _settle_line(write: SettleLine, _: Shards) -> Built:
+def _settle_line(write: ClearQueueWake, _: Shards) -> Built:
     return update(keys.line(write.line), "REMOVE wake_at, wake_shard", NOBODY, zero=0)
 
 
@@ -287,16 +287,16 @@ def _with_layout(build: Callable[[Any, Shards], Built]) -> Callable[[Any, Shards
 
 
 _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
-    TakePermit: _take_permit,
-    Begin: _begin,
-    CountRates: _count_rates,
+    AcquirePermit: _take_permit,
+    RecordStart: _begin,
+    TrackRates: _count_rates,
     NewEdition: _new_edition,
-    JoinLine: _join,
-    LeaveLine: _leave,
-    GiveBack: _give_back,
-    LeaseLine: _lease_line,
-    HoldBack: hold_back,
-    Quicken: quicken,
-    SettleLine: _settle_line,
+    JoinQueue: _join,
+    LeaveQueue: _leave,
+    ReleasePermit: _give_back,
+    LeaseQueue: _lease_line,
+    DelayPace: hold_back,
+    AdvancePace: quicken,
+    ClearQueueWake: _settle_line,
 }
 BUILDERS = {kind: _with_layout(build) for kind, build in _BUILDERS.items()}

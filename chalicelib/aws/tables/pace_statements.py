@@ -6,14 +6,14 @@ from typing import Any
 
 from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.expressions import NOBODY, Built, Shards, update
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.limits.writes import HoldBack, Quicken, TakePermit
+from chalicelib.core.limits.writes import AcquirePermit, AdvancePace, DelayPace
 
 
-def take_pace(write: TakePermit) -> Built:
+def take_pace(write: AcquirePermit) -> Built:
     ask, head = write.ask, write.read.head
-    if isinstance(ask, Slots | Log):
+    if isinstance(ask, Slots | RateWindow):
         raise TypeError("expected a pace")
     key, leaving = keys.line(ask.line), ", waiters = waiters - :one" if write.from_queue else ""
     # Two forms of max(head, now) + spacing, for an update expression knows no max.
@@ -30,13 +30,13 @@ def take_pace(write: TakePermit) -> Built:
     return update(key, f"SET head = {base} + :spacing{leaving}", free, **values)
 
 
-def hold_back(write: HoldBack, shards: Shards) -> Built:
+def hold_back(write: DelayPace, shards: Shards) -> Built:
     """Whoever holds it back further, or has taken a permit meanwhile, is not undone: the head only grows."""
     key, head = keys.line(write.ask.line), write.until + write.ask.slack
     return update(key, "SET head = :head", "attribute_not_exists(head) OR head < :head", head=head)
 
 
-def quicken(write: Quicken, shards: Shards) -> Built:
+def quicken(write: AdvancePace, shards: Shards) -> Built:
     key, wake_at = keys.line(write.line), write.read.wake_at
     sets, expected = "SET head = :head", "head = :read"
     values: dict[str, Any] = {"head": write.head, "read": write.read.head}

@@ -18,7 +18,7 @@ from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.keys import Key
 from chalicelib.aws.tables.runs import DynamoRuns
 from chalicelib.core.rows.stamps import ATTRIBUTES, Stamp
-from chalicelib.ports import Ports, Want
+from chalicelib.ports import Ports, RowRequest
 
 R = TypeVar("R")
 # Rows that were parsed lately, with the items that they were parsed from: a delivery reads each of its rows twice, and
@@ -27,7 +27,7 @@ MOST_PARSED = 10_000
 Parsed = dict[Key, tuple[Item, Any]]
 
 
-class DynamoAhead:
+class DynamoPrefetch:
     """``rows`` are those that were read before; reading on keeps them."""
 
     def __init__(
@@ -37,17 +37,17 @@ class DynamoAhead:
         self._rows = rows or {}
         self._parsed: Parsed = {} if parsed is None else parsed
 
-    def read(self, ports: Ports, wanted: Sequence[Want]) -> Ports:
+    def read(self, ports: Ports, wanted: Sequence[RowRequest]) -> Ports:
         if not isinstance(ports.catalog, DynamoCatalog):
             raise TypeError(f"expected a catalog in DynamoDB, got {type(ports.catalog).__name__}")
         places = {key for want in wanted if not ports.catalog.knows(key := _key(want))} - self._rows.keys()
         found = self._dynamo.get_many(sorted(places))
         rows = {**self._rows, **{place: found.get(place) for place in places}}
         read: Any = _Read(self._dynamo, rows, self._parsed)
-        ahead, catalog = DynamoAhead(self._dynamo, rows, self._parsed), ports.catalog.over(read)
+        ahead, catalog = DynamoPrefetch(self._dynamo, rows, self._parsed), ports.catalog.over(read)
         return replace(ports, catalog=catalog, jobs=DynamoJobs(read), runs=DynamoRuns(read), ahead=ahead)
 
-    def stamps(self, wanted: Sequence[Want]) -> dict[Want, Stamp]:
+    def stamps(self, wanted: Sequence[RowRequest]) -> dict[RowRequest, Stamp]:
         """Read strongly. What is sent over the network and parsed are some attributes of each row; it costs as many
         units as the whole rows."""
         places = {_key(want): want for want in wanted}
@@ -82,7 +82,7 @@ class _Read:
         return getattr(self._dynamo, name)
 
 
-def _key(want: Want) -> Key:
+def _key(want: RowRequest) -> Key:
     match want:
         case ("gate", schedule):
             return keys.gate(str(schedule))

@@ -13,34 +13,34 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.job import GATHERING, Job
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
-from chalicelib.core.rows.schedule import Gate, Timer
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.writes import (
+    ClearStateWake,
     CloseGeneration,
     CountFailure,
-    CountStarts,
     Create,
-    DefinitionIs,
     Delete,
+    DeleteDeadLetter,
+    DeleteJob,
+    DeleteNotice,
     EndLease,
-    GateIs,
-    NoneGathering,
-    NotClosed,
-    NotQueued,
-    NotRun,
-    NotWaiting,
+    ExpectDefinition,
+    ExpectMode,
+    ExpectNoneGathering,
+    ExpectNoRun,
+    ExpectNotQueued,
+    ExpectNotWaiting,
+    ExpectOpen,
     Put,
     PutDefinition,
-    PutGate,
-    PutSeen,
-    Remove,
+    PutLastArrival,
+    PutState,
     RemoveDefinition,
+    RemoveWaiter,
     Replace,
     Row,
-    SettleGate,
-    TakeIn,
     TakeLease,
-    TakeLetter,
-    TakeOut,
+    TrackStarts,
     Write,
 )
 
@@ -100,11 +100,11 @@ def _put_row(write: Put, shards: Shards) -> Built:
     return _put(write.row, shards, None)
 
 
-def _settle_gate(write: SettleGate, _: Shards) -> Built:
+def _settle_gate(write: ClearStateWake, _: Shards) -> Built:
     return update(keys.gate(write.gate.schedule), "REMOVE wake_at, wake_shard", "rev = :rev", rev=write.gate.rev)
 
 
-def _put_seen(write: PutSeen, shards: Shards) -> Built:
+def _put_seen(write: PutLastArrival, shards: Shards) -> Built:
     if write.over is None:
         return _put(write.seen, shards, ABSENT)
     # The one attribute that changes: the row was not read, so what else newer code keeps in it is not known here.
@@ -121,14 +121,14 @@ def _count_failure(write: CountFailure, _: Shards) -> Built:
     return action, key, arguments | {"ExpressionAttributeNames": {"#count": "count", "#format": "format"}}
 
 
-def _put_gate(write: PutGate, shards: Shards) -> Built:
+def _put_gate(write: PutState, shards: Shards) -> Built:
     if write.over is None:
         return _put(write.gate, shards, ABSENT)
     action, key, arguments = _put(write.gate, shards, None)
     return action, key, arguments | _gate_condition(write.over, (write.over.mode,))
 
 
-def _gate_condition(gate: Gate, modes: tuple[str, ...]) -> dict[str, Any]:
+def _gate_condition(gate: ScheduleState, modes: tuple[str, ...]) -> dict[str, Any]:
     listed = ", ".join(f":m{index}" for index in range(len(modes)))
     values = {"generation": gate.generation, "version": gate.version, "rev": gate.rev}
     modes_asked = {f"m{index}": mode for index, mode in enumerate(modes)}
@@ -152,14 +152,14 @@ def _of_edition(edition: int) -> str:
     return "edition = :edition" if edition else "(attribute_not_exists(edition) OR edition = :edition)"
 
 
-def _definition_is(write: DefinitionIs, _: Shards) -> Built:
+def _definition_is(write: ExpectDefinition, _: Shards) -> Built:
     found = write.definition
     values = {"version": found.version, "edition": found.edition}
     expected = f"version = :version AND {_of_edition(found.edition)}"
     return "ConditionCheck", keys.key_of(found), condition(expected, values)
 
 
-def _count_starts(write: CountStarts, _: Shards) -> Built:
+def _count_starts(write: TrackStarts, _: Shards) -> Built:
     key = keys.definition("workflow", write.workflow)
     return update(key, "SET counted = :true", "attribute_exists(pk)", true=True)
 
@@ -173,16 +173,16 @@ def _delete(write: Delete, _: Shards) -> Built:
     return "Delete", keys.key_of(write.row), {}
 
 
-def _take_in(write: TakeIn, _: Shards) -> Built:
+def _take_in(write: DeleteNotice, _: Shards) -> Built:
     return "Delete", keys.key_of(write.row), condition("rev = :rev", {"rev": write.row.rev})
 
 
-def _take_letter(write: TakeLetter, _: Shards) -> Built:
+def _take_letter(write: DeleteDeadLetter, _: Shards) -> Built:
     # The same attempt may have another letter by now: its redrive was cancelled.
     return "Delete", keys.key_of(write.letter), condition("failed_at = :at", {"at": write.letter.failed_at})
 
 
-def _remove(write: Remove, _: Shards) -> Built:
+def _remove(write: RemoveWaiter, _: Shards) -> Built:
     expected = "job_id = :job AND job_place = :place"
     return (
         "Delete",
@@ -191,7 +191,7 @@ def _remove(write: Remove, _: Shards) -> Built:
     )
 
 
-def _not_waiting(write: NotWaiting, _: Shards) -> Built:
+def _not_waiting(write: ExpectNotWaiting, _: Shards) -> Built:
     waiter = write.waiter
     if waiter.run is not None:
         key = keys.run(*waiter.run)
@@ -209,15 +209,15 @@ def _not_waiting(write: NotWaiting, _: Shards) -> Built:
     )
 
 
-def _not_queued(write: NotQueued, _: Shards) -> Built:
+def _not_queued(write: ExpectNotQueued, _: Shards) -> Built:
     return "ConditionCheck", keys.key_of(write.waiter), condition(ABSENT, {})
 
 
-def _not_run(write: NotRun, _: Shards) -> Built:
+def _not_run(write: ExpectNoRun, _: Shards) -> Built:
     return "ConditionCheck", keys.run(write.job.job_id, write.job.attempt), condition(ABSENT, {})
 
 
-def _take_out(write: TakeOut, _: Shards) -> Built:
+def _take_out(write: DeleteJob, _: Shards) -> Built:
     expected = "job_id = :job AND (attribute_not_exists(closed) OR closed = :closed)"
     values: dict[str, Any] = {"job": write.job.job_id, "closed": write.job.closed}
     if write.job.waits_at is not None:
@@ -243,17 +243,17 @@ def _end_lease(write: EndLease, _: Shards) -> Built:
     return "Delete", keys.key_of(write.lease), expected
 
 
-def _gate_is(write: GateIs, _: Shards) -> Built:
+def _gate_is(write: ExpectMode, _: Shards) -> Built:
     gate = write.gate
     return "ConditionCheck", keys.gate(gate.schedule), _gate_condition(gate, write.modes)
 
 
-def _not_closed(write: NotClosed, _: Shards) -> Built:
+def _not_closed(write: ExpectOpen, _: Shards) -> Built:
     expected = "attribute_not_exists(closed) OR closed = :false"
     return "ConditionCheck", keys.gathering(write.schedule, write.generation), condition(expected, {"false": False})
 
 
-def _none_gathering(write: NoneGathering, _: Shards) -> Built:
+def _none_gathering(write: ExpectNoneGathering, _: Shards) -> Built:
     expected = f"{ABSENT} OR closed = :true"
     return "ConditionCheck", keys.gathering(write.schedule, write.generation), condition(expected, {"true": True})
 
@@ -285,27 +285,27 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     Create: _create,
     Replace: _replace,
     Put: _put_row,
-    PutGate: _put_gate,
+    PutState: _put_gate,
     PutDefinition: _put_definition,
-    DefinitionIs: _definition_is,
-    CountStarts: _count_starts,
+    ExpectDefinition: _definition_is,
+    TrackStarts: _count_starts,
     RemoveDefinition: _remove_definition,
     Delete: _delete,
-    TakeIn: _take_in,
-    TakeLetter: _take_letter,
-    Remove: _remove,
-    NotWaiting: _not_waiting,
-    NotQueued: _not_queued,
-    NotRun: _not_run,
-    TakeOut: _take_out,
+    DeleteNotice: _take_in,
+    DeleteDeadLetter: _take_letter,
+    RemoveWaiter: _remove,
+    ExpectNotWaiting: _not_waiting,
+    ExpectNotQueued: _not_queued,
+    ExpectNoRun: _not_run,
+    DeleteJob: _take_out,
     TakeLease: _take_lease,
     EndLease: _end_lease,
-    GateIs: _gate_is,
-    NotClosed: _not_closed,
-    NoneGathering: _none_gathering,
+    ExpectMode: _gate_is,
+    ExpectOpen: _not_closed,
+    ExpectNoneGathering: _none_gathering,
     CloseGeneration: _close,
-    SettleGate: _settle_gate,
-    PutSeen: _put_seen,
+    ClearStateWake: _settle_gate,
+    PutLastArrival: _put_seen,
     CountFailure: _count_failure,
     **limit_statements.BUILDERS,
     **backfill_statements.BUILDERS,

@@ -15,7 +15,7 @@ from chalicelib.core.limits import names
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.costs import Usage
 from chalicelib.core.states import EMR_STATE, RunState
-from chalicelib.core.targets.answers import Answer, News, NoAnswer, Started
+from chalicelib.core.targets.answers import Answer, NoAnswer, RunUpdate, Started
 
 R = TypeVar("R")
 
@@ -94,19 +94,19 @@ class EmrServerlessTarget:
             **limit,
         }
 
-    def ask(self, run: Run) -> News | None:
+    def ask(self, run: Run) -> RunUpdate | None:
         application_id, _, job_run_id = (run.target_id or "").partition("/")
         try:
             found = self._twice(self._client.get_job_run, applicationId=application_id, jobRunId=job_run_id)["jobRun"]
         except self._client.exceptions.ResourceNotFoundException:
-            return News("FAILED", run.start_requested_at or run.claimed_at, UNKNOWN, run.target_id, outcome="lost")
+            return RunUpdate("FAILED", run.start_requested_at or run.claimed_at, UNKNOWN, run.target_id, outcome="lost")
         except ClientError as error:
             if error.response["Error"]["Code"] in emr_answers.NOT_NOW:
                 return None  # too many questions: this one is asked again at its next look
             raise
         return _news(found, run)
 
-    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         """By ListJobRuns, as long as its pages cost less of EMR's rates than a GetJobRun for each; one by one what it
         does not show. Both at the rates that EMR bears for long."""
         by_application: dict[str, dict[str, Run]] = {}
@@ -117,7 +117,7 @@ class EmrServerlessTarget:
                   for found in self._list(name, own)}  # fmt: skip
         return [self._ask_of_many(run, listed.get(str(run.target_id))) for run in runs]
 
-    def _ask_of_many(self, run: Run, listed: Mapping[str, Any] | None) -> News | None:
+    def _ask_of_many(self, run: Run, listed: Mapping[str, Any] | None) -> RunUpdate | None:
         """A listing does not say what was billed: one that has ended is asked about by itself. If that is a question
         too many, its state does not wait for its bill."""
         if listed is not None and EMR_STATE.get(listed["state"]) in _GOING:
@@ -220,7 +220,7 @@ def _tag(name: str) -> str:
     return name.replace("~", "@")[:MOST_TAG]
 
 
-def _news(found: Mapping[str, Any], run: Run) -> News | None:
+def _news(found: Mapping[str, Any], run: Run) -> RunUpdate | None:
     """What a job run, or its line in a listing, tells of a run."""
     state = EMR_STATE.get(found["state"], "STARTING")
     if state == "STARTING":
@@ -230,7 +230,7 @@ def _news(found: Mapping[str, Any], run: Run) -> News | None:
     told = began if state == "RUNNING" else ended  # neither stands in a listing
     at = told if told is not None else round(found["updatedAt"].timestamp() * 1000)
     billed = _billed(found.get("billedResourceUtilization"))
-    return News(state, at, reason, run.target_id, billed=billed, started_at=None if state == "RUNNING" else began)
+    return RunUpdate(state, at, reason, run.target_id, billed=billed, started_at=None if state == "RUNNING" else began)
 
 
 def _told(instant: Instant) -> datetime:

@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.answers import Answer, News
+from chalicelib.core.targets.answers import Answer, RunUpdate
 
 MOST_AT_ONCE = 16
 
@@ -26,11 +26,11 @@ class Untracked:
         with ThreadPoolExecutor(min(MOST_AT_ONCE, len(calls))) as pool:
             return list(pool.map(lambda call: self.start(*call), calls))
 
-    def ask(self, run: Run) -> News | None:
+    def ask(self, run: Run) -> RunUpdate | None:
         del run
         return None
 
-    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         return [None for _ in runs]
 
     def find(self, run: Run) -> str | None:

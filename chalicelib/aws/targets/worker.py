@@ -9,7 +9,7 @@ from typing import Any
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import workers
-from chalicelib.core.targets.answers import Answer, Never, News
+from chalicelib.core.targets.answers import Answer, Never, RunUpdate
 
 
 class WorkerTarget:
@@ -23,15 +23,15 @@ class WorkerTarget:
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         return [self.start(run, context) for run, context in calls]
 
-    def ask(self, run: Run) -> News | None:
+    def ask(self, run: Run) -> RunUpdate | None:
         """A worker whose lease has expired is dead. Whether it was heard of since the run was read is checked by the
         write that this news leads to."""
         now = self._now()
         if run.target_id is None or not workers.is_expired(run, now):
             return None
-        return News("FAILED", now, workers.lost(run), lease=run.lease, outcome="lost")
+        return RunUpdate("FAILED", now, workers.lost(run), lease=run.lease, outcome="lost")
 
-    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         return [self.ask(run) for run in runs]
 
     def find(self, run: Run) -> str | None:

@@ -35,7 +35,7 @@ PART = 100
 # Jobs handed out in one transaction, which holds the backfill and the gate besides.
 AT_ONCE = 50
 
-Standing = Literal["waiting", "running", "succeeded", "failed", "cancelled", "dropped", "again"]
+EntryState = Literal["waiting", "running", "succeeded", "failed", "cancelled", "dropped", "again"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +141,7 @@ def parts_of(row: Backfill) -> range:
     return range((row.total + PART - 1) // PART)
 
 
-def standing(attempts: Sequence[Run], waits: bool, recorded: bool, current: bool) -> Standing:
+def entry_state(attempts: Sequence[Run], waits: bool, recorded: bool, current: bool) -> EntryState:
     """What has become of an entry. ``current``: its job lives in the generation that may be claimed from; one that was
     taken off because another has begun (the schedule was enabled, and is the same) is handed out again."""
     if attempts:
@@ -156,7 +156,7 @@ def standing(attempts: Sequence[Run], waits: bool, recorded: bool, current: bool
     return "dropped" if current else "again"
 
 
-def advance(row: Backfill, seen: Mapping[str, Standing], generation: int, ended: str | None, now: Instant) -> Step:
+def advance(row: Backfill, seen: Mapping[str, EntryState], generation: int, ended: str | None, now: Instant) -> Step:
     """The backfill after a look at what it has under way. ``ended`` is why it must not go on, ``generation`` the one in
     which what it hands out will live."""
     state: BackfillState = "ENDED" if row.state == "RUNNING" and ended else row.state

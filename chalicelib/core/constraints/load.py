@@ -14,7 +14,7 @@ MOST_WHY = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class LoadReading:
     """A value as text, which keeps it as it was through the tables; None if it could not be had, and ``why``."""
 
     value: str | None
@@ -33,24 +33,24 @@ def loads_of(constraints: Iterable[Document]) -> dict[str, Load]:
     return {str(number): each for number, each in enumerate(loads)}
 
 
-def remembered(readings: Mapping[str, Mapping[str, Any]], key: str) -> Reading | None:
-    return Reading(**readings[key]) if key in readings else None
+def remembered(readings: Mapping[str, Mapping[str, Any]], key: str) -> LoadReading | None:
+    return LoadReading(**readings[key]) if key in readings else None
 
 
-def told(load: Load, value: float, now: Instant) -> Reading:
-    return Reading(f"{value:.6g}", now, now + load.span)
+def told(load: Load, value: float, now: Instant) -> LoadReading:
+    return LoadReading(f"{value:.6g}", now, now + load.span)
 
 
-def failed(load: Load, why: str, before: Reading | None, now: Instant) -> Reading:
+def failed(load: Load, why: str, before: LoadReading | None, now: Instant) -> LoadReading:
     """No value: asked again after ``recheck``, doubled with every failure up to an hour."""
     failures = before.failures + 1 if before is not None else 1
     pause = max(load.span, min(load.span * 2 ** min(failures - 1, 20), HOUR))
-    return Reading(None, now, now + pause, why[:MOST_WHY], failures)
+    return LoadReading(None, now, now + pause, why[:MOST_WHY], failures)
 
 
-def sure(load: Load, met: bool, now: Instant) -> Reading:
+def assume(load: Load, met: bool, now: Instant) -> LoadReading:
     """A reading that holds, or does not: what would become of the job then?"""
     bound = load.below if load.below is not None else (load.at_least or 0)
     inside = bound - 1 if load.below is not None else bound
     outside = bound if load.below is not None else bound - 1
-    return Reading(repr(float(inside if met else outside)), now, now)
+    return LoadReading(repr(float(inside if met else outside)), now, now)

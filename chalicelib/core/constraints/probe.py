@@ -25,7 +25,7 @@ LONGEST_FAILING: Millis = HOUR
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class ProbeResult:
     """What a probe said, and until when that holds: then it is asked again. ``failures``: how often in a row it could
     not be asked, or spoke in riddles."""
 
@@ -40,9 +40,9 @@ class Said:
         return asdict(self)
 
 
-def remembered(probed: Mapping[str, Any]) -> Said | None:
+def remembered(probed: Mapping[str, Any]) -> ProbeResult | None:
     """What the probe said last, out of the job; None if it was never asked."""
-    return Said(**probed) if probed else None
+    return ProbeResult(**probed) if probed else None
 
 
 def question(job: Job, workflow: str, properties: Mapping[str, Any], now: Instant) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def question(job: Job, workflow: str, properties: Mapping[str, Any], now: Instan
     }
 
 
-def read(text: bytes, retry: Millis, before: Said | None, now: Instant) -> Said:
+def read(text: bytes, retry: Millis, before: ProbeResult | None, now: Instant) -> ProbeResult:
     """The meaning of what a probe answered at ``now``. ``retry`` is how long its schedule waits between questions."""
     try:
         answer = json.loads(text)
@@ -69,22 +69,22 @@ def read(text: bytes, retry: Millis, before: Said | None, now: Instant) -> Said:
         return failed("it answered with something else than a JSON object", retry, before, now)
     why = str(answer.get("why") or "")[:MOST_WHY]
     if answer.get("abort") is True:
-        return Said("abort", now, now + retry, why or "it gave no reason")
+        return ProbeResult("abort", now, now + retry, why or "it gave no reason")
     if answer.get("met") is True:
-        return Said("met", now, now)
+        return ProbeResult("met", now, now)
     if "retry_after" in answer:
         try:
             span = duration(str(answer["retry_after"]))
         except SluiceError as error:
             return failed(f"its retry_after cannot be read: {error.message}", retry, before, now)
-        return Said("unmet", now, now + min(max(span, SHORTEST), LONGEST), why or "it asks for patience")
+        return ProbeResult("unmet", now, now + min(max(span, SHORTEST), LONGEST), why or "it asks for patience")
     if answer.get("met") is False:
-        return Said("unmet", now, now + retry, why or "it says that it is not met")
+        return ProbeResult("unmet", now, now + retry, why or "it says that it is not met")
     return failed("its answer holds none of met, retry_after and abort", retry, before, now)
 
 
-def failed(why: str, retry: Millis, before: Said | None, now: Instant) -> Said:
+def failed(why: str, retry: Millis, before: ProbeResult | None, now: Instant) -> ProbeResult:
     """A question without a usable answer. Asked again after ``retry``, doubled with every failure up to an hour."""
     failures = before.failures + 1 if before else 1
     pause = max(retry, min(retry * 2 ** min(failures - 1, 20), LONGEST_FAILING))
-    return Said("failed", now, now + pause, f"it could not be asked: {why}"[:MOST_WHY], failures)
+    return ProbeResult("failed", now, now + pause, f"it could not be asked: {why}"[:MOST_WHY], failures)

@@ -18,7 +18,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import PROGRAM_STATUS, is_terminal
 
 # PENDING: what it waits for is under way. WAITING: it has a job, which waits for more. BLOCKED: what it waits for has
@@ -34,7 +34,7 @@ WELL: tuple[NodeState, ...] = ("SUCCEEDED", "SKIPPED")
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class NodeRows:
     """What there is of a node in its latest round: a job that waits, or the last attempt of its run, or a record."""
 
     job: Job | None = None
@@ -43,13 +43,13 @@ class Seen:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class NodeStatus:
     """How a node stands, and why."""
 
     state: NodeState
     why: str
     round: Round
-    seen: Seen
+    seen: NodeRows
 
 
 def again(dag: Dag, what: str, node: str | None) -> frozenset[str]:
@@ -78,28 +78,28 @@ def _reruns(dag: Dag, dag_run: str, row: DagRun | None) -> Iterator[tuple[Round,
         yield Round(dag_run, number, wish["what"] == "only"), again(dag, wish["what"], wish.get("node"))
 
 
-def generation_at(gate: Gate, instant: Instant) -> int:
+def generation_at(gate: ScheduleState, instant: Instant) -> int:
     """The generation of a node's schedule whose runs those of a DAG's run begun at this instant are: a DAG that was
     deleted may have come again. Generations are the instants at which they began."""
     known = (*gate.former, gate.generation)
     return max((each for each in known if each <= instant), default=known[0])
 
 
-def stand(
-    dag: Dag, latest: Mapping[str, Round], seen: Mapping[str, Seen], gone: Collection[str] = ()
-) -> dict[str, Standing]:
+def node_states(
+    dag: Dag, latest: Mapping[str, Round], seen: Mapping[str, NodeRows], gone: Collection[str] = ()
+) -> dict[str, NodeStatus]:
     """How each node stands. Nothing follows an announcement that is still owed: what it reaches is under way; unless
     it is one of those ``gone``, which nothing reaches any more."""
-    found: dict[str, Standing] = {}
+    found: dict[str, NodeStatus] = {}
     for node in definition_dag.in_order(dag):
         state, why = _stand(node, dag, latest, seen[node], found)
         if node in gone and state in ("PENDING", "WAITING"):
             state, why = "BLOCKED", "the DAG was deleted before this was reached"
-        found[node] = Standing(state, why, latest[node], seen[node])
+        found[node] = NodeStatus(state, why, latest[node], seen[node])
     return found
 
 
-def state_of(nodes: Mapping[str, Standing]) -> DagState:
+def state_of(nodes: Mapping[str, NodeStatus]) -> DagState:
     """How the whole stands: under way, all well, or not."""
     if any(node.state in UNDER_WAY for node in nodes.values()):
         return "RUNNING"
@@ -117,7 +117,7 @@ def reaches(edge: Edge, run: Run | None) -> bool:
 
 
 def _stand(
-    node: str, dag: Dag, latest: Mapping[str, Round], seen: Seen, before: Mapping[str, Standing]
+    node: str, dag: Dag, latest: Mapping[str, Round], seen: NodeRows, before: Mapping[str, NodeStatus]
 ) -> tuple[NodeState, str]:
     if seen.run is not None:
         return seen.run.state, seen.run.reason or seen.run.fired_by
@@ -139,16 +139,16 @@ def _stand(
     return "BLOCKED", "what it waits for has run again alone since: run it again from here"
 
 
-def _is_lost(edge: Edge, upstream: Standing) -> bool:
+def _is_lost(edge: Edge, upstream: NodeStatus) -> bool:
     """Whether an edge will never let what follows it go, unless something is run again."""
     return upstream.state not in UNDER_WAY and not reaches(edge, upstream.seen.run)
 
 
-def _is_skipped(edge: Edge, upstream: Standing) -> bool:
+def _is_skipped(edge: Edge, upstream: NodeStatus) -> bool:
     return upstream.state == "SKIPPED" or (upstream.state == "SUCCEEDED" and "COMPLETED" not in edge.on)
 
 
-def _lost(edge: Edge, upstream: Standing) -> str:
+def _lost(edge: Edge, upstream: NodeStatus) -> str:
     return f"needs {edge.from_} {' or '.join(edge.on)}, which is {upstream.state}"
 
 

@@ -25,15 +25,7 @@ from chalicelib.core.definitions.data import Carried, is_sent
 from chalicelib.core.definitions.names import dataset_name, full_name
 from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.definitions.workflow import Deadline, check_pool
-from chalicelib.core.documents import (
-    Described,
-    Document,
-    Duration,
-    Properties,
-    Reference,
-    StoredReference,
-    one_of,
-)
+from chalicelib.core.documents import Described, Document, Duration, Properties, Reference, StoredReference, one_of
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, Instant, Millis, duration, iso, parse_when
 from chalicelib.core.targets.resources import Resources

@@ -12,7 +12,7 @@ from typing import Literal
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import HOUR, SECOND, Instant, Millis
-from chalicelib.core.rows.schedule import Gate, Timer
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.triggers import tree
 
 Ending = Literal["complete", "remove", "delete"]
@@ -36,7 +36,7 @@ def is_used_up(timer: Timer, schedule: Schedule) -> bool:
     return not timer.next and not timer.begun and tree.is_single_time(schedule.trigger)
 
 
-def decide(gate: Gate, timer: Timer, schedule: Schedule, now: Instant) -> Ending | None:
+def decide(gate: ScheduleState, timer: Timer, schedule: Schedule, now: Instant) -> Ending | None:
     """What the end of its life asks for at this moment; None if it has not come."""
     end = closes_at(schedule)
     over = end is not None and now >= end and not timer.next and not timer.begun
@@ -53,7 +53,7 @@ def decide(gate: Gate, timer: Timer, schedule: Schedule, now: Instant) -> Ending
             return None
 
 
-def resting(gate: Gate, schedule: Schedule) -> Timer | None:
+def resting(gate: ScheduleState, schedule: Schedule) -> Timer | None:
     """The timer of a schedule that gathers nothing: it wakes for the end of its life, if that has one."""
     end = closes_at(schedule)
     return None if end is None else Timer(gate.schedule, gate.generation, gate.version, gate.since, {}, wake_at=end)
@@ -66,7 +66,7 @@ def completed(timer: Timer, schedule: Schedule, last_due: Instant) -> Timer:
     return replace(timer, next={}, begun=(), wake_at=min(looks, default=None))
 
 
-def look_again(timer: Timer, gate: Gate, now: Instant) -> Timer:
+def look_again(timer: Timer, gate: ScheduleState, now: Instant) -> Timer:
     """The timer of a schedule whose last run has not ended."""
     span = min(max(now - gate.mode_at, SOONEST_LOOK), LATEST_LOOK)
     return replace(timer, rev=timer.rev + 1, wake_at=now + span)

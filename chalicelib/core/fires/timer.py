@@ -14,7 +14,7 @@ from chalicelib.core.instants import DAY, Instant, duration, iso
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record
-from chalicelib.core.rows.schedule import HISTORY, Gate, Timer
+from chalicelib.core.rows.schedule import HISTORY, ScheduleState, Timer
 from chalicelib.core.time import windows
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import AbsentTrigger, ElapsedTrigger, LeafTrigger, TimedLeaf
@@ -38,7 +38,7 @@ class Emission:
     more: bool = False
 
 
-def first_timer(schedule: Schedule, gate: Gate, now: Instant) -> Timer | None:
+def first_timer(schedule: Schedule, gate: ScheduleState, now: Instant) -> Timer | None:
     """The timer of a schedule that begins to gather at ``now``; None if nothing of it goes by the clock. Enabling never
     catches up; of an elapsed leaf only a run that started since counts (T13)."""
     blank = Timer(gate.schedule, gate.generation, gate.version, now, {})

@@ -22,11 +22,11 @@ from chalicelib.core.jobs.conditions import Condition
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.timeout import deadline_of, is_over, is_repeated, runs_anyway, timed_out, too_late
 from chalicelib.core.limits import permits, slots
-from chalicelib.core.limits.permits import Ask
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs.metrics import WaitReason, reason_of_constraint
 from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES, JobState, claimable
 from chalicelib.core.triggers import tree
@@ -36,7 +36,7 @@ from chalicelib.core.triggers import tree
 class Launch:
     """Claim it now, with a permit of each of these lines."""
 
-    asks: tuple[Ask, ...]
+    asks: tuple[PermitRequest, ...]
     why: str
 
 
@@ -98,13 +98,13 @@ class MakeRoom:
 
 
 @dataclass(frozen=True, slots=True)
-class Ghost:
+class Duplicate:
     """It has run, or has its record: a stalled writer brought it back. Away with it."""
 
     why: str
 
 
-Decision = Launch | Wait | Abort | Expire | Drop | Skip | Coalesce | MakeRoom | Ghost
+Decision = Launch | Wait | Abort | Expire | Drop | Skip | Coalesce | MakeRoom | Duplicate
 
 
 def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Decision:
@@ -112,7 +112,7 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
     if job.due_at is not None and job.due_at > now:
         return Wait(job.due_at, job.state, f"is due at {iso(job.due_at)}")
     if facts.already is not None:
-        return Ghost(f"has {facts.already} already")
+        return Duplicate(f"has {facts.already} already")
     gone = _not_claimable(job, facts)
     if gone:
         return Drop(gone)
@@ -142,17 +142,17 @@ def is_unseen(job: Job) -> bool:
     return is_prepared(job) or (job.kind == "fire" and job.met_at is None and job.tries == 0)
 
 
-def coalesces(schedule: Schedule, gate: Gate) -> bool:
+def coalesces(schedule: Schedule, gate: ScheduleState) -> bool:
     """Whether a fire that has to wait makes the one pending job, which later fires join (C11)."""
     return schedule.coalesce and gate.mode != "backlog" and gate.mode in GATHERING_MODES
 
 
-def sets_apart(schedule: Schedule, gate: Gate) -> bool:
+def detaches(schedule: Schedule, gate: ScheduleState) -> bool:
     """Whether a match that is complete makes room for the next one at once (C11, and the backlog of L4)."""
     return gate.mode in GATHERING_MODES and not coalesces(schedule, gate)
 
 
-def _decide_fire(job: Job, facts: Facts, gate: Gate, schedule: Schedule) -> Decision | None:
+def _decide_fire(job: Job, facts: Facts, gate: ScheduleState, schedule: Schedule) -> Decision | None:
     nominal = job.nominal_at if job.nominal_at is not None else job.due_at
     if nominal in gate.skips:
         return Skip(f"the occurrence of {iso(nominal or 0)} is skipped, as was asked")
@@ -167,7 +167,7 @@ def _decide_fire(job: Job, facts: Facts, gate: Gate, schedule: Schedule) -> Deci
     if waiting is None or waiting.closed:
         return None
     if waiting.job_id == job.job_id:
-        return Ghost("waits already: a stalled emitter wrote it again")
+        return Duplicate("waits already: a stalled emitter wrote it again")
     if not coalesces(schedule, gate):
         return None
     if is_over(waiting, schedule, gate, job.due_at or 0):
@@ -202,7 +202,7 @@ def _decide_constraints(
     job: Job, facts: Facts, schedule: Schedule, now: Instant, deadline: Instant | None, forced: bool
 ) -> Decision | None:
     """``forced``: its timeout has run it anyway, past all but the word of a person (C10, C16)."""
-    unmet = [each for each in conditions.stand(job, facts, schedule, now) if not each.met]
+    unmet = [each for each in conditions.evaluate(job, facts, schedule, now) if not each.met]
     unmet = [each for each in unmet if isinstance(each.constraint, Approval)] if forced else unmet
     waits = [each for each in unmet if each.waits or (is_repeated(job) and _is_no_line(each))]
     if waits:
@@ -227,7 +227,7 @@ def _decide_lines(
         until = _earliest(deadline, now + slots.TOO_LARGE)
         state = facts.line(too_large.line)
         return Wait(until, "PENDING_CONSTRAINTS", permits.why(too_large, state), job.waits_at is not None, "pool")
-    used_up = next((ask for ask in asks if isinstance(ask, Log) and _is_void(ask, job, facts, now)), None)
+    used_up = next((ask for ask in asks if isinstance(ask, RateWindow) and _is_void(ask, job, facts, now)), None)
     if used_up is not None:
         rate = permits.why(used_up, facts.line(used_up.line))
         return Wait(now, "PENDING_CONSTRAINTS", f"the rate was used up by others while it queued: {rate}", leaves=True)
@@ -240,14 +240,14 @@ def _decide_lines(
     return Launch(asks, why)
 
 
-def _is_void(ask: Log, job: Job, facts: Facts, now: Instant) -> bool:
+def _is_void(ask: RateWindow, job: Job, facts: Facts, now: Instant) -> bool:
     """Whether a job holds a place in a log that it would not be given now: it queued elsewhere, others started (C5)."""
     state, own = facts.line(ask.line), ids.holder_of(job.job_id, job.attempt)
     others = {holder: at for holder, at in state.starts.items() if holder != own}
     return ask.line in job.held and not permits.has_permit(ask, replace(state, starts=others), now)
 
 
-def _is_out_of_order(asks: tuple[Ask, ...], job: Job) -> bool:
+def _is_out_of_order(asks: tuple[PermitRequest, ...], job: Job) -> bool:
     """Whether a job holds a line that comes after one where it may still have to wait. A line that only counts it never
     holds it up, and a log that does is told at the start, whatever the job holds by then."""
     last = max((ask.order for ask in permits.with_spares(asks) if ask.line in job.held), default=None)

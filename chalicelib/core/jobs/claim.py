@@ -22,31 +22,31 @@ from chalicelib.core.limits import names, returns
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import Ask
+from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.policies import StartRate
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.route import Route
-from chalicelib.core.limits.writes import Begin, JoinLine, TakePermit
+from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, RecordStart
 from chalicelib.core.rows.job import GATHERING, Job
-from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Record, Run, StartRequest
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import launch
 from chalicelib.core.runs import queued as run_queued
 from chalicelib.core.states import claimable
 from chalicelib.core.triggers import tree
 from chalicelib.core.writes import (
-    BackfillGoesOn,
     Create,
-    DefinitionIs,
-    GateIs,
-    NoneGathering,
-    NotClosed,
-    NotRun,
+    DeleteJob,
+    ExpectBackfillRunning,
+    ExpectDefinition,
+    ExpectMode,
+    ExpectNoneGathering,
+    ExpectNoRun,
+    ExpectOpen,
     Put,
-    Remove,
+    RemoveWaiter,
     Replace,
-    TakeOut,
     Write,
 )
 
@@ -121,7 +121,7 @@ def build_run(
         start_by=start_by,
         end_by=end_by,
         workflow_version=facts.workflow_version,
-        number=_number(job, facts, names.workflow_line(schedule.workflow), permits),
+        number=_number(job, facts, names.workflow_limit(schedule.workflow), permits),
         wake_at=now,
     )
 
@@ -150,7 +150,7 @@ def _takes_number(job: Job, line: str) -> bool:
     return not job.number and names.numbers(line)
 
 
-def wants_number(job: Job, asks: tuple[Ask, ...]) -> str | None:
+def wants_number(job: Job, asks: tuple[PermitRequest, ...]) -> str | None:
     """The line that numbers this job's run, if it does and has not done so yet."""
     return next((line for line in (*job.held, *(ask.line for ask in asks)) if _takes_number(job, line)), None)
 
@@ -174,12 +174,12 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
     gate, schedule, _ = _complete(facts)
     # Where an event may undo the match, the claim is of what was read; anywhere else a steady stream would starve it.
     exact = job.kind == "gathering" and job.waits_at is None and tree.is_fickle(schedule.trigger)
-    plan: list[Write] = [TakeOut(job, exact), Create(run), GateIs(gate, claimable(job.kind, job.backfill))]
+    plan: list[Write] = [DeleteJob(job, exact), Create(run), ExpectMode(gate, claimable(job.kind, job.backfill))]
     if job.backfill is not None:
-        plan.append(BackfillGoesOn(job.schedule, job.backfill))
+        plan.append(ExpectBackfillRunning(job.schedule, job.backfill))
     plan += _as_defined(facts)
     if check.is_prepared(job) and check.coalesces(schedule, gate):
-        plan.append(NoneGathering(job.schedule, job.generation))
+        plan.append(ExpectNoneGathering(job.schedule, job.generation))
     holder = holder_of(job.job_id, job.attempt)
     take = tuple(ask for ask in route.take if not names.is_turn(ask.line))
     plan += _permits(take, job, facts, now, begins=holder, appointment=route.appointment)
@@ -199,7 +199,7 @@ def _as_defined(facts: Facts) -> list[Write]:
     written to its line anyway."""
     if facts.pool_row is None or facts.workflow is None or not facts.workflow.target.has_lifecycle:
         return []
-    return [DefinitionIs(facts.pool_row)]
+    return [ExpectDefinition(facts.pool_row)]
 
 
 def turns_of(job: Job) -> tuple[str, ...]:
@@ -218,7 +218,7 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
     place = rank_of(job, schedule, workflow)
     queued = replace(
         job,
-        place=settled_place(job, schedule, gate),
+        place=waiting_key(job, schedule, gate),
         state="PENDING_LAUNCH",
         held=(*job.held, *(ask.line for ask in taken)),
         units=returns.units_of(taken, job.units),
@@ -232,7 +232,7 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
     waiter = Waiter(blocked.line, place, queued.schedule, queued.generation, queued.place, queued.job_id)
     return [
         *moved(job, queued),
-        GateIs(gate, claimable(job.kind, job.backfill)),
+        ExpectMode(gate, claimable(job.kind, job.backfill)),
         *_as_defined(facts),
         *_permits(taken, job, facts, now),
         *run_queued.leave(job, _lines_of(taken)),
@@ -241,12 +241,12 @@ def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
     ]
 
 
-def _join(blocked: Ask, route: Route, facts: Facts, now: Instant, rev: int) -> JoinLine:
+def _join(blocked: PermitRequest, route: Route, facts: Facts, now: Instant, rev: int) -> JoinQueue:
     look = limit_route.queue_looks_at(route, facts.lines, now)
-    return JoinLine(blocked, limit_permits.horizon(blocked, now), look, rev, route.behind is not None)
+    return JoinQueue(blocked, limit_permits.horizon(blocked, now), look, rev, route.behind is not None)
 
 
-def asks_otherwise(job: Job, asks: tuple[Ask, ...]) -> bool:
+def asks_otherwise(job: Job, asks: tuple[PermitRequest, ...]) -> bool:
     """Whether a job that queues would take another way now: its queue no longer limits it, it holds a permit that it
     does not need, or it lacks one of a limit before its queue."""
     here = next((ask for ask in asks if ask.line == job.waits_at), None)
@@ -264,11 +264,11 @@ def asks_otherwise(job: Job, asks: tuple[Ask, ...]) -> bool:
     )
 
 
-def begin_anew(job: Job, states: Mapping[str, LineState], now: Instant) -> tuple[Job, list[Write]]:
+def request_again(job: Job, states: Mapping[str, LimitState], now: Instant) -> tuple[Job, list[Write]]:
     """Out of its queue, with all permits given back: the limits of its schedule changed while it waited there."""
     why = "limits changed; requesting permits again from the first"
     later = replace(job, state="PENDING_CONSTRAINTS", reason=why, wake_at=now, leases=0, rev=job.rev + 1)
-    return later, stand_aside(job, later, states, now)
+    return later, yield_queue(job, later, states, now)
 
 
 def rank_again(job: Job, lifted: Job, facts: Facts) -> list[Write]:
@@ -280,7 +280,7 @@ def rank_again(job: Job, lifted: Job, facts: Facts) -> list[Write]:
     before, after = run_queued.waiter_of(job), run_queued.waiter_of(replace(job, rank=rank))
     if before is None or after is None or before == after:
         return [later]
-    return [later, Remove(before), Create(after)]
+    return [later, RemoveWaiter(before), Create(after)]
 
 
 def why_blocked(route: Route, facts: Facts) -> str:
@@ -289,7 +289,7 @@ def why_blocked(route: Route, facts: Facts) -> str:
     return limit_permits.why(ask, facts.line(ask.line)) if ask is not None else ""
 
 
-def _lines_of(asks: tuple[Ask, ...]) -> tuple[str, ...]:
+def _lines_of(asks: tuple[PermitRequest, ...]) -> tuple[str, ...]:
     return tuple(ask.line for ask in asks)
 
 
@@ -298,27 +298,27 @@ def told_lent(job: Job) -> str:
     return f"; {job.lent}" if job.lent else ""
 
 
-def _is_told_only(ask: Ask) -> bool:
+def _is_told_only(ask: PermitRequest) -> bool:
     """A log that limits others and not this job: it is told of the start when there is one, and of no mere wish."""
-    return isinstance(ask, Log) and not ask.binding
+    return isinstance(ask, RateWindow) and not ask.binding
 
 
-def settled_place(job: Job, schedule: Schedule, gate: Gate) -> str:
+def waiting_key(job: Job, schedule: Schedule, gate: ScheduleState) -> str:
     """A fire that must wait leaves its own place, which a stalled emitter may write again: it becomes the gathering
     job, so that later fires coalesce with it, or, where none do, a job apart. So does a match that time completed,
     where each is a job of its own. Others stay where they are."""
     if check.is_prepared(job):
-        return GATHERING if check.coalesces(schedule, gate) else gather.place_apart(job)
-    apart = job.kind == "gathering" and job.waits_at is None and check.sets_apart(schedule, gate)
-    return gather.place_apart(job) if apart else job.place
+        return GATHERING if check.coalesces(schedule, gate) else gather.detached_key(job)
+    apart = job.kind == "gathering" and job.waits_at is None and check.detaches(schedule, gate)
+    return gather.detached_key(job) if apart else job.place
 
 
-def places_of_copy(job: Job, schedule: Schedule, gate: Gate, now: Instant) -> tuple[str, ...]:
+def places_of_copy(job: Job, schedule: Schedule, gate: ScheduleState, now: Instant) -> tuple[str, ...]:
     """Where a prepared fire may be already, if its emitter has written it twice. Where it would wait; and, once it is
     late or may have been approved, apart: what was tried, approved or has timed out is there. A late one may also have
     begun to wait as the gathering job, before the mode of its schedule changed. A fire that is looked at in time was
     not tried before, so it costs no read."""
-    waits, apart = settled_place(job, schedule, gate), gather.place_apart(job)
+    waits, apart = waiting_key(job, schedule, gate), gather.detached_key(job)
     late = job.due_at is not None and now - job.due_at >= LATE_LOOK
     may_be_apart = late or any(isinstance(each, Approval) for each in schedule.constraints)
     others = [apart] if may_be_apart else []
@@ -329,7 +329,7 @@ def places_of_copy(job: Job, schedule: Schedule, gate: Gate, now: Instant) -> tu
 def apart_from_emitter(job: Job, later: Job) -> Job:
     """The job as it stands later, out of the place that its emitter may write again: there it would lose its tries and
     its approvals."""
-    return replace(later, place=gather.place_apart(job)) if check.is_prepared(job) else later
+    return replace(later, place=gather.detached_key(job)) if check.is_prepared(job) else later
 
 
 def moved(job: Job, later: Job) -> list[Write]:
@@ -338,9 +338,9 @@ def moved(job: Job, later: Job) -> list[Write]:
     if later.place == job.place:
         return [Replace(later)]
     if job.kind != "gathering":
-        return [TakeOut(job, exact=True), Create(replace(later, rev=1))]
-    beside = [NotClosed(job.schedule, job.generation)] if job.place != GATHERING else []
-    return [TakeOut(job, exact=True), Create(gather.set_apart(later)), *beside]
+        return [DeleteJob(job, exact=True), Create(replace(later, rev=1))]
+    beside = [ExpectOpen(job.schedule, job.generation)] if job.place != GATHERING else []
+    return [DeleteJob(job, exact=True), Create(gather.detach(later)), *beside]
 
 
 def beside(job: Job, apart: Job) -> list[Write]:
@@ -349,26 +349,28 @@ def beside(job: Job, apart: Job) -> list[Write]:
     return [Create(apart), *([Put(replace(waiter, job_place=apart.place))] if waiter is not None else [])]
 
 
-def stand_aside(job: Job, later: Job, states: Mapping[str, LineState], now: Instant) -> list[Write]:
+def yield_queue(job: Job, later: Job, states: Mapping[str, LimitState], now: Instant) -> list[Write]:
     """Out of the queue, for a wait that is at no line: what it holds goes back, its place in the queue is given up."""
     out = replace(later, held=(), units=0, waits_at=None, rank=None)
     return [*moved(job, out), *run_queued.leave(job), *returns.return_held(job, states, now)]
 
 
-def drop(job: Job, record: Record, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:
+def drop_plan(
+    job: Job, record: Record, held: Mapping[str, LimitState], now: Instant, exact: bool = False
+) -> list[Write]:
     """One transaction: the job out with its record, its place in a queue given up, what it held given back. A prepared
     fire may have run already: then it has no record."""
-    out, *rest = forget(job, held, now, exact)
-    return [out, Put(record), *rest, *([NotRun(job)] if check.is_prepared(job) else [])]
+    out, *rest = delete_plan(job, held, now, exact)
+    return [out, Put(record), *rest, *([ExpectNoRun(job)] if check.is_prepared(job) else [])]
 
 
-def forget(job: Job, held: Mapping[str, LineState], now: Instant, exact: bool = False) -> list[Write]:
+def delete_plan(job: Job, held: Mapping[str, LimitState], now: Instant, exact: bool = False) -> list[Write]:
     """The same without a record, for a job that has one already, or has run."""
-    return [TakeOut(job, exact), *run_queued.leave(job), *returns.return_held(job, held, now)]
+    return [DeleteJob(job, exact), *run_queued.leave(job), *returns.return_held(job, held, now)]
 
 
 def _permits(
-    take: tuple[Ask, ...],
+    take: tuple[PermitRequest, ...],
     job: Job,
     facts: Facts,
     now: Instant,
@@ -380,12 +382,12 @@ def _permits(
     short with a thousand runs as with one."""
     own = holder_of(job.job_id, job.attempt)
     return [
-        TakePermit(
+        AcquirePermit(
             ask,
             appointment if appointment is not None and isinstance(ask, Pace) else now,
             facts.line(ask.line),
             from_queue=ask.line == job.waits_at,
-            begins=own if isinstance(ask, Log) else begins if names.names_starts(ask.line) else None,
+            begins=own if isinstance(ask, RateWindow) else begins if names.names_starts(ask.line) else None,
             passing=limit_route.passes(ask, take),
             numbers=begins is not None and _takes_number(job, ask.line),
         )
@@ -398,13 +400,13 @@ def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
     asks = {ask.line: ask for ask in limit_permits.with_spares(facts.asks(job.schedule.partition(".")[0]))}
     held = [asks[line] for line in job.held if line in asks and names.names_starts(line)]
     return [
-        Begin(ask, now, facts.line(ask.line), holder, _takes_number(job, ask.line))
+        RecordStart(ask, now, facts.line(ask.line), holder, _takes_number(job, ask.line))
         for ask in held
         if not isinstance(ask, Pace)
     ]
 
 
-def _complete(facts: Facts) -> tuple[Gate, Schedule, Workflow]:
+def _complete(facts: Facts) -> tuple[ScheduleState, Schedule, Workflow]:
     if facts.gate is None or facts.schedule is None or facts.workflow is None:
         raise ValueError("expected complete facts: a job without gate, schedule or workflow is dropped before")
     return facts.gate, facts.schedule, facts.workflow

@@ -56,7 +56,7 @@ class Condition:
         return not self.open and (self.abort or self.constraint.on_unmet == "abort")
 
 
-def stand(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[Condition, ...]:
+def evaluate(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[Condition, ...]:
     """Each constraint of the schedule, in the order in which it names them. What measures the present (the hour, how
     often, how fresh) holds no backfill up: its jobs ask for a place among the runs at a time, for the approval of each,
     and the probe."""
@@ -76,11 +76,11 @@ def _stand(constraint: AnyConstraint, job: Job, facts: Facts, schedule: Schedule
             opens = now if windows.is_inside(constraint.window, now) else windows.next_opening(constraint.window, now)
             return _until(constraint, opens, now)
         case SinceLastRun():
-            ask = Slots(names.workflow_line(schedule.workflow), None, constraint.span, constraint.of == "any")
+            ask = Slots(names.workflow_limit(schedule.workflow), None, constraint.span, constraint.of == "any")
             return _until(constraint, slots.gap_ends(ask, facts.line(ask.line)) or 0, now)
         case Rate():
             rule = names.rate_rule(constraint.max, constraint.span)
-            log = rate_window.log_of(schedule.workflow, rule, binding=True)
+            log = rate_window.rate_window_of(schedule.workflow, rule, binding=True)
             held = log.line in job.held
             return _until(constraint, now if held else rate_window.frees_at(log, facts.line(log.line)), now)
         case Fresh():
@@ -112,8 +112,8 @@ def _concurrency(constraint: Concurrency, job: Job, facts: Facts, schedule: Sche
 def line_of(constraint: Concurrency, schedule: Schedule, name: str) -> str:
     """The line whose slots a concurrency constraint limits. A group belongs to the schedule's namespace."""
     if constraint.group is not None:
-        return names.group_line(name.partition(".")[0], constraint.group)
-    return names.workflow_line(schedule.workflow)
+        return names.group_limit(name.partition(".")[0], constraint.group)
+    return names.workflow_limit(schedule.workflow)
 
 
 def _fresh(constraint: Fresh, facts: Facts, now: Instant) -> Condition:

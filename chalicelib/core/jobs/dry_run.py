@@ -106,7 +106,7 @@ class Step:
     why: str
 
 
-def rehearse(name: str, schedule: Schedule, given: Sequence[AnyGiven], now: Instant) -> tuple[list[Step], list[Job]]:
+def dry_run(name: str, schedule: Schedule, given: Sequence[AnyGiven], now: Instant) -> tuple[list[Step], list[Job]]:
     """Play events, in the order of their instants, to an empty trigger. Returns the steps and the jobs left waiting.
 
     Time passes between events, and may complete a match by itself; after the last one it stands still.

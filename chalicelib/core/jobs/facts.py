@@ -6,46 +6,48 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from chalicelib.core.constraints.load import Reading
-from chalicelib.core.constraints.probe import Said
+from chalicelib.core.constraints.load import LoadReading
+from chalicelib.core.constraints.probe import ProbeResult
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.jobs.permits import asks_of
 from chalicelib.core.limits import names, permits
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import Ask
+from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.policies import Policy, StartRate
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 
 # Between a start and that of the job behind it lie a message and a look: a second or two.
 NEXT_AT_PACE: Millis = 5 * SECOND
 
 
-def _unhurried(ask: Ask) -> Ask:
+def _unhurried(ask: PermitRequest) -> PermitRequest:
     """What a backfill's job asks of a line: places and the pace of the target, but no rate and no gap, which measure
     how often the present is worked on. Its start is counted there all the same."""
     match ask:
         case Slots():
             return replace(ask, gap=None)
-        case Log():
+        case RateWindow():
             return replace(ask, binding=False)
         case _:
             return ask
 
 
-def _turns(asks: tuple[Ask, ...], pace: Pace, policy: str) -> tuple[Slots, ...]:
+def _turns(asks: tuple[PermitRequest, ...], pace: Pace, policy: str) -> tuple[Slots, ...]:
     """Who waits for the pace of a policy keeps what it has of groups and pools, which others want as well. So only as
     many may as start within `NEXT_AT_PACE`, one at least; the backlog queues behind them, and keeps nothing."""
     shared = [ask for ask in asks if isinstance(ask, Slots) and ask.limit is not None and names.is_shared(ask.line)]
-    return tuple(Slots(names.turn_line(policy, ask.line), math.ceil(NEXT_AT_PACE / pace.spacing)) for ask in shared[:1])
+    return tuple(
+        Slots(names.turn_limit(policy, ask.line), math.ceil(NEXT_AT_PACE / pace.spacing)) for ask in shared[:1]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,32 +58,32 @@ class Facts:
     repeats (W15); ``pool`` is what it asks of its pool, by the definition ``pool_row``, ``loads`` what was measured
     just now; ``workflow_version`` is that of the workflow's definition, 0 for the graph of a DAG."""
 
-    gate: Gate | None
+    gate: ScheduleState | None
     schedule: Schedule | None
     workflow: Workflow | None
     start_rate: StartRate
     gathering: Job | None = None
     already: str | None = None
-    lines: Mapping[str, LineState] = field(default_factory=dict)
+    lines: Mapping[str, LimitState] = field(default_factory=dict)
     successes: Mapping[str, Instant | None] = field(default_factory=dict)
     counted: bool = False
     backfill: Backfill | None = None
     policy: Policy | None = None
     pool: Slots | None = None
     pool_row: Definition | None = None
-    probe: Said | None = None
+    probe: ProbeResult | None = None
     origin: Run | None = None
-    loads: Mapping[str, Reading] = field(default_factory=dict)
+    loads: Mapping[str, LoadReading] = field(default_factory=dict)
     workflow_version: int = 0
 
-    def line(self, name: str) -> LineState:
-        return self.lines.get(name) or LineState(name)
+    def line(self, name: str) -> LimitState:
+        return self.lines.get(name) or LimitState(name)
 
-    def asks(self, namespace: str) -> tuple[Ask, ...]:
+    def asks(self, namespace: str) -> tuple[PermitRequest, ...]:
         """The lines that a job goes through, in their order; none if its schedule or workflow is gone."""
         if self.schedule is None or self.workflow is None:
             return ()
-        rates = self.line(names.workflow_line(self.schedule.workflow)).rates
+        rates = self.line(names.workflow_limit(self.schedule.workflow)).rates
         asks = asks_of(self.schedule, self.workflow, self.start_rate, namespace, rates, self.counted)
         if self.pool is not None and self.workflow.target.has_lifecycle:
             asks = permits.in_order((*asks, self.pool))

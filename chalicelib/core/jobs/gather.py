@@ -91,7 +91,7 @@ def gather(
         _count(progress, touch)
     if not progress:
         return Gathered(None, _came_after_all(job, now))
-    grown = stand(replace(job, leaves=progress, rev=job.rev + 1), schedule, now)
+    grown = refresh(replace(job, leaves=progress, rev=job.rev + 1), schedule, now)
     if touches and has_expired(grown, schedule, now):
         # It ended the silence of a match whose window is over: too late to be part of it, it begins the next one.
         return Gathered(_begun(job, touches, schedule, subscription, correlation, now), expiry(job, schedule, now))
@@ -112,10 +112,10 @@ def _begun(
     for touch in touches:
         _count(progress, touch)
     rev = over.rev + 1 if over is not None else first.rev
-    return stand(replace(first, leaves=progress, rev=rev), schedule, now)
+    return refresh(replace(first, leaves=progress, rev=rev), schedule, now)
 
 
-def stand(job: Job, schedule: Schedule, now: Instant) -> Job:
+def refresh(job: Job, schedule: Schedule, now: Instant) -> Job:
     """A gathering job with its state, reason and ``wake_at`` as its progress wants them. What is met stays met, unless
     an event may undo it and the job does not queue yet."""
     settled = job.met_at is not None and (job.waits_at is not None or not tree.is_fickle(schedule.trigger))
@@ -138,18 +138,18 @@ def stand(job: Job, schedule: Schedule, now: Instant) -> Job:
     return replace(job, state="PENDING_TRIGGER", met_at=None, reason=verdict.why, wake_at=wake)
 
 
-def set_apart(job: Job) -> Job:
+def detach(job: Job) -> Job:
     """A job whose trigger is met, in a place of its own, so that the next event begins a new one (C11)."""
     kind = "backlog" if job.kind == "gathering" else job.kind
-    return replace(job, place=place_apart(job), kind=kind, rev=1)
+    return replace(job, place=detached_key(job), kind=kind, rev=1)
 
 
 def out_of_time(job: Job, now: Instant) -> Job:
     """A job that has timed out, in a place of its own, where the check aborts it, or runs it with what it has."""
-    return replace(set_apart(job), wake_at=now, leases=0)
+    return replace(detach(job), wake_at=now, leases=0)
 
 
-def place_apart(job: Job) -> str:
+def detached_key(job: Job) -> str:
     """The sort key of a job that waits beside the gathering one."""
     return f"JOB#{iso(job.created_at)}#{job.job_id.rpartition('.')[2]}"
 

@@ -8,9 +8,9 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import invalid
 from chalicelib.core.limits import names, permits, rate_window
-from chalicelib.core.limits.names import pool_line, share_line
+from chalicelib.core.limits.names import pool_limit, share_limit
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import Ask
+from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.limits.pools import Pool, owner_of
 from chalicelib.core.limits.slots import Slots
@@ -32,11 +32,11 @@ def ask_of(name: str, pool: Pool, workflow: Workflow, schedule: Schedule) -> Slo
     """What a job of this schedule asks of a pool. One that does not fit into its share asks the common part: at the
     head of the share's queue it would keep from it all that do."""
     units = units_of(pool, workflow, schedule)
-    common = Slots(pool_line(name), pool.common, units=units, unit=pool.word)
+    common = Slots(pool_limit(name), pool.common, units=units, unit=pool.word)
     share = _share_of(name, pool, schedule)
     if share is None or share[1] < units:
         return common
-    return Slots(share_line(name, share[0]), share[1], units=units, unit=pool.word, spare=common)
+    return Slots(share_limit(name, share[0]), share[1], units=units, unit=pool.word, spare=common)
 
 
 def _share_of(name: str, pool: Pool, schedule: Schedule) -> tuple[str, int] | None:
@@ -70,22 +70,22 @@ def asks_of(
     namespace: str,
     rates: tuple[str, ...] = (),
     counted: bool = False,
-) -> tuple[Ask, ...]:
+) -> tuple[PermitRequest, ...]:
     """The lines that a job of this schedule goes through, in their order. ``rates`` are the rules of the workflow that
     count every start. A target without a lifecycle needs no line unless a schedule asks when, or how often, it starts
     (``counted``)."""
     if not counted and not is_tracked(schedule, workflow):
         return ()
-    asks: list[Ask] = [_own_slots(schedule)]
+    asks: list[PermitRequest] = [_own_slots(schedule)]
     for constraint in schedule.constraints:
         if isinstance(constraint, Concurrency) and constraint.group is not None:
-            asks.append(Slots(names.group_line(namespace, constraint.group), constraint.max))
+            asks.append(Slots(names.group_limit(namespace, constraint.group), constraint.max))
     own = [rule_of(constraint) for constraint in schedule.constraints if isinstance(constraint, Rate)]
-    asks += [rate_window.log_of(schedule.workflow, rule, rule in own) for rule in sorted({*rates, *own})]
+    asks += [rate_window.rate_window_of(schedule.workflow, rule, rule in own) for rule in sorted({*rates, *own})]
     if isinstance(workflow.target, EmrServerlessTarget):
         application = application_of(workflow.target, resources_of(workflow, schedule), rate)
         if application in rate.run_limits:
-            asks.append(Slots(names.application_line(application), rate.run_limits[application]))
+            asks.append(Slots(names.application_limit(application), rate.run_limits[application]))
         asks.append(Pace(names.EMR_STARTS, rate.spacing, rate.burst))
     return permits.in_order(_tightest(asks))
 
@@ -120,13 +120,13 @@ def _own_slots(schedule: Schedule) -> Slots:
     gaps = [c for c in schedule.constraints if isinstance(c, SinceLastRun)]
     widest = max(gaps, key=lambda gap: gap.span, default=None)
     # Of two gaps the wider is held by the claim; an `any` counts whatever the other does, and failed runs besides.
-    line = names.workflow_line(schedule.workflow)
+    line = names.workflow_limit(schedule.workflow)
     return Slots(line, min(limits, default=None), widest.span if widest else None, any(gap.of == "any" for gap in gaps))
 
 
-def _tightest(asks: list[Ask]) -> tuple[Ask, ...]:
+def _tightest(asks: list[PermitRequest]) -> tuple[PermitRequest, ...]:
     """Two constraints on one group: the tighter limit holds, for a line is asked once."""
-    found: dict[str, Ask] = {}
+    found: dict[str, PermitRequest] = {}
     for ask in asks:
         known = found.get(ask.line)
         if isinstance(known, Slots) and isinstance(ask, Slots) and known.limit is not None and ask.limit is not None:

@@ -13,7 +13,7 @@ from chalicelib.core.rows.job import Job
 
 
 @dataclass(frozen=True, slots=True)
-class Lift:
+class InheritedPriority:
     """A priority that a job has from somebody else: ``by`` is a schedule that waits for its workflow, or a dataset."""
 
     priority: int
@@ -34,7 +34,7 @@ def effective(job: Job, schedule: Schedule, workflow: Workflow) -> int:
     return max(priority_of(schedule, workflow), job.priority if job.priority is not None else 0)
 
 
-def lifted(job: Job, lift: Lift | None) -> Job:
+def lifted(job: Job, lift: InheritedPriority | None) -> Job:
     """The job with a priority that is lent to it, or with none: what was lent before may not be so any more. An attempt
     that follows another keeps what that one had."""
     floor = job.priority if job.kind == "retry" and not job.lent else None
@@ -43,7 +43,7 @@ def lifted(job: Job, lift: Lift | None) -> Job:
     return replace(job, priority=lift.priority, lent=lift.why)
 
 
-def highest(lifts: list[Lift], own: int) -> Lift | None:
+def highest(lifts: list[InheritedPriority], own: int) -> InheritedPriority | None:
     """Of what is lent the highest, if it is more than one has; of equals the first by name."""
     more = [lift for lift in lifts if lift.priority > own]
     return min(more, key=lambda lift: (-lift.priority, lift.by), default=None)

@@ -9,7 +9,7 @@ from chalicelib.core.instants import Millis
 EMR_STARTS = "emr:starts"
 
 
-def spell(line: str) -> str:
+def describe(line: str) -> str:
     kind, _, name = line.partition(":")
     if kind == "rate":
         return f"workflow {name.partition(':')[0]}"
@@ -23,12 +23,12 @@ def spell(line: str) -> str:
     return (words | {"emr": "the EMR start rate of this account"}).get(kind, line)
 
 
-def gives_back(line: str) -> bool:
+def returns_permit(line: str) -> bool:
     """Whether a permit of this line comes back when the run ends. Those of a pace and of a log are spent."""
-    return not (is_pace(line) or is_log(line))
+    return not (is_pace(line) or is_rate_window(line))
 
 
-def is_log(line: str) -> bool:
+def is_rate_window(line: str) -> bool:
     return line.startswith("rate:")
 
 
@@ -41,7 +41,7 @@ def is_target_pace(line: str) -> bool:
     return line.startswith("emr:")
 
 
-def workflow_line(workflow: str) -> str:
+def workflow_limit(workflow: str) -> str:
     return f"workflow:{workflow}"
 
 
@@ -54,11 +54,11 @@ def numbers(line: str) -> bool:
     return is_of_workflow(line)
 
 
-def group_line(namespace: str, group: str) -> str:
+def group_limit(namespace: str, group: str) -> str:
     return f"group:{namespace}.{group}"
 
 
-def rate_line(workflow: str, rule: str) -> str:
+def rate_limit(workflow: str, rule: str) -> str:
     """``rule`` is ``<limit>/<span in ms>``: each rule of a workflow has a line of its own, so none holds another up."""
     return f"rate:{workflow}:{rule}"
 
@@ -67,12 +67,12 @@ def rate_rule(limit: int, span: Millis) -> str:
     return f"{limit}/{span}"
 
 
-def application_line(application: str) -> str:
+def application_limit(application: str) -> str:
     """The runs that an EMR application has at a time (W3)."""
     return f"application:{application}"
 
 
-def policy_line(policy: str) -> str:
+def policy_limit(policy: str) -> str:
     return f"policy:{policy}"
 
 
@@ -80,17 +80,17 @@ def is_pool(line: str) -> bool:
     return line.startswith("pool:")
 
 
-def pool_line(pool: str) -> str:
+def pool_limit(pool: str) -> str:
     """The part of a pool that all share."""
     return f"pool:{pool}"
 
 
-def share_line(pool: str, owner: str) -> str:
+def share_limit(pool: str, owner: str) -> str:
     """What of a pool is reserved for a workflow (its full name) or a group."""
     return f"pool:{pool}:{owner}"
 
 
-def turn_line(policy: str, shared: str) -> str:
+def turn_limit(policy: str, shared: str) -> str:
     """Those who are the next at a policy, of all that take of a line which others share."""
     return f"turn:{policy}:{shared}"
 
@@ -116,7 +116,7 @@ def pool_of(line: str) -> str:
     return line.removeprefix("pool:").partition(":")[0]
 
 
-def place_of_slots(line: str) -> int:
+def order_of_slots(line: str) -> int:
     """Where slots come in the order of lines: what a job has to itself before what it shares with ever more others, so
     that nobody keeps what many share while waiting for what few do."""
     kinds = ("workflow", "turn", "group", "pool", "application")

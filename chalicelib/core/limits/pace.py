@@ -16,7 +16,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 
 # How far ahead of its instant a permit of a pace may be taken: the start is prepared before it may begin.
 LEAD: Millis = SECOND
@@ -63,5 +63,5 @@ class Pace:
         return max(0, PREPARATION - self.tolerance)
 
 
-def next_head(ask: Pace, state: LineState, now: Instant) -> Instant:
+def next_head(ask: Pace, state: LimitState, now: Instant) -> Instant:
     return max(state.head, now) + ask.spacing

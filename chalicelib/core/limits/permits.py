@@ -14,60 +14,56 @@ holding what it has while it queues for the next: so no two jobs can wait for ea
 from __future__ import annotations
 
 from chalicelib.core.instants import SECOND, Instant, Millis, iso, spell_duration
-from chalicelib.core.limits.names import (
-    is_pool,
-    is_turn,
-    spell,
-)
+from chalicelib.core.limits.names import describe, is_pool, is_turn
 from chalicelib.core.limits.pace import LEAD, Pace
-from chalicelib.core.limits.rate_window import Log, frees_at
+from chalicelib.core.limits.rate_window import RateWindow, frees_at
 from chalicelib.core.limits.slots import SLOTS_LOOK, Slots
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 
 # How long a line is its server's alone. The server renews it while it goes on; if it dies, another one takes over.
 SERVER_LEASE: Millis = 5 * SECOND
 
 
-Ask = Slots | Log | Pace
+PermitRequest = Slots | RateWindow | Pace
 
 
-def in_order(asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
+def in_order(asks: tuple[PermitRequest, ...]) -> tuple[PermitRequest, ...]:
     """The one order in which every job takes its lines: logs (who waits for a rate keeps no slot), slots, then pace."""
     return tuple(sorted(asks, key=lambda ask: ask.order))
 
 
-def has_permit(ask: Ask, state: LineState, now: Instant) -> bool:
+def has_permit(ask: PermitRequest, state: LimitState, now: Instant) -> bool:
     match ask:
         case Slots():
             return ask.below is None or state.active < ask.below
-        case Log():
+        case RateWindow():
             return not ask.binding or frees_at(ask, state) <= now
         case Pace():
             return state.head <= now + ask.slack
 
 
-def admits(ask: Ask, state: LineState, now: Instant) -> bool:
+def admits(ask: PermitRequest, state: LimitState, now: Instant) -> bool:
     """Whether a newcomer may take a permit: there is one and nobody waits for it. No limit, no queue."""
     return is_unlimited(ask) or (has_permit(ask, state, now) and state.waiters == 0)
 
 
-def is_unlimited(ask: Ask) -> bool:
+def is_unlimited(ask: PermitRequest) -> bool:
     """Whether a line only counts this job, and never holds it up."""
-    return (isinstance(ask, Slots) and ask.limit is None) or (isinstance(ask, Log) and not ask.binding)
+    return (isinstance(ask, Slots) and ask.limit is None) or (isinstance(ask, RateWindow) and not ask.binding)
 
 
-def next_look(ask: Ask, state: LineState, now: Instant) -> Instant:
+def next_look(ask: PermitRequest, state: LimitState, now: Instant) -> Instant:
     """When the queue of this line wants serving if nothing happens before."""
     match ask:
         case Slots():
             return now + SLOTS_LOOK
-        case Log():
+        case RateWindow():
             return max(now, frees_at(ask, state))
         case Pace():
             return max(now, state.head - ask.slack)
 
 
-def horizon(ask: Ask, now: Instant, in_turn: bool = False) -> Instant:
+def horizon(ask: PermitRequest, now: Instant, in_turn: bool = False) -> Instant:
     """Up to which instant a permit of this line may be taken now, ahead from the queue alone. A newcomer that waits for
     its instant would pass who is more urgent and comes meanwhile, and keep the rest of its batch waiting."""
     if not isinstance(ask, Pace):
@@ -75,9 +71,9 @@ def horizon(ask: Ask, now: Instant, in_turn: bool = False) -> Instant:
     return now + (LEAD if in_turn else ask.room)
 
 
-def is_timed(ask: Ask | None) -> bool:
+def is_timed(ask: PermitRequest | None) -> bool:
     """Whether a permit comes with time alone, so that the instant is worth a hint."""
-    return isinstance(ask, Log | Pace)
+    return isinstance(ask, RateWindow | Pace)
 
 
 def rank(priority: int, latest_start: Instant | None, created_at: Instant, job_id: str) -> str:
@@ -86,22 +82,24 @@ def rank(priority: int, latest_start: Instant | None, created_at: Instant, job_i
     return f"{9 - priority}#{latest}#{iso(created_at)}#{job_id}"
 
 
-def why(ask: Ask, state: LineState) -> str:
+def why(ask: PermitRequest, state: LimitState) -> str:
     """Why a job waits at this line, in the words that ``why`` shows."""
     ahead = f", {state.waiters} waiting" if state.waiters else ""
     match ask:
         case Slots() if is_turn(ask.line):
-            return f"waits for its turn at {spell(ask.line)}: others are next{ahead}"
+            return f"waits for its turn at {describe(ask.line)}: others are next{ahead}"
         case Slots():
             short = f"; it has {ask.limit}, so take less or make it larger" if never_fits(ask) else ""
             short += f"; {ask.owed} more are to come back from parts that were made smaller" if ask.owed else ""
-            return f"waits for {_wanted(ask)} of {spell(ask.line)}: {state.active} of {ask.limit} in use{ahead}{short}"
-        case Log():
+            return (
+                f"waits for {_wanted(ask)} of {describe(ask.line)}: {state.active} of {ask.limit} in use{ahead}{short}"
+            )
+        case RateWindow():
             rule = f"at most {ask.limit} runs claimed per {spell_duration(ask.span)}"
-            return f"waits for the rate of {spell(ask.line)}: {rule}, the next at {iso(frees_at(ask, state))}{ahead}"
+            return f"waits for the rate of {describe(ask.line)}: {rule}, the next at {iso(frees_at(ask, state))}{ahead}"
         case Pace():
             rule = ask.rule or f"one start every {spell_duration(ask.spacing)}, burst {ask.burst}"
-            return f"waits for its turn at {spell(ask.line)}: {rule}{ahead}"
+            return f"waits for its turn at {describe(ask.line)}: {rule}{ahead}"
 
 
 def _wanted(ask: Slots) -> str:
@@ -110,26 +108,26 @@ def _wanted(ask: Slots) -> str:
     return f"{ask.units} {ask.unit}"
 
 
-def with_spares(asks: tuple[Ask, ...]) -> tuple[Ask, ...]:
+def with_spares(asks: tuple[PermitRequest, ...]) -> tuple[PermitRequest, ...]:
     """Every line that these may take a permit of, in their order."""
     return tuple(
         each for ask in asks for each in (ask, ask.spare if isinstance(ask, Slots) else None) if each is not None
     )
 
 
-def never_fits(ask: Ask) -> bool:
+def never_fits(ask: PermitRequest) -> bool:
     """Whether a job asks for more than there is, here and where it may be taken instead."""
     if not isinstance(ask, Slots) or ask.limit is None or ask.limit >= ask.units:
         return False
     return ask.spare is None or never_fits(ask.spare)
 
 
-def is_held(ask: Ask, held: tuple[str, ...]) -> bool:
+def is_held(ask: PermitRequest, held: tuple[str, ...]) -> bool:
     """Whether a job has the permit that it asks for, here or where it may be taken instead."""
     return ask.line in held or (isinstance(ask, Slots) and ask.spare is not None and ask.spare.line in held)
 
 
-def holds_other_units(asks: tuple[Ask, ...], held: tuple[str, ...], units: int) -> bool:
+def holds_other_units(asks: tuple[PermitRequest, ...], held: tuple[str, ...], units: int) -> bool:
     """Whether a job holds units of a pool that it would not take now: of another one, or not as many."""
     pool = next((ask for ask in asks if isinstance(ask, Slots) and is_pool(ask.line)), None)
     if not any(is_pool(line) for line in held):

@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from chalicelib.core.documents import Described, Duration
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import SECOND, Millis, duration, spell_duration
-from chalicelib.core.limits.names import policy_line
+from chalicelib.core.limits.names import policy_limit
 from chalicelib.core.limits.pace import Pace
 
 LARGEST_TOLERANCE: Millis = 2 * SECOND
@@ -66,7 +66,7 @@ class Policy(Described):
     def pace(self, name: str) -> Pace:
         """What a job under this policy asks of its line. ``name`` is the policy's full name."""
         rule = f"at most {self.max_events} starts in any {spell_duration(self.span)}"
-        return Pace(policy_line(name), self.spacing, 1, self.tolerance, rule)
+        return Pace(policy_limit(name), self.spacing, 1, self.tolerance, rule)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,8 @@ from pydantic import Field, model_validator
 
 from chalicelib.core.documents import Described, Document, Reference
 from chalicelib.core.errors import invalid
-from chalicelib.core.limits.names import pool_line, share_line
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.limits.names import pool_limit, share_limit
+from chalicelib.core.rows.limit import LimitState
 
 MOST_UNITS = 1_000_000
 MOST_SHARES = 20  # each is a line, and is looked at when the common part has room
@@ -64,12 +64,12 @@ def owner_of(share: str, pool: str) -> str:
 
 def lines_of(name: str, pool: Pool) -> dict[str, int]:
     """The lines of a pool and how many units each has: the common part first, then the shares."""
-    shares = {share_line(name, owner_of(key, name)): share.reserved for key, share in pool.shares.items()}
-    return {pool_line(name): pool.common, **shares}
+    shares = {share_limit(name, owner_of(key, name)): share.reserved for key, share in pool.shares.items()}
+    return {pool_limit(name): pool.common, **shares}
 
 
 def cut_by(
-    name: str, old: Pool, new: Pool, before: Collection[str], states: Mapping[str, LineState]
+    name: str, old: Pool, new: Pool, before: Collection[str], states: Mapping[str, LimitState]
 ) -> tuple[str, ...]:
     """The lines of a pool that may have more in use than they have now: those that a change makes smaller, and those
     that were made so ``before`` and still have."""
@@ -79,21 +79,21 @@ def cut_by(
     return tuple(sorted(smaller | still))
 
 
-def owed(name: str, pool: Pool, states: Mapping[str, LineState]) -> int:
+def owed(name: str, pool: Pool, states: Mapping[str, LimitState]) -> int:
     """How many units are in use in these lines beyond what they have. Nobody else gets them before they come back."""
     has = lines_of(name, pool)
     return sum(max(0, state.active - has.get(line, 0)) for line, state in states.items())
 
 
-def use_of(name: str, pool: Pool, states: Mapping[str, LineState]) -> dict[str, Any]:
+def use_of(name: str, pool: Pool, states: Mapping[str, LimitState]) -> dict[str, Any]:
     """How a pool stands, for views: in all, and share by share."""
-    parts = {line: states.get(line) or LineState(line) for line in lines_of(name, pool)}
+    parts = {line: states.get(line) or LimitState(line) for line in lines_of(name, pool)}
     return {
         "in_use": sum(state.active for state in parts.values()),
         "waiting": sum(state.waiters for state in parts.values()),
         "parts": [
             {
-                "of": "everybody" if line == pool_line(name) else line.rpartition(":")[2],
+                "of": "everybody" if line == pool_limit(name) else line.rpartition(":")[2],
                 "units": units,
                 "in_use": parts[line].active,
                 "waiting": parts[line].waiters,

@@ -16,14 +16,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chalicelib.core.instants import Instant, Millis
-from chalicelib.core.limits.names import (
-    rate_line,
-)
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.limits.names import rate_limit
+from chalicelib.core.rows.limit import LimitState
 
 
 @dataclass(frozen=True, slots=True)
-class Log:
+class RateWindow:
     """What a job asks of a log line: fewer than ``limit`` claims in the last ``span`` ms (C5). ``binding`` False: its
     start is counted there, for the sake of others, but not limited."""
 
@@ -37,13 +35,13 @@ class Log:
         return (0, self.span, self.line)
 
 
-def frees_at(ask: Log, state: LineState) -> Instant:
+def frees_at(ask: RateWindow, state: LimitState) -> Instant:
     """When a log line has its next permit: as soon as its ``limit``-th last start is ``span`` old."""
     newest = sorted(state.starts.values(), reverse=True)
     return newest[ask.limit - 1] + ask.span if len(newest) >= ask.limit else 0
 
 
-def outdated(ask: Log, state: LineState) -> tuple[str, ...]:
+def outdated(ask: RateWindow, state: LimitState) -> tuple[str, ...]:
     """The starts that a log line need not remember once there is one more.
 
     Of the last ``limit`` each may be that of a job which is dropped before it starts, so as many before them are kept.
@@ -52,6 +50,6 @@ def outdated(ask: Log, state: LineState) -> tuple[str, ...]:
     return tuple(holder for holder, _ in oldest_first[: max(len(oldest_first) - 2 * ask.limit + 1, 0)])
 
 
-def log_of(workflow: str, rule: str, binding: bool) -> Log:
+def rate_window_of(workflow: str, rule: str, binding: bool) -> RateWindow:
     limit, _, span = rule.partition("/")
-    return Log(rate_line(workflow, rule), int(limit), int(span), binding)
+    return RateWindow(rate_limit(workflow, rule), int(limit), int(span), binding)

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits.pace import SERVED_EARLY, Pace
-from chalicelib.core.limits.permits import Ask, admits, has_permit, horizon, is_held, next_look
+from chalicelib.core.limits.permits import PermitRequest, admits, has_permit, horizon, is_held, next_look
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +20,25 @@ class Route:
     instant before which the start may not begin, None if no pace is among the lines.
     """
 
-    take: tuple[Ask, ...]
-    blocked: Ask | None
+    take: tuple[PermitRequest, ...]
+    blocked: PermitRequest | None
     behind: Pace | None = None
     appointment: Instant | None = None
 
 
 def route(
-    asks: tuple[Ask, ...], held: tuple[str, ...], states: Mapping[str, LineState], now: Instant, turn: str | None
+    asks: tuple[PermitRequest, ...],
+    held: tuple[str, ...],
+    states: Mapping[str, LimitState],
+    now: Instant,
+    turn: str | None,
 ) -> Route:
     """Walk the lines in order. ``turn`` names the line whose queue serves this job: there a permit is enough.
 
     A pace's permit cannot be kept while a job queues elsewhere, for it is one to start now. So all paces are taken
     together, and the queue is at the last one, the slowest; of the others a free permit is enough.
     """
-    take: list[Ask] = []
+    take: list[PermitRequest] = []
     for ask in asks:
         if is_held(ask, held) or isinstance(ask, Pace):
             continue
@@ -56,7 +60,7 @@ def route(
     return Route((*take, *paces), None, appointment=appointment(paces, states, now))
 
 
-def appointment(paces: tuple[Pace, ...], states: Mapping[str, LineState], now: Instant) -> Instant:
+def appointment(paces: tuple[Pace, ...], states: Mapping[str, LimitState], now: Instant) -> Instant:
     """The first instant at which each of these paces has a permit, and a start that is prepared from now on is ready.
     The head of a pace goes on from there: a permit that is taken before its instant loses no time."""
     ready = now + max(pace.room for pace in paces)
@@ -71,7 +75,7 @@ def prepared(route: Route, now: Instant) -> Route:
     return replace(route, appointment=max(route.appointment, now + max(pace.room for pace in paces)))
 
 
-def queue_looks_at(route: Route, states: Mapping[str, LineState], now: Instant) -> Instant:
+def queue_looks_at(route: Route, states: Mapping[str, LimitState], now: Instant) -> Instant:
     """When who queues by this route wants to be looked at if nothing happens before."""
     if route.blocked is None:
         raise ValueError("expected a route that is blocked, got one that is free")
@@ -79,12 +83,14 @@ def queue_looks_at(route: Route, states: Mapping[str, LineState], now: Instant) 
     return _early(ask, next_look(ask, _state(ask, states), now), now)
 
 
-def paces_of(asks: tuple[Ask, ...]) -> tuple[Pace, ...]:
+def paces_of(asks: tuple[PermitRequest, ...]) -> tuple[Pace, ...]:
     """The paces among the lines, slowest last."""
     return tuple(ask for ask in asks if isinstance(ask, Pace))
 
 
-def looks_again(asks: tuple[Ask, ...], line: str, states: Mapping[str, LineState], now: Instant) -> Instant | None:
+def looks_again(
+    asks: tuple[PermitRequest, ...], line: str, states: Mapping[str, LimitState], now: Instant
+) -> Instant | None:
     """When the queue of a line wants serving if nothing happens before, by what its head asks; None if that asks
     nothing of it. At a pace, a while before all of its paces have a permit."""
     asked = next((ask for ask in asks if ask.line == line), None)
@@ -94,18 +100,20 @@ def looks_again(asks: tuple[Ask, ...], line: str, states: Mapping[str, LineState
     return _early(asked, max(next_look(ask, _state(ask, states), now) for ask in wanted), now)
 
 
-def _early(ask: Ask, look: Instant, now: Instant) -> Instant:
+def _early(ask: PermitRequest, look: Instant, now: Instant) -> Instant:
     """A start at a pace is prepared before its permit comes."""
     return max(now, look - SERVED_EARLY) if isinstance(ask, Pace) else look
 
 
-def passes(ask: Ask, asks: tuple[Ask, ...]) -> bool:
+def passes(ask: PermitRequest, asks: tuple[PermitRequest, ...]) -> bool:
     """Whether a permit is taken in passing: of a pace that is not the last one, whoever queues there."""
     paces = paces_of(asks)
     return isinstance(ask, Pace) and ask.line != paces[-1].line
 
 
-def _taken(ask: Ask, states: Mapping[str, LineState], now: Instant, turn: str | None) -> Ask | None:
+def _taken(
+    ask: PermitRequest, states: Mapping[str, LimitState], now: Instant, turn: str | None
+) -> PermitRequest | None:
     """The permit that a job gets by this ask, if it gets one: beyond its share of a pool one that nobody waits for."""
     if _lets_go(ask, states, now, turn):
         return ask
@@ -114,11 +122,11 @@ def _taken(ask: Ask, states: Mapping[str, LineState], now: Instant, turn: str | 
     return spare if spare is not None and in_turn and admits(spare, _state(spare, states), now) else None
 
 
-def _lets_go(ask: Ask, states: Mapping[str, LineState], now: Instant, turn: str | None) -> bool:
+def _lets_go(ask: PermitRequest, states: Mapping[str, LimitState], now: Instant, turn: str | None) -> bool:
     state, in_turn = _state(ask, states), ask.line == turn
     latest = horizon(ask, now, in_turn)
     return has_permit(ask, state, latest) if in_turn else admits(ask, state, latest)
 
 
-def _state(ask: Ask, states: Mapping[str, LineState]) -> LineState:
-    return states.get(ask.line) or LineState(ask.line)
+def _state(ask: PermitRequest, states: Mapping[str, LimitState]) -> LimitState:
+    return states.get(ask.line) or LimitState(ask.line)

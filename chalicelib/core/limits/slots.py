@@ -16,12 +16,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.limits.names import (
-    gives_back,
-    is_turn,
-    place_of_slots,
-)
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.limits.names import is_turn, order_of_slots, returns_permit
+from chalicelib.core.rows.limit import LimitState
 
 # Living runs whose starts are remembered one by one; a row with more would cost every start of the workflow.
 MOST_STARTS = 100
@@ -59,7 +55,7 @@ class Slots:
 
     @property
     def order(self) -> tuple[int, int, str]:
-        return (1, place_of_slots(self.line), self.line)
+        return (1, order_of_slots(self.line), self.line)
 
     @property
     def below(self) -> int | None:
@@ -67,7 +63,7 @@ class Slots:
         return None if self.limit is None else self.limit - self.owed - self.units + 1
 
 
-def gap_ends(ask: Slots, state: LineState) -> Instant | None:
+def gap_ends(ask: Slots, state: LimitState) -> Instant | None:
     """When ``gap`` after the last start is over (C4); None if nothing has started that counts."""
     if ask.gap is None:
         return None
@@ -77,9 +73,9 @@ def gap_ends(ask: Slots, state: LineState) -> Instant | None:
     return None if latest is None else latest + ask.gap
 
 
-def asks_holders(state: LineState, now: Instant) -> bool:
+def asks_holders(state: LimitState, now: Instant) -> bool:
     """Whether the runs that hold the slots of a line are to be asked about: jobs wait for one, and the event of an end
     may have been lost (W7)."""
-    if not gives_back(state.line) or is_turn(state.line) or state.waiters == 0:
+    if not returns_permit(state.line) or is_turn(state.line) or state.waiters == 0:
         return False
     return state.active > 0 and now - state.asked_at >= ASK_HOLDERS

@@ -6,14 +6,14 @@ from dataclasses import dataclass
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import Ask
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 
 
 @dataclass(frozen=True, slots=True)
-class TakePermit:
+class AcquirePermit:
     """Take a permit of a line as its state was read: as a newcomer (nobody may wait), or from its queue. ``now`` is, at
     a pace, the appointment: the instant at which the start may begin, which may lie ahead.
 
@@ -22,9 +22,9 @@ class TakePermit:
     ``passing``: of a pace on the way to a slower one, whoever waits.
     """
 
-    ask: Ask
+    ask: PermitRequest
     now: Instant
-    read: LineState
+    read: LimitState
     from_queue: bool
     begins: str | None = None
     passing: bool = False
@@ -32,24 +32,24 @@ class TakePermit:
 
 
 @dataclass(frozen=True, slots=True)
-class Begin:
+class RecordStart:
     """Remember the start of a run whose permit of this line was taken before, while its job queued for another."""
 
-    ask: Slots | Log
+    ask: Slots | RateWindow
     now: Instant
-    read: LineState
+    read: LimitState
     begins: str
     numbers: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class JoinLine:
+class JoinQueue:
     """Count one more waiter, under the exact negation of what lets a newcomer take a permit. ``rev`` is that of the
     line as it was read; a log, whose entries only age, is expected to be unchanged. ``now`` is the instant up to which
     a newcomer might have taken a permit. ``behind``: there is a permit, and another pace holds the job up, which time
     alone will change."""
 
-    ask: Ask
+    ask: PermitRequest
     now: Instant
     wake_at: Instant
     rev: int = 0
@@ -57,7 +57,7 @@ class JoinLine:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveLine:
+class LeaveQueue:
     """Count one waiter less, without a permit."""
 
     line: str
@@ -68,13 +68,13 @@ class Ended:
     """What a line learns with a permit that comes back: whose it was, and of a success when it started and ended."""
 
     holder: str
-    read: LineState
+    read: LimitState
     started_at: Instant | None = None
     succeeded_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class GiveBack:
+class ReleasePermit:
     """Give a permit back, or what was taken of a pool. ``wake_at`` None expects that nobody waits; else that somebody
     does, and wakes the queue."""
 
@@ -85,7 +85,7 @@ class GiveBack:
 
 
 @dataclass(frozen=True, slots=True)
-class CountRates:
+class TrackRates:
     """From now on every start of a workflow is counted in these log lines."""
 
     line: str
@@ -101,7 +101,7 @@ class NewEdition:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaseLine:
+class LeaseQueue:
     """Move a line's ``wake_at`` from what was read: the caller that succeeds serves the queue.
 
     ``asked``: the runs that hold its slots are asked about at this instant."""
@@ -113,7 +113,7 @@ class LeaseLine:
 
 
 @dataclass(frozen=True, slots=True)
-class HoldBack:
+class DelayPace:
     """No start of this pace before ``until``: the target has refused one (E8). Its burst is used up with that."""
 
     ask: Pace
@@ -121,16 +121,16 @@ class HoldBack:
 
 
 @dataclass(frozen=True, slots=True)
-class Quicken:
+class AdvancePace:
     """The next permit of a pace comes at ``head``, sooner than it was read: its policy allows more than before."""
 
     line: str
-    read: LineState
+    read: LimitState
     head: Instant
 
 
 @dataclass(frozen=True, slots=True)
-class SettleLine:
+class ClearQueueWake:
     """Take a line out of the wake index, expecting that nobody waits."""
 
     line: str

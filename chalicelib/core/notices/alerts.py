@@ -15,7 +15,7 @@ from typing import Any
 from chalicelib.core import ids
 from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.instants import MINUTE, Instant, Millis, iso
-from chalicelib.core.rows.notice import Alert, Note
+from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
 
 WINDOW: Millis = 5 * MINUTE  # within which notices of one workflow to one target are told together
 
@@ -30,20 +30,20 @@ NOTICE = "notice-"  # what the names of the messages begin with that notices are
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AlertStep:
     """What follows from a look at an alert: how it stands then (None: it is over), and the message to be sent now."""
 
-    alert: Alert | None
+    alert: NoticeWindow | None
     notice: dict[str, Any] | None = None
 
 
-def roads(rules: Iterable[Notify], what: str) -> dict[str, dict[str, Any]]:
+def channels(rules: Iterable[Notify], what: str) -> dict[str, dict[str, Any]]:
     """The targets that are to be told of something, each once, by a name that follows from the target."""
     targets = [rule.to.model_dump(mode="json") for rule in rules if what in rule.on]
     return {ids.digest(json.dumps(target, sort_keys=True), length=12): target for target in targets}
 
 
-def rests_until(alerts: Collection[Alert | None], now: Instant) -> Instant | None:
+def rests_until(alerts: Collection[NoticeWindow | None], now: Instant) -> Instant | None:
     """Until when a note may lie where it is, for all who want to hear of it were told something lately: it is taken in
     with what else comes, at the end of their windows. None if somebody is to be told at once."""
     if not alerts or None in alerts:
@@ -52,26 +52,28 @@ def rests_until(alerts: Collection[Alert | None], now: Instant) -> Instant | Non
     return min(ends, default=now + MINUTE)  # whose window is over is being told at this moment
 
 
-def take_in(notes: Sequence[Note], road: str, target: dict[str, Any], alert: Alert | None, now: Instant) -> Told:
+def add_notices(
+    notes: Sequence[PendingNotice], road: str, target: dict[str, Any], alert: NoticeWindow | None, now: Instant
+) -> AlertStep:
     """An alert after notes of something more, of one workflow and for one target. The first are told at once, the
     others wait for the end of the window."""
     told = sorted((_told(note) for note in notes), key=_by_time)
     if alert is None:
         workflow = notes[0].workflow
-        begun = Alert(workflow, road, target, since=now, until=now + WINDOW, wake_at=now + WINDOW)
-        return Told(begun, _notice(workflow, told[:MOST_TOLD], len(told), now, now))
+        begun = NoticeWindow(workflow, road, target, since=now, until=now + WINDOW, wake_at=now + WINDOW)
+        return AlertStep(begun, _notice(workflow, told[:MOST_TOLD], len(told), now, now))
     kept = tuple(sorted([*alert.told, *told], key=_by_time)[:MOST_TOLD])
-    return Told(replace(alert, count=alert.count + len(told), told=kept, rev=alert.rev + 1, leases=0))
+    return AlertStep(replace(alert, count=alert.count + len(told), told=kept, rev=alert.rev + 1, leases=0))
 
 
-def close(alert: Alert, now: Instant) -> Told:
+def close(alert: NoticeWindow, now: Instant) -> AlertStep:
     """An alert at the end of its window: what came meanwhile is told together, and another window begins."""
     if alert.count == 0:
-        return Told(None)
+        return AlertStep(None)
     later = replace(
         alert, count=0, told=(), since=now, until=now + WINDOW, rev=alert.rev + 1, leases=0, wake_at=now + WINDOW
     )
-    return Told(later, _notice(alert.workflow, list(alert.told), alert.count, alert.since, now))
+    return AlertStep(later, _notice(alert.workflow, list(alert.told), alert.count, alert.since, now))
 
 
 def message_name(workflow: str, road: str, source: object) -> str:
@@ -79,7 +81,7 @@ def message_name(workflow: str, road: str, source: object) -> str:
     return f"{NOTICE}{ids.digest(workflow, road, source, length=24)}"
 
 
-def _told(note: Note) -> dict[str, str]:
+def _told(note: PendingNotice) -> dict[str, str]:
     return {"what": note.what, "schedule": note.schedule, "id": note.id, "reason": note.reason, "at": iso(note.at)}
 
 

@@ -10,7 +10,7 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import DAY, Instant, Millis, iso
 from chalicelib.core.jobs.deadlines import due_by
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.notice import Watch
+from chalicelib.core.rows.notice import DeadlineWatch
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs.workers import heartbeat_of, is_pulled
 from chalicelib.core.states import is_terminal
@@ -22,11 +22,11 @@ REMEMBERED: Millis = 45 * DAY  # how long after its last instant a watch says th
 class Judged:
     """A watch after a look, and what is to be told: pairs of what was missed, and why."""
 
-    watch: Watch
+    watch: DeadlineWatch
     missed: tuple[tuple[str, str], ...] = ()
 
 
-def begun(job: Job, schedule: Schedule, workflow: Workflow | None, now: Instant) -> Watch | None:
+def begun(job: Job, schedule: Schedule, workflow: Workflow | None, now: Instant) -> DeadlineWatch | None:
     """The watch over a job, None if there is none to be kept: what is tried again has been watched since it was new."""
     start_by, end_by = due_by(job, schedule, workflow)
     if (start_by is None and end_by is None) or job.kind == "retry":
@@ -34,11 +34,13 @@ def begun(job: Job, schedule: Schedule, workflow: Workflow | None, now: Instant)
     last = max(at for at in (start_by, end_by) if at is not None)
     if now > last + REMEMBERED:
         return None  # it was judged long ago, and has waited since
-    made = Watch(job.job_id, schedule.workflow, job.schedule, start_by, end_by)
+    made = DeadlineWatch(job.job_id, schedule.workflow, job.schedule, start_by, end_by)
     return replace(made, wake_at=_next(made))
 
 
-def judge(watch: Watch, job: Job | None, attempts: Sequence[Run], record: Record | None, now: Instant) -> Judged:
+def judge(
+    watch: DeadlineWatch, job: Job | None, attempts: Sequence[Run], record: Record | None, now: Instant
+) -> Judged:
     """What has become due of a watch. Work that left without a run is told as aborted, or dropped on purpose; a run
     that failed is told as that: neither is missed besides. Its first attempt is its start, its last one its end."""
     run = attempts[-1] if attempts else None
@@ -70,11 +72,11 @@ def began(run: Run) -> Instant | None:
     return run.claimed_at if run.lease_until is None else run.lease_until - heartbeat_of(run)
 
 
-def _next(watch: Watch) -> Instant | None:
+def _next(watch: DeadlineWatch) -> Instant | None:
     return min((at for at in (watch.start_by, watch.end_by) if at is not None), default=None)
 
 
-def _settled(watch: Watch, start_by: Instant | None, end_by: Instant | None, now: Instant) -> Watch:
+def _settled(watch: DeadlineWatch, start_by: Instant | None, end_by: Instant | None, now: Instant) -> DeadlineWatch:
     """The watch with what is still to be judged. Once that is nothing, it is kept for so long after its last instant
     that nothing is watched, and told, a second time."""
     last = max(now, *(at for at in (watch.start_by, watch.end_by) if at is not None), 0)

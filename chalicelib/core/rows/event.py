@@ -51,7 +51,7 @@ class Partition(StoredRow):
 
 
 @dataclass(frozen=True, slots=True)
-class SizedObject(StoredRow):
+class CountedObject(StoredRow):
     """An object that was counted for size leaves, and the outbox of its event. ``etag``: if overwrites count."""
 
     dataset: str
@@ -64,7 +64,7 @@ class SizedObject(StoredRow):
 
 
 @dataclass(frozen=True, slots=True)
-class Posted(StoredRow):
+class PostedEvent(StoredRow):
     """A custom event, and its outbox. It has an end once it has been told, and none before."""
 
     event: Event
@@ -74,18 +74,18 @@ class Posted(StoredRow):
     expires_at: Instant | None = None
 
 
-Outbox = Partition | SizedObject | Posted
+Outbox = Partition | CountedObject | PostedEvent
 Stored = TypeVar("Stored", bound=Outbox)
 
 
 def told(outbox: Stored, cursor: str | None, now: Instant) -> Stored:
     """The outbox after a page of those who wait for its event; without a ``cursor`` that was the last one."""
     after = replace(outbox, cursor=cursor, leases=0, wake_at=now if cursor else None)
-    return replace(after, expires_at=now + POSTED_LIFE) if isinstance(after, Posted) and not cursor else after
+    return replace(after, expires_at=now + POSTED_LIFE) if isinstance(after, PostedEvent) and not cursor else after
 
 
 @dataclass(frozen=True, slots=True)
-class Seen(StoredRow):
+class LastArrival(StoredRow):
     """When an event of an absent leaf was last accepted (T18)."""
 
     schedule: str
@@ -95,7 +95,7 @@ class Seen(StoredRow):
 
 
 @dataclass(frozen=True, slots=True)
-class Marker(StoredRow):
+class AppliedEvent(StoredRow):
     """Says that an event has been applied to a generation, and to which job. Lives longer than any message can."""
 
     schedule: str

@@ -21,7 +21,7 @@ from chalicelib.core.rows.stored import StoredRow
 
 
 @dataclass(frozen=True, slots=True)
-class LineState:
+class LimitState:
     """A line as stored. ``wake_at`` is set whenever somebody waits: it is when the queue wants serving.
 
     ``starts`` holds, per run and attempt, when it started: on a slots line the living runs, on a log line the last

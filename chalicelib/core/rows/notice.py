@@ -11,7 +11,7 @@ from chalicelib.core.rows.stored import StoredRow
 
 
 @dataclass(frozen=True, slots=True)
-class Note(StoredRow):
+class PendingNotice(StoredRow):
     """Something of which somebody is to be told. Written along with what happened, and gone once it is taken in.
 
     ``id`` is that of the job or run.
@@ -29,7 +29,7 @@ class Note(StoredRow):
 
 
 @dataclass(frozen=True, slots=True)
-class Alert(StoredRow):
+class NoticeWindow(StoredRow):
     """What one target was told of a workflow lately, by its ``road``: nothing more before ``until``, when those that
     have come meanwhile (``count``, the first of them in ``told``) are told together. Quiet, it goes."""
 
@@ -46,7 +46,7 @@ class Alert(StoredRow):
 
 
 @dataclass(frozen=True, slots=True)
-class Watch(StoredRow):
+class DeadlineWatch(StoredRow):
     """When a job is to be started (``start_by``) and its run to end (``end_by``); what has been judged is None (H5).
 
     ``wake_at`` is the next of the two. Judged, it has an end, some weeks ahead: nothing is told twice.

@@ -21,7 +21,7 @@ HISTORY: Millis = 180 * DAY  # how long runs and records are kept (H1)
 
 
 @dataclass(frozen=True, slots=True)
-class Gate(StoredRow):
+class ScheduleState(StoredRow):
     """The small row that every claim checks: may this generation and version of a schedule be launched from?
 
     ``rev`` counts its changes. ``since`` is when the generation began to gather, ``mode_at`` when the mode began.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 
 Stamp = tuple[Any, ...]
 # Every change of a row raises its `rev`. The others tell apart a row that was removed and written again.
@@ -14,6 +14,6 @@ _JOB = ("rev", "job_id", "attempt", "tries")
 ATTRIBUTES = {"gate": _GATE, "job": _JOB}
 
 
-def stamp_of(row: Gate | Job) -> Stamp:
+def stamp_of(row: ScheduleState | Job) -> Stamp:
     """Equal for two reads of a gate or a job between which it has not changed."""
-    return tuple(getattr(row, name) for name in (_GATE if isinstance(row, Gate) else _JOB))
+    return tuple(getattr(row, name) for name in (_GATE if isinstance(row, ScheduleState) else _JOB))

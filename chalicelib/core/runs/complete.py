@@ -10,12 +10,12 @@ from chalicelib.core.events import build
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.limits import returns
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY, Failures
 from chalicelib.core.runs import costs, dead_letters, follow, queued, workers
 from chalicelib.core.states import Outcome, RunState
-from chalicelib.core.targets.answers import News
+from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackfill, Write
 
 
@@ -36,12 +36,12 @@ class Advance:
         return self.ended and self.retry is None
 
 
-def advance(run: Run, news: News, now: Instant, retry_delay: Millis | None) -> Advance | None:
+def advance(run: Run, news: RunUpdate, now: Instant, retry_delay: Millis | None) -> Advance | None:
     """The next state of a run, or None for old news. ``retry_delay`` None: no other attempt may follow."""
     if _is_outdated(run, news, now):
         return None
     expired = _expired(run, news)
-    news = meant(run, news)
+    news = interpret(run, news)
     state = news.state
     retry: Job | None = None
     if state == "FAILED" and retry_delay is not None and run.attempt < run.attempts and not run.cancel:
@@ -87,7 +87,7 @@ def superseded(run: Run, now: Instant) -> Run:
     return replace(run, expires_at=now + HISTORY, rev=run.rev + 1)
 
 
-def meant(run: Run, news: News) -> News:
+def interpret(run: Run, news: RunUpdate) -> RunUpdate:
     """News as it counts. Who was cancelled for running too long has failed, for that reason (W12); also who was so by
     EMR, which knows the limit, because nobody here was there to do it."""
     unheard = run.state == "STARTING" and news.started_at is not None
@@ -100,28 +100,28 @@ def meant(run: Run, news: News) -> News:
     return replace(news, state=state)
 
 
-def _reason(run: Run, state: RunState, news: News) -> str:
+def _reason(run: Run, state: RunState, news: RunUpdate) -> str:
     """Why its end was wanted comes before what the target says of it, and does without that."""
     if not run.cancel or (state != "CANCELLED" and news.reason) or run.reason in news.reason:
         return news.reason
     return "; ".join(why for why in (run.reason, news.reason) if why)
 
 
-def _outcome_of(run: Run, state: RunState, news: News) -> Outcome | None:
+def _outcome_of(run: Run, state: RunState, news: RunUpdate) -> Outcome | None:
     """What a run keeps of how it failed: nothing if it did so by itself, which its state says already."""
     if state == "SUCCEEDED":
         return None
     return run.outcome or (news.outcome if news.outcome != "failed" else None)
 
 
-def _expired(run: Run, news: News) -> Instant | None:
+def _expired(run: Run, news: RunUpdate) -> Instant | None:
     """That its worker was not heard of any more stays with an attempt, whatever else is the reason of its end: a report
     that comes after all is late."""
     lost = news.outcome == "lost" and workers.is_pulled(run)
     return run.lease_until if lost or states.is_terminal(run.state) else None
 
 
-def _is_outdated(run: Run, news: News, now: Instant) -> bool:
+def _is_outdated(run: Run, news: RunUpdate, now: Instant) -> bool:
     """What was said of a lease that is another's by now, of a death from which a heartbeat came in between, or of a run
     at the target that has this one's name and is not it: whoever clones a run gets that."""
     if run.target_id is not None and news.target_id not in (None, run.target_id):
@@ -131,7 +131,7 @@ def _is_outdated(run: Run, news: News, now: Instant) -> bool:
     return news.outcome == "lost" and workers.is_pulled(run) and not workers.is_expired(run, now)
 
 
-def plan(before: Run, step: Advance, lines: Mapping[str, LineState], now: Instant) -> list[Write]:
+def plan(before: Run, step: Advance, lines: Mapping[str, LimitState], now: Instant) -> list[Write]:
     """One transaction: the run moves on, its permits come back when it ended, its next attempt is queued."""
     writes: list[Write] = [Replace(step.run), *queued.leave(before), *workers.withdrawn(before)]
     if step.ended and not states.is_terminal(before.state):
@@ -151,7 +151,7 @@ def _tally(run: Run) -> list[Write]:
     return [CountFailure(run.schedule) if run.state == "FAILED" else Put(Failures(run.schedule, 0))]
 
 
-def told(run: Run, cursor: str | None, now: Instant) -> Run:
+def mark_announced(run: Run, cursor: str | None, now: Instant) -> Run:
     """The run after its first announcement has reached every schedule, or (with a cursor) those of a page."""
     if cursor is not None:
         return replace(run, cursor=cursor, rev=run.rev + 1)
@@ -166,13 +166,13 @@ def newly_announced(before: Run, step: Advance) -> tuple[str, ...]:
     return tuple(status for status in added if status != "FAILED")
 
 
-def unannounced(step: Advance, unheard: Collection[str], now: Instant) -> Advance:
+def drop_statuses(step: Advance, unheard: Collection[str], now: Instant) -> Advance:
     """The step without the statuses that nobody waits for: to write them down and off again would be for nothing."""
     run = replace(step.run, announce=tuple(status for status in step.run.announce if status not in unheard))
     return replace(step, run=replace(run, wake_at=wake_of(run, now)))
 
 
-def owing(run: Run, statuses: Sequence[str], now: Instant) -> Run:
+def add_statuses(run: Run, statuses: Sequence[str], now: Instant) -> Run:
     """The run with statuses that have to be told after all."""
     return replace(run, announce=(*run.announce, *statuses), rev=run.rev + 1, wake_at=now)
 
@@ -187,7 +187,7 @@ def wake_of(run: Run, now: Instant) -> Instant | None:
     most."""
     if run.announce:
         return now
-    return costs.next_look(run, now) if states.is_terminal(run.state) else follow.next_look(run, now)
+    return costs.next_check(run, now) if states.is_terminal(run.state) else follow.next_poll(run, now)
 
 
 def _retry(run: Run, reason: str, due: Instant) -> Job:

@@ -20,7 +20,7 @@ from chalicelib.core.targets.target import bills
 AFTER: tuple[Millis, ...] = (2 * MINUTE, 15 * MINUTE)
 
 
-def next_look(run: Run, now: Instant) -> Instant | None:
+def next_check(run: Run, now: Instant) -> Instant | None:
     """When the bill of a run is asked for next; None if it is known, if there is none, or after the last look."""
     due = _due(run)
     return None if due is None else max(due, now)
@@ -32,12 +32,12 @@ def is_due(run: Run, now: Instant) -> bool:
     return due is not None and due <= now
 
 
-def looked(run: Run, billed: Sequence[int], now: Instant) -> Run:
+def checked(run: Run, billed: Sequence[int], now: Instant) -> Run:
     """The run after its target was asked; ``billed`` is empty if it does not know yet, or gave no answer. Looks whose
     time passed unused, in an outage, are not made up for."""
     passed = sum(1 for after in AFTER if _ended(run) + after <= now)
     told = replace(run, billed=tuple(billed) or run.billed, bill_looks=passed, leases=0, rev=run.rev + 1)
-    return replace(told, wake_at=next_look(told, now))
+    return replace(told, wake_at=next_check(told, now))
 
 
 def _due(run: Run) -> Instant | None:

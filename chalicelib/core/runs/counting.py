@@ -18,15 +18,15 @@ from chalicelib.core.ids import holder_of
 from chalicelib.core.limits import names
 from chalicelib.core.limits.names import pool_of
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.limits.writes import TakePermit
+from chalicelib.core.limits.writes import AcquirePermit
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import PutDefinition, Write
 
 
-def is_uncounted(gate: Gate | None, new: Schedule, old: Schedule | None) -> bool:
+def is_uncounted(gate: ScheduleState | None, new: Schedule, old: Schedule | None) -> bool:
     """Whether living runs of a schedule may lack a permit of what its new version names. ``gate`` and ``old`` are those
     before; a schedule that was deleted may have runs, and has no old version."""
     return gate is not None and (gate.uncounted or bool(_named(new) - (_named(old) if old is not None else set())))
@@ -44,7 +44,7 @@ def groups_of(schedule: Schedule) -> list[str]:
 def missing_groups(run: Run, schedule: Schedule) -> list[str]:
     """The lines of groups that a schedule names and its run has no permit of."""
     namespace = run.schedule.partition(".")[0]
-    named = [names.group_line(namespace, group) for group in groups_of(schedule)]
+    named = [names.group_limit(namespace, group) for group in groups_of(schedule)]
     return [line for line in named if line not in run.permits]
 
 
@@ -54,14 +54,14 @@ def lacks_pool(run: Run, ask: Slots) -> bool:
     return not any(names.is_pool(line) and pool_of(line) == pool for line in run.permits)
 
 
-def with_group(run: Run, state: LineState) -> tuple[Run, Write]:
+def with_group(run: Run, state: LimitState) -> tuple[Run, Write]:
     """A run that is counted in a group from now on, whatever its limit, and the write that counts it."""
     after = replace(run, permits=(*run.permits, state.line))
     holder = holder_of(run.run_id, run.attempt)
-    return after, TakePermit(Slots(state.line, None), run.claimed_at, state, from_queue=False, begins=holder)
+    return after, AcquirePermit(Slots(state.line, None), run.claimed_at, state, from_queue=False, begins=holder)
 
 
-def with_pool(run: Run, ask: Slots, row: Definition, share: LineState) -> tuple[Run, list[Write]]:
+def with_pool(run: Run, ask: Slots, row: Definition, share: LimitState) -> tuple[Run, list[Write]]:
     """The same in a pool: in its share while there is room, else in the common part. Who takes of another pool already
     counts here with as many units.
 
@@ -73,12 +73,12 @@ def with_pool(run: Run, ask: Slots, row: Definition, share: LineState) -> tuple[
     taken = Slots(part.line, None, units=units, unit=ask.unit)
     cut = replace(row, cut=tuple(sorted({*row.cut, part.line})), edition=row.edition + 1)
     after = replace(run, permits=(*run.permits, part.line), units=units)
-    read = LineState(part.line)  # of a pool no start is remembered, so nothing that was read is relied on
-    permit = TakePermit(taken, run.claimed_at, read, from_queue=False)
+    read = LimitState(part.line)  # of a pool no start is remembered, so nothing that was read is relied on
+    permit = AcquirePermit(taken, run.claimed_at, read, from_queue=False)
     return after, [permit, PutDefinition(cut, row.version, row.edition)]
 
 
-def living(state: LineState, schedule: str | None) -> list[tuple[str, int]]:
+def living(state: LimitState, schedule: str | None) -> list[tuple[str, int]]:
     """The runs that a workflow's line remembers as living, with their attempts; of one schedule alone, if it is named.
 
     A run's id tells whose it is. Of more than `MOST_STARTS` the line does not know all."""

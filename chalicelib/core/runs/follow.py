@@ -21,7 +21,7 @@ JUST_HEARD: Millis = 30 * SECOND  # what was heard of a run so lately is believe
 LISTED = "emr_serverless"  # the target that is asked about many at once
 
 
-def next_look(run: Run, now: Instant, first: bool = False) -> Instant:
+def next_poll(run: Run, now: Instant, first: bool = False) -> Instant:
     """When a living run is looked at next. ``first``: it has just been started."""
     if run.lease_until is not None and run.target_id is not None:
         look = run.lease_until

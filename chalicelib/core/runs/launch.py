@@ -11,8 +11,8 @@ from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.route import Route
-from chalicelib.core.limits.writes import JoinLine, TakePermit
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.limits.writes import AcquirePermit, JoinQueue
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.core.runs import queued as run_queued
@@ -66,7 +66,7 @@ def granted(run: Run) -> Span | None:
     return Span(run.claimed_at if run.paced_from is None else run.paced_from, run.paced_until)
 
 
-def next_span(paces: tuple[Pace, ...], states: Mapping[str, LineState], now: Instant) -> Span | None:
+def next_span(paces: tuple[Pace, ...], states: Mapping[str, LimitState], now: Instant) -> Span | None:
     """When the start call may begin with permits of these paces that are taken now; None if there are none to take."""
     if not paces:
         return None
@@ -80,33 +80,33 @@ def needs_turn(run: Run, now: Instant) -> bool:
     return paced and (run.paced_until is None or now > run.paced_until)
 
 
-def queue(run: Run, route: Route, states: Mapping[str, LineState], now: Instant) -> list[Write]:
+def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant) -> list[Write]:
     """One transaction: a run that may not call yet queues at its slowest pace, by its priority and age."""
     blocked = route.blocked
     if blocked is None:
         raise ValueError("expected a route that is blocked, got one that is free")
-    ask, state = route.behind or blocked, states.get(blocked.line) or LineState(blocked.line)
+    ask, state = route.behind or blocked, states.get(blocked.line) or LimitState(blocked.line)
     place = limit_permits.rank(run.priority, run.latest_start, run.created_at, run.run_id)
-    turn = limit_permits.why(ask, states.get(ask.line) or LineState(ask.line))
+    turn = limit_permits.why(ask, states.get(ask.line) or LimitState(ask.line))
     why = f"{run.reason}; {turn}" if run.calls and run.reason else turn  # what the target said, and what it means
     # Its line wakes it; should its place be lost, it is looked at all the same.
     queued = replace(
         run, waits_at=blocked.line, rank=place, reason=why, rev=run.rev + 1, wake_at=now + follow.SILENT_LATER
     )
     look = limit_route.queue_looks_at(route, states, now)
-    join = JoinLine(blocked, limit_permits.horizon(blocked, now), look, state.rev, route.behind is not None)
+    join = JoinQueue(blocked, limit_permits.horizon(blocked, now), look, state.rev, route.behind is not None)
     return [Replace(queued), join, *(Create(waiter) for waiter in [run_queued.waiter_of(queued)] if waiter is not None)]
 
 
 def turn(
-    run: Run, called: Run, paces: tuple[Pace, ...], states: Mapping[str, LineState], appointment: Instant
+    run: Run, called: Run, paces: tuple[Pace, ...], states: Mapping[str, LimitState], appointment: Instant
 ) -> list[Write]:
     """One transaction: the call on record, with a permit of each pace for this instant."""
     permits = [
-        TakePermit(
+        AcquirePermit(
             pace,
             appointment,
-            states.get(pace.line) or LineState(pace.line),
+            states.get(pace.line) or LimitState(pace.line),
             from_queue=pace.line == run.waits_at,
             passing=limit_route.passes(pace, paces),
         )
@@ -146,7 +146,7 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
             target_id=answer.target_id,
             lease_until=None,
             reason="",
-            wake_at=follow.next_look(later, now, first=True),
+            wake_at=follow.next_poll(later, now, first=True),
         )
     delay = answer.retry_after if answer.retry_after is not None else backoff(run.calls, run.run_id)
     if isinstance(answer, NotNow):

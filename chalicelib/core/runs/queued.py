@@ -13,11 +13,11 @@ from dataclasses import replace
 from typing import TypeVar
 
 from chalicelib.core.instants import Instant
-from chalicelib.core.limits.writes import LeaveLine
+from chalicelib.core.limits.writes import LeaveQueue
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.run import Run
-from chalicelib.core.writes import Remove, Write
+from chalicelib.core.writes import RemoveWaiter, Write
 
 W = TypeVar("W", Job, Run)
 
@@ -36,7 +36,7 @@ def leave(row: Job | Run, taken: Collection[str] = ()) -> list[Write]:
     waiter = waiter_of(row)
     if waiter is None:
         return []
-    return [Remove(waiter)] if waiter.line in taken else [Remove(waiter), LeaveLine(waiter.line)]
+    return [RemoveWaiter(waiter)] if waiter.line in taken else [RemoveWaiter(waiter), LeaveQueue(waiter.line)]
 
 
 def without_place(row: W, wake_at: Instant) -> W:

@@ -17,8 +17,8 @@ from chalicelib.core import ids, states
 from chalicelib.core.instants import MINUTE, Instant, Millis, duration, iso
 from chalicelib.core.limits import permits
 from chalicelib.core.rows.run import Offer, Run
-from chalicelib.core.rows.schedule import Gate
-from chalicelib.core.writes import BackfillGoesOn, Delete, GateIs, Write
+from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.writes import Delete, ExpectBackfillRunning, ExpectMode, Write
 
 KIND = "worker"
 # An offer that nobody takes is looked at again: its schedule may have been closed, its row put back from a backup. The
@@ -123,11 +123,11 @@ def lease_until(run: Run, now: Instant) -> Instant | None:
     return now + heartbeat_of(run) if is_pulled(run) else None
 
 
-def still_open(gate: Gate, run: Run) -> list[Write]:
+def still_open(gate: ScheduleState, run: Run) -> list[Write]:
     """Expects that the run may still start, so that whoever closes its schedule or its backfill wins (C13)."""
     modes = tuple(mode for mode in get_args(states.Mode) if states.may_start(run.kind, mode, run.backfill))
-    backfill = [BackfillGoesOn(run.schedule, run.backfill)] if run.backfill is not None else []
-    return [GateIs(gate, modes), *backfill]
+    backfill = [ExpectBackfillRunning(run.schedule, run.backfill)] if run.backfill is not None else []
+    return [ExpectMode(gate, modes), *backfill]
 
 
 def withdrawn(run: Run) -> list[Write]:

@@ -17,14 +17,14 @@ from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.jobs import permits
 from chalicelib.core.limits import names
-from chalicelib.core.limits.writes import CountRates
+from chalicelib.core.limits.writes import TrackRates
 from chalicelib.core.rows.definition import Definition, Listing
-from chalicelib.core.rows.schedule import HISTORY, WAKE, Failures, Gate, Subscription, Timer, Version
+from chalicelib.core.rows.schedule import HISTORY, WAKE, Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.core.runs import counting
 from chalicelib.core.states import GATHERING_MODES, Mode
 from chalicelib.core.triggers import leaf as trigger_leaf
 from chalicelib.core.triggers import tree
-from chalicelib.core.writes import CloseGeneration, CountStarts, Create, Delete, Put, PutGate, Replace, Row, Write
+from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutState, Replace, Row, TrackStarts, Write
 
 PauseMode = Literal["hold", "backlog", "drain"]
 TOMBSTONE_LIFE = 45 * DAY  # as long as a marker: no event that is older can still be applied
@@ -39,13 +39,13 @@ def put(
     name: str,
     new: Schedule,
     old: Schedule | None,
-    gate: Gate | None,
+    gate: ScheduleState | None,
     enabled: bool | None,
     now: Instant,
     by: str,
     carry: bool = False,
     timer: Timer | None = None,
-) -> tuple[Gate, list[Write]]:
+) -> tuple[ScheduleState, list[Write]]:
     """Create or replace. ``enabled`` None keeps the mode that it has; a new schedule is disabled (L2).
 
     ``carry`` keeps the generation, and with it what has gathered, if the trigger is the same (L6). ``timer``, which
@@ -61,10 +61,10 @@ def put(
     version = Version(name, after.version, _document(new), now, by)
     plan: list[Write] = [Create(version), Put(Listing(name)), *_counted(new)]
     if same:
-        return after, [PutGate(after, gate), *plan]
+        return after, [PutState(after, gate), *plan]
     if carried and old is not None:
         after = replace(after, wake_at=now)
-        return after, [PutGate(after, gate), *plan, *_reopen(after, old, new, timer, now)]
+        return after, [PutState(after, gate), *plan, *_reopen(after, old, new, timer, now)]
     rests = [] if mode in GATHERING_MODES else _rests(after, new)
     keep_timer = bool(rests) or (mode in GATHERING_MODES and fire_timer.first_timer(new, after, now) is not None)
     if alive is not None and old is not None:
@@ -72,22 +72,22 @@ def put(
     # Whatever the mode, jobs may wait for an event that meets a constraint: a run-now, or what a drain lets go.
     waking: list[Write] = [*(Put(row) for row in subscriptions(after, new, now) if row.leaf == WAKE), *rests]
     opened = _open(after, new, now) if mode in GATHERING_MODES else waking
-    return after, [PutGate(after, gate), *plan, *opened]
+    return after, [PutState(after, gate), *plan, *opened]
 
 
-def enable(gate: Gate, schedule: Schedule, now: Instant, by: str) -> tuple[Gate, list[Write]]:
+def enable(gate: ScheduleState, schedule: Schedule, now: Instant, by: str) -> tuple[ScheduleState, list[Write]]:
     """A generation of its own: only what is accepted from now on counts, and no fire is caught up on (L3, T5)."""
     after = _changed(gate, "enabled", now, by, generation=next_generation(gate, now), since=now, pauses=(), skips=())
     keep_timer = fire_timer.first_timer(schedule, after, now) is not None
     closed = _close(gate, schedule, now, keep_timer)
-    plan: list[Write] = [PutGate(after, gate), *closed, *_counted(schedule), *_open(after, schedule, now)]
+    plan: list[Write] = [PutState(after, gate), *closed, *_counted(schedule), *_open(after, schedule, now)]
     return after, [*plan, *_forgiven(gate, schedule)]
 
 
 def pause(
-    gate: Gate, schedule: Schedule, mode: PauseMode, stop: bool, now: Instant, by: str,
+    gate: ScheduleState, schedule: Schedule, mode: PauseMode, stop: bool, now: Instant, by: str,
     reason: str = "",
-) -> tuple[Gate, list[Write]]:  # fmt: skip
+) -> tuple[ScheduleState, list[Write]]:  # fmt: skip
     """Hold and backlog go on gathering and launch nothing; drain gathers no more and lets go what has gathered (L4).
 
     ``stop``: timeouts stand still meanwhile.
@@ -101,7 +101,7 @@ def pause(
     if mode == "drain":
         # What goes on may still wait for an event that meets a constraint: the rows that wake it stay.
         index: list[Write] = [Delete(row) for row in rows if row.leaf != WAKE]
-        return after, [PutGate(after, gate), *index, *(_rests(after, schedule) or _timer_gone(gate, schedule))]
+        return after, [PutState(after, gate), *index, *(_rests(after, schedule) or _timer_gone(gate, schedule))]
     # Rows are written only where they change: between hold and backlog, or out of a drain.
     opened: list[Write] = []
     if gate.mode == "drain":
@@ -109,10 +109,10 @@ def pause(
         opened = _open(after, schedule, now)
     elif "backlog" in (mode, gate.mode):
         opened = [Put(row) for row in rows]
-    return after, [PutGate(after, gate), *opened]
+    return after, [PutState(after, gate), *opened]
 
 
-def resume(gate: Gate, schedule: Schedule, now: Instant, by: str) -> tuple[Gate, list[Write]]:
+def resume(gate: ScheduleState, schedule: Schedule, now: Instant, by: str) -> tuple[ScheduleState, list[Write]]:
     """Enabled again in the same generation: what waits goes on (L4). The gate is an outbox until all jobs are woken."""
     after = _changed(gate, "enabled", now, by, pauses=_ended_pauses(gate, now), reason="", wake_at=now)
     plan: list[Write] = []
@@ -121,10 +121,12 @@ def resume(gate: Gate, schedule: Schedule, now: Instant, by: str) -> tuple[Gate,
         plan = _open(after, schedule, now)
     elif gate.mode == "backlog" and schedule.coalesce:
         plan = [Put(row) for row in subscriptions(after, schedule, gate.since)]
-    return after, [PutGate(after, gate), *plan, *_forgiven(gate, schedule)]
+    return after, [PutState(after, gate), *plan, *_forgiven(gate, schedule)]
 
 
-def disable(gate: Gate, schedule: Schedule, now: Instant, by: str, mode: Mode = "disabled") -> tuple[Gate, list[Write]]:
+def disable(
+    gate: ScheduleState, schedule: Schedule, now: Instant, by: str, mode: Mode = "disabled"
+) -> tuple[ScheduleState, list[Write]]:
     # A run-now that waits stays. Where its timeout stood still, that goes on now, so it is to be looked at.
     stood_still = mode == "disabled" and any(ended is None for _, ended in gate.pauses)
     pauses, wake_at = _ended_pauses(gate, now), now if stood_still else None
@@ -133,38 +135,38 @@ def disable(gate: Gate, schedule: Schedule, now: Instant, by: str, mode: Mode = 
     closed = [*_close(gate, schedule, now, keep_timer=bool(rests)), *rests]
     if mode != "deleted":  # the generation stays, and with it what wakes a run-now
         closed = [write for write in closed if not (isinstance(write, Delete) and _wakes(write.row))]
-    return after, [PutGate(after, gate), *closed]
+    return after, [PutState(after, gate), *closed]
 
 
-def delete(gate: Gate, schedule: Schedule, now: Instant, by: str) -> tuple[Gate, list[Write]]:
+def delete(gate: ScheduleState, schedule: Schedule, now: Instant, by: str) -> tuple[ScheduleState, list[Write]]:
     """The gate stays as a small tombstone: a schedule of the same name that comes later starts behind it."""
     after, plan = disable(gate, schedule, now, by, mode="deleted")
     if ids.is_of_message(gate.schedule):
         passing = replace(after, expires_at=now + HISTORY)
-        plan = [PutGate(passing, gate) if isinstance(write, PutGate) else write for write in plan]
+        plan = [PutState(passing, gate) if isinstance(write, PutState) else write for write in plan]
     # A message takes its own target along (L16).
     own = ids.is_of_message(gate.schedule) and schedule.workflow == gate.schedule
     target: list[Write] = [Delete(Definition("workflow", gate.schedule, {}, 0, now))] if own else []
     return after, [*plan, Delete(Listing(gate.schedule)), *target]
 
 
-def complete(gate: Gate, now: Instant, schedule: Schedule | None = None) -> tuple[Gate, list[Write]]:
+def complete(gate: ScheduleState, now: Instant, schedule: Schedule | None = None) -> tuple[ScheduleState, list[Write]]:
     """All fires are used up, or its ttl is over (L10): what was prepared goes on, nothing is gathered any more.
     ``schedule`` is one that events lead to, whose rows of the index go with it."""
     after = replace(gate, mode="completed", rev=gate.rev + 1, updated_at=now, mode_at=now)
     rows = subscriptions(gate, schedule, gate.since) if schedule else []
-    return after, [PutGate(after, gate), *(Delete(row) for row in rows if row.leaf != WAKE)]
+    return after, [PutState(after, gate), *(Delete(row) for row in rows if row.leaf != WAKE)]
 
 
-def skip(gate: Gate, at: Instant, wanted: bool, now: Instant, by: str) -> tuple[Gate, list[Write]]:
+def skip(gate: ScheduleState, at: Instant, wanted: bool, now: Instant, by: str) -> tuple[ScheduleState, list[Write]]:
     """Leave one occurrence out, or take that back (L19). Those that are long past are forgotten."""
     kept = {instant for instant in gate.skips if instant > now - DAY and instant != at}
     skips = tuple(sorted(kept | {at} if wanted else kept))
     after = replace(gate, skips=skips, rev=gate.rev + 1)
-    return after, [PutGate(after, gate)]
+    return after, [PutState(after, gate)]
 
 
-def subscriptions(gate: Gate, schedule: Schedule, since: Instant) -> list[Subscription]:
+def subscriptions(gate: ScheduleState, schedule: Schedule, since: Instant) -> list[Subscription]:
     """The rows of the reverse index: one per leaf and event key, and one per event that may meet a constraint."""
     apart = gate.mode == "backlog" or not schedule.coalesce
     place = (gate.schedule, gate.generation, gate.version)
@@ -176,7 +178,7 @@ def subscriptions(gate: Gate, schedule: Schedule, since: Instant) -> list[Subscr
     return rows + [Subscription(key, *place, WAKE, since) for key in schedule.wake_keys]
 
 
-def next_generation(gate: Gate | None, now: Instant) -> int:
+def next_generation(gate: ScheduleState | None, now: Instant) -> int:
     """Generations come from the clock, so that no later schedule of the same name repeats one, and only grow."""
     return max(now, gate.generation + 1) if gate else now
 
@@ -185,16 +187,16 @@ def acts_alike(old: Schedule, new: Schedule) -> bool:
     return old.model_dump(exclude=COSMETIC) == new.model_dump(exclude=COSMETIC)
 
 
-def carries(alive: Gate | None, old: Schedule | None, new: Schedule, mode: Mode) -> bool:
+def carries(alive: ScheduleState | None, old: Schedule | None, new: Schedule, mode: Mode) -> bool:
     """Whether progress can be carried over: the same trigger and keys, and a schedule that gathers and goes on."""
     if alive is None or old is None or alive.mode != mode or mode not in GATHERING_MODES:
         return False
     return (old.trigger, old.by) == (new.trigger, new.by)
 
 
-def _gate(gate: Gate | None, name: str, generation: int, mode: Mode, now: Instant, by: str) -> Gate:
+def _gate(gate: ScheduleState | None, name: str, generation: int, mode: Mode, now: Instant, by: str) -> ScheduleState:
     if gate is None:
-        return Gate(name, generation, 1, mode, now, by, since=now, mode_at=now)
+        return ScheduleState(name, generation, 1, mode, now, by, since=now, mode_at=now)
     same = generation == gate.generation
     # Timeouts that stand still in a pause do so for the jobs of a new generation, too.
     still = tuple((now, None) for _, ended in gate.pauses if ended is None and mode == gate.mode)
@@ -209,24 +211,24 @@ def _gate(gate: Gate | None, name: str, generation: int, mode: Mode, now: Instan
     return after if mode == gate.mode else replace(after, mode_at=now, reason="")
 
 
-def _changed(gate: Gate, mode: Mode, now: Instant, by: str, **fields: Any) -> Gate:
+def _changed(gate: ScheduleState, mode: Mode, now: Instant, by: str, **fields: Any) -> ScheduleState:
     told: dict[str, Any] = {"mode": mode, "updated_at": now, "by": by, "rev": gate.rev + 1}
     told |= {"wake_at": None, "expires_at": None}
     told["mode_at"] = gate.mode_at if mode == gate.mode else now
     return replace(gate, **(told | fields))
 
 
-def _ended_pauses(gate: Gate, now: Instant) -> tuple[tuple[Instant, Instant | None], ...]:
+def _ended_pauses(gate: ScheduleState, now: Instant) -> tuple[tuple[Instant, Instant | None], ...]:
     return tuple((began, now if ended is None else ended) for began, ended in gate.pauses)
 
 
-def _open(gate: Gate, schedule: Schedule, now: Instant) -> list[Write]:
+def _open(gate: ScheduleState, schedule: Schedule, now: Instant) -> list[Write]:
     plan: list[Write] = [Put(row) for row in subscriptions(gate, schedule, now)]
     timer = fire_timer.first_timer(schedule, gate, now)
     return [*plan, Put(timer)] if timer else plan
 
 
-def _reopen(gate: Gate, old: Schedule, new: Schedule, timer: Timer | None, now: Instant) -> list[Write]:
+def _reopen(gate: ScheduleState, old: Schedule, new: Schedule, timer: Timer | None, now: Instant) -> list[Write]:
     """The same leaves under a new version: the index keeps its ``since``, the timer its instants."""
     rows = subscriptions(gate, new, gate.since)
     kept = {(row.event_key, row.leaf) for row in rows}
@@ -237,7 +239,7 @@ def _reopen(gate: Gate, old: Schedule, new: Schedule, timer: Timer | None, now: 
     return [*plan, Replace(fire_timer.carried(timer, old, new, gate.version, now))]
 
 
-def _close(gate: Gate, schedule: Schedule, now: Instant, keep_timer: bool) -> list[Write]:
+def _close(gate: ScheduleState, schedule: Schedule, now: Instant, keep_timer: bool) -> list[Write]:
     """Out of the index and the timers, and a tombstone over what gathers. ``keep_timer``: another is put over it."""
     # No event gathers for a message, and each of its jobs wakes by itself: nothing lies in the tombstone's place.
     closed = CloseGeneration(gate.schedule, gate.generation, now)
@@ -252,13 +254,13 @@ def _wakes(row: Row) -> bool:
     return isinstance(row, Subscription) and row.leaf == WAKE
 
 
-def _timer_gone(gate: Gate, schedule: Schedule) -> list[Write]:
+def _timer_gone(gate: ScheduleState, schedule: Schedule) -> list[Write]:
     if not tree.timed_leaves(schedule.trigger) and schedule.ttl is None:
         return []
     return [Delete(Timer(gate.schedule, gate.generation, gate.version, 0, {}))]
 
 
-def _rests(gate: Gate, schedule: Schedule) -> list[Write]:
+def _rests(gate: ScheduleState, schedule: Schedule) -> list[Write]:
     """While it gathers nothing, its timer wakes for the end of its life alone, if that has one."""
     timer = lifetime.resting(gate, schedule)
     return [Put(timer)] if timer else []
@@ -267,17 +269,17 @@ def _rests(gate: Gate, schedule: Schedule) -> list[Write]:
 def _counted(schedule: Schedule) -> list[Write]:
     """From its first version on, a rate or an elapsed leaf counts every start of the workflow, whoever causes it."""
     rates = permits.rates_of(schedule)
-    plan: list[Write] = [CountRates(names.workflow_line(schedule.workflow), rates)] if rates else []
+    plan: list[Write] = [TrackRates(names.workflow_limit(schedule.workflow), rates)] if rates else []
     counts = permits.asks_for_starts(schedule) and not ids.is_dag_graph(schedule.workflow)  # whose starts always are
-    return [*plan, CountStarts(schedule.workflow)] if counts else plan
+    return [*plan, TrackStarts(schedule.workflow)] if counts else plan
 
 
-def _forgiven(gate: Gate, schedule: Schedule) -> list[Write]:
+def _forgiven(gate: ScheduleState, schedule: Schedule) -> list[Write]:
     """Whoever lets a schedule go on forgives it the failures so far (L19)."""
     return [Put(Failures(gate.schedule, 0))] if schedule.pause_after_failures else []
 
 
-def _mode(alive: Gate | None, enabled: bool | None) -> Mode:
+def _mode(alive: ScheduleState | None, enabled: bool | None) -> Mode:
     """The state is kept unless the document says otherwise; what is paused counts as enabled (L2)."""
     if alive is None:
         return "enabled" if enabled else "disabled"

@@ -17,7 +17,7 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.definition import Definition, Listing
-from chalicelib.core.rows.schedule import HISTORY, Gate, Timer, Version
+from chalicelib.core.rows.schedule import HISTORY, ScheduleState, Timer, Version
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.targets.target import AnyTarget
 from chalicelib.core.triggers.time import TimeTrigger
@@ -25,8 +25,8 @@ from chalicelib.core.writes import Create, Delete, Put, Row, Write
 
 
 def put(
-    name: str, schedule: Schedule, target: AnyTarget | None, gate: Gate | None, now: Instant, by: str
-) -> tuple[Gate, list[Write]]:
+    name: str, schedule: Schedule, target: AnyTarget | None, gate: ScheduleState | None, now: Instant, by: str
+) -> tuple[ScheduleState, list[Write]]:
     """Write a message over whatever stands under its name, in one transaction. It begins anew: the pending fires of the
     one before belong to a generation that is closed. ``gate`` is the one that was read."""
     after, plan = lifecycle.put(name, schedule, None, gate, True, now, by)

@@ -10,7 +10,7 @@ from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.event import Outbox
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.notice import Alert, Note, Watch
+from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import costs, follow
@@ -76,7 +76,9 @@ def grace_of(row: object) -> Millis:
     return 0 if isinstance(row, Run) and row.target_id is not None and row.wake_at == row.lease_until else GRACE
 
 
-def lease(row: Alert | Backfill | DagRun | Job | Note | Run | Watch | Outbox, now: Instant) -> Lease:
+def lease(
+    row: NoticeWindow | Backfill | DagRun | Job | PendingNotice | Run | DeadlineWatch | Outbox, now: Instant
+) -> Lease:
     """Half a minute, then up to just before the next tick, the second, the fourth, and so on up to an hour. ``leases``
     counts the hints that led to nothing. A row that keeps failing is parked, and told, and blocks nobody."""
     span = MINUTE * 2 ** min(row.leases - 1, 6) - BEFORE_TICK if row.leases > 0 else 30 * SECOND

@@ -16,7 +16,7 @@ from chalicelib.core.states import Outcome, RunState
 
 
 @dataclass(frozen=True, slots=True)
-class News:
+class RunUpdate:
     """What is known of a run: the state it reached, when the target says it did, the reason of a failure and, of which
     kind it was, its ``outcome`` (W1).
 

@@ -72,7 +72,7 @@ class Delivery(Document):
 
 
 @dataclass(frozen=True, slots=True)
-class Again:
+class Retry:
     """Try again at this instant."""
 
     at: Instant
@@ -86,7 +86,9 @@ class GiveUp:
     why: str
 
 
-def after(tries: int, answer: NotNow | NoAnswer | Never, policy: Delivery, salt: str, now: Instant) -> Again | GiveUp:
+def next_try(
+    tries: int, answer: NotNow | NoAnswer | Never, policy: Delivery, salt: str, now: Instant
+) -> Retry | GiveUp:
     """What follows the n-th try (from 1 on), given its answer. ``salt`` is the id of the event."""
     if isinstance(answer, Never):
         return GiveUp(answer.why)
@@ -95,7 +97,7 @@ def after(tries: int, answer: NotNow | NoAnswer | Never, policy: Delivery, salt:
         return GiveUp(f"not delivered in {tries} {'try' if tries == 1 else 'tries'}; the last answer: {answer.why}")
     pause = max(_pause(tries, answer, policy, salt), min(answer.retry_after or 0, LONGEST_ASKED))
     why = f"try {tries} of {most} was not taken, the next one in {spell_duration(pause)}: {answer.why}"
-    return Again(now + pause, why)
+    return Retry(now + pause, why)
 
 
 def _pause(tries: int, answer: NotNow | NoAnswer, policy: Delivery, salt: str) -> Millis:

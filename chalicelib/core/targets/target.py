@@ -64,8 +64,8 @@ def _check_poll(text: str) -> str:
     return text
 
 
-HeartbeatSpan = Annotated[Duration, AfterValidator(_check_heartbeat)]
-PollSpan = Annotated[Duration, AfterValidator(_check_poll)]
+HeartbeatInterval = Annotated[Duration, AfterValidator(_check_heartbeat)]
+PollInterval = Annotated[Duration, AfterValidator(_check_poll)]
 
 
 class EmrServerlessTarget(Document):
@@ -81,7 +81,7 @@ class EmrServerlessTarget(Document):
     spark: dict[str, str] = Field(default_factory=dict)
     application_id: str | None = None
     execution_role_arn: str | None = None
-    poll_every: PollSpan | None = None
+    poll_every: PollInterval | None = None
 
     @property
     def has_lifecycle(self) -> bool:
@@ -103,7 +103,7 @@ class WorkerTarget(Document):
     type: Literal["worker"]
     pool: Name
     arguments: tuple[Annotated[str, Field(max_length=4_000)], ...] = Field(default=(), max_length=100)
-    heartbeat: HeartbeatSpan = "1m"
+    heartbeat: HeartbeatInterval = "1m"
 
     @property
     def has_lifecycle(self) -> bool:

@@ -55,7 +55,7 @@ def missing(leaf: LeafTrigger, progress: Progress | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class LeafState:
     """How one leaf stands: ``turns_at`` is when the passing of time alone would meet it."""
 
     met: bool
@@ -64,7 +64,7 @@ class Standing:
     turns_at: Instant | None = None
 
 
-def stand(leaf: LeafTrigger, progress: Progress | None, now: Instant) -> Standing:
+def evaluate(leaf: LeafTrigger, progress: Progress | None, now: Instant) -> LeafState:
     """Is this leaf met by what it has gathered, at ``now``?"""
     came = (_came(leaf, progress),) if progress else ()
     if isinstance(leaf, QuietTrigger):
@@ -73,18 +73,18 @@ def stand(leaf: LeafTrigger, progress: Progress | None, now: Instant) -> Standin
         met = progress is not None and progress.amount >= leaf.bytes
     else:
         met = progress is not None and progress.count >= needed(leaf)
-    return Standing(met, came, () if met else (missing(leaf, progress),))
+    return LeafState(met, came, () if met else (missing(leaf, progress),))
 
 
-def _stand_quiet(leaf: QuietTrigger, progress: Progress | None, now: Instant, came: tuple[str, ...]) -> Standing:
-    enough = stand(leaf.of, progress, now)
+def _stand_quiet(leaf: QuietTrigger, progress: Progress | None, now: Instant, came: tuple[str, ...]) -> LeafState:
+    enough = evaluate(leaf.of, progress, now)
     if progress is None or not enough.met:
-        return Standing(False, came, (missing(leaf, progress),))
+        return LeafState(False, came, (missing(leaf, progress),))
     quiet_at = progress.last_at + leaf.span
     if now >= quiet_at:
-        return Standing(True, (*came, f"none came for {spell_duration(leaf.span)}"), ())
+        return LeafState(True, (*came, f"none came for {spell_duration(leaf.span)}"), ())
     silence = f"{spell_duration(leaf.span)} without another {_noun(leaf.of)} (until {iso(quiet_at)})"
-    return Standing(False, came, (silence,), quiet_at)
+    return LeafState(False, came, (silence,), quiet_at)
 
 
 def _came(leaf: LeafTrigger, progress: Progress) -> str:

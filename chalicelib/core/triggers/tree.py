@@ -153,7 +153,7 @@ def evaluate(trigger: AnyTrigger, progress: Mapping[str, Progress], now: Instant
 
 def _evaluate(trigger: AnyTrigger, progress: Mapping[str, Progress], now: Instant, numbered: Iterator[Leaf]) -> Verdict:
     if not isinstance(trigger, Composite):
-        standing = progress_rules.stand(trigger, progress.get(next(numbered).id), now)
+        standing = progress_rules.evaluate(trigger, progress.get(next(numbered).id), now)
         return Verdict(standing.met, standing.came, standing.missing, standing.turns_at)
     verdicts = [_evaluate(child, progress, now, numbered) for child in trigger.triggers]
     came = tuple(text for verdict in verdicts for text in verdict.came)

@@ -11,25 +11,25 @@ from dataclasses import replace
 
 from chalicelib.core import errors, ids, states
 from chalicelib.core.backfills import backfill
-from chalicelib.core.backfills.backfill import Standing, Step
+from chalicelib.core.backfills.backfill import EntryState, Step
 from chalicelib.core.backfills.request import Backfill as Wish
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import ref_of
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import CLAIMABLE
-from chalicelib.core.writes import Create, GateIs, Put, Replace, WakeBackfill, Write
+from chalicelib.core.writes import Create, ExpectMode, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.backfills.plan import Entries, Plan
-from chalicelib.flow.jobs.drop import take_off
+from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.flow.runs import cancel
 from chalicelib.ports import MOST_RACES, Ports
 
 
-def foretell(ports: Ports, name: str, wish: Wish) -> Plan:
+def preview(ports: Ports, name: str, wish: Wish) -> Plan:
     """What a backfill would run. Nothing is stored."""
     gate, schedule = lookup.existing(ports, name)
     return backfill_plan.make(ports, gate, schedule, wish, ports.clock.now())
@@ -47,12 +47,12 @@ def begin(ports: Ports, name: str, wish: Wish, by: str, request_id: str) -> Back
         digest, parts = backfill.plan_parts(backfill_id, plan.entries)
         ports.ledger.put_all([Put(part) for part in parts])
         create = Create(_row(gate, backfill_id, digest, plan, wish, now, by))
-        refused = ports.ledger.commit([create, GateIs(gate, CLAIMABLE["backfill"])])
+        refused = ports.ledger.commit([create, ExpectMode(gate, CLAIMABLE["backfill"])])
         if refused is None or create in refused.writes:
             break
     else:
         raise errors.changed_meanwhile(f"schedule {name}")
-    attend(ports, name, backfill_id)
+    advance(ports, name, backfill_id)
     return existing(ports, name, backfill_id)
 
 
@@ -77,7 +77,7 @@ def stop(ports: Ports, name: str, backfill_id: str, runs: bool, by: str) -> Back
         if row.state == "RUNNING":
             after = replace(after, state="CANCELLED", reason=f"backfill {row.id} was cancelled by {by}")
         if ports.ledger.commit([Replace(after)]) is None:
-            attend(ports, name, backfill_id)
+            advance(ports, name, backfill_id)
             return existing(ports, name, backfill_id)
     raise errors.changed_meanwhile(f"backfill {backfill_id}")
 
@@ -87,10 +87,10 @@ def notice(ports: Ports, name: str) -> None:
     for row in ports.jobs.backfills(name):
         if row.state == "RUNNING":
             ports.ledger.commit([WakeBackfill(name, row.id, ports.clock.now())])
-            attend(ports, name, row.id)
+            advance(ports, name, row.id)
 
 
-def attend(ports: Ports, name: str, backfill_id: str) -> None:
+def advance(ports: Ports, name: str, backfill_id: str) -> None:
     """Look what has become of what a backfill has under way, and hand out what there is room for."""
     for _ in range(MOST_RACES):
         row = ports.jobs.backfill(name, backfill_id)
@@ -103,9 +103,9 @@ def attend(ports: Ports, name: str, backfill_id: str) -> None:
     raise RuntimeError(f"backfill {backfill_id} lost {MOST_RACES} races; the sweep will find it again")
 
 
-def look(ports: Ports, row: Backfill, generation: int) -> dict[str, Standing]:
+def look(ports: Ports, row: Backfill, generation: int) -> dict[str, EntryState]:
     """What has become of each entry under way. The job is read first: what has left that place is a run or a record."""
-    seen: dict[str, Standing] = {}
+    seen: dict[str, EntryState] = {}
     for entry, lives_in in row.live.items():
         job_id = backfill.job_id(row, int(entry), lives_in)
         waits = ports.jobs.job(row.schedule, lives_in, backfill.place_of(row.id, int(entry))) is not None
@@ -113,7 +113,7 @@ def look(ports: Ports, row: Backfill, generation: int) -> dict[str, Standing]:
         found = () if waits else ports.runs.attempts(job_id)
         attempts = [run for run in found if run.backfill == row.id]
         recorded = not waits and not attempts and ports.runs.record(job_id) is not None
-        seen[entry] = backfill.standing(attempts, waits, recorded, lives_in == generation)
+        seen[entry] = backfill.entry_state(attempts, waits, recorded, lives_in == generation)
     return seen
 
 
@@ -128,7 +128,7 @@ def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
     jobs = _jobs(ports, step, gate, now)
     plan: list[Write] = [Replace(step.row), *map(Create, jobs)]
     if jobs and gate is not None:
-        plan.append(GateIs(gate, CLAIMABLE["backfill"]))
+        plan.append(ExpectMode(gate, CLAIMABLE["backfill"]))
     if ports.ledger.commit(plan) is not None:
         return False
     if jobs:
@@ -144,7 +144,7 @@ def _end_plan(ports: Ports, row: Backfill, at: Instant) -> None:
     ports.ledger.put_all([Put(replace(part, expires_at=at)) for part in parts if part is not None])
 
 
-def _jobs(ports: Ports, step: Step, gate: Gate | None, now: Instant) -> list[Job]:
+def _jobs(ports: Ports, step: Step, gate: ScheduleState | None, now: Instant) -> list[Job]:
     if not step.hand_out:
         return []
     schedule = lookup.definition_of(ports, gate)
@@ -157,7 +157,7 @@ def _jobs(ports: Ports, step: Step, gate: Gate | None, now: Instant) -> list[Job
     ]
 
 
-def _ended_because(ports: Ports, row: Backfill, gate: Gate | None) -> str | None:
+def _ended_because(ports: Ports, row: Backfill, gate: ScheduleState | None) -> str | None:
     """Why a backfill must not go on; None if it may. Enabling a schedule begins a generation and changes nothing of
     what it does, so the backfill goes on there; another schedule under the same name is not its own (C13)."""
     if gate is None or gate.mode == "deleted":
@@ -190,12 +190,12 @@ def _take_off(ports: Ports, place: tuple[str, int, str], why: str) -> bool:
         job = ports.jobs.job(*place)
         if job is None:
             return False
-        if take_off(ports, job, "DROPPED", why, ports.clock.now()) is not None:
+        if drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None:
             return True
     raise RuntimeError(f"taking off {place} lost {MOST_RACES} races; the sweep will find it again")
 
 
-def _row(gate: Gate, backfill_id: str, digest: str, plan: Plan, wish: Wish, now: Instant, by: str) -> Backfill:
+def _row(gate: ScheduleState, backfill_id: str, digest: str, plan: Plan, wish: Wish, now: Instant, by: str) -> Backfill:
     return Backfill(
         schedule=gate.schedule,
         id=backfill_id,

@@ -14,7 +14,7 @@ from chalicelib.core.errors import invalid, unknown_reference
 from chalicelib.core.instants import Instant, iso, parse_instant
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.event import Event
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.triggers import tree
 from chalicelib.ports import Ports
 
@@ -33,7 +33,7 @@ class Plan:
     base: str = ""
 
 
-def make(ports: Ports, gate: Gate, schedule: Schedule, wish: Wish, now: Instant) -> Plan:
+def make(ports: Ports, gate: ScheduleState, schedule: Schedule, wish: Wish, now: Instant) -> Plan:
     """The plan of a wish. Refused if the schedule does not fit it, or nothing is in it."""
     plan = _times(ports, gate, schedule, wish, now) if wish.partitions is None else _partitions(
         ports, gate, schedule, wish.partitions
@@ -43,7 +43,7 @@ def make(ports: Ports, gate: Gate, schedule: Schedule, wish: Wish, now: Instant)
     return plan
 
 
-def _times(ports: Ports, gate: Gate, schedule: Schedule, wish: Wish, now: Instant) -> Plan:
+def _times(ports: Ports, gate: ScheduleState, schedule: Schedule, wish: Wish, now: Instant) -> Plan:
     since, until = parse_instant(wish.from_ or "", "from"), parse_instant(wish.to or "", "to")
     if since >= until:
         raise invalid("to", f"an instant after {iso(since)}", wish.to)
@@ -57,7 +57,7 @@ def _times(ports: Ports, gate: Gate, schedule: Schedule, wish: Wish, now: Instan
     return Plan(entries, since, until)
 
 
-def _partitions(ports: Ports, gate: Gate, schedule: Schedule, wish: PartitionRange) -> Plan:
+def _partitions(ports: Ports, gate: ScheduleState, schedule: Schedule, wish: PartitionRange) -> Plan:
     name = _dataset_of(gate.schedule, schedule, wish)
     stored = ports.catalog.definition("dataset", name)
     if stored is None:

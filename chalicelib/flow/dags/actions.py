@@ -18,7 +18,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.triggers import tree
 from chalicelib.core.writes import Put, PutDefinition, RemoveDefinition, Write
@@ -110,7 +110,7 @@ def dag_view(ports: Ports, name: str) -> dict[str, Any]:
     }
 
 
-def existing(ports: Ports, name: str) -> tuple[Definition, Gate]:
+def existing(ports: Ports, name: str) -> tuple[Definition, ScheduleState]:
     """A DAG and the gate of its start; refused with 404 if there is none."""
     row = store.get(ports, "dag", name)
     return row, lookup.existing(ports, ids.dag_start(name))[0]

@@ -14,7 +14,7 @@ from chalicelib.core import errors, ids
 from chalicelib.core.dags import rounds
 from chalicelib.core.dags import status as dag_status
 from chalicelib.core.dags.rounds import Round
-from chalicelib.core.dags.status import UNDER_WAY, Again, Seen, Standing
+from chalicelib.core.dags.status import UNDER_WAY, Again, NodeRows, NodeStatus
 from chalicelib.core.definitions.dag import Dag
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import build, correlation
@@ -23,14 +23,14 @@ from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import HISTORY, WAKE, Gate
+from chalicelib.core.rows.schedule import HISTORY, WAKE, ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import is_terminal
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.ingest.apply import apply_event
-from chalicelib.flow.jobs.drop import take_off
-from chalicelib.ports import MOST_RACES, Page, Ports, Want
+from chalicelib.flow.jobs.drop import drop_job
+from chalicelib.ports import MOST_RACES, Page, Ports, RowRequest
 
 View = dict[str, Any]
 MOST_RERUNS = 100
@@ -60,7 +60,7 @@ def view(ports: Ports, run: Run, in_full: bool = False) -> View:
     return _view(run, row, look(ports, run, graph_of(ports, run), row), in_full)
 
 
-def _view(run: Run, row: DagRun | None, nodes: Mapping[str, Standing], in_full: bool = False) -> View:
+def _view(run: Run, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full: bool = False) -> View:
     state = dag_status.state_of(nodes) if run.state == "SUCCEEDED" else _not_begun(run)
     ends = [found.ended_at for node in nodes.values() if (found := node.seen.run) is not None and found.ended_at]
     return {
@@ -86,7 +86,7 @@ def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, b
         run = begun(ports, name, run_id)
         row = ports.runs.dag_run(run_id)
         if row is not None and row.wake_at is not None:
-            attend(ports, run_id)  # the one before is still to be begun
+            advance(ports, run_id)  # the one before is still to be begun
             continue
         if any(wish["request"] == request for wish in _wishes(row)):
             return view(ports, run, in_full=True)
@@ -96,12 +96,12 @@ def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, b
         base = row or DagRun(run_id, rev=0)
         later = replace(base, reruns=(*base.reruns, wish), rev=base.rev + 1, leases=0, wake_at=now, expires_at=None)
         if ports.ledger.commit([Replace(later) if row is not None else Create(later)]) is None:
-            attend(ports, run_id)
+            advance(ports, run_id)
             return view(ports, run, in_full=True)
     raise errors.changed_meanwhile(f"run {run_id}")
 
 
-def attend(ports: Ports, run_id: str) -> None:
+def advance(ports: Ports, run_id: str) -> None:
     """Begin the last re-run of a DAG's run, if that is still to be done. Repeatable: each event is applied once."""
     row, attempts = ports.runs.dag_run(run_id), ports.runs.attempts(run_id)
     if row is None or row.wake_at is None or not attempts:
@@ -115,19 +115,19 @@ def attend(ports: Ports, run_id: str) -> None:
         _tell(ports, run, dag, node, round_, upstream, int(row.reruns[-1]["at"]))
         waited = standing[node].seen.job
         if waited is not None:  # in vain, in the round before: nobody is to be told one day that it was aborted
-            take_off(ports, waited, "DROPPED", f"runs again, in round {round_.number}", ports.clock.now(), exact=True)
+            drop_job(ports, waited, "DROPPED", f"runs again, in round {round_.number}", ports.clock.now(), exact=True)
     # A refusal means that somebody else has begun it.
     begun = replace(row, rev=row.rev + 1, leases=0, wake_at=None, expires_at=ports.clock.now() + HISTORY)
     ports.ledger.commit([Replace(begun)])
 
 
-def look(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, Standing]:
+def look(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, NodeStatus]:
     """How each node of a DAG's run stands."""
     [found] = look_together(ports, [(run, dag, row)])
     return found
 
 
-def look_together(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]) -> list[dict[str, Standing]]:
+def look_together(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]) -> list[dict[str, NodeStatus]]:
     """How the nodes of several runs stand, read together."""
     names = {ids.dag_node(run.workflow, node) for run, dag, _ in whole for node in dag.nodes}
     seen = ports.ahead.read(ports, [("gate", name) for name in sorted(names)])
@@ -136,14 +136,14 @@ def look_together(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]])
     flat = [place for those in places for place in those.values() if place is not None]
     # Jobs first: one that has become a run meanwhile is then found as that.
     seen = seen.ahead.read(seen, [("job", each.schedule, each.generation, each.sk) for each in flat])
-    more: list[Want] = [("run", each.run_id, 1) for each in flat]
+    more: list[RowRequest] = [("run", each.run_id, 1) for each in flat]
     seen = seen.ahead.read(seen, [*more, *(("record", each.run_id) for each in flat)])
     found = []
     for (run, dag, row), those in zip(whole, places, strict=True):
         latest = dag_status.rounds(dag, run.run_id, row)
         stands = {node: _seen(ports, seen, place) for node, place in those.items()}
         gone = [node for node, place in those.items() if place is None or not place.lives]
-        found.append(dag_status.stand(dag, latest, stands, gone))
+        found.append(dag_status.node_states(dag, latest, stands, gone))
     return found
 
 
@@ -159,7 +159,9 @@ class _Place:
     lives: bool
 
 
-def _places(run: Run, dag: Dag, row: DagRun | None, gates: Mapping[str, Gate | None]) -> dict[str, _Place | None]:
+def _places(
+    run: Run, dag: Dag, row: DagRun | None, gates: Mapping[str, ScheduleState | None]
+) -> dict[str, _Place | None]:
     found: dict[str, _Place | None] = {}
     for node, round_ in dag_status.rounds(dag, run.run_id, row).items():
         name = ids.dag_node(run.workflow, node)
@@ -174,15 +176,15 @@ def _places(run: Run, dag: Dag, row: DagRun | None, gates: Mapping[str, Gate | N
     return found
 
 
-def _seen(ports: Ports, seen: Ports, place: _Place | None) -> Seen:
+def _seen(ports: Ports, seen: Ports, place: _Place | None) -> NodeRows:
     if place is None:
-        return Seen()
+        return NodeRows()
     job = seen.jobs.job(place.schedule, place.generation, place.sk)
     first = seen.runs.run(place.run_id, 1)
     # A later attempt, or a redrive, follows one that has ended, and did not succeed.
     again = first is not None and is_terminal(first.state) and first.state != "SUCCEEDED"
     last = ports.runs.attempts(place.run_id)[-1] if again else first
-    return Seen(job if job is not None and not job.closed else None, last, seen.runs.record(place.run_id))
+    return NodeRows(job if job is not None and not job.closed else None, last, seen.runs.record(place.run_id))
 
 
 def graph_of(ports: Ports, run: Run) -> Dag:
@@ -246,7 +248,7 @@ def _retold(run: Run, status: str, round_: Round, asked: Instant) -> Event:
     return replace(event, id=own, partition=partition, accepted_at=asked)
 
 
-def _node_view(standing: Standing, in_full: bool) -> View:
+def _node_view(standing: NodeStatus, in_full: bool) -> View:
     run = standing.seen.run
     told = {
         "state": standing.state,

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.answers import Answer, News, Started
+from chalicelib.core.targets.answers import Answer, RunUpdate, Started
 
 
 class DagStarts:
@@ -18,10 +18,10 @@ class DagStarts:
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
         return [self.start(run, context) for run, context in calls]
 
-    def ask(self, run: Run) -> News | None:
+    def ask(self, run: Run) -> RunUpdate | None:
         return None
 
-    def ask_many(self, runs: Sequence[Run]) -> list[News | None]:
+    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         return [None for _ in runs]
 
     def find(self, run: Run) -> str | None:

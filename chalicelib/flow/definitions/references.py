@@ -99,7 +99,7 @@ def _check_constraint(ports: Ports, name: str, constraint: AnyConstraint, workfl
 
 def _check_rates(ports: Ports, schedule: Schedule) -> None:
     """Every start of a workflow is counted in each of its rates, in one transaction."""
-    known = ports.jobs.line(names.workflow_line(schedule.workflow)).rates
+    known = ports.jobs.line(names.workflow_limit(schedule.workflow)).rates
     rules = {*known, *rates_of(schedule)}
     if len(rules) > MOST_RATES and not rules <= set(known):
         hint = "use a rate that another schedule of this workflow has: each different one is counted at every start"

@@ -12,8 +12,8 @@ from typing import Any, get_args
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.limits.names import workflow_line
-from chalicelib.core.limits.writes import LeaseLine, NewEdition
+from chalicelib.core.limits.names import workflow_limit
+from chalicelib.core.limits.writes import LeaseQueue, NewEdition
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.triggers import leaf
@@ -67,7 +67,7 @@ def put(
         new = Definition(kind, name, document, old.version + 1 if old else 1, ports.clock.now(), by)
         if old is not None:
             new = replace(new, counted=old.counted, edition=old.edition, unknown=old.unknown)
-        served: list[LeaseLine] = []
+        served: list[LeaseQueue] = []
         if kind == "pool" and old is not None:
             new, served = pools.serve_anew(ports, new, old)
         plan: list[Write] = [PutDefinition(new, old.version if old else None, old.edition if old else None)]
@@ -91,7 +91,7 @@ def _next_edition(ports: Ports, new: Definition, old: Definition | None) -> tupl
     """A workflow under its next edition, and the writes that put it: its line learns of it in the same transaction, so
     that no claim relies on what was read of it before. The line remembers the last one of a workflow that was deleted.
     """
-    line = ports.jobs.line(workflow_line(new.name))
+    line = ports.jobs.line(workflow_limit(new.name))
     last = max(line.edition, old.edition if old is not None else 0)
     if old is None and last == 0 and line.active == 0:
         return new, [PutDefinition(new, None)]

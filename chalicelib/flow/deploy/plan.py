@@ -14,7 +14,7 @@ from chalicelib.core.definitions.dag import NewDag
 from chalicelib.core.definitions.schedule import NewSchedule, Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow import lookup
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import data, store
@@ -22,9 +22,9 @@ from chalicelib.flow.lookup import Stored
 from chalicelib.ports import Kind, Ports
 
 Report = dict[str, list[str]]
-Fate = Literal["created", "replaced", "kept", "deleted", "untouched"]
+PartAction = Literal["created", "replaced", "kept", "deleted", "untouched"]
 OPTIONAL = ("default_target", "data_bucket")  # fields of an app
-AS_SENT: tuple[Fate, ...] = ("created", "replaced", "kept")  # what is as the document says when all is done
+AS_SENT: tuple[PartAction, ...] = ("created", "replaced", "kept")  # what is as the document says when all is done
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +37,12 @@ class Part:
 
     kind: Kind | Literal["schedule"]
     name: str
-    fate: Fate
+    fate: PartAction
     document: Mapping[str, Any] | None = None
     schedule: NewSchedule | None = None
     row: Definition | None = None
     dag: NewDag | None = None
-    becomes: Mapping[str, Fate] = field(default_factory=dict)
+    becomes: Mapping[str, PartAction] = field(default_factory=dict)
 
     @property
     def compiled(self) -> Compiled:
@@ -65,7 +65,7 @@ class Plan:
         """The parts by what becomes of them, each as ``kind full.name``. The default target is the app's own field."""
         told = [(part.fate, part.kind, part.name) for part in self.parts if not ids.is_of_message(part.name)]
         told += [(fate, "schedule", name) for part in self.parts for name, fate in part.becomes.items()]
-        return {fate: [f"{kind} {name}" for each, kind, name in told if each == fate] for fate in get_args(Fate)}
+        return {fate: [f"{kind} {name}" for each, kind, name in told if each == fate] for fate in get_args(PartAction)}
 
     def resolved(self, ports: Ports, part: Part) -> Schedule:
         """The schedule of a part as it is stored: full names throughout, relative instants counted from now."""
@@ -75,7 +75,7 @@ class Plan:
         sent = settled(ports, part.name, part.schedule, self.document)
         return sent.resolved(namespace, app, ports.clock.now())
 
-    def of(self, kind: str, *fates: Fate) -> list[Part]:
+    def of(self, kind: str, *fates: PartAction) -> list[Part]:
         return [part for part in self.parts if part.kind == kind and part.fate in fates]
 
 
@@ -122,7 +122,7 @@ def _schedule_parts(
     living = dict(_living(ports, name))
     for short, sent in document.schedules.items():
         gate, old = living.pop(f"{name}.{short}", (None, None))
-        fate: Fate
+        fate: PartAction
         if gate is None or old is None:
             fate = "created" if update or first else "untouched"
         elif not update and old.definition.workflow in removed:
@@ -146,7 +146,7 @@ def _dag_parts(ports: Ports, name: str, document: App, removed: Collection[str],
         full = f"{name}.{short}"
         part = Part("dag", full, "created", dag=sent)
         old = stored.pop(full, None)
-        fate: Fate = "created" if old is None else "replaced"
+        fate: PartAction = "created" if old is None else "replaced"
         if old is not None and actions.is_same(
             ports, old, actions.body_of(sent.definition()), part.compiled, sent.enabled
         ):
@@ -157,21 +157,21 @@ def _dag_parts(ports: Ports, name: str, document: App, removed: Collection[str],
     for full, row in sorted(stored.items()):
         misses = any(node["workflow"] in removed for node in actions.graph_body(row)["nodes"].values())
         gone = update or misses
-        becomes: dict[str, Fate] = dict.fromkeys(actions.owned(ports, full) if gone else (), "deleted")
+        becomes: dict[str, PartAction] = dict.fromkeys(actions.owned(ports, full) if gone else (), "deleted")
         yield Part("dag", full, "deleted" if gone else "untouched", becomes=becomes)
 
 
-def _becomes(ports: Ports, made: Compiled, fate: Fate) -> dict[str, Fate]:
+def _becomes(ports: Ports, made: Compiled, fate: PartAction) -> dict[str, PartAction]:
     """What becomes of the schedules of a DAG. A node is what it is: another one has another name."""
     if fate == "untouched":
         return {}
     stands = {name: gate for name in made.schedules if (gate := ports.catalog.gate(name)) and gate.mode != "deleted"}
-    found: dict[str, Fate] = {name: "kept" if name in stands else "created" for name in made.schedules}
+    found: dict[str, PartAction] = {name: "kept" if name in stands else "created" for name in made.schedules}
     start = ids.dag_start(made.dag)
     return {**found, start: fate if start in stands and fate == "replaced" else found[start]}
 
 
-def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[Gate, Stored]]]:
+def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[ScheduleState, Stored]]]:
     for name in lookup.schedules_of(ports, app):
         if ids.is_of_dag(name):
             continue
@@ -181,7 +181,7 @@ def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[Gate, Stored]]]
             yield name, (gate, stored)
 
 
-def _is_as_wished(gate: Gate, sent: NewSchedule) -> bool:
+def _is_as_wished(gate: ScheduleState, sent: NewSchedule) -> bool:
     """``enabled`` switches a schedule on or off. One that is paused is on, and stays paused; one that is completed is
     done with what the document asked for, and must not begin again with every deployment of it."""
     return sent.enabled is None or gate.mode == "completed" or sent.enabled == (gate.mode != "disabled")

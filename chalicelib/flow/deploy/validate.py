@@ -10,7 +10,7 @@ from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.schedule import Gate, Subscription, Version
+from chalicelib.core.rows.schedule import ScheduleState, Subscription, Version
 from chalicelib.core.schedules import lifecycle
 from chalicelib.flow.dags import actions
 from chalicelib.flow.definitions import addresses, buckets, references, store
@@ -24,7 +24,7 @@ OFF = ("disabled", "completed", "deleted")
 
 def check(ports: Ports, plan: Plan) -> None:
     """Refuse here what would be refused halfway: sizes, prefixes, references, and removals that others would miss."""
-    seen = replace(ports, catalog=Foreseen(ports, plan))
+    seen = replace(ports, catalog=PlannedCatalog(ports, plan))
     _check_prefixes(ports, plan)
     removed = {part.name for part in plan.of("workflow", "deleted")}
     for part in plan.parts:
@@ -113,7 +113,7 @@ def _field(part: Part) -> str:
     return f"{group}.{part.name.rpartition('.')[2]}"
 
 
-class Foreseen:
+class PlannedCatalog:
     """The catalog as it will be once a plan is carried out: what it puts comes first, what it removes is gone."""
 
     def __init__(self, ports: Ports, plan: Plan) -> None:
@@ -138,7 +138,7 @@ class Foreseen:
         self._index = [
             row
             for name in on
-            for row in lifecycle.subscriptions(Gate(name, 0, 0, "enabled", now), self._schedules[name], 0)
+            for row in lifecycle.subscriptions(ScheduleState(name, 0, 0, "enabled", now), self._schedules[name], 0)
         ]
 
     def definition(self, kind: Kind, name: str) -> Definition | None:
@@ -161,12 +161,12 @@ class Foreseen:
         own = [row for row in self._index if row.event_key == event_key] if cursor is None else []
         return Page((*kept, *own), page.cursor)
 
-    def gate(self, schedule: str) -> Gate | None:
+    def gate(self, schedule: str) -> ScheduleState | None:
         if ("schedule", schedule) in self._gone:
             return None
         stands = self._catalog.gate(schedule)
         missing = schedule in self._schedules and (stands is None or stands.mode == "deleted")
-        return Gate(schedule, 0, 0, "disabled", 0) if missing else stands
+        return ScheduleState(schedule, 0, 0, "disabled", 0) if missing else stands
 
     def version(self, schedule: str, version: int) -> Version | None:
         own = self._schedules.get(schedule) if version == 0 else None

@@ -17,13 +17,13 @@ from chalicelib.core.fires.timer import Emission
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, ref_of
-from chalicelib.core.rows.schedule import Gate, Timer
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import GATHERING_MODES
-from chalicelib.core.writes import GateIs, Put, Replace, Write
-from chalicelib.flow.each import each_alone
+from chalicelib.core.writes import ExpectMode, Put, Replace, Write
+from chalicelib.flow.each import run_each
 from chalicelib.log import logger
-from chalicelib.ports import Ports, Want
+from chalicelib.ports import Ports, RowRequest
 
 # How long one tick goes through timers. The rest, which are those due last, is the next tick's; each is prepared a
 # minute ahead, so none is late by that.
@@ -147,19 +147,19 @@ def _portions(ports: Ports, schedule: str, now: Instant, horizon: Instant, hints
 def _round(
     ports: Ports, schedules: Sequence[str], now: Instant, horizon: Instant, hints: Hints, many: bool
 ) -> None:  # fmt: skip
-    wanted: list[Want] = [(kind, name) for name in schedules for kind in ("timer", "gate")]
+    wanted: list[RowRequest] = [(kind, name) for name in schedules for kind in ("timer", "gate")]
     seen = ports.ahead.read(ports, wanted)
     timers = {name: timer for name in schedules if (timer := seen.catalog.timer(name)) is not None}
     seen = seen.ahead.read(seen, [("version", name, timer.version) for name, timer in timers.items()])
     looks = [look for name in timers if (look := _look(seen, name, now, horizon)) is not None]
     moved = _carry_out(ports, looks, now, hints, many)
     more = [look.schedule for look in moved if look.emission is not None and look.emission.more]
-    each_alone(more, lambda name: emit_timer(ports, name, now, horizon))
+    run_each(more, lambda name: emit_timer(ports, name, now, horizon))
 
 
 def _one_by_one(ports: Ports, schedules: Sequence[str], now: Instant, horizon: Instant) -> list[Exception]:
     try:
-        each_alone(schedules, lambda name: emit_timer(ports, name, now, horizon))
+        run_each(schedules, lambda name: emit_timer(ports, name, now, horizon))
     except ExceptionGroup as group:
         return list(group.exceptions)
     return []
@@ -195,7 +195,7 @@ def _look(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> Look |
     return _moved(Look(schedule, emission), emission.timer, definition, gate, now, last_due)
 
 
-def _moved(look: Look, timer: Timer, schedule: Schedule, gate: Gate, now: Instant, last_due: Instant) -> Look:
+def _moved(look: Look, timer: Timer, schedule: Schedule, gate: ScheduleState, now: Instant, last_due: Instant) -> Look:
     """The timer as it stands after a look, in one transaction with what was skipped and, after the last fire, the end
     of its schedule."""
     plan: list[Write] = [*map(Put, look.emission.skipped)] if look.emission else []
@@ -203,7 +203,7 @@ def _moved(look: Look, timer: Timer, schedule: Schedule, gate: Gate, now: Instan
     if lifetime.is_used_up(timer, schedule):
         # A pause is not ended by that; the gate is asked for, so that whoever resumes finds the timer used up.
         enabled = gate.mode == "enabled"
-        plan += lifecycle.complete(gate, now)[1] if enabled else [GateIs(gate, (gate.mode,))]
+        plan += lifecycle.complete(gate, now)[1] if enabled else [ExpectMode(gate, (gate.mode,))]
         timer = lifetime.completed(timer, schedule, last_due) if enabled else timer
         again = timer.wake_at
     return replace(look, plan=(Replace(timer), *plan), again=again)

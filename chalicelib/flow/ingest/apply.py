@@ -12,14 +12,14 @@ from chalicelib.core.events import correlation as event_correlation
 from chalicelib.core.instants import DAY, Instant
 from chalicelib.core.jobs import claim, gather, timeout
 from chalicelib.core.jobs.gather import Gathered, Touch
-from chalicelib.core.rows.event import Event, Marker, Seen
+from chalicelib.core.rows.event import AppliedEvent, Event, LastArrival
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import HISTORY, WAKE, Subscription
-from chalicelib.core.writes import Create, NotClosed, Put, PutSeen, Replace, TakeOut, Write
+from chalicelib.core.writes import Create, DeleteJob, ExpectOpen, Put, PutLastArrival, Replace, Write
 from chalicelib.flow import wake
-from chalicelib.flow.each import each_alone
+from chalicelib.flow.each import run_each
 from chalicelib.flow.notices import notices
 from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
 
@@ -44,7 +44,7 @@ def apply_to_all(ports: Ports, event: Event, rows: Iterable[Subscription], now: 
             wake.constrained(ports, group[0].schedule, group[0].generation)
 
     try:
-        each_alone(touched, one)
+        run_each(touched, one)
     finally:
         if refs:
             ports.hints.send(refs, now, now)
@@ -98,7 +98,7 @@ def apply_event(
             return _follow(ports, job, grown, now)
         if Create(marker) in refused.writes:
             return ref_of(job) if job is not None and job.met_at is not None else None
-        if refused.of(NotClosed) or any(write in refused.writes for write in along):
+        if refused.of(ExpectOpen) or any(write in refused.writes for write in along):
             return None  # closed meanwhile; or what this event came with is somebody else's by now
     raise RuntimeError(f"event {event.id} lost {MOST_RACES} races for {rows[0].schedule}; its message will come again")
 
@@ -135,11 +135,11 @@ def _changes(job: Job | None, gathered: Gathered, row: Subscription) -> tuple[Jo
     record: list[Write] = [Put(gathered.dropped)] if gathered.dropped else []
     record += claim.beside(job, gathered.apart) if job is not None and gathered.apart is not None else []
     if grown is None:
-        return None, [TakeOut(job, exact=True), *record] if job is not None and record else []
+        return None, [DeleteJob(job, exact=True), *record] if job is not None and record else []
     # Whoever queues already is settled; everybody else whose match is complete makes room, if that is wanted.
     if row.apart and grown.met_at is not None and grown.waits_at is None:
-        apart = gather.set_apart(grown)
-        out: list[Write] = [TakeOut(job, exact=True)] if job is not None else []
+        apart = gather.detach(grown)
+        out: list[Write] = [DeleteJob(job, exact=True)] if job is not None else []
         return apart, [*out, Create(apart), *record]
     if job is None:
         return grown, [Create(grown)]
@@ -149,10 +149,10 @@ def _changes(job: Job | None, gathered: Gathered, row: Subscription) -> tuple[Jo
 def _beside(row: Subscription, changes: Sequence[Write]) -> list[Write]:
     """The tombstone of a closed generation lies in the place of the one gathering job. A plan that does not touch that
     place (correlated jobs, those set apart, mere marks) asks for its absence."""
-    touched = [write.row if isinstance(write, Create | Replace) else write.job if isinstance(write, TakeOut) else None
+    touched = [write.row if isinstance(write, Create | Replace) else write.job if isinstance(write, DeleteJob) else None
                for write in changes]  # fmt: skip
     places = {job.place for job in touched if isinstance(job, Job)}
-    return [] if event_correlation.gathering_place(None) in places else [NotClosed(row.schedule, row.generation)]
+    return [] if event_correlation.gathering_place(None) in places else [ExpectOpen(row.schedule, row.generation)]
 
 
 def _follow(ports: Ports, before: Job | None, grown: Job | None, now: Instant) -> Ref | None:
@@ -174,12 +174,12 @@ def _seen(ports: Ports, event: Event, row: Subscription, against: Sequence[str])
     for leaf in against:
         last = ports.jobs.seen(row.schedule, row.generation, leaf)
         if last is None or last < event.accepted_at:
-            writes.append(PutSeen(Seen(row.schedule, row.generation, leaf, event.accepted_at), last))
+            writes.append(PutLastArrival(LastArrival(row.schedule, row.generation, leaf, event.accepted_at), last))
     return writes
 
 
-def _marker(event: Event, row: Subscription, job: Job | None, expires_at: Instant | None) -> Marker:
-    return Marker(row.schedule, row.generation, event, job.job_id if job else NO_JOB, expires_at)
+def _marker(event: Event, row: Subscription, job: Job | None, expires_at: Instant | None) -> AppliedEvent:
+    return AppliedEvent(row.schedule, row.generation, event, job.job_id if job else NO_JOB, expires_at)
 
 
 def _marker_end(schedule: Schedule, now: Instant) -> Instant | None:

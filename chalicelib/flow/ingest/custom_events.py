@@ -8,9 +8,9 @@ from typing import Any
 
 from chalicelib.core.events import build
 from chalicelib.core.instants import Instant
-from chalicelib.core.rows.event import Event, Posted
+from chalicelib.core.rows.event import Event, PostedEvent
 from chalicelib.core.writes import Create
-from chalicelib.flow.each import each_alone
+from chalicelib.flow.each import run_each
 from chalicelib.flow.ingest.tell import tell
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -35,19 +35,19 @@ def post(ports: Ports, namespace: str, envelopes: Sequence[Envelope]) -> tuple[E
     posted = tuple(_posted(namespace, envelope, now) for envelope in envelopes)
     rows = [_store(ports, row) for row in posted]
     try:
-        each_alone([row for row in rows if row.wake_at is not None], lambda row: tell(ports, row))
+        run_each([row for row in rows if row.wake_at is not None], lambda row: tell(ports, row))
     except ExceptionGroup:
         logger.exception("posted events are stored, and will be told again to those who could not take them")
     return tuple(row.event for row in rows)
 
 
-def _store(ports: Ports, row: Posted) -> Posted:
+def _store(ports: Ports, row: PostedEvent) -> PostedEvent:
     if ports.ledger.commit([Create(row)]) is None:
         return row
     return ports.jobs.posted(row.event.id) or row
 
 
-def _posted(namespace: str, envelope: Envelope, now: Instant) -> Posted:
+def _posted(namespace: str, envelope: Envelope, now: Instant) -> PostedEvent:
     at = envelope.at if envelope.at is not None else now
     event = build.custom_event(namespace, envelope.kind, envelope.source, envelope.payload, at, now)
-    return Posted(event, wake_at=now)
+    return PostedEvent(event, wake_at=now)

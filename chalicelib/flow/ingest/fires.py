@@ -15,11 +15,11 @@ from chalicelib.core.jobs import check, gather
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.schedule import Gate, Subscription
+from chalicelib.core.rows.schedule import ScheduleState, Subscription
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import AbsentTrigger, ElapsedTrigger, TimedLeaf
-from chalicelib.core.writes import Replace, TakeOut
+from chalicelib.core.writes import DeleteJob, Replace
 from chalicelib.flow.fires.emit import emit_soon
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.ports import Ports
@@ -46,7 +46,7 @@ def apply(ports: Ports, job: Job, facts: Facts, now: Instant) -> str:
         raise ValueError("expected a fire with its leaf and an open gate")
     found = gather.leaf_of(schedule, job.leaf)
     if found is None:
-        ports.ledger.commit([TakeOut(job)])
+        ports.ledger.commit([DeleteJob(job)])
         return "its leaf is gone"
     leaf = fire_timer.timed(found)
     moved = fire_timer.moved_to(leaf, gate.since, _happened(ports, job, leaf, schedule), job.due_at)
@@ -56,27 +56,27 @@ def apply(ports: Ports, job: Job, facts: Facts, now: Instant) -> str:
     return _count(ports, job, gate, leaf, schedule, now)
 
 
-def _count(ports: Ports, job: Job, gate: Gate, leaf: TimedLeaf, schedule: Schedule, now: Instant) -> str:
+def _count(ports: Ports, job: Job, gate: ScheduleState, leaf: TimedLeaf, schedule: Schedule, now: Instant) -> str:
     event = fire_timer.fire_event(job, _kind(leaf))
     row = Subscription(
         event.key, job.schedule, job.generation, gate.version, str(job.leaf), 0, apart=_apart(gate, schedule)
     )
-    ref = apply_event(ports, event, [row], now, along=[TakeOut(job)])
+    ref = apply_event(ports, event, [row], now, along=[DeleteJob(job)])
     if ports.jobs.job(job.schedule, job.generation, job.place) is not None and ports.catalog.gate(job.schedule) == gate:
-        ports.ledger.commit([TakeOut(job)])  # its event had been applied before: a ghost
+        ports.ledger.commit([DeleteJob(job)])  # its event had been applied before: a ghost
     if ref is not None:
         ports.hints.send([ref], now, now)
     return f"fire of {iso(event.instant)} counted"
 
 
-def _apart(gate: Gate, schedule: Schedule) -> bool:
+def _apart(gate: ScheduleState, schedule: Schedule) -> bool:
     return gate.mode == "backlog" or not schedule.coalesce
 
 
 def _happened(ports: Ports, job: Job, leaf: TimedLeaf, schedule: Schedule) -> Instant | None:
     """The last start of the workflow, or the last event of the feed."""
     if isinstance(leaf, ElapsedTrigger):
-        return ports.jobs.line(names.workflow_line(schedule.workflow)).last_start
+        return ports.jobs.line(names.workflow_limit(schedule.workflow)).last_start
     if isinstance(leaf, AbsentTrigger):
         return ports.jobs.seen(job.schedule, job.generation, str(job.leaf))
     return None
@@ -86,9 +86,9 @@ def _put_off(ports: Ports, job: Job, schedule: Schedule, at: Instant) -> None:
     """Away with the fire, and the timer to where it moved. A lost race leaves the fire for the next look."""
     timer = ports.catalog.timer(job.schedule)
     if timer is None or timer.generation != job.generation:
-        ports.ledger.commit([TakeOut(job)])
+        ports.ledger.commit([DeleteJob(job)])
         return
-    if ports.ledger.commit([TakeOut(job), Replace(fire_timer.rearm(timer, schedule, str(job.leaf), at))]) is None:
+    if ports.ledger.commit([DeleteJob(job), Replace(fire_timer.rearm(timer, schedule, str(job.leaf), at))]) is None:
         emit_soon(ports, job.schedule)  # it may lie within what the last tick has looked at
 
 

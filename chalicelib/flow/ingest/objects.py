@@ -6,7 +6,7 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events import build, partitions
 from chalicelib.core.events.partitions import Located, ObjectCreated
 from chalicelib.core.instants import Instant
-from chalicelib.core.rows.event import Outbox, Partition, SizedObject
+from chalicelib.core.rows.event import CountedObject, Outbox, Partition
 from chalicelib.core.triggers import leaf
 from chalicelib.core.writes import Create
 from chalicelib.flow.ingest.snapshots import match_metadata
@@ -62,7 +62,7 @@ def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreat
     now = ports.clock.now()
     event = build.size_event(name, dataset, created.key, created.etag, created.size, created.at, now)
     etag = created.etag if dataset.count_overwrites else ""
-    row = SizedObject(name, created.key, etag, event, wake_at=now)
+    row = CountedObject(name, created.key, etag, event, wake_at=now)
     if ports.ledger.commit([Create(row)]) is not None:
         row = ports.catalog.sized_object(name, created.key, etag) or row
         if row.wake_at is None:

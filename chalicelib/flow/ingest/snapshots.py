@@ -10,11 +10,11 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.events import iceberg
 from chalicelib.core.events.iceberg import Metadata, Snapshot
 from chalicelib.core.instants import MINUTE, Instant, Millis
-from chalicelib.core.rows.event import Partition, SizedObject
+from chalicelib.core.rows.event import CountedObject, Partition
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers import leaf
 from chalicelib.core.writes import Create
-from chalicelib.flow.each import each_alone
+from chalicelib.flow.each import run_each
 from chalicelib.flow.ingest.tell import tell
 from chalicelib.log import logger
 from chalicelib.ports import Ports
@@ -42,7 +42,7 @@ def match_metadata(ports: Ports, name: str, dataset: Dataset, key: str, put_at: 
     new = unknown(ports, name, dataset, committed)
     # All are stored before any is told. So an error of one schedule does not keep later snapshots from being stored.
     stored = [row for snapshot in new for row in register(ports, name, dataset, snapshot, key)]
-    each_alone(stored, lambda row: tell(ports, row))
+    run_each(stored, lambda row: tell(ports, row))
     left_out = sum(not iceberg.counts(dataset, snapshot) for snapshot in new)
     told = f"{count_of(len(new) - left_out, 'new snapshot')} of {name}"
     return f"{told}, {left_out} left out by operation" if left_out else told
@@ -102,7 +102,9 @@ def unknown(ports: Ports, name: str, dataset: Dataset, metadata: Metadata) -> li
     return found[::-1]
 
 
-def register(ports: Ports, name: str, dataset: Dataset, snapshot: Snapshot, key: str) -> list[Partition | SizedObject]:
+def register(
+    ports: Ports, name: str, dataset: Dataset, snapshot: Snapshot, key: str
+) -> list[Partition | CountedObject]:
     """Store a snapshot, and what its bytes are for size leaves, in one piece. Returns what is to be told: nothing of
     one that is left out, or that somebody else has stored meanwhile."""
     now = ports.clock.now()
@@ -110,8 +112,8 @@ def register(ports: Ports, name: str, dataset: Dataset, snapshot: Snapshot, key:
     if not iceberg.counts(dataset, snapshot):
         ports.ledger.commit([Create(Partition(name, (snapshot.id,), event, key))])
         return []
-    rows: list[Partition | SizedObject] = [Partition(name, (snapshot.id,), event, key, wake_at=now)]
+    rows: list[Partition | CountedObject] = [Partition(name, (snapshot.id,), event, key, wake_at=now)]
     if snapshot.added_files_size and ports.catalog.subscriptions(leaf.size_key(name), 1, None).items:
         sized = iceberg.size_event(name, dataset, snapshot, now)
-        rows.append(SizedObject(name, f"snapshot {snapshot.id}", "", sized, wake_at=now))
+        rows.append(CountedObject(name, f"snapshot {snapshot.id}", "", sized, wake_at=now))
     return rows if ports.ledger.commit([Create(row) for row in rows]) is None else []

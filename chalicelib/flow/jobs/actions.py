@@ -17,7 +17,7 @@ from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.run import Record
 from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup
-from chalicelib.flow.jobs.drop import record_of, take_off
+from chalicelib.flow.jobs.drop import drop_job, record_of
 from chalicelib.flow.lookup import find_job
 from chalicelib.ports import MOST_RACES, Ports
 
@@ -50,7 +50,7 @@ def refuse(ports: Ports, job_id: str, by: str, reason: str = "") -> str:
         job = lookup.find_job(ports, job_id)
         _given(ports, job, by)
         why = f"refused by {by} at {iso(now)}{f': {reason}' if reason else ''}"
-        if take_off(ports, job, "ABORTED", why, now) is not None:
+        if drop_job(ports, job, "ABORTED", why, now) is not None:
             return why
     raise errors.changed_meanwhile(f"job {job_id}")
 
@@ -61,7 +61,7 @@ def _found(ports: Ports, job_id: str) -> Job:
     job = lookup.find_job(ports, job_id)
     if not check.is_prepared(job):
         return job
-    apart = ports.jobs.job(job.schedule, job.generation, gather.place_apart(job))
+    apart = ports.jobs.job(job.schedule, job.generation, gather.detached_key(job))
     return apart if apart is not None and apart.job_id == job_id else job
 
 
@@ -88,6 +88,6 @@ def withdraw(ports: Ports, job_id: str, by: str) -> Record:
     why = f"cancelled by {by}"
     for _ in range(MOST_RACES):
         job, now = find_job(ports, job_id), ports.clock.now()
-        if take_off(ports, job, "DROPPED", why, now, exact=True) is not None:
+        if drop_job(ports, job, "DROPPED", why, now, exact=True) is not None:
             return record_of(job, "DROPPED", why, now)
     raise errors.changed_meanwhile(f"job {job_id}")

@@ -24,7 +24,7 @@ from chalicelib.flow.ingest import fires
 from chalicelib.flow.jobs.deliver import called_run
 from chalicelib.flow.jobs.delivery_books import Ready
 from chalicelib.flow.runs.context import build
-from chalicelib.ports import Ports, Want
+from chalicelib.ports import Ports, RowRequest
 
 T = TypeVar("T")
 
@@ -33,29 +33,29 @@ FEWEST = 2  # one alone is checked as any other job: it may be none that is deli
 
 
 @dataclass(frozen=True, slots=True)
-class Crowd:
+class Batch:
     """What is ready to be sent, and what wants to be looked at one by one."""
 
     ready: tuple[Ready, ...]
     others: tuple[Ref, ...]
 
 
-def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Crowd:
+def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
     """Read, decide and build as if ``due`` had come. Nothing is written and nothing sent."""
     fires_only = [ref for ref in refs if ref.kind == "job" and ref.parts[2].startswith("FIRE#")]
     if len(fires_only) < FEWEST:
-        return Crowd((), tuple(refs))
+        return Batch((), tuple(refs))
     ready: list[Ready] = []
     parsed, at = Parsed(), max(due, ports.clock.now())
     for part in _parts(fires_only, AT_ONCE):
         ready += _prepare(ports, part, at, parsed)
     taken = {each.ref for each in ready}
-    return Crowd(tuple(ready), tuple(ref for ref in refs if ref not in taken))
+    return Batch(tuple(ready), tuple(ref for ref in refs if ref not in taken))
 
 
 def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> Iterable[Ready]:
     places = {ref: (ref.parts[0], int(ref.parts[1], 36), ref.parts[2]) for ref in refs}
-    wanted: list[Want] = [("job", *place) for place in places.values()]
+    wanted: list[RowRequest] = [("job", *place) for place in places.values()]
     wanted += [("gate", schedule) for schedule, _, _ in places.values()]
     seen = ports.ahead.read(ports, wanted)
     jobs = {ref: job for ref, place in places.items() if (job := seen.jobs.job(*place)) is not None and not job.closed}
@@ -69,9 +69,9 @@ def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> 
             yield Ready(ref, job, facts, run, build(ports, run))
 
 
-def _needs(seen: Ports, jobs: Iterable[Job]) -> list[Want]:
+def _needs(seen: Ports, jobs: Iterable[Job]) -> list[RowRequest]:
     """What is to be known of each: its definition, and whether it has run or has its record."""
-    wanted: list[Want] = []
+    wanted: list[RowRequest] = []
     for job in jobs:
         gate = seen.catalog.gate(job.schedule)
         wanted += [("version", gate.schedule, gate.version)] if gate else []
@@ -79,9 +79,9 @@ def _needs(seen: Ports, jobs: Iterable[Job]) -> list[Want]:
     return wanted
 
 
-def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[Want]:
+def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[RowRequest]:
     """Where a fire would wait, if it had to: somebody may do so already."""
-    wanted: list[Want] = []
+    wanted: list[RowRequest] = []
     for job in jobs:
         gate = seen.catalog.gate(job.schedule)
         schedule = parsed.schedule(seen, gate)

@@ -9,23 +9,23 @@ from chalicelib.core.constraints.constraint import Concurrency
 from chalicelib.core.fires import timer
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.jobs import check, claim, conditions, gather
-from chalicelib.core.jobs.check import Abort, Coalesce, Decision, Drop, Expire, Ghost, Launch, MakeRoom, Skip, Wait
+from chalicelib.core.jobs.check import Abort, Coalesce, Decision, Drop, Duplicate, Expire, Launch, MakeRoom, Skip, Wait
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names, returns
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
-from chalicelib.core.limits.permits import Ask
+from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.route import Route
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.runs import complete, metrics
-from chalicelib.core.writes import Put, Replace, TakeOut, Write
+from chalicelib.core.writes import DeleteJob, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import priority
 from chalicelib.flow.ingest import fires
 from chalicelib.flow.jobs import load, probe
 from chalicelib.flow.jobs.deliver import deliver
-from chalicelib.flow.jobs.drop import Outcome, committed, queues_to_wake, record_of, states_of_held, take_off
+from chalicelib.flow.jobs.drop import Outcome, committed, drop_job, queues_to_wake, record_of, states_of_held
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.notices import deadlines
 from chalicelib.flow.runs import cancel
@@ -83,28 +83,28 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
             return _launch(ports, job, facts, decision, now, turn)
         case Wait():
             return _wait(ports, job, facts, decision, now)
-        case Ghost():
-            return committed(ports, claim.forget(job, states_of_held(ports, job), now), "gone", decision.why)
+        case Duplicate():
+            return committed(ports, claim.delete_plan(job, states_of_held(ports, job), now), "gone", decision.why)
         case Coalesce():
             record = record_of(job, "COALESCED", decision.why, now)
-            return committed(ports, [TakeOut(job), Put(record)], "coalesced", decision.why)
+            return committed(ports, [DeleteJob(job), Put(record)], "coalesced", decision.why)
         case MakeRoom():
             _make_room_beside(ports, decision.over, now)
             return None
         case Abort():
-            return take_off(ports, job, "ABORTED", decision.why, now, exact=True)
+            return drop_job(ports, job, "ABORTED", decision.why, now, exact=True)
         case Expire():
-            return take_off(ports, job, "EXPIRED", decision.why, now, exact=True)
+            return drop_job(ports, job, "EXPIRED", decision.why, now, exact=True)
         case Skip():
-            return take_off(ports, job, "SKIPPED", decision.why, now)
+            return drop_job(ports, job, "SKIPPED", decision.why, now)
         case Drop():
-            return take_off(ports, job, "DROPPED", decision.why, now)
+            return drop_job(ports, job, "DROPPED", decision.why, now)
 
 
 def _make_room_beside(ports: Ports, over: Job, now: Instant) -> None:
     """A job that has timed out leaves the place in which fires join it. The one that came is decided again."""
     apart = gather.out_of_time(over, now)
-    if ports.ledger.commit([TakeOut(over, exact=True), *claim.beside(over, apart)]) is None:
+    if ports.ledger.commit([DeleteJob(over, exact=True), *claim.beside(over, apart)]) is None:
         ports.hints.send([ref_of(apart)], now, now)
 
 
@@ -143,7 +143,7 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
 def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: str) -> Outcome | None:
     """Into the queue of the line that blocks. A slot's end wakes it; a pace, the instant of its next permit."""
     if facts.schedule is not None and facts.workflow is not None:
-        job = priority.lifted(ports, job, facts.schedule, facts.workflow)
+        job = priority.with_inherited(ports, job, facts.schedule, facts.workflow)
     outcome = committed(ports, claim.queue(job, facts, route, now), "queued", f"{why}{claim.told_lent(job)}")
     if outcome is None or route.blocked is None:
         return outcome
@@ -159,7 +159,7 @@ def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why
     return replace(outcome, overdue=state.line) if late else outcome
 
 
-def _make_room(ports: Ports, job: Job, facts: Facts, blocked: Ask) -> None:
+def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> None:
     """`cancel_other`: the older runs that stand in the way are to end; the job waits for that in its queue (C1)."""
     schedule = facts.schedule
     if job.kind in ("retry", "backfill"):
@@ -186,9 +186,9 @@ def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) ->
     )
     if facts.schedule is not None and facts.gate is not None and not unmet and not tried:
         free = replace(job, waits_at=None) if decision.leaves else job
-        later = replace(later, place=claim.settled_place(free, facts.schedule, facts.gate))
+        later = replace(later, place=claim.waiting_key(free, facts.schedule, facts.gate))
     held = states_of_held(ports, job) if decision.leaves else {}
-    plan = claim.stand_aside(job, later, held, now) if decision.leaves else claim.moved(job, later)
+    plan = claim.yield_queue(job, later, held, now) if decision.leaves else claim.moved(job, later)
     outcome = committed(ports, plan, "queued" if decision.leaves else "waiting", decision.why)
     if outcome is not None:
         if decision.reason is not None:

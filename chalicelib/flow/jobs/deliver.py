@@ -29,7 +29,7 @@ from chalicelib.flow.jobs.delivery_books import Answered, Books, Ready
 from chalicelib.flow.jobs.delivery_leases import Leases
 from chalicelib.flow.runs.context import build
 from chalicelib.log import logger
-from chalicelib.ports import Ports, Want
+from chalicelib.ports import Ports, RowRequest
 
 # What was read of a job is at most so old when it is sent (C13); tables that are slower are tried so often.
 FRESH: Millis = 100
@@ -208,16 +208,16 @@ def _called_at(run: Run, job: Job, now: Instant) -> Run:
     return replace(run, claimed_at=now, start_requested_at=first, late=late)
 
 
-def _wanted(part: Sequence[Ready]) -> list[Want]:
-    wanted: list[Want] = [("gate", name) for name in dict.fromkeys(each.job.schedule for each in part)]
+def _wanted(part: Sequence[Ready]) -> list[RowRequest]:
+    wanted: list[RowRequest] = [("gate", name) for name in dict.fromkeys(each.job.schedule for each in part)]
     return wanted + [_place_of(each.job) for each in part]
 
 
-def _place_of(job: Job) -> Want:
+def _place_of(job: Job) -> RowRequest:
     return "job", job.schedule, job.generation, job.place
 
 
-def _is_as_stamped(stamps: Mapping[Want, Stamp], each: Ready) -> bool:
+def _is_as_stamped(stamps: Mapping[RowRequest, Stamp], each: Ready) -> bool:
     gate = each.facts.gate
     if gate is None or stamps.get(("gate", gate.schedule)) != stamp_of(gate):
         return False

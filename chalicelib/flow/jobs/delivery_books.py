@@ -1,8 +1,8 @@
 """The books of deliveries: one transaction decides whether a job becomes a run or a record, never both.
 
-`[Create(run), TakeOut(job)]` is committed for many jobs together. A job that is refused is looked at by itself: another
-invocation was faster, or somebody took the job off while its message was on the way. Then the message is recorded all
-the same, in the place of the record that says that the job never ran.
+`[Create(run), DeleteJob(job)]` is committed for many jobs together. A job that is refused is looked at by itself:
+another invocation was faster, or somebody dropped the job while its message was on the way. Then the message is
+recorded all the same, in the place of the record that says that the job never ran.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs import complete, dead_letters
 from chalicelib.core.targets import delivery
-from chalicelib.core.targets.answers import Answer, Never, News, Started
+from chalicelib.core.targets.answers import Answer, Never, RunUpdate, Started
 from chalicelib.core.targets.delivery import Delivery, GiveUp
-from chalicelib.core.writes import Create, Delete, Put, Replace, TakeOut, Write
+from chalicelib.core.writes import Create, Delete, DeleteJob, Put, Replace, Write
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
@@ -126,7 +126,7 @@ def _is_plain(each: Answered) -> bool:
 
 def ended(run: Run, answer: Started | Never, now: Instant) -> Run:
     """The run of a delivery that was taken, or given up: over and quiet at once."""
-    state = News("SUCCEEDED", now) if isinstance(answer, Started) else News("FAILED", now, answer.why)
+    state = RunUpdate("SUCCEEDED", now) if isinstance(answer, Started) else RunUpdate("FAILED", now, answer.why)
     step = complete.advance(run, state, now, None)
     if step is None:
         raise ValueError("expected a run that is STARTING")
@@ -135,7 +135,7 @@ def ended(run: Run, answer: Started | Never, now: Instant) -> Run:
 
 
 def _plan(each: Answered) -> tuple[Write, Write]:
-    return Create(_delivered(each)), TakeOut(each.ready.job)
+    return Create(_delivered(each)), DeleteJob(each.ready.job)
 
 
 def _delivered(each: Answered) -> Run:
@@ -177,11 +177,11 @@ def _what_became_of(ports: Ports, job: Job) -> tuple[Job | None, Record | None]:
 
 def _taken_off(ports: Ports, job: Job, now: Instant) -> list[Write]:
     """The end of a job, giving back what it holds. A tombstone over it stays, so that nothing joins it."""
-    plan = claim.forget(job, {line: ports.jobs.line(line) for line in job.held}, now)
+    plan = claim.delete_plan(job, {line: ports.jobs.line(line) for line in job.held}, now)
     if not job.closed:
         return plan
     bare = replace(job, job_id="", waits_at=None, rank=None, held=(), units=0, rev=job.rev + 1)
-    return [Replace(bare, over=job), *(write for write in plan if not isinstance(write, TakeOut))]
+    return [Replace(bare, over=job), *(write for write in plan if not isinstance(write, DeleteJob))]
 
 
 def _not_taken(ports: Ports, each: Answered) -> str | None:
@@ -191,7 +191,7 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
     now = ports.clock.now()
     job, called = each.ready.job, each.called
     policy = each.ready.facts.workflow.delivery if each.ready.facts.workflow else Delivery()
-    after = delivery.after(called.calls, each.answer, policy, job.job_id, now)
+    after = delivery.next_try(called.calls, each.answer, policy, job.job_id, now)
     if isinstance(after, GiveUp):
         failed = ended(called, Never(after.why), now)
         letter = dead_letters.of(failed, now)
@@ -199,7 +199,7 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
         kept: list[Write] = [Create(failed), *([Put(letter)] if letter else []), *notes]
         held = {line: ports.jobs.line(line) for line in job.held}
         # Refused, if another has delivered it or given it up meanwhile: then that is its end.
-        if ports.ledger.commit([*kept, *claim.forget(job, held, now)]) is None:
+        if ports.ledger.commit([*kept, *claim.delete_plan(job, held, now)]) is None:
             notices.hint(ports, notes)
         return None
     for _ in range(MOST_RACES):

@@ -9,14 +9,14 @@ from chalicelib.core import states
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Record, RecordKind
-from chalicelib.core.rows.schedule import HISTORY, Gate
+from chalicelib.core.rows.schedule import HISTORY, ScheduleState
 from chalicelib.core.runs import complete
 from chalicelib.core.schedules.lifecycle import TOMBSTONE_LIFE
-from chalicelib.core.targets.answers import News
-from chalicelib.core.writes import Put, Replace, TakeOut, WakeBackfill, Write
+from chalicelib.core.targets.answers import RunUpdate
+from chalicelib.core.writes import DeleteJob, Put, Replace, WakeBackfill, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import lookup
 from chalicelib.flow.limits import waiting
@@ -47,7 +47,7 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
             if job.closed:
                 tombstone = job
             elif not same or not _may_stay(job, gate) or _is_unmet(ports, job, gate):
-                gone = take_off(ports, job, "DROPPED", why, ports.clock.now()) is not None
+                gone = drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None
                 dropped, left = dropped + gone, left or not gone
         if page.cursor is None:
             break
@@ -56,18 +56,18 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
     return dropped if tombstone is None or left else dropped + _settle(ports, tombstone, why)
 
 
-def _why(gate: Gate | None) -> str:
+def _why(gate: ScheduleState | None) -> str:
     mode = gate.mode if gate else "deleted"
     return (
         "the schedule was paused to drain before its trigger was met" if mode == "drain" else f"the schedule was {mode}"
     )
 
 
-def _may_stay(job: Job, gate: Gate | None) -> bool:
+def _may_stay(job: Job, gate: ScheduleState | None) -> bool:
     return gate is not None and gate.mode in states.claimable(job.kind, job.backfill)
 
 
-def _is_unmet(ports: Ports, job: Job, gate: Gate | None) -> bool:
+def _is_unmet(ports: Ports, job: Job, gate: ScheduleState | None) -> bool:
     """A schedule that gathers no more lets go what is met, and drops what is not (L4)."""
     if gate is None or gate.mode not in ("drain", "completed"):
         return False
@@ -87,8 +87,8 @@ def _settle(ports: Ports, job: Job, why: str) -> int:
     plan: list[Write] = [Replace(settled, over=job)]
     held = {line: ports.jobs.line(line) for line in job.held}
     if job.job_id:
-        left = claim.drop(job, record_of(job, "DROPPED", why, now), held, now)
-        plan += [write for write in left if not isinstance(write, TakeOut)]
+        left = claim.drop_plan(job, record_of(job, "DROPPED", why, now), held, now)
+        plan += [write for write in left if not isinstance(write, DeleteJob)]
     if ports.ledger.commit(plan) is not None:
         return 0
     woken = [Ref("line", (line,)) for line, state in held.items() if state.waiters]
@@ -112,7 +112,7 @@ class Outcome:
     same: bool = False
 
 
-def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, exact: bool = False) -> Outcome | None:
+def drop_job(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, exact: bool = False) -> Outcome | None:
     """Out with a job, on record, giving back what it holds. A retry that goes leaves its run FAILED, and announced,
     a redrive its dead letter where it was.
 
@@ -120,11 +120,11 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
     job = waiting.regained(ports, job)
     held = states_of_held(ports, job)
     if check.is_prepared(job) and (already := facts_of.already(ports, job)) is not None:
-        return committed(ports, claim.forget(job, held, now), "gone", f"has {already} already")
-    plan: list[Write] = claim.drop(job, record_of(job, kind, why, now), held, now, exact)
+        return committed(ports, claim.delete_plan(job, held, now), "gone", f"has {already} already")
+    plan: list[Write] = claim.drop_plan(job, record_of(job, kind, why, now), held, now, exact)
     if job.kind == "retry":
         run = ports.runs.run(job.job_id, job.attempt - 1)
-        news = News("FAILED", now, f"{run.reason if run else ''}; not attempted again: {why}")
+        news = RunUpdate("FAILED", now, f"{run.reason if run else ''}; not attempted again: {why}")
         step = complete.advance(run, news, now, None) if run else None
         plan = [write for write in plan if not isinstance(write, Put)]
         plan += [Replace(step.run)] if step else []
@@ -147,11 +147,11 @@ def take_off(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
     return outcome
 
 
-def states_of_held(ports: Ports, job: Job) -> dict[str, LineState]:
+def states_of_held(ports: Ports, job: Job) -> dict[str, LimitState]:
     return {line: ports.jobs.line(line) for line in job.held}
 
 
-def queues_to_wake(held: dict[str, LineState]) -> list[Ref]:
+def queues_to_wake(held: dict[str, LimitState]) -> list[Ref]:
     return [Ref("line", (line,)) for line, state in held.items() if state.waiters]
 
 

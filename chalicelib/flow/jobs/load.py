@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from chalicelib.core.constraints import load as constraint_load
 from chalicelib.core.constraints.constraint import Load
-from chalicelib.core.constraints.load import Reading
+from chalicelib.core.constraints.load import LoadReading
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check
 from chalicelib.core.jobs.check import Launch
@@ -37,12 +37,12 @@ def ask(ports: Ports, job: Job, facts: Facts, now: Instant, turn: str | None) ->
 def _decides(job: Job, facts: Facts, stale: dict[str, Load], now: Instant, turn: str | None) -> bool:
     launched = []
     for met in (True, False):
-        assumed = {key: constraint_load.sure(load, met, now) for key, load in stale.items()}
+        assumed = {key: constraint_load.assume(load, met, now) for key, load in stale.items()}
         launched.append(isinstance(check.decide(job, replace(facts, loads=assumed), now, turn), Launch))
     return launched == [True, False]
 
 
-def _measured(ports: Ports, load: Load, before: Reading | None, now: Instant) -> Reading:
+def _measured(ports: Ports, load: Load, before: LoadReading | None, now: Instant) -> LoadReading:
     if load.of.pool is not None:
         row = ports.catalog.definition("pool", load.of.pool)
         if row is None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from chalicelib.core.constraints import probe as constraint_probe
 from chalicelib.core.constraints.constraint import Probe
-from chalicelib.core.constraints.probe import Said
+from chalicelib.core.constraints.probe import ProbeResult
 from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check
@@ -40,13 +40,13 @@ def ask(ports: Ports, job: Job, facts: Facts, now: Instant, turn: str | None) ->
 
 def _decides(job: Job, facts: Facts, now: Instant, turn: str | None) -> bool:
     launched = {
-        verdict: isinstance(check.decide(job, replace(facts, probe=Said(verdict, now, now)), now, turn), Launch)
+        verdict: isinstance(check.decide(job, replace(facts, probe=ProbeResult(verdict, now, now)), now, turn), Launch)
         for verdict in ("met", "unmet")
     }
     return launched["met"] and not launched["unmet"]
 
 
-def _said(ports: Ports, job: Job, facts: Facts, probe: Probe, before: Said | None, now: Instant) -> Said:
+def _said(ports: Ports, job: Job, facts: Facts, probe: Probe, before: ProbeResult | None, now: Instant) -> ProbeResult:
     if facts.schedule is None or facts.workflow is None:
         raise ValueError("expected complete facts")
     properties = overrides.properties_of(facts.workflow, facts.schedule, job.properties)

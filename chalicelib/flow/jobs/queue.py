@@ -8,12 +8,12 @@ from dataclasses import dataclass
 
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.limits import names, pace, permits, route, slots
-from chalicelib.core.limits.permits import Ask
-from chalicelib.core.limits.writes import LeaseLine, LeaveLine, SettleLine
-from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.writes import ClearQueueWake, LeaseQueue, LeaveQueue
+from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.runs import metrics
-from chalicelib.core.writes import NotWaiting, Remove
+from chalicelib.core.writes import ExpectNotWaiting, RemoveWaiter
 from chalicelib.flow import facts
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.jobs.drop import drain
@@ -48,12 +48,12 @@ def serve(ports: Ports, line: str, longest: Millis = LONGEST) -> int:
     if state.wake_at is None:
         return 0
     if state.waiters == 0:
-        ports.ledger.commit([SettleLine(line)])
+        ports.ledger.commit([ClearQueueWake(line)])
         return 0
     if state.wake_at > now:
         return 0  # too early: whoever set that instant has hinted it, and the sweep stands behind
     service = _Service(line, now + permits.SERVER_LEASE, now + longest)
-    if ports.ledger.commit([LeaseLine(line, state.wake_at, service.lease)]) is not None:
+    if ports.ledger.commit([LeaseQueue(line, state.wake_at, service.lease)]) is not None:
         return 0  # somebody else serves it
     try:
         served = _serve_head(ports, service)
@@ -72,10 +72,10 @@ def _goes_on(ports: Ports, service: _Service) -> bool:
     if service.lease - now >= RENEWED_BEFORE:
         return True
     renewed = now + permits.SERVER_LEASE
-    if ports.ledger.commit([LeaseLine(service.line, service.lease, renewed)]) is not None:
+    if ports.ledger.commit([LeaseQueue(service.line, service.lease, renewed)]) is not None:
         # Somebody freed a permit and woke the line, which this invocation can attend to; or another one serves it.
         woken = ports.jobs.line(service.line).wake_at
-        if woken is None or woken > now or ports.ledger.commit([LeaseLine(service.line, woken, renewed)]) is not None:
+        if woken is None or woken > now or ports.ledger.commit([LeaseQueue(service.line, woken, renewed)]) is not None:
             return False
     service.lease = renewed
     return True
@@ -137,7 +137,7 @@ def _serve_one(ports: Ports, waiter: Waiter) -> bool:
         job = ports.jobs.job(*place)
     if job is None or job.job_id != waiter.job_id or job.waits_at != waiter.line:
         # Its job is gone or went elsewhere, which takes the row along in the same transaction: a late reader's view.
-        ports.ledger.commit([NotWaiting(waiter, job), Remove(waiter), LeaveLine(waiter.line)])
+        ports.ledger.commit([ExpectNotWaiting(waiter, job), RemoveWaiter(waiter), LeaveQueue(waiter.line)])
         return True
     return check_job(ports, place, turn=waiter.line, only=waiter.job_id).ended != "waiting"
 
@@ -147,7 +147,7 @@ def _serve_run(ports: Ports, waiter: Waiter, run_id: str, attempt: int) -> bool:
     run = ports.runs.run(run_id, attempt)
     if run is None or run.waits_at != waiter.line or run.rank != waiter.rank:
         # It may have left and queued again since it was read here: then it is another revision, and keeps its row.
-        ports.ledger.commit([NotWaiting(waiter, run), Remove(waiter), LeaveLine(waiter.line)])
+        ports.ledger.commit([ExpectNotWaiting(waiter, run), RemoveWaiter(waiter), LeaveQueue(waiter.line)])
         return True
     return not launch.start(ports, run_id, attempt, turn=waiter.line)
 
@@ -158,7 +158,7 @@ def _next_look(ports: Ports, service: _Service) -> None:
     state = ports.jobs.line(line)
     ports.metrics.add(metrics.QUEUE_LENGTH, state.waiters, metrics.reason_of_line(line))
     if state.waiters == 0:
-        ports.ledger.commit([SettleLine(line)])
+        ports.ledger.commit([ClearQueueWake(line)])
         return
     asks, states = _asks_of_head(ports, state)
     look = route.looks_again(asks, line, states, now) or service.lease
@@ -166,7 +166,7 @@ def _next_look(ports: Ports, service: _Service) -> None:
     if now >= service.until and not timed:
         look, timed = now, True  # more may be free: it is handed on
     asked = now if slots.asks_holders(state, now) else None
-    if ports.ledger.commit([LeaseLine(line, service.lease, look, asked)]) is not None:
+    if ports.ledger.commit([LeaseQueue(line, service.lease, look, asked)]) is not None:
         return
     if timed:
         ports.hints.send([Ref("line", (line,))], look, now)
@@ -174,7 +174,7 @@ def _next_look(ports: Ports, service: _Service) -> None:
         holders.ask_about(ports, state, now)
 
 
-def _asks_of_head(ports: Ports, state: LineState) -> tuple[tuple[Ask, ...], Mapping[str, LineState]]:
+def _asks_of_head(ports: Ports, state: LimitState) -> tuple[tuple[PermitRequest, ...], Mapping[str, LimitState]]:
     """What the head of the queue asks of all lines, and how these stand; nothing if that cannot be told now."""
     head = ports.jobs.head_of(state.line, 1)
     if not head:

@@ -9,24 +9,24 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.limits import names
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import counting
-from chalicelib.core.writes import PutDefinition, PutGate, Replace, Write
+from chalicelib.core.writes import PutDefinition, PutState, Replace, Write
 from chalicelib.flow.limits import pools
 from chalicelib.log import logger
 from chalicelib.ports import MOST_RACES, Ports
 
 
-def of_schedule(ports: Ports, gate: Gate, schedule: Schedule, workflow: Workflow) -> Gate:
+def of_schedule(ports: Ports, gate: ScheduleState, schedule: Schedule, workflow: Workflow) -> ScheduleState:
     """The gate once all living runs of its schedule are counted. Only what was claimed under an older version can lack
     a permit, and nothing of that is claimed any more: so none is missed. After a lost race the gate is returned as it
     was read, and no claim relies on it."""
     if workflow.target.has_lifecycle:
-        line = ports.jobs.line(names.workflow_line(schedule.workflow))
+        line = ports.jobs.line(names.workflow_limit(schedule.workflow))
         for run_id, attempt in counting.living(line, gate.schedule):
             _count(ports, run_id, attempt, schedule, workflow)
     after = replace(gate, uncounted=False, rev=gate.rev + 1)
-    return after if ports.ledger.commit([PutGate(after, gate)]) is None else gate
+    return after if ports.ledger.commit([PutState(after, gate)]) is None else gate
 
 
 def of_workflow(ports: Ports, row: Definition) -> None:
@@ -34,7 +34,7 @@ def of_workflow(ports: Ports, row: Definition) -> None:
     workflow = Workflow.model_validate(row.document)
     known: dict[str, Schedule | None] = {}
     if workflow.target.has_lifecycle:
-        for run_id, attempt in counting.living(ports.jobs.line(names.workflow_line(row.name)), None):
+        for run_id, attempt in counting.living(ports.jobs.line(names.workflow_limit(row.name)), None):
             run = ports.runs.run(run_id, attempt)
             if run is None:
                 continue

@@ -5,7 +5,7 @@ from __future__ import annotations
 from chalicelib.core import ids
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.limits import names as limit_names
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
@@ -20,7 +20,7 @@ MOST_READ = 500
 ALL_LIVING: Millis = 30 * MINUTE
 
 
-def ask_about(ports: Ports, state: LineState, now: Instant) -> int:
+def ask_about(ports: Ports, state: LimitState, now: Instant) -> int:
     """Hint the silent runs that hold slots of this line, so that each is asked about. Returns how many were hinted."""
     held = sorted(
         (run for run in _holders(ports, state, now) if follow.may_have_ended(run, now)),
@@ -32,7 +32,7 @@ def ask_about(ports: Ports, state: LineState, now: Instant) -> int:
     return len(refs)
 
 
-def _holders(ports: Ports, state: LineState, now: Instant) -> list[Run]:
+def _holders(ports: Ports, state: LimitState, now: Instant) -> list[Run]:
     """The living runs with a permit of this line, or of any part of its pool."""
     names = [ids.attempt_of(holder) for holder in state.starts]
     if state.active > len(names):

@@ -5,21 +5,21 @@ Read the facts that the decision about a job depends on. Strong reads; the defin
 
 from __future__ import annotations
 
-from chalicelib.core.limits.names import policy_line
+from chalicelib.core.limits.names import policy_limit
 from chalicelib.core.limits.pace import LEAD
 from chalicelib.core.limits.policies import Policy, StartRate
-from chalicelib.core.limits.writes import Quicken
+from chalicelib.core.limits.writes import AdvancePace
 from chalicelib.core.rows.definition import Definition
 from chalicelib.ports import Ports
 
 
-def advance_pace(ports: Ports, row: Definition) -> list[Quicken]:
+def advance_pace(ports: Ports, row: Definition) -> list[AdvancePace]:
     """A policy that allows more than before does so at once: nobody waits out the pace that was. Its last permit may be
     one for an instant to come."""
     policy, now = Policy.model_validate(row.document), ports.clock.now()
-    line = ports.jobs.line(policy_line(row.name))
+    line = ports.jobs.line(policy_limit(row.name))
     head = now + LEAD + policy.spacing
-    return [Quicken(line.line, line, head)] if line.head > head else []
+    return [AdvancePace(line.line, line, head)] if line.head > head else []
 
 
 def policy_of(ports: Ports, name: str) -> Policy | None:

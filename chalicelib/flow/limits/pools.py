@@ -16,9 +16,9 @@ from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits import pools
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.limits.writes import LeaseLine
+from chalicelib.core.limits.writes import LeaseQueue
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref
 from chalicelib.ports import Kind, Ports
 
@@ -44,7 +44,7 @@ def ask_of(ports: Ports, workflow: Workflow, schedule: Schedule) -> tuple[Slots,
     return _withheld(ask, name, pool, {line: ports.jobs.line(line) for line in row.cut}), row
 
 
-def _withheld(ask: Slots, name: str, pool: Pool, states: Mapping[str, LineState]) -> Slots:
+def _withheld(ask: Slots, name: str, pool: Pool, states: Mapping[str, LimitState]) -> Slots:
     """What a job asks of a pool that was cut otherwise: without what is in use beyond other parts' new size."""
     others = {line: state for line, state in states.items() if line != ask.line}
     spare = _withheld(ask.spare, name, pool, states) if ask.spare is not None else None
@@ -84,7 +84,7 @@ def existing(ports: Ports, name: str, field: str) -> Pool:
     return found
 
 
-def serve_anew(ports: Ports, new: Definition, old: Definition) -> tuple[Definition, list[LeaseLine]]:
+def serve_anew(ports: Ports, new: Definition, old: Definition) -> tuple[Definition, list[LeaseQueue]]:
     """A changed pool, which knows the parts that were made smaller, and the writes that have its queues served at once:
     it may be larger, or shared otherwise."""
     before, after = (Pool.model_validate(row.document) for row in (old, new))
@@ -94,7 +94,7 @@ def serve_anew(ports: Ports, new: Definition, old: Definition) -> tuple[Definiti
     return replace(new, cut=cut), _woken([*states.values()], new.updated_at)
 
 
-def wake_borrowers(ports: Ports, freed: Collection[str], now: Instant) -> None:
+def serve_shares(ports: Ports, freed: Collection[str], now: Instant) -> None:
     """Where a permit of a pool's common part came back and nobody waits there, those with a share may take it; what
     came back to a part that was made smaller may be anybody's.
 
@@ -103,16 +103,16 @@ def wake_borrowers(ports: Ports, freed: Collection[str], now: Instant) -> None:
     for line in (each for each in freed if limit_names.is_pool(each)):
         name = line.split(":")[1]
         row = ports.catalog.definition("pool", name)
-        concerns = row is not None and (line == limit_names.pool_line(name) or line in row.cut)
+        concerns = row is not None and (line == limit_names.pool_limit(name) or line in row.cut)
         parts = pools.lines_of(name, Pool.model_validate(row.document)) if row is not None and concerns else {}
         for lease in _woken([ports.jobs.line(part) for part in parts if part != line], now):
             if ports.ledger.commit([lease]) is None:
                 ports.hints.send([Ref("line", (lease.line,))], now, now)
 
 
-def _woken(states: list[LineState], now: Instant) -> list[LeaseLine]:
+def _woken(states: list[LimitState], now: Instant) -> list[LeaseQueue]:
     waiting = [state for state in states if state.waiters]
-    return [LeaseLine(state.line, state.wake_at, now) for state in waiting if state.wake_at is not None]
+    return [LeaseQueue(state.line, state.wake_at, now) for state in waiting if state.wake_at is not None]
 
 
 def view(ports: Ports, row: Definition) -> dict[str, Any]:

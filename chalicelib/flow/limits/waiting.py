@@ -7,7 +7,7 @@ from typing import TypeVar
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import queued
-from chalicelib.core.writes import NotQueued, Replace
+from chalicelib.core.writes import ExpectNotQueued, Replace
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
@@ -23,7 +23,7 @@ def regained(ports: Ports, row: W) -> W:
     if waiter is None or ports.jobs.is_queued(waiter):
         return row
     after = queued.without_place(row, ports.clock.now())
-    if ports.ledger.commit([Replace(after), NotQueued(waiter)]) is not None:
+    if ports.ledger.commit([Replace(after), ExpectNotQueued(waiter)]) is not None:
         return row
     logger.warning("row in a queue was missing", extra={"job": waiter.job_id, "line": waiter.line})
     return after

@@ -10,7 +10,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.notices import deadlines
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.notice import Note
+from chalicelib.core.rows.notice import PendingNotice
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.writes import Create, Replace, Write
 from chalicelib.flow import lookup as facts_of
@@ -44,7 +44,7 @@ def look(ports: Ports, job_id: str) -> None:
         rules = notices.rules_of(facts_of.definition_of(ports, gate), facts_of.workflow_of(ports, watch.workflow))
         notes: list[Write] = []
         for what, why in judged.missed:
-            note = Note(watch.workflow, what, job_id, watch.schedule, why, now, wake_at=now)
+            note = PendingNotice(watch.workflow, what, job_id, watch.schedule, why, now, wake_at=now)
             notes += notices.noted(rules, what, note)
         if ports.ledger.commit([Replace(judged.watch), *notes]) is None:
             notices.hint(ports, notes)

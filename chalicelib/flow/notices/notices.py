@@ -18,14 +18,14 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.notices import alerts as notice_alerts
-from chalicelib.core.notices.alerts import Told
+from chalicelib.core.notices.alerts import AlertStep
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.notice import Alert, Note
+from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import Gate, Timer
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import messages
-from chalicelib.core.writes import Create, Put, Replace, TakeIn, Write
+from chalicelib.core.writes import Create, DeleteNotice, Put, Replace, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.fires import emit
 from chalicelib.ports import MOST_RACES, Ports
@@ -43,7 +43,9 @@ def of_run(ports: Ports, run: Run, what: str, now: Instant) -> list[Write]:
     gate = ports.catalog.gate(run.schedule)
     schedule = lookup.definition_of(ports, replace(gate, version=run.version)) if gate else None
     rules = rules_of(schedule, lookup.workflow_of(ports, run.workflow))
-    return noted(rules, what, Note(run.workflow, what, run.run_id, run.schedule, _short(run.reason), now, wake_at=now))
+    return noted(
+        rules, what, PendingNotice(run.workflow, what, run.run_id, run.schedule, _short(run.reason), now, wake_at=now)
+    )
 
 
 def of_job(ports: Ports, job: Job, what: str, reason: str, now: Instant) -> list[Write]:
@@ -53,18 +55,20 @@ def of_job(ports: Ports, job: Job, what: str, reason: str, now: Instant) -> list
     if schedule is None:
         return []
     rules = rules_of(schedule, lookup.workflow_of(ports, schedule.workflow))
-    return noted(rules, what, Note(schedule.workflow, what, job.job_id, job.schedule, _short(reason), now, wake_at=now))
+    return noted(
+        rules, what, PendingNotice(schedule.workflow, what, job.job_id, job.schedule, _short(reason), now, wake_at=now)
+    )
 
 
 def hint(ports: Ports, plan: list[Write]) -> None:
     """Let the notes of a plan that was carried out be taken in at once."""
-    refs = [ref_of(write.row) for write in plan if isinstance(write, Put) and isinstance(write.row, Note)]
+    refs = [ref_of(write.row) for write in plan if isinstance(write, Put) and isinstance(write.row, PendingNotice)]
     if refs:
         now = ports.clock.now()
         ports.hints.send(refs, now, now)
 
 
-def ref_of(note: Note) -> Ref:
+def ref_of(note: PendingNotice) -> Ref:
     return Ref("note", (note.workflow, note.what, note.id))
 
 
@@ -113,18 +117,18 @@ def _take_all(ports: Ports, workflow: str, now: Instant) -> bool:
     return True
 
 
-def _take(ports: Ports, notes: Sequence[Note], now: Instant) -> bool:
+def _take(ports: Ports, notes: Sequence[PendingNotice], now: Instant) -> bool:
     """One transaction: these notes out, of one workflow, and into the alerts of all who want to hear of them."""
     workflow = notes[0].workflow
-    plan: list[Write] = [TakeIn(note) for note in notes]
+    plan: list[Write] = [DeleteNotice(note) for note in notes]
     looks: list[tuple[Ref, Instant]] = []
-    wanted: dict[str, tuple[dict[str, Any], list[Note]]] = {}
+    wanted: dict[str, tuple[dict[str, Any], list[PendingNotice]]] = {}
     for note in notes:
         for road, target in _roads(ports, note).items():
             wanted.setdefault(road, (target, []))[1].append(note)
     for road, (target, those) in wanted.items():
         alert = ports.jobs.alert(workflow, road)
-        told = notice_alerts.take_in(those, road, target, alert, now)
+        told = notice_alerts.add_notices(those, road, target, alert, now)
         plan += _follows(ports, alert, told, road, those[0].id, now)
         if alert is None and told.alert is not None:
             looks.append((Ref("alert", (workflow, road)), told.alert.until))
@@ -136,20 +140,22 @@ def _take(ports: Ports, notes: Sequence[Note], now: Instant) -> bool:
     return True
 
 
-def _roads(ports: Ports, note: Note) -> dict[str, dict[str, Any]]:
+def _roads(ports: Ports, note: PendingNotice) -> dict[str, dict[str, Any]]:
     schedule = lookup.definition_of(ports, ports.catalog.gate(note.schedule))
-    return notice_alerts.roads(rules_of(schedule, lookup.workflow_of(ports, note.workflow)), note.what)
+    return notice_alerts.channels(rules_of(schedule, lookup.workflow_of(ports, note.workflow)), note.what)
 
 
-def noted(rules: tuple[Notify, ...], what: str, note: Note) -> list[Write]:
-    return [Put(note)] if notice_alerts.roads(rules, what) else []
+def noted(rules: tuple[Notify, ...], what: str, note: PendingNotice) -> list[Write]:
+    return [Put(note)] if notice_alerts.channels(rules, what) else []
 
 
-def _follows(ports: Ports, before: Alert | None, told: Told, road: str, source: object, now: Instant) -> list[Write]:
+def _follows(
+    ports: Ports, before: NoticeWindow | None, told: AlertStep, road: str, source: object, now: Instant
+) -> list[Write]:
     """The alert as it stands then, and the message that is to be sent, if there is one."""
     after: Write
     if told.alert is None and before is not None:
-        after = TakeIn(before)
+        after = DeleteNotice(before)
     elif told.alert is not None:
         after = Replace(told.alert) if before is not None else Create(told.alert)
     else:
@@ -160,7 +166,7 @@ def _follows(ports: Ports, before: Alert | None, told: Told, road: str, source: 
     app = whose.workflow.rpartition(".")[0]
     full = ids.message_schedule(app, notice_alerts.message_name(whose.workflow, road, source))
     message = Message.model_validate({"due_time": iso(now + 1), "target": dict(whose.target), "data": told.notice})
-    gate: Gate | None = ports.catalog.gate(full)
+    gate: ScheduleState | None = ports.catalog.gate(full)
     return [after, *messages.put(full, message.to_schedule(full, now), message.target, gate, now, "sluice")[1]]
 
 

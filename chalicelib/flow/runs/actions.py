@@ -11,7 +11,7 @@ from chalicelib.core.rows.request import request_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.targets.target import has_lifecycle
-from chalicelib.core.writes import GateIs
+from chalicelib.core.writes import ExpectMode
 from chalicelib.flow import requests
 from chalicelib.flow.lookup import existing, find_run
 from chalicelib.flow.runs import cancel as cancelling
@@ -62,7 +62,7 @@ def rerun(ports: Ports, run_id: str, request_id: str) -> str:
             why = f"schedule {run.schedule} runs {schedule.workflow} now"
             raise SluiceError("conflict", f"expected a schedule that still runs {run.workflow}, but {why}", None, None)
         job = _job(run, gate.generation, request_id, ports.clock.now())
-        return requests.Wish(job, [GateIs(gate, CLAIMABLE["run_now"])])
+        return requests.Wish(job, [ExpectMode(gate, CLAIMABLE["run_now"])])
 
     return requests.once(ports, request_of("rerun", run_id, request_id), wish, f"schedule {run.schedule}")
 

@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from chalicelib.core import states
 from chalicelib.core.jobs import claim
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.writes import Replace
 from chalicelib.ports import MOST_RACES, Ports
 
 
-def oldest(ports: Ports, line: LineState, limit: int, why: str) -> int:
+def oldest(ports: Ports, line: LimitState, limit: int, why: str) -> int:
     """Wish the end of as many of a line's oldest runs as leave room for one more. Returns how many were asked."""
     by_age = sorted(line.starts.items(), key=lambda start: (start[1], start[0]))
     too_many = line.active - limit + 1

@@ -8,14 +8,14 @@ from dataclasses import replace
 from chalicelib.core import states
 from chalicelib.core.definitions import overrides
 from chalicelib.core.events import build
-from chalicelib.core.limits.names import gives_back
+from chalicelib.core.limits.names import returns_permit
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import complete, costs, follow, metrics
 from chalicelib.core.runs.complete import Advance
 from chalicelib.core.runs.costs import Usage, cost_usd
 from chalicelib.core.states import EMR_STATE, Outcome
-from chalicelib.core.targets.answers import News, StateChange
+from chalicelib.core.targets.answers import RunUpdate, StateChange
 from chalicelib.core.targets.target import has_lifecycle
 from chalicelib.core.writes import Replace
 from chalicelib.flow import lookup
@@ -39,14 +39,14 @@ def on_state_change(ports: Ports, change: StateChange) -> str:
         return f"job run {change.job_run_id} is not one of ours"
     run_id, attempt = found
     target_id = f"{change.application_id}/{change.job_run_id}"
-    news = News(state, change.at, target_id=target_id)
+    news = RunUpdate(state, change.at, target_id=target_id)
     if states.is_terminal(state):
         news = _with_details(ports, run_id, attempt, news)
     moved = advance_run(ports, run_id, attempt, news)
     return f"run {run_id} is {moved.run.state}" if moved else f"run {run_id} was past {state} already"
 
 
-def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: bool = True) -> Advance | None:
+def advance_run(ports: Ports, run_id: str, attempt: int, news: RunUpdate, may_retry: bool = True) -> Advance | None:
     """Move a run forward, then announce it and wake who waited for its permits. None for old news."""
     for race in range(MOST_RACES):
         now = ports.clock.now()
@@ -54,7 +54,7 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
         if run is None:
             return None
         run = waiting.regained(ports, run) if race else run
-        meant = complete.meant(run, news)
+        meant = complete.interpret(run, news)
         delay = _retry_delay(ports, run, meant.outcome) if may_retry and meant.state == "FAILED" else None
         step = complete.advance(run, news, now, delay)
         if step is None:
@@ -62,17 +62,17 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: News, may_retry: 
         if not has_lifecycle(str(run.request.target["type"])):
             step = Advance(complete.without_announcement(step.run))
         unheard = [status for status in complete.newly_announced(run, step) if not _is_awaited(ports, step.run, status)]
-        step = complete.unannounced(step, unheard, now) if unheard else step
+        step = complete.drop_statuses(step, unheard, now) if unheard else step
         lines = {line: ports.jobs.line(line) for line in run.permits} if step.ended else {}
         if ports.ledger.commit(complete.plan(run, step, lines, now)) is None:
             logger.info("run moved", extra={**run_fields(run), "state": step.run.state, "why": step.run.reason})
             _measure_cost(ports, run, step.run)
-            woken = [Ref("line", (line,)) for line, state in lines.items() if state.waiters and gives_back(line)]
+            woken = [Ref("line", (line,)) for line, state in lines.items() if state.waiters and returns_permit(line)]
             if run.backfill is not None and step.settled:
                 woken.append(Ref("backfill", (run.schedule, run.backfill)))
             if woken:
                 ports.hints.send(woken, now, now)
-            pools.wake_borrowers(ports, [line for line, state in lines.items() if not state.waiters], now)
+            pools.serve_shares(ports, [line for line, state in lines.items() if not state.waiters], now)
             if step.retry is not None:
                 ports.hints.send([ref_of(step.retry)], step.retry.due_at or now, now)
             if _owe(ports, step.run, unheard) or step.run.announce:
@@ -93,7 +93,7 @@ def _owe(ports: Ports, run: Run, unheard: Sequence[str]) -> bool:
         current = ports.runs.run(run.run_id, run.attempt)
         if current is None:
             return False
-        if ports.ledger.commit([Replace(complete.owing(current, late, ports.clock.now()))]) is None:
+        if ports.ledger.commit([Replace(complete.add_statuses(current, late, ports.clock.now()))]) is None:
             return True
     return False
 
@@ -112,16 +112,16 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         apply_to_all(ports, event, page.items, now)
         # A refusal means that the run moved on meanwhile, or another told the same: read it again.
         notes = notices.of_run(ports, run, "failed", now) if run.announce[0] == "FAILED" and not page.cursor else []
-        if ports.ledger.commit([Replace(complete.told(run, page.cursor, now)), *notes]) is None:
+        if ports.ledger.commit([Replace(complete.mark_announced(run, page.cursor, now)), *notes]) is None:
             notices.hint(ports, notes)
 
 
-def take_in(ports: Ports, run: Run, news: News | None) -> None:
+def ingest_status(ports: Ports, run: Run, news: RunUpdate | None) -> None:
     """What a target has answered about a run; without news it is asked again later."""
     now = ports.clock.now()
     moved = advance_run(ports, run.run_id, run.attempt, news) if news else None
     if moved is None:
-        later = replace(run, wake_at=follow.next_look(run, now), leases=0, rev=run.rev + 1)
+        later = replace(run, wake_at=follow.next_poll(run, now), leases=0, rev=run.rev + 1)
         ports.ledger.commit([Replace(later)])
 
 
@@ -135,7 +135,7 @@ def ask_bill(ports: Ports, run: Run) -> None:
     except Exception:
         logger.exception("no account of a run", extra={"run": run.run_id})
         news = None
-    later = costs.looked(run, news.billed if news is not None else (), ports.clock.now())
+    later = costs.checked(run, news.billed if news is not None else (), ports.clock.now())
     if ports.ledger.commit([Replace(later)]) is None:
         _measure_cost(ports, run, later)
 
@@ -157,7 +157,7 @@ def _whose(ports: Ports, change: StateChange) -> tuple[str, int] | None:
     return (run_id, int(attempt)) if run_id and attempt.isdigit() else None
 
 
-def _with_details(ports: Ports, run_id: str, attempt: int, news: News) -> News:
+def _with_details(ports: Ports, run_id: str, attempt: int, news: RunUpdate) -> RunUpdate:
     """The reason of a failure and what a run has cost stand in no event; the target is asked for them (H1)."""
     run = ports.runs.run(run_id, attempt)
     if run is None or states.is_terminal(run.state):

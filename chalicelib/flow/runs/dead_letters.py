@@ -15,7 +15,7 @@ from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import dead_letters
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.targets.target import has_lifecycle
-from chalicelib.core.writes import Create, GateIs, Put, TakeLetter, Write
+from chalicelib.core.writes import Create, DeleteDeadLetter, ExpectMode, Put, Write
 from chalicelib.flow import lookup
 from chalicelib.ports import MOST_RACES, Page, Ports
 
@@ -60,7 +60,7 @@ def redrive(ports: Ports, namespace: str, run_id: str) -> int:
         now = ports.clock.now()
         job = dead_letters.redrive(run, gate.generation, now)
         create = Create(job)
-        refused = ports.ledger.commit([create, TakeLetter(letter), GateIs(gate, CLAIMABLE["redrive"])])
+        refused = ports.ledger.commit([create, DeleteDeadLetter(letter), ExpectMode(gate, CLAIMABLE["redrive"])])
         if refused is None or create in refused.writes:
             ports.hints.send([ref_of(job)], now, now)
             return job.attempt
@@ -95,7 +95,7 @@ def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
         reason = f"its dead letter was dropped by {by or 'somebody'}: {letter.reason}"
         generation = run.generation if run else 0
         record = Record(run_id, "DROPPED", letter.schedule, generation, reason, now, expires_at=now + HISTORY)
-        if ports.ledger.commit([TakeLetter(letter), Put(record)]) is None:
+        if ports.ledger.commit([DeleteDeadLetter(letter), Put(record)]) is None:
             return
     raise errors.changed_meanwhile(f"the dead letter of {run_id}")
 

@@ -8,10 +8,10 @@ from chalicelib.core import states
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
-from chalicelib.core.targets.answers import News
+from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import Replace
-from chalicelib.flow.each import each_alone
-from chalicelib.flow.runs.complete import advance_run, take_in
+from chalicelib.flow.each import run_each
+from chalicelib.flow.runs.complete import advance_run, ingest_status
 from chalicelib.log import logger, run_fields
 from chalicelib.ports import Ports
 
@@ -32,14 +32,14 @@ def ask_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
         return frozenset()
     seen: set[Ref] = set()
 
-    def apply(told: tuple[Ref, Run, News | None]) -> None:
+    def apply(told: tuple[Ref, Run, RunUpdate | None]) -> None:
         ref, run, news = told
-        take_in(ports, run, news)
+        ingest_status(ports, run, news)
         seen.add(ref)
 
     try:
         answers = ports.targets.of(follow.LISTED).ask_many(list(silent.values()))
-        each_alone([(ref, run, news) for (ref, run), news in zip(silent.items(), answers, strict=True)], apply)
+        run_each([(ref, run, news) for (ref, run), news in zip(silent.items(), answers, strict=True)], apply)
     except Exception:  # each by itself then, and whoever caused it fails alone
         logger.exception("silent runs", extra={"size": len(silent)})
     return frozenset(seen)
@@ -52,7 +52,7 @@ def _silent(ports: Ports, ref: Ref) -> Run | None:
 
 def ask(ports: Ports, run: Run) -> None:
     """Ask the target about a run that has been silent: EMR delivers its events as best it can, no better."""
-    take_in(ports, run, ports.targets.of(str(run.request.target["type"])).ask(run))
+    ingest_status(ports, run, ports.targets.of(str(run.request.target["type"])).ask(run))
 
 
 def time_out(ports: Ports, run: Run) -> None:

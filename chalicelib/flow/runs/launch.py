@@ -14,17 +14,17 @@ from chalicelib.core.limits import names
 from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import Ask
+from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.route import Route
-from chalicelib.core.limits.writes import HoldBack
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.limits.writes import DelayPace
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Pointer, Run
-from chalicelib.core.rows.schedule import HISTORY, Gate
+from chalicelib.core.rows.schedule import HISTORY, ScheduleState
 from chalicelib.core.runs import launch, metrics, workers
 from chalicelib.core.runs import queued as places
 from chalicelib.core.targets import answers, backoff, delivery
-from chalicelib.core.targets.answers import Answer, Never, News, NoAnswer, NotNow, Started
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from chalicelib.core.targets.delivery import Delivery, GiveUp
 from chalicelib.core.targets.target import has_lifecycle
 from chalicelib.core.writes import Put, Replace
@@ -147,7 +147,7 @@ def _offer_again(ports: Ports, run: Run, now: Instant) -> bool | None:
     return None if ports.ledger.commit([again, Put(workers.offer_of(run))]) is not None else False
 
 
-def current(ports: Ports, run: Run) -> tuple[Run, Gate] | None:
+def current(ports: Ports, run: Run) -> tuple[Run, ScheduleState] | None:
     """A run that surely has not started, as its schedule has it now; None if it may not start any more (C13)."""
     gate = ports.catalog.gate(run.schedule)
     if gate is None or run.cancel or not _is_open(ports, gate, run):
@@ -155,7 +155,7 @@ def current(ports: Ports, run: Run) -> tuple[Run, Gate] | None:
     return as_updated(ports, run, gate), gate
 
 
-def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LineState], now: Instant) -> bool | None:
+def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LimitState], now: Instant) -> bool | None:
     """Wait for the permits that the next call needs, in the queue of the slowest pace."""
     if run.waits_at is not None:
         return True
@@ -166,9 +166,9 @@ def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LineState]
     return True
 
 
-def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LineState]]:
+def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LimitState]]:
     """The paces that a claimed run obeys, slowest last, and how these lines stand. A policy that is gone has none."""
-    paces: list[Ask] = []
+    paces: list[PermitRequest] = []
     for line in run.permits:
         kind, _, name = line.partition(":")
         policy = policies.policy_of(ports, name) if kind == "policy" else None
@@ -197,9 +197,9 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> N
         answer = Started(found) if found is not None else answer
     if isinstance(answer, Never):
         # It can never succeed, so no other attempt follows (C12).
-        completing.advance_run(ports, run.run_id, run.attempt, News("FAILED", now, answer.why), may_retry=False)
+        completing.advance_run(ports, run.run_id, run.attempt, RunUpdate("FAILED", now, answer.why), may_retry=False)
     elif isinstance(answer, Started) and answer.done:
-        news = News("SUCCEEDED", now, target_id=answer.target_id)
+        news = RunUpdate("SUCCEEDED", now, target_id=answer.target_id)
         completing.advance_run(ports, run.run_id, run.attempt, news, may_retry=False)
     else:
         _keep(ports, run, answer, now)
@@ -238,10 +238,10 @@ def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
     until = now + backoff.backoff(run.calls, run.run_id)
     for pace in of_run(ports, run)[0]:
         if names.is_target_pace(pace.line):
-            ports.ledger.commit([HoldBack(pace, until)])
+            ports.ledger.commit([DelayPace(pace, until)])
 
 
-def as_updated(ports: Ports, run: Run, gate: Gate | None) -> Run:
+def as_updated(ports: Ports, run: Run, gate: ScheduleState | None) -> Run:
     """An update that carried the job along holds for its run too, while that has surely not started (C13). A run-now,
     a retry and a backfill keep what they were given."""
     if gate is None or gate.version == run.version or run.kind in ("run_now", "retry", "redrive", "backfill"):
@@ -275,7 +275,7 @@ def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
             return
         why += "; no run of this name was found at the target"
     # A later attempt ends a run that did start: it has FAILED, and those who wait for that must hear it.
-    news = News("CANCELLED" if run.cancel else "ABORTED" if run.attempt == 1 else "FAILED", now, why)
+    news = RunUpdate("CANCELLED" if run.cancel else "ABORTED" if run.attempt == 1 else "FAILED", now, why)
     completing.advance_run(ports, run.run_id, run.attempt, news, may_retry=False)
 
 
@@ -298,7 +298,7 @@ def _pointer(run: Run, target_id: str, now: Instant) -> Pointer:
     return Pointer(target_id, run.run_id, run.attempt, now + HISTORY)
 
 
-def _is_open(ports: Ports, gate: Gate | None, run: Run) -> bool:
+def _is_open(ports: Ports, gate: ScheduleState | None, run: Run) -> bool:
     """Whether its schedule, and the backfill that it is a part of, still let a run start."""
     if gate is None or gate.generation != run.generation or not states.may_start(run.kind, gate.mode, run.backfill):
         return False
@@ -310,7 +310,7 @@ def judged(ports: Ports, run: Run, answer: Never | NotNow | NoAnswer, now: Insta
     as a final one."""
     workflow = facts_of.workflow_of(ports, run.workflow)
     policy = workflow.delivery if workflow else Delivery()
-    after = delivery.after(run.calls, answer, policy, run.run_id, now)
+    after = delivery.next_try(run.calls, answer, policy, run.run_id, now)
     if isinstance(after, GiveUp) or isinstance(answer, Never):
         return Never(after.why)
     return replace(answer, why=after.why, retry_after=after.at - now)

@@ -14,7 +14,7 @@ from chalicelib.core.rows.run import Offer, Output, Record, Run
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import complete, follow, workers
 from chalicelib.core.runs.workers import LeaseId
-from chalicelib.core.targets.answers import News
+from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import Delete, Put, Replace
 from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import context, launch
@@ -151,7 +151,7 @@ def heartbeat(
         now = ports.clock.now()
         run = _held(ports, lease, worker, "a heartbeat")
         if run.state == "STARTING":
-            news = News("RUNNING", now, lease=lease.number, metrics=metrics)
+            news = RunUpdate("RUNNING", now, lease=lease.number, metrics=metrics)
             if completing.advance_run(ports, lease.run_id, lease.attempt, news) is None:
                 continue
             run = _held(ports, lease, worker, "a heartbeat")
@@ -180,7 +180,7 @@ def report(ports: Ports, lease: LeaseId, worker: str, told: Report) -> dict[str,
             ports.ledger.put_all([Put(output)])
         state: states.RunState = "SUCCEEDED" if told.succeeded else "FAILED"
         reason = "" if told.succeeded else _why_failed(told, worker)
-        news = News(state, now, reason, lease=lease.number, metrics=told.metrics)
+        news = RunUpdate(state, now, reason, lease=lease.number, metrics=told.metrics)
         step = completing.advance_run(ports, lease.run_id, lease.attempt, news)
         if step is not None:
             return _end(step.run)

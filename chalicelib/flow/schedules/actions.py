@@ -11,10 +11,10 @@ from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.request import request_of
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import CLAIMABLE, GATHERING_MODES, PAUSED_MODES
-from chalicelib.core.writes import GateIs
+from chalicelib.core.writes import ExpectMode
 from chalicelib.flow import lookup, priority, requests, wake
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.definitions import data, references
@@ -35,7 +35,7 @@ def put(
     if_match: int | None = None,
     checked: bool = False,
     data_bucket: str | None = None,
-) -> tuple[Gate, bool]:
+) -> tuple[ScheduleState, bool]:
     """Create or replace a schedule. Returns its gate and whether it is new. Putting what is there changes nothing.
 
     ``checked``: its references were checked by the caller, together with what is stored along with it; ``data_bucket``
@@ -69,13 +69,13 @@ def put(
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def _counted(ports: Ports, gate: Gate, schedule: Schedule) -> Gate:
+def _counted(ports: Ports, gate: ScheduleState, schedule: Schedule) -> ScheduleState:
     """What goes on is counted in the groups and pools that it was put into, before the put is answered (C9, W3)."""
     workflow = lookup.workflow_of(ports, schedule.workflow) if gate.uncounted else None
     return counting.of_schedule(ports, gate, schedule, workflow) if workflow is not None else gate
 
 
-def enable(ports: Ports, name: str, by: str) -> Gate:
+def enable(ports: Ports, name: str, by: str) -> ScheduleState:
     """Only events accepted from now on count. Enabling what is enabled changes nothing."""
     for _ in range(MOST_RACES):
         gate, schedule = existing(ports, name)
@@ -91,7 +91,7 @@ def enable(ports: Ports, name: str, by: str) -> Gate:
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def disable(ports: Ports, name: str, by: str) -> Gate:
+def disable(ports: Ports, name: str, by: str) -> ScheduleState:
     """Once this returns, nothing that waits is started any more; running runs go on (L3)."""
     for _ in range(MOST_RACES):
         gate, schedule = existing(ports, name)
@@ -143,17 +143,17 @@ def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: 
             reason=f"is due at {iso(due)}" if due > now else "run now",
             wake_at=due,
         )
-        return requests.Wish(job, [GateIs(gate, CLAIMABLE["run_now"])])
+        return requests.Wish(job, [ExpectMode(gate, CLAIMABLE["run_now"])])
 
     return requests.once(ports, request_of("run", name, request_id), wish, f"schedule {name}")
 
 
-def _expect(if_match: int | None, gate: Gate | None, name: str) -> None:
+def _expect(if_match: int | None, gate: ScheduleState | None, name: str) -> None:
     if if_match is not None and if_match != (gate.version if gate else None):
         raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def settle(ports: Ports, before: Gate | None, after: Gate) -> None:
+def settle(ports: Ports, before: ScheduleState | None, after: ScheduleState) -> None:
     """What follows an acknowledged change: the old generation's jobs go on record, the new one's fires are prepared."""
     if before is not None and before.generation != after.generation:
         drain(ports, before.schedule, before.generation)
@@ -162,4 +162,4 @@ def settle(ports: Ports, before: Gate | None, after: Gate) -> None:
         carried.look_at_all(ports, after.schedule)
     if after.mode in GATHERING_MODES:
         emit.emit_soon(ports, after.schedule)
-        priority.lift_waiting(ports, after.schedule)
+        priority.reprioritize(ports, after.schedule)

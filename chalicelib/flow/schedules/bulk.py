@@ -9,18 +9,18 @@ from typing import Any, NamedTuple, TypedDict
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow import lookup
 from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.flow.schedules import pauses
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
-Act = Callable[[Ports, str, str], Gate]
+Act = Callable[[Ports, str, str], ScheduleState]
 """Changes the schedule of a name, for whoever asks, and returns its gate: the same one if there was nothing to do."""
 
 
-def _hold(ports: Ports, name: str, by: str) -> Gate:
+def _hold(ports: Ports, name: str, by: str) -> ScheduleState:
     return pauses.pause(ports, name, "hold", by)
 
 
@@ -71,10 +71,10 @@ def parse_tag(text: str, field: str = "tag") -> Tag:
 
 def select(
     ports: Ports, app: str, tag: tuple[str, str | None] | None, workflow: str | None, state: str | None
-) -> list[tuple[Gate, Schedule]]:
+) -> list[tuple[ScheduleState, Schedule]]:
     """The living schedules of an app that fit every filter that is given, by name."""
     wanted = Filters(tag, workflow, state)
-    found: list[tuple[Gate, Schedule]] = []
+    found: list[tuple[ScheduleState, Schedule]] = []
     for name in lookup.schedules_of(ports, app):
         if ids.is_of_dag(name):
             continue  # they follow the DAG that they belong to
@@ -85,7 +85,7 @@ def select(
     return found
 
 
-def fits(wanted: Filters, gate: Gate, schedule: Schedule) -> bool:
+def fits(wanted: Filters, gate: ScheduleState, schedule: Schedule) -> bool:
     if wanted.tag is not None:
         key, value = wanted.tag
         if key not in schedule.tags or value not in (None, schedule.tags[key]):

@@ -10,9 +10,9 @@ from dataclasses import replace
 from chalicelib.core.jobs.permits import asks_of
 from chalicelib.core.limits import names, permits
 from chalicelib.core.rows.limit import Waiter
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import queued as places
-from chalicelib.core.writes import Create, Remove, Replace
+from chalicelib.core.writes import Create, RemoveWaiter, Replace
 from chalicelib.flow import lookup, wake
 from chalicelib.flow.limits import policies
 from chalicelib.flow.priority import MOST_RANKED
@@ -32,18 +32,18 @@ def look_at_all(ports: Ports, schedule: str) -> None:
     wake.all_of(ports, schedule)
 
 
-def _paces(ports: Ports, gate: Gate) -> list[str]:
+def _paces(ports: Ports, gate: ScheduleState) -> list[str]:
     """The queues in which a claimed run of a schedule may wait for its next start call."""
     schedule = lookup.definition_of(ports, gate)
     workflow = lookup.workflow_of(ports, schedule.workflow) if schedule else None
     if schedule is None or workflow is None:
         return []
     asks = asks_of(schedule, workflow, policies.start_rate(ports), gate.schedule.partition(".")[0])
-    policy = [names.policy_line(schedule.policy)] if schedule.policy is not None else []
+    policy = [names.policy_limit(schedule.policy)] if schedule.policy is not None else []
     return [*(ask.line for ask in asks if names.is_pace(ask.line)), *policy]
 
 
-def _rank_run(ports: Ports, waiter: Waiter, gate: Gate) -> None:
+def _rank_run(ports: Ports, waiter: Waiter, gate: ScheduleState) -> None:
     """One transaction: the run as it is updated, out of its place in the queue and into another. A run that was served
     meanwhile, or may have started, stays as it is."""
     run = ports.runs.run(*waiter.run) if waiter.run is not None else None
@@ -53,4 +53,6 @@ def _rank_run(ports: Ports, waiter: Waiter, gate: Gate) -> None:
     rank = permits.rank(later.priority, later.latest_start, later.created_at, later.run_id)
     if rank != run.rank:
         moved = replace(later, rank=rank, rev=run.rev + 1)
-        ports.ledger.commit([Replace(moved), Remove(waiter), *map(Create, filter(None, [places.waiter_of(moved)]))])
+        ports.ledger.commit(
+            [Replace(moved), RemoveWaiter(waiter), *map(Create, filter(None, [places.waiter_of(moved)]))]
+        )

@@ -9,7 +9,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import lifetime
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits import names
-from chalicelib.core.rows.schedule import Gate, Timer
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.triggers import tree
 from chalicelib.core.writes import Replace, Write
@@ -44,7 +44,7 @@ def end(ports: Ports, schedule: str) -> str | None:
             return None
 
 
-def _complete(ports: Ports, gate: Gate, timer: Timer, schedule: Schedule, now: Instant) -> str | None:
+def _complete(ports: Ports, gate: ScheduleState, timer: Timer, schedule: Schedule, now: Instant) -> str | None:
     """What gathers is let go if its trigger is met, else put on record; the index no longer leads here."""
     _, plan = lifecycle.complete(gate, now, schedule)
     closed: list[Write] = [] if tree.is_single_time(schedule.trigger) else close(ports, gate, schedule, now)
@@ -61,7 +61,7 @@ def _complete(ports: Ports, gate: Gate, timer: Timer, schedule: Schedule, now: I
     return "completed"
 
 
-def _delete(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> str | None:
+def _delete(ports: Ports, gate: ScheduleState, schedule: Schedule, now: Instant) -> str | None:
     _, plan = lifecycle.delete(gate, schedule, now, lifetime.BY)
     if ports.ledger.commit(plan) is not None:
         return None
@@ -70,7 +70,7 @@ def _delete(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> str |
     return "deleted"
 
 
-def _is_idle(ports: Ports, gate: Gate, schedule: Schedule) -> bool:
+def _is_idle(ports: Ports, gate: ScheduleState, schedule: Schedule) -> bool:
     """Whether nothing is left of a generation. What could not be delivered is left, too: it can be redriven as long as
     its schedule is there (E6). All reads are strong, for a removal cannot be taken back.
 
@@ -83,7 +83,7 @@ def _is_idle(ports: Ports, gate: Gate, schedule: Schedule) -> bool:
     return not _has_jobs(ports, gate)
 
 
-def _has_jobs(ports: Ports, gate: Gate) -> bool:
+def _has_jobs(ports: Ports, gate: ScheduleState) -> bool:
     cursor: str | None = None
     while True:
         page = ports.jobs.jobs(gate.schedule, gate.generation, AT_ONCE, cursor)
@@ -94,8 +94,8 @@ def _has_jobs(ports: Ports, gate: Gate) -> bool:
         cursor = page.cursor
 
 
-def _has_runs(ports: Ports, gate: Gate, schedule: Schedule) -> bool:
+def _has_runs(ports: Ports, gate: ScheduleState, schedule: Schedule) -> bool:
     """Whether a run of this generation lives. Of a crowd that is not remembered one by one, one may be among them."""
-    line = ports.jobs.line(names.workflow_line(schedule.workflow))
+    line = ports.jobs.line(names.workflow_limit(schedule.workflow))
     own = f"{gate.schedule}.{ids.base36(gate.generation)}."
     return line.active > len(line.starts) or any(holder.startswith(own) for holder in line.starts)

@@ -20,7 +20,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.fires import upcoming as fire_upcoming
 from chalicelib.core.instants import SECOND, Instant, iso
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle, messages
 from chalicelib.core.writes import Write
 from chalicelib.flow import lookup
@@ -35,7 +35,7 @@ from chalicelib.ports import MOST_RACES, Page, Ports
 class Stored:
     """A message as it stands: its gate, its definition, its own target if it has one, and when it fires next."""
 
-    gate: Gate
+    gate: ScheduleState
     schedule: Schedule
     target: Mapping[str, Any] | None
     next_fire: Instant | None
@@ -174,7 +174,7 @@ def _check_workflow(ports: Ports, app: str, message: Message) -> None:
         raise errors.unknown_reference("workflow", "workflow", full, known)
 
 
-def _settle(ports: Ports, before: Gate | None, after: Gate, plan: list[Write], now: Instant) -> None:
+def _settle(ports: Ports, before: ScheduleState | None, after: ScheduleState, plan: list[Write], now: Instant) -> None:
     """What follows an acknowledged put: the old generation's fires go on record, near ones of the new are prepared."""
     if before is not None:
         drain(ports, before.schedule, before.generation)
@@ -192,7 +192,7 @@ def _first(plan: list[Write]) -> Instant | None:
     return min(timer.next.values()) if timer else None
 
 
-def _living(ports: Ports, full: str) -> tuple[Gate, Schedule]:
+def _living(ports: Ports, full: str) -> tuple[ScheduleState, Schedule]:
     """The gate and definition of a message that has not sent its last; refused with 404 if there is none."""
     gate = ports.catalog.gate(full)
     schedule = definition_of(ports, gate)
@@ -211,7 +211,7 @@ def _or_none(ports: Ports, full: str) -> Stored | None:
         return None
 
 
-def _stored(ports: Ports, gate: Gate, schedule: Schedule) -> Stored:
+def _stored(ports: Ports, gate: ScheduleState, schedule: Schedule) -> Stored:
     full = gate.schedule
     own = ports.catalog.definition("workflow", full) if schedule.workflow == full else None
     upcoming = fire_upcoming.preview(schedule, ports.clock.now(), 1, ports.catalog.timer(full))

@@ -12,13 +12,13 @@ from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import check, gather
 from chalicelib.core.rows.job import GATHERING, Job
 from chalicelib.core.rows.limit import Waiter
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.states import PAUSED_MODES
 from chalicelib.core.triggers import occurrences, tree
 from chalicelib.core.triggers.time import TimeTrigger
-from chalicelib.core.writes import Create, Put, Replace, TakeOut, Write
+from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
 from chalicelib.flow import wake
 from chalicelib.flow.fires.emit import emit_soon
 from chalicelib.flow.jobs.drop import drain
@@ -29,7 +29,9 @@ from chalicelib.ports import MOST_RACES, Ports
 SHOWN = 3  # upcoming fires that a refusal names
 
 
-def pause(ports: Ports, name: str, mode: PauseMode, by: str, stop_timeouts: bool = False, reason: str = "") -> Gate:
+def pause(
+    ports: Ports, name: str, mode: PauseMode, by: str, stop_timeouts: bool = False, reason: str = ""
+) -> ScheduleState:
     """Keep what waits (hold), let each match queue up (backlog), or let go what is there and take no more (drain)."""
     for _ in range(MOST_RACES):
         gate, schedule = existing(ports, name)
@@ -48,7 +50,7 @@ def pause(ports: Ports, name: str, mode: PauseMode, by: str, stop_timeouts: bool
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def resume(ports: Ports, name: str, by: str) -> Gate:
+def resume(ports: Ports, name: str, by: str) -> ScheduleState:
     """Go on where it was paused: the very jobs that waited run (L4). Resuming what is enabled changes nothing, nor what
     is complete: a repeat may find that the last fire was prepared during the pause."""
     for _ in range(MOST_RACES):
@@ -65,7 +67,7 @@ def resume(ports: Ports, name: str, by: str) -> Gate:
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> Gate:
+def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> ScheduleState:
     """Leave one upcoming occurrence of the schedule's times out, or take that back (``wanted`` False)."""
     for _ in range(MOST_RACES):
         gate, schedule = existing(ports, name)
@@ -85,7 +87,7 @@ def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> 
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def close(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> list[Write]:
+def close(ports: Ports, gate: ScheduleState, schedule: Schedule, now: Instant) -> list[Write]:
     """A tombstone where events gather. What is there already and met goes on from a place of its own, with its place
     in a queue; what is unmet stays under the tombstone until it is put on record."""
     job = ports.jobs.job(gate.schedule, gate.generation, GATHERING)
@@ -99,7 +101,7 @@ def close(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> list[Wr
     verdict = check.verdict_of(job, schedule, now)
     if verdict is not None and not verdict.met:
         return [Replace(under, over=job)]
-    apart = gather.set_apart(job)
+    apart = gather.detach(job)
     empty = replace(under, job_id="", held=(), waits_at=None, rank=None, reason="")
     plan: list[Write] = [Replace(empty, over=job), Create(apart)]
     if job.waits_at is not None and job.rank is not None:
@@ -107,7 +109,7 @@ def close(ports: Ports, gate: Gate, schedule: Schedule, now: Instant) -> list[Wr
     return plan
 
 
-def _reopened(ports: Ports, gate: Gate) -> list[Write]:
+def _reopened(ports: Ports, gate: ScheduleState) -> list[Write]:
     """Away with the tombstone of a drain, once what lay under it is on record: events gather there again."""
     if gate.mode != "drain":
         return []
@@ -117,7 +119,7 @@ def _reopened(ports: Ports, gate: Gate) -> list[Write]:
         if tombstone is None or not tombstone.closed:
             return []
         if tombstone.wake_at is None:
-            return [TakeOut(tombstone, exact=True)]
+            return [DeleteJob(tombstone, exact=True)]
     raise errors.changed_meanwhile(f"schedule {gate.schedule}")
 
 
@@ -137,10 +139,10 @@ def _is_over(schedule: Schedule, at: Instant) -> bool:
     return schedule.ends_at is not None and at > schedule.ends_at
 
 
-def _stands_still(gate: Gate) -> bool:
+def _stands_still(gate: ScheduleState) -> bool:
     return any(ended is None for _, ended in gate.pauses)
 
 
-def _not_running(gate: Gate, wish: str) -> SluiceError:
+def _not_running(gate: ScheduleState, wish: str) -> SluiceError:
     message = f"expected a schedule that is enabled or paused, got one that is {gate.mode}"
     return SluiceError("conflict", message, None, f"enable it first; there is nothing to {wish}")

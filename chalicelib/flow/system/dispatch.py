@@ -11,7 +11,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.flow.backfills import backfill
 from chalicelib.flow.dags import runs
-from chalicelib.flow.each import each_alone
+from chalicelib.flow.each import run_each
 from chalicelib.flow.fires import emit
 from chalicelib.flow.ingest import objects
 from chalicelib.flow.jobs.batch import prepare
@@ -33,7 +33,7 @@ TIME_FOR_ONE = 10 * SECOND  # of an invocation, for one row that is no delivery
 ONE_BY_ONE = 500  # rows that one invocation looks at singly; more are handed on
 
 
-def attend_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[Ref]:
+def dispatch_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[Ref]:
     """Attend to rows that are due at one instant, not before it: those of a crowd together, the rest one by one.
 
     Returns those that failed, after all had their turn, so that none blocks the others.
@@ -83,14 +83,14 @@ def _hand_on(ports: Ports, refs: Sequence[Ref]) -> None:
 
 def _attended(ports: Ports, ref: Ref) -> bool:
     try:
-        attend(ports, ref)
+        dispatch(ports, ref)
     except Exception:
         logger.exception("hint failed", extra={"ref": str(ref)})
         return False
     return True
 
 
-def attend(ports: Ports, ref: Ref) -> None:
+def dispatch(ports: Ports, ref: Ref) -> None:
     match ref.kind:
         case "job":
             schedule, generation, place = ref.parts
@@ -109,7 +109,7 @@ def attend(ports: Ports, ref: Ref) -> None:
             emit.emit_soon(ports, ref.parts[0])
             carried.look_at_all(ports, ref.parts[0])
         case "backfill":
-            backfill.attend(ports, *ref.parts)
+            backfill.advance(ports, *ref.parts)
         case "note":
             notices.take_in(ports, *ref.parts)
         case "watch":
@@ -117,7 +117,7 @@ def attend(ports: Ports, ref: Ref) -> None:
         case "alert":
             notices.look(ports, *ref.parts)
         case "dag_run":
-            runs.attend(ports, ref.parts[0])
+            runs.advance(ports, ref.parts[0])
         case "timer":
             lifetime.end(ports, ref.parts[0])
             emit.emit_soon(ports, ref.parts[0])
@@ -145,7 +145,7 @@ def _run(ports: Ports, run_id: str, attempt: int) -> None:
     elif not run.announce:
         steps.append(lambda: complete.ask_bill(ports, run))
     # A status that cannot be told to somebody does not keep its run from being followed.
-    each_alone(steps, lambda step: step())
+    run_each(steps, lambda step: step())
 
 
 def _follow(ports: Ports, run: Run) -> None:

@@ -13,21 +13,21 @@ from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.event import Outbox
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState
-from chalicelib.core.rows.notice import Alert, Note, Watch
+from chalicelib.core.rows.limit import LimitState
+from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.runs import metrics
 from chalicelib.core.system import sweep
 from chalicelib.core.writes import Put, Replace
-from chalicelib.flow.each import each_alone
+from chalicelib.flow.each import run_each
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 T = TypeVar("T")
-Row = Alert | Backfill | DagRun | Job | Note | Run | Watch | Outbox
-Found = Row | LineState | Gate
+Row = NoticeWindow | Backfill | DagRun | Job | PendingNotice | Run | DeadlineWatch | Outbox
+Found = Row | LimitState | ScheduleState
 NEXT_TICK = 75 * SECOND  # and a margin for one that comes late
 TABLES: tuple[tuple[Literal["jobs", "runs", "catalog"], Millis], ...] = (
     ("jobs", sweep.GRACE),
@@ -88,7 +88,7 @@ def _lease(ports: Ports, now: Instant, found: tuple[Ref, Found]) -> None:
     """Leave the row alone for a while: it has been hinted. A lost race means that somebody attends to it already. A
     line and a gate are leased by their receivers."""
     ref, row = found
-    if isinstance(row, LineState | Gate):
+    if isinstance(row, LimitState | ScheduleState):
         return
     lease = sweep.lease(row, now)
     if lease.parked:
@@ -104,7 +104,7 @@ def _lease(ports: Ports, now: Instant, found: tuple[Ref, Found]) -> None:
 def _failures(things: Sequence[T], act: Callable[[T], None]) -> Sequence[Exception]:
     """Act on each; what some raised, after all had their turn."""
     try:
-        each_alone(things, act)
+        run_each(things, act)
     except ExceptionGroup as group:
         return group.exceptions
     return ()

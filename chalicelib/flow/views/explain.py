@@ -12,7 +12,7 @@ from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
 from chalicelib.flow import facts, lookup
@@ -101,10 +101,10 @@ def _constraints(job: Job, known: Facts, now: Instant) -> list[View]:
 
 
 def _standing(job: Job, known: Facts, now: Instant) -> tuple[Condition, ...]:
-    return conditions.stand(job, known, known.schedule, now) if known.schedule else ()
+    return conditions.evaluate(job, known, known.schedule, now) if known.schedule else ()
 
 
-def _not_enabled(gate: Gate, waiting: int) -> str:
+def _not_enabled(gate: ScheduleState, waiting: int) -> str:
     """Why a schedule that is not enabled does not run, and what to do."""
     since = f"since {iso(gate.mode_at)}{f': {gate.reason}' if gate.reason else ''}"
     match gate.mode:
@@ -130,7 +130,7 @@ def _wakes(job: Job, known: Facts, verdict: tree.Verdict | None, until: Instant 
     elif any(each.constraint.type == "approval" and not each.met for each in _standing(job, known, now)):
         ways.append("an approval")
     if job.waits_at is not None:
-        ways.append(f"a permit of {names.spell(job.waits_at)}")
+        ways.append(f"a permit of {names.describe(job.waits_at)}")
     if until is not None:
         deadline = timeout.deadline_of(job, known.schedule, known.gate) if known.schedule else None
         ways.append(f"{'its timeout' if until == deadline else 'its time'} at {iso(until)}")

@@ -17,7 +17,7 @@ from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.event import Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record, Run
-from chalicelib.core.rows.schedule import Gate, Version
+from chalicelib.core.rows.schedule import ScheduleState, Version
 from chalicelib.core.runs.costs import LIST, Prices
 from chalicelib.core.triggers import tree
 from chalicelib.flow.runs import context
@@ -38,7 +38,7 @@ def definition_view(row: Definition) -> View:
     }
 
 
-def schedule_view(gate: Gate, schedule: Schedule) -> View:
+def schedule_view(gate: ScheduleState, schedule: Schedule) -> View:
     return {
         "name": gate.schedule,
         "kind": "schedule",

@@ -87,7 +87,7 @@ def run_now(ns: str, app: str, name: str) -> Response:
 def dry_run(ns: str, app: str, name: str) -> dict[str, Any]:
     """Tell what the trigger would make of given events, played to it from the start. Nothing is stored, and
     constraints are left out."""
-    from chalicelib.core.jobs.dry_run import rehearse
+    from chalicelib.core.jobs.dry_run import dry_run
     from chalicelib.flow.lookup import existing
     from chalicelib.flow.views.views import rehearsal_view
     from chalicelib.web.bodies import DryRun
@@ -95,7 +95,7 @@ def dry_run(ns: str, app: str, name: str) -> dict[str, Any]:
     full, now = f"{ns}.{app}.{name}", ports().clock.now()
     _, schedule = existing(ports(), full)
     events = parse(DryRun, routes.current_request).events
-    steps, left = rehearse(full, schedule, events, now)
+    steps, left = dry_run(full, schedule, events, now)
     return rehearsal_view(schedule, steps, left, now)
 
 

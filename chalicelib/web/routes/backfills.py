@@ -22,13 +22,13 @@ def begin_backfill(ns: str, app: str, name: str) -> Response:
     """Run a past interval of a schedule's times, or partitions that it waits for, a few at a time. A dry run
     tells how many there would be, and the first and last of them. One Idempotency-Key, one backfill."""
     from chalicelib.core.backfills.request import Backfill
-    from chalicelib.flow.backfills.backfill import begin, foretell
+    from chalicelib.flow.backfills.backfill import begin, preview
     from chalicelib.flow.backfills.view import backfill_view, plan_view
 
     request, full = routes.current_request, f"{ns}.{app}.{name}"
     wish = parse(Backfill, request)
     if wish.dry_run:
-        return answer(plan_view(full, foretell(ports(), full, wish)))
+        return answer(plan_view(full, preview(ports(), full, wish)))
     row = begin(ports(), full, wish, caller(request), request_id(request))
     return answer(backfill_view(ports(), row), 201)
 

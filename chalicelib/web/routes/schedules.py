@@ -16,7 +16,7 @@ from chalicelib.wiring import ports
 
 if TYPE_CHECKING:
     from chalicelib.core.definitions.schedule import Schedule
-    from chalicelib.core.rows.schedule import Gate
+    from chalicelib.core.rows.schedule import ScheduleState
 
 
 routes = Blueprint(__name__)
@@ -167,7 +167,7 @@ def shown(ns: str, app: str, name: str, status: int = 200) -> Response:
     return document({**schedule_view(gate, schedule), "fires_per_day": upcoming.per_day(schedule)}, status)
 
 
-def _living(full: str) -> tuple[Gate, Schedule] | None:
+def _living(full: str) -> tuple[ScheduleState, Schedule] | None:
     """A schedule of a list, or None if it was deleted since the list was read."""
     from chalicelib.core.errors import SluiceError
     from chalicelib.flow.lookup import existing

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.limits.writes import TakePermit
+from chalicelib.core.limits.writes import AcquirePermit
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.answers import News
+from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.views.views import run_view
 from tests.acceptance.words import concurrency, event, on, partition, time
 from tests.support.fakes import FakeEmr
@@ -81,7 +81,7 @@ def test_h1_who_loses_the_number_to_another_start_loses_it_once(world: World) ->
     class Crowd:
         def commit(self, writes: Any) -> Any:
             nonlocal claims
-            if any(isinstance(write, TakePermit) and write.begins for write in writes):
+            if any(isinstance(write, AcquirePermit) and write.begins for write in writes):
                 claims += 1
                 inner.number("workflow:demo.flights.clean")  # another start, always a moment before this one
             return inner.commit(writes)
@@ -147,7 +147,7 @@ def test_h1_a_run_that_is_asked_about_tells_it_too(world: World) -> None:
 
 def test_h1_a_success_does_not_wait_for_its_bill(world: World) -> None:
     class Dumb(FakeEmr):
-        def ask(self, run: Run) -> News | None:
+        def ask(self, run: Run) -> RunUpdate | None:
             raise ConnectionError("throttled")
 
     world.deploy(flights({"a": on(event("go"), "clean")}))

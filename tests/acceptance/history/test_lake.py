@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from chalicelib.core.history import lines
 from chalicelib.core.instants import MINUTE, iso
 from chalicelib.core.notices import deadlines
-from chalicelib.core.rows.notice import Watch
+from chalicelib.core.rows.notice import DeadlineWatch
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.costs import LIST
@@ -71,10 +71,10 @@ def test_h1_a_hint_that_comes_twice_uses_up_no_question(world: World) -> None:
     run = one_run(world, 10 * MINUTE)
     ref = Ref("run", (run.run_id, "001"))
     for _ in range(5):
-        dispatch.attend(world.ports, ref)
+        dispatch.dispatch(world.ports, ref)
     world.clock.pass_by("2m")
     for _ in range(5):
-        dispatch.attend(world.ports, ref)
+        dispatch.dispatch(world.ports, ref)
     assert len(world.targets.emr.asked_about) == 2
     world.pass_by("20m")
     assert world.runs("a")[0].billed == (25, 100, 0)
@@ -196,7 +196,7 @@ def test_h5_history_judges_a_run_as_its_watch_did_at_the_time(
     run = rows.run(
         state=state, ended_at=NOON + ended, start_requested_at=None if begun is None else NOON + begun, **due
     )
-    watch = Watch("r1", run.workflow, run.schedule, **due, wake_at=NOON)
+    watch = DeadlineWatch("r1", run.workflow, run.schedule, **due, wake_at=NOON)
     told: set[str] = set()
     for now in sorted({at for at in due.values() if at is not None}):
         asked = run.start_requested_at is not None and run.start_requested_at <= now

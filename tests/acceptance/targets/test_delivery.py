@@ -99,7 +99,7 @@ def test_e6_a_hint_that_comes_twice_or_a_resume_brings_no_try_forward(world: Wor
     world.pass_by("2m")
     [job] = world.jobs("tick")
     for _ in range(3):
-        dispatch.attend(world.ports, ref_of(job))
+        dispatch.dispatch(world.ports, ref_of(job))
     world.pause("tick")
     world.resume("tick")
     world.settle()

@@ -8,7 +8,7 @@ import pytest
 
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.jobs.dry_run import rehearse
+from chalicelib.core.jobs.dry_run import dry_run
 from chalicelib.flow.definitions import store
 from chalicelib.flow.lookup import existing
 from chalicelib.flow.views import views
@@ -86,7 +86,7 @@ def test_t10_a_dry_run_plays_a_status_of_a_version(world: World) -> None:
     events += [{"type": "program_status", "workflow": "clean", "version": number} for number in (1, 2)]
     _, schedule = existing(world.ports, full("second"))
     given = DryRun.model_validate({"events": events}).events
-    steps, _ = rehearse(full("second"), schedule, given, world.clock.now())
+    steps, _ = dry_run(full("second"), schedule, given, world.clock.now())
     assert [step.fires for step in steps] == [0, 0, 1]
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND
-from chalicelib.core.targets.answers import News
+from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.targets.retries import Retries
 from chalicelib.flow.runs import complete
 from tests.faults.memory_tables import QuickWorld
@@ -69,7 +69,7 @@ def test_w1_a_schedule_says_otherwise_than_its_workflow() -> None:
 def test_w1_only_the_ends_that_are_named_are_tried_again(on: list[str], states: list[str]) -> None:
     world = trying({"attempts": 2, "delay": "1s", "on": on})
     [run] = world.runs("a")
-    news = News("FAILED", world.clock.now(), "nothing was heard of it", outcome="lost")
+    news = RunUpdate("FAILED", world.clock.now(), "nothing was heard of it", outcome="lost")
     complete.advance_run(world.ports, run.run_id, run.attempt, news)
     world.pass_by("5s")
     assert [run.state for run in world.runs("a")] == states

@@ -10,7 +10,7 @@ from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.runs import DynamoWakes
 from chalicelib.core.rows.backfill import PlanPart
 from chalicelib.core.rows.ref import Ref
-from chalicelib.core.writes import BackfillGoesOn, Create, Put, Replace, WakeBackfill, Write
+from chalicelib.core.writes import Create, ExpectBackfillRunning, Put, Replace, WakeBackfill, Write
 from tests.support import rows
 from tests.support.clock import NOON
 
@@ -58,7 +58,7 @@ def test_l12_a_backfill_that_is_not_there_is_not_woken_into_being(dynamo: Dynamo
 
 
 def test_l12_nothing_of_a_backfill_that_is_over_begins(dynamo: Dynamo) -> None:
-    goes_on = BackfillGoesOn(rows.SCHEDULE, "b1")
+    goes_on = ExpectBackfillRunning(rows.SCHEDULE, "b1")
     assert not ok(dynamo, goes_on, Create(rows.run("r0"))), "there is none"
     row = rows.backfill()
     assert ok(dynamo, Create(row))

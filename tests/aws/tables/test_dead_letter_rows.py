@@ -8,11 +8,11 @@ from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.runs import DynamoRuns
-from chalicelib.core.constraints.probe import Said, remembered
+from chalicelib.core.constraints.probe import ProbeResult, remembered
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.runs import dead_letters
-from chalicelib.core.writes import Create, Delete, Put, TakeLetter
+from chalicelib.core.writes import Create, Delete, DeleteDeadLetter, Put
 from tests.support import rows
 from tests.support.clock import NOON
 
@@ -77,7 +77,7 @@ def test_e6_whoever_removes_the_one_he_read_leaves_the_next_attempts_alone(dynam
 
 
 def test_e6_the_tries_of_a_job_and_what_its_probe_said_are_kept(dynamo: Dynamo) -> None:
-    said = Said("failed", NOON, NOON + 60_000, "it could not be asked: no answer", 3)
+    said = ProbeResult("failed", NOON, NOON + 60_000, "it could not be asked: no answer", 3)
     job = rows.job(tries=2, first_try_at=NOON - 5, probed=said.kept())
     assert dynamo.commit([Create(job)]) is None
     stored = DynamoJobs(dynamo).job(job.schedule, job.generation, job.place)
@@ -104,6 +104,6 @@ def test_e6_a_redrive_keeps_who_the_event_is(dynamo: Dynamo) -> None:
 def test_e6_a_dead_letter_is_taken_away_once_and_as_it_was_read(dynamo: Dynamo) -> None:
     read, again = letter(1), replace(letter(1), failed_at=NOON + 60_000)
     assert dynamo.commit([Put(again)]) is None
-    assert dynamo.commit([TakeLetter(read)]) is not None, "its redrive was cancelled, and it is there again"
-    assert dynamo.commit([TakeLetter(again)]) is None
-    assert dynamo.commit([TakeLetter(again), Put(rows.note())]) is not None
+    assert dynamo.commit([DeleteDeadLetter(read)]) is not None, "its redrive was cancelled, and it is there again"
+    assert dynamo.commit([DeleteDeadLetter(again)]) is None
+    assert dynamo.commit([DeleteDeadLetter(again), Put(rows.note())]) is not None

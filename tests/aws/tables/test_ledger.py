@@ -11,30 +11,37 @@ from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.limits.writes import GiveBack, JoinLine, LeaseLine, LeaveLine, SettleLine, TakePermit
+from chalicelib.core.limits.writes import (
+    AcquirePermit,
+    ClearQueueWake,
+    JoinQueue,
+    LeaseQueue,
+    LeaveQueue,
+    ReleasePermit,
+)
 from chalicelib.core.rows.delivery_lease import lease_of, renewed
-from chalicelib.core.rows.event import Seen
+from chalicelib.core.rows.event import LastArrival
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
-from chalicelib.core.rows.schedule import Failures, Gate
+from chalicelib.core.rows.schedule import Failures, ScheduleState
 from chalicelib.core.writes import (
+    ClearStateWake,
     CloseGeneration,
     CountFailure,
     Create,
+    DeleteJob,
+    DeleteNotice,
     EndLease,
-    GateIs,
-    NoneGathering,
-    NotClosed,
+    ExpectMode,
+    ExpectNoneGathering,
+    ExpectOpen,
     Put,
-    PutGate,
-    PutSeen,
-    Remove,
+    PutLastArrival,
+    PutState,
+    RemoveWaiter,
     Replace,
-    SettleGate,
-    TakeIn,
     TakeLease,
-    TakeOut,
     Write,
 )
 from tests.support import rows
@@ -75,27 +82,27 @@ def test_a_replacement_names_the_revision_it_read(dynamo: Dynamo) -> None:
 
 def test_a_refused_plan_leaves_nothing_behind(dynamo: Dynamo) -> None:
     job, gate = rows.job(), rows.gate()
-    assert ok(dynamo, Create(job), PutGate(gate, None))
+    assert ok(dynamo, Create(job), PutState(gate, None))
     closed = replace(gate, mode="disabled")
-    refused = dynamo.commit([TakeOut(job), Create(rows.run()), GateIs(closed, ("disabled",))])
+    refused = dynamo.commit([DeleteJob(job), Create(rows.run()), ExpectMode(closed, ("disabled",))])
     assert refused is not None
-    assert [type(write) for write in refused.writes] == [GateIs]
+    assert [type(write) for write in refused.writes] == [ExpectMode]
     assert stored(dynamo) == job
     assert dynamo.get(keys.run("r1", 1), Run) is None
 
 
 def test_a_gate_is_checked_by_generation_version_and_mode(dynamo: Dynamo) -> None:
     gate = rows.gate()
-    assert ok(dynamo, PutGate(gate, None))
-    assert not ok(dynamo, PutGate(gate, None))
+    assert ok(dynamo, PutState(gate, None))
+    assert not ok(dynamo, PutState(gate, None))
     for other in (replace(gate, generation=1), replace(gate, version=2)):
-        assert not ok(dynamo, GateIs(other, ("enabled",)), Create(rows.run()))
-    assert not ok(dynamo, GateIs(gate, ("disabled",)), Create(rows.run()))
-    assert ok(dynamo, GateIs(gate, ("disabled", "enabled")), Create(rows.run()))
+        assert not ok(dynamo, ExpectMode(other, ("enabled",)), Create(rows.run()))
+    assert not ok(dynamo, ExpectMode(gate, ("disabled",)), Create(rows.run()))
+    assert ok(dynamo, ExpectMode(gate, ("disabled", "enabled")), Create(rows.run()))
     disabled = replace(gate, mode="disabled")
-    assert ok(dynamo, PutGate(disabled, gate))
-    assert not ok(dynamo, PutGate(replace(gate, version=2), gate))
-    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == disabled
+    assert ok(dynamo, PutState(disabled, gate))
+    assert not ok(dynamo, PutState(replace(gate, version=2), gate))
+    assert dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState) == disabled
 
 
 def test_l4_a_gate_is_checked_by_its_revision_for_a_pause_and_a_resume_leave_generation_and_version(
@@ -104,31 +111,31 @@ def test_l4_a_gate_is_checked_by_its_revision_for_a_pause_and_a_resume_leave_gen
     gate = rows.gate()
     paused = replace(gate, rev=2, mode="hold", pauses=((NOON, NOON + 5), (NOON + 9, None)), skips=(NOON + 1))
     resumed = replace(paused, rev=3, mode="enabled", reason="", wake_at=NOON)
-    assert ok(dynamo, PutGate(gate, None))
-    assert ok(dynamo, PutGate(paused, gate))
-    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == paused
-    assert ok(dynamo, PutGate(resumed, paused))
-    assert not ok(dynamo, GateIs(gate, ("enabled",)), Create(rows.run())), "it looks the same, but it is not"
-    assert not ok(dynamo, PutGate(replace(gate, rev=2), gate))
-    assert ok(dynamo, GateIs(resumed, ("enabled",)), Create(rows.run()))
+    assert ok(dynamo, PutState(gate, None))
+    assert ok(dynamo, PutState(paused, gate))
+    assert dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState) == paused
+    assert ok(dynamo, PutState(resumed, paused))
+    assert not ok(dynamo, ExpectMode(gate, ("enabled",)), Create(rows.run())), "it looks the same, but it is not"
+    assert not ok(dynamo, PutState(replace(gate, rev=2), gate))
+    assert ok(dynamo, ExpectMode(resumed, ("enabled",)), Create(rows.run()))
 
 
 def test_l4_a_gate_is_settled_only_if_nobody_has_changed_it(dynamo: Dynamo) -> None:
     awake = rows.gate(rev=2, wake_at=NOON)
-    assert ok(dynamo, PutGate(awake, None))
-    assert not ok(dynamo, SettleGate(replace(awake, rev=1)))
-    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == awake
-    assert ok(dynamo, SettleGate(awake))
-    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == replace(awake, wake_at=None)
+    assert ok(dynamo, PutState(awake, None))
+    assert not ok(dynamo, ClearStateWake(replace(awake, rev=1)))
+    assert dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState) == awake
+    assert ok(dynamo, ClearStateWake(awake))
+    assert dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState) == replace(awake, wake_at=None)
 
 
 def test_t18_a_feed_is_remembered_over_what_was_read(dynamo: Dynamo) -> None:
-    seen = Seen(rows.SCHEDULE, rows.GENERATION, "0", NOON)
-    assert ok(dynamo, PutSeen(seen, None))
-    assert not ok(dynamo, PutSeen(replace(seen, at=NOON + 1), None)), "somebody was first"
-    assert ok(dynamo, PutSeen(replace(seen, at=NOON + 5), NOON))
-    assert not ok(dynamo, PutSeen(replace(seen, at=NOON + 3), NOON)), "a late writer does not set it back"
-    assert dynamo.get(keys.seen(rows.SCHEDULE, rows.GENERATION, "0"), Seen) == replace(seen, at=NOON + 5)
+    seen = LastArrival(rows.SCHEDULE, rows.GENERATION, "0", NOON)
+    assert ok(dynamo, PutLastArrival(seen, None))
+    assert not ok(dynamo, PutLastArrival(replace(seen, at=NOON + 1), None)), "somebody was first"
+    assert ok(dynamo, PutLastArrival(replace(seen, at=NOON + 5), NOON))
+    assert not ok(dynamo, PutLastArrival(replace(seen, at=NOON + 3), NOON)), "a late writer does not set it back"
+    assert dynamo.get(keys.seen(rows.SCHEDULE, rows.GENERATION, "0"), LastArrival) == replace(seen, at=NOON + 5)
 
 
 def test_l19_failures_are_counted_side_by_side_and_forgiven_at_once(dynamo: Dynamo) -> None:
@@ -147,8 +154,8 @@ def test_a_job_is_taken_out_by_its_id_whatever_it_gathered_meanwhile(dynamo: Dyn
     job = rows.job()
     assert ok(dynamo, Create(job))
     assert ok(dynamo, Replace(replace(job, rev=2)))
-    assert not ok(dynamo, TakeOut(rows.job("another")))
-    assert ok(dynamo, TakeOut(job))
+    assert not ok(dynamo, DeleteJob(rows.job("another")))
+    assert ok(dynamo, DeleteJob(job))
     assert stored(dynamo) is None
 
 
@@ -157,8 +164,8 @@ def test_a_job_that_began_to_queue_is_not_taken_out_by_who_has_not_seen_it(dynam
     assert ok(dynamo, Create(job))
     queued = replace(job, rev=2, waits_at=LINE, rank="5#~#x")
     assert ok(dynamo, Replace(queued))
-    assert not ok(dynamo, TakeOut(job))
-    assert ok(dynamo, TakeOut(queued))
+    assert not ok(dynamo, DeleteJob(job))
+    assert ok(dynamo, DeleteJob(queued))
 
 
 def test_a_tombstone_keeps_the_job_under_it_and_lets_nothing_join(dynamo: Dynamo) -> None:
@@ -170,13 +177,15 @@ def test_a_tombstone_keeps_the_job_under_it_and_lets_nothing_join(dynamo: Dynamo
     assert found is not None
     assert (found.closed, found.held, found.job_id) == (True, (LINE,), "j1")
     assert not ok(dynamo, Replace(replace(job, rev=2)))
-    assert not ok(dynamo, TakeOut(job))
-    assert not ok(dynamo, NotClosed(rows.SCHEDULE, rows.GENERATION), Create(rows.run()))
-    assert ok(dynamo, NoneGathering(rows.SCHEDULE, rows.GENERATION), Create(rows.run())), "nothing gathers under it"
+    assert not ok(dynamo, DeleteJob(job))
+    assert not ok(dynamo, ExpectOpen(rows.SCHEDULE, rows.GENERATION), Create(rows.run()))
+    assert ok(dynamo, ExpectNoneGathering(rows.SCHEDULE, rows.GENERATION), Create(rows.run())), (
+        "nothing gathers under it"
+    )
 
 
 def test_c11_a_fire_passes_where_nothing_gathers_and_not_beside_a_job_that_does(dynamo: Dynamo) -> None:
-    none = NoneGathering(rows.SCHEDULE, rows.GENERATION)
+    none = ExpectNoneGathering(rows.SCHEDULE, rows.GENERATION)
     assert ok(dynamo, none, Create(rows.run("first")))
     assert ok(dynamo, Create(rows.job()))
     assert not ok(dynamo, none, Create(rows.run("second")))
@@ -198,7 +207,7 @@ def test_l4_a_tombstone_is_put_over_the_job_that_is_set_apart(dynamo: Dynamo) ->
     assert ok(dynamo, Create(job))
     assert ok(dynamo, Replace(grave, over=job), Create(replace(job, place="JOB#1")))
     assert not ok(dynamo, Replace(rows.job(rev=4))), "nothing joins it"
-    assert ok(dynamo, TakeOut(grave)), "a resume takes it off"
+    assert ok(dynamo, DeleteJob(grave)), "a resume takes it off"
     assert stored(dynamo) is None
 
 
@@ -207,8 +216,8 @@ def test_t12_a_job_is_taken_out_exactly_as_it_was_read_where_that_is_asked_for(d
     assert ok(dynamo, Create(job))
     later = replace(job, rev=2)
     assert ok(dynamo, Replace(later))
-    assert not ok(dynamo, TakeOut(job, exact=True))
-    assert ok(dynamo, TakeOut(later, exact=True))
+    assert not ok(dynamo, DeleteJob(job, exact=True))
+    assert ok(dynamo, DeleteJob(later, exact=True))
 
 
 def test_a_tombstone_over_nothing_bars_the_first_event(dynamo: Dynamo) -> None:
@@ -217,12 +226,12 @@ def test_a_tombstone_over_nothing_bars_the_first_event(dynamo: Dynamo) -> None:
 
 
 def test_slots_let_a_newcomer_in_only_when_nobody_waits(dynamo: Dynamo) -> None:
-    take = TakePermit(ONE, NOON, LineState(LINE), from_queue=False)
+    take = AcquirePermit(ONE, NOON, LimitState(LINE), from_queue=False)
     assert ok(dynamo, take)
     assert not ok(dynamo, take)
-    assert ok(dynamo, JoinLine(ONE, NOON, NOON + 60_000))
-    assert not ok(dynamo, GiveBack(LINE, None)), "somebody waits: the write must wake the queue"
-    assert ok(dynamo, GiveBack(LINE, NOON + 5))
+    assert ok(dynamo, JoinQueue(ONE, NOON, NOON + 60_000))
+    assert not ok(dynamo, ReleasePermit(LINE, None)), "somebody waits: the write must wake the queue"
+    assert ok(dynamo, ReleasePermit(LINE, NOON + 5))
     line = DynamoJobs(dynamo).line(LINE)
     assert (line.active, line.waiters, line.wake_at) == (0, 1, NOON + 5)
     assert not ok(dynamo, take), "a permit is free, but it belongs to who waits"
@@ -232,18 +241,18 @@ def test_slots_let_a_newcomer_in_only_when_nobody_waits(dynamo: Dynamo) -> None:
 
 
 def test_nobody_joins_a_line_that_would_let_him_pass(dynamo: Dynamo) -> None:
-    join = JoinLine(ONE, NOON, NOON)
+    join = JoinQueue(ONE, NOON, NOON)
     assert not ok(dynamo, join)
-    assert ok(dynamo, TakePermit(ONE, NOON, LineState(LINE), from_queue=False))
+    assert ok(dynamo, AcquirePermit(ONE, NOON, LimitState(LINE), from_queue=False))
     assert ok(dynamo, join)
-    assert ok(dynamo, LeaveLine(LINE))
-    assert not ok(dynamo, LeaveLine(LINE))
-    assert ok(dynamo, GiveBack(LINE, None))
+    assert ok(dynamo, LeaveQueue(LINE))
+    assert not ok(dynamo, LeaveQueue(LINE))
+    assert ok(dynamo, ReleasePermit(LINE, None))
 
 
 def test_an_unlimited_slot_is_counted_and_never_refused(dynamo: Dynamo) -> None:
     for _ in range(3):
-        assert ok(dynamo, TakePermit(Slots(LINE, None), NOON, LineState(LINE), from_queue=False))
+        assert ok(dynamo, AcquirePermit(Slots(LINE, None), NOON, LimitState(LINE), from_queue=False))
     assert DynamoJobs(dynamo).line(LINE).active == 3
 
 
@@ -251,13 +260,13 @@ def test_a_pace_lets_a_burst_through_and_then_one_at_a_time(dynamo: Dynamo) -> N
     jobs = DynamoJobs(dynamo)
 
     def take(now: int, head: int, from_queue: bool = False) -> bool:
-        return ok(dynamo, TakePermit(PACE, now, LineState("emr:app", head=head), from_queue))
+        return ok(dynamo, AcquirePermit(PACE, now, LimitState("emr:app", head=head), from_queue))
 
     for _ in range(3):
         assert take(NOON, jobs.line("emr:app").head)
     assert jobs.line("emr:app").head == NOON + 3000
     assert not take(NOON, NOON + 3000)
-    assert ok(dynamo, JoinLine(PACE, NOON, NOON + 1000))
+    assert ok(dynamo, JoinQueue(PACE, NOON, NOON + 1000))
     assert not take(NOON + 1000, NOON + 3000), "somebody waits"
     assert take(NOON + 1000, NOON + 3000, from_queue=True)
     assert take(NOON + 9000, NOON + 4000)
@@ -265,29 +274,29 @@ def test_a_pace_lets_a_burst_through_and_then_one_at_a_time(dynamo: Dynamo) -> N
 
 
 def test_one_server_leases_a_line_and_an_empty_one_is_settled(dynamo: Dynamo) -> None:
-    assert ok(dynamo, TakePermit(ONE, NOON, LineState(LINE), from_queue=False))
-    assert ok(dynamo, JoinLine(ONE, NOON, NOON + 7))
-    assert ok(dynamo, LeaseLine(LINE, NOON + 7, NOON + 60_000))
-    assert not ok(dynamo, LeaseLine(LINE, NOON + 7, NOON + 60_000))
-    assert not ok(dynamo, SettleLine(LINE))
-    assert ok(dynamo, LeaveLine(LINE))
-    assert ok(dynamo, SettleLine(LINE))
+    assert ok(dynamo, AcquirePermit(ONE, NOON, LimitState(LINE), from_queue=False))
+    assert ok(dynamo, JoinQueue(ONE, NOON, NOON + 7))
+    assert ok(dynamo, LeaseQueue(LINE, NOON + 7, NOON + 60_000))
+    assert not ok(dynamo, LeaseQueue(LINE, NOON + 7, NOON + 60_000))
+    assert not ok(dynamo, ClearQueueWake(LINE))
+    assert ok(dynamo, LeaveQueue(LINE))
+    assert ok(dynamo, ClearQueueWake(LINE))
     assert DynamoJobs(dynamo).line(LINE).wake_at is None
 
 
 def test_a_place_in_a_queue_is_given_up_once(dynamo: Dynamo) -> None:
     waiter = Waiter(LINE, "5#~#x", rows.SCHEDULE, rows.GENERATION, "PENDING", "j1")
     assert ok(dynamo, Create(waiter))
-    assert ok(dynamo, Remove(waiter))
-    assert not ok(dynamo, Remove(waiter))
+    assert ok(dynamo, RemoveWaiter(waiter))
+    assert not ok(dynamo, RemoveWaiter(waiter))
 
 
 def test_a_note_is_taken_in_once_and_as_it_was_read(dynamo: Dynamo) -> None:
     assert ok(dynamo, Create(rows.note()))
     assert ok(dynamo, Replace(rows.note(rev=2)))
-    assert not ok(dynamo, TakeIn(rows.note()))
-    assert ok(dynamo, TakeIn(rows.note(rev=2)))
-    assert not ok(dynamo, TakeIn(rows.note(rev=2)))
+    assert not ok(dynamo, DeleteNotice(rows.note()))
+    assert ok(dynamo, DeleteNotice(rows.note(rev=2)))
+    assert not ok(dynamo, DeleteNotice(rows.note(rev=2)))
 
 
 def test_a_batch_larger_than_dynamodb_takes_is_written_whole_and_repeatably(dynamo: Dynamo) -> None:
@@ -299,7 +308,7 @@ def test_a_batch_larger_than_dynamodb_takes_is_written_whole_and_repeatably(dyna
 
 def test_a_plan_with_a_key_twice_is_a_mistake_that_is_told(dynamo: Dynamo) -> None:
     with pytest.raises(ValueError, match="each key once"):
-        dynamo.commit([GiveBack(LINE, None), LeaveLine(LINE)])
+        dynamo.commit([ReleasePermit(LINE, None), LeaveQueue(LINE)])
 
 
 def test_a_delivery_lease_is_taken_once_until_it_expires(dynamo: Dynamo) -> None:

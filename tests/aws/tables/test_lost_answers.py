@@ -12,8 +12,8 @@ from botocore.exceptions import ConnectionClosedError
 from chalicelib.aws.tables import keys
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.schedule import Gate
-from chalicelib.core.writes import Create, PutGate, Replace, TakeOut, Write
+from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.writes import Create, DeleteJob, PutState, Replace, Write
 from tests.support import rows
 from tests.support.world import settings
 
@@ -37,7 +37,7 @@ class LosesAnswers:
 
 
 @pytest.mark.parametrize(
-    "write", [Replace(replace(rows.job(), rev=2, reason="again", correlation={"day": "1"})), TakeOut(rows.job())]
+    "write", [Replace(replace(rows.job(), rev=2, reason="again", correlation={"day": "1"})), DeleteJob(rows.job())]
 )
 def test_a_single_write_is_recognised_by_the_item_in_the_refusal(
     store: tuple[Any, dict[str, str]], dynamo: Dynamo, write: Write
@@ -55,8 +55,8 @@ def test_a_single_write_is_recognised_by_the_item_in_the_refusal(
 def test_the_repeat_of_a_transaction_carries_its_token(store: tuple[Any, dict[str, str]], dynamo: Dynamo) -> None:
     client = LosesAnswers(store[0])
 
-    Dynamo(client, settings(store[1])).commit([Create(rows.job()), PutGate(rows.gate(), None)])
+    Dynamo(client, settings(store[1])).commit([Create(rows.job()), PutState(rows.gate(), None)])
 
     first, second = (arguments["ClientRequestToken"] for arguments in client.asked)
     assert first == second
-    assert dynamo.get(keys.gate(rows.SCHEDULE), Gate) == rows.gate()
+    assert dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState) == rows.gate()

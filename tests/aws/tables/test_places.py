@@ -12,12 +12,22 @@ from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.limits.writes import JoinLine, LeaveLine, TakePermit
+from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, LeaveQueue
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState, Waiter
-from chalicelib.core.rows.schedule import Gate, Timer
+from chalicelib.core.rows.limit import LimitState, Waiter
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.runs.queued import waiter_of
-from chalicelib.core.writes import CloseGeneration, Create, NotQueued, NotWaiting, Put, PutGate, Remove, Replace, Write
+from chalicelib.core.writes import (
+    CloseGeneration,
+    Create,
+    ExpectNotQueued,
+    ExpectNotWaiting,
+    Put,
+    PutState,
+    RemoveWaiter,
+    Replace,
+    Write,
+)
 from chalicelib.flow.jobs import drop
 from tests.support import rows
 from tests.support.clock import NOON
@@ -51,20 +61,20 @@ def test_w2_a_place_in_a_queue_is_given_up_by_the_very_job_that_has_it(
     """A job that moved, and queues again at its rank, is not removed by who saw it where it was."""
     rest: list[Write] = [Create(rows.run())] if along else []
     assert ok(dynamo, Create(WAITER))
-    assert not ok(dynamo, Remove(replace(WAITER, **other)), *rest)
+    assert not ok(dynamo, RemoveWaiter(replace(WAITER, **other)), *rest)
     assert dynamo.get(keys.key_of(WAITER), Waiter) == WAITER
-    assert ok(dynamo, Remove(WAITER), *rest)
-    assert not ok(dynamo, Remove(WAITER))
+    assert ok(dynamo, RemoveWaiter(WAITER), *rest)
+    assert not ok(dynamo, RemoveWaiter(WAITER))
 
 
 def queue_up(dynamo: Dynamo) -> None:
-    assert ok(dynamo, TakePermit(ONE, NOON, LineState(LINE), from_queue=False))
-    assert ok(dynamo, JoinLine(ONE, NOON, NOON + 60_000), Create(WAITER))
+    assert ok(dynamo, AcquirePermit(ONE, NOON, LimitState(LINE), from_queue=False))
+    assert ok(dynamo, JoinQueue(ONE, NOON, NOON + 60_000), Create(WAITER))
 
 
 def clear(dynamo: Dynamo, read: Job | None = None) -> bool:
     """What the server of a queue does with a row whose job it finds nowhere, or not waiting there."""
-    return ok(dynamo, NotWaiting(WAITER, read), Remove(WAITER), LeaveLine(LINE))
+    return ok(dynamo, ExpectNotWaiting(WAITER, read), RemoveWaiter(WAITER), LeaveQueue(LINE))
 
 
 @pytest.mark.parametrize("closed", [False, True])
@@ -76,9 +86,9 @@ def test_w2_a_place_is_not_cleared_while_its_job_waits_there_whatever_a_late_rea
     assert ok(dynamo, Create(QUEUED))
     if closed:
         assert ok(dynamo, CLOSE), "the drain takes the job under a tombstone off, and its place along"
-    refused = dynamo.commit([NotWaiting(WAITER, read), Remove(WAITER), LeaveLine(LINE)])
+    refused = dynamo.commit([ExpectNotWaiting(WAITER, read), RemoveWaiter(WAITER), LeaveQueue(LINE)])
     assert refused is not None
-    assert [type(write) for write in refused.writes] == [NotWaiting]
+    assert [type(write) for write in refused.writes] == [ExpectNotWaiting]
     assert dynamo.get(keys.key_of(WAITER), Waiter) == WAITER
     assert DynamoJobs(dynamo).line(LINE).waiters == 1
 
@@ -104,10 +114,10 @@ def test_w2_a_place_that_its_job_has_left_is_cleared_once(dynamo: Dynamo, there:
 
 
 def test_w2_to_expect_that_nobody_waits_changes_nothing_by_itself(dynamo: Dynamo) -> None:
-    assert ok(dynamo, NotWaiting(WAITER, None))
+    assert ok(dynamo, ExpectNotWaiting(WAITER, None))
     assert stored(dynamo) is None
     assert ok(dynamo, Create(QUEUED))
-    assert not ok(dynamo, NotWaiting(WAITER, None))
+    assert not ok(dynamo, ExpectNotWaiting(WAITER, None))
 
 
 def test_e8_a_place_is_not_cleared_of_a_run_that_has_queued_again_since_it_was_read(dynamo: Dynamo) -> None:
@@ -118,14 +128,14 @@ def test_e8_a_place_is_not_cleared_of_a_run_that_has_queued_again_since_it_was_r
     assert ok(dynamo, Create(again))
     assert ok(dynamo, Create(waiter))
 
-    assert not ok(dynamo, NotWaiting(waiter, read), Remove(waiter))
-    assert ok(dynamo, NotWaiting(waiter, again), Remove(waiter))
+    assert not ok(dynamo, ExpectNotWaiting(waiter, read), RemoveWaiter(waiter))
+    assert ok(dynamo, ExpectNotWaiting(waiter, again), RemoveWaiter(waiter))
 
 
 def test_w2_a_queue_is_forgotten_only_by_what_has_no_row_there(dynamo: Dynamo) -> None:
-    assert ok(dynamo, NotQueued(WAITER))
+    assert ok(dynamo, ExpectNotQueued(WAITER))
     assert ok(dynamo, Create(WAITER))
-    assert not ok(dynamo, NotQueued(WAITER))
+    assert not ok(dynamo, ExpectNotQueued(WAITER))
 
 
 # -- tombstones ----------------------------------------------------------------------------------------------------
@@ -152,7 +162,7 @@ def test_l5_a_drain_takes_the_job_under_a_tombstone_off_once_with_its_place_and_
         world.settle()
     assert world.line(CLEAN).waiters == 1
     gate = world.ports.catalog.gate("demo.flights.daily")
-    assert isinstance(gate, Gate)
+    assert isinstance(gate, ScheduleState)
 
     world.disable("daily")
     world.settle()
@@ -173,7 +183,7 @@ def test_l4_an_emitter_that_slept_over_a_drain_and_a_resume_writes_no_timer(dyna
     """The generation goes on, and both timers are of the first revision; but they count from different instants."""
     before = Timer(rows.SCHEDULE, rows.GENERATION, 1, NOON, {"0": NOON + 10}, wake_at=NOON + 10)
     resumed = replace(before, anchor=NOON + 5, next={"0": NOON + 15}, wake_at=NOON + 15)
-    assert ok(dynamo, PutGate(rows.gate(), None), Put(resumed))
+    assert ok(dynamo, PutState(rows.gate(), None), Put(resumed))
     late = replace(before, next={"0": NOON + 20}, rev=2, wake_at=NOON + 20)
     assert not ok(dynamo, Replace(late))
     assert not ok(dynamo, Replace(replace(resumed, generation=1, rev=2)))

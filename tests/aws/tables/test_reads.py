@@ -14,10 +14,10 @@ from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 from chalicelib.core import ids
 from chalicelib.core.instants import DAY
-from chalicelib.core.limits.writes import CountRates
+from chalicelib.core.limits.writes import TrackRates
 from chalicelib.core.rows.definition import Definition, PrefixRow
-from chalicelib.core.rows.event import Seen
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.event import LastArrival
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Failures, Subscription, Timer
@@ -197,7 +197,7 @@ def test_t11_a_posted_event_is_read_back_with_its_payload(dynamo: Dynamo) -> Non
 
 
 def test_t18_when_a_feed_came_last_is_known_per_leaf_and_generation(dynamo: Dynamo) -> None:
-    dynamo.put_all([Put(Seen(rows.SCHEDULE, rows.GENERATION, "0", NOON)), Put(rows.job())])
+    dynamo.put_all([Put(LastArrival(rows.SCHEDULE, rows.GENERATION, "0", NOON)), Put(rows.job())])
     jobs = DynamoJobs(dynamo)
     assert jobs.seen(rows.SCHEDULE, rows.GENERATION, "0") == NOON
     assert jobs.seen(rows.SCHEDULE, rows.GENERATION, "1") is None
@@ -228,9 +228,9 @@ def test_l10_a_timer_whose_leaves_are_used_up_is_read_back_empty(dynamo: Dynamo)
 
 def test_c5_a_line_that_nobody_has_used_is_empty_and_one_of_rules_alone_has_them(dynamo: Dynamo) -> None:
     jobs = DynamoJobs(dynamo)
-    assert jobs.line("workflow:w") == LineState("workflow:w")
-    assert dynamo.commit([CountRates("workflow:w", ("9/5000", "2/1000"))]) is None
-    assert jobs.line("workflow:w") == LineState("workflow:w", rates=("2/1000", "9/5000"))
+    assert jobs.line("workflow:w") == LimitState("workflow:w")
+    assert dynamo.commit([TrackRates("workflow:w", ("9/5000", "2/1000"))]) is None
+    assert jobs.line("workflow:w") == LimitState("workflow:w", rates=("2/1000", "9/5000"))
 
 
 def test_o3_the_wake_index_names_each_kind_of_row_that_may_be_overdue(dynamo: Dynamo) -> None:

@@ -10,12 +10,12 @@ from chalicelib.aws.tables import keys
 from chalicelib.aws.tables.dynamo import Dynamo
 from chalicelib.aws.tables.jobs import DynamoJobs
 from chalicelib.core.limits import permits, slots
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.limits.writes import Begin, CountRates, Ended, GiveBack, JoinLine, TakePermit
+from chalicelib.core.limits.writes import AcquirePermit, Ended, JoinQueue, RecordStart, ReleasePermit, TrackRates
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.limit import LineState
-from chalicelib.core.writes import CountStarts, Create, PutDefinition, Write
+from chalicelib.core.rows.limit import LimitState
+from chalicelib.core.writes import Create, PutDefinition, TrackStarts, Write
 from tests.support import rows
 from tests.support.clock import NOON
 
@@ -23,7 +23,7 @@ LINE = "workflow:demo.flights.w"
 RATE_LINE = "rate:demo.flights.w:2/1000"
 FREE = Slots(LINE, None)
 GAP = Slots(LINE, None, gap=1000)
-TWO = Log(RATE_LINE, 2, 1000)
+TWO = RateWindow(RATE_LINE, 2, 1000)
 TOLD = replace(TWO, binding=False)
 
 
@@ -31,12 +31,14 @@ def ok(dynamo: Dynamo, *writes: Write) -> bool:
     return dynamo.commit(writes) is None
 
 
-def line(dynamo: Dynamo, name: str = LINE) -> LineState:
+def line(dynamo: Dynamo, name: str = LINE) -> LimitState:
     return DynamoJobs(dynamo).line(name)
 
 
-def start(ask: Slots | Log, run: str, read: LineState, now: int = NOON, from_queue: bool = False) -> TakePermit:
-    return TakePermit(ask, now, read, from_queue, begins=run)
+def start(
+    ask: Slots | RateWindow, run: str, read: LimitState, now: int = NOON, from_queue: bool = False
+) -> AcquirePermit:
+    return AcquirePermit(ask, now, read, from_queue, begins=run)
 
 
 # -- living runs (C4) ----------------------------------------------------------------------------------------------
@@ -45,7 +47,7 @@ def start(ask: Slots | Log, run: str, read: LineState, now: int = NOON, from_que
 def test_c4_a_line_remembers_who_started_when(dynamo: Dynamo) -> None:
     assert ok(dynamo, start(FREE, "a#001", line(dynamo)))
     assert ok(dynamo, start(FREE, "b#001", line(dynamo), NOON + 5))
-    expected = LineState(LINE, active=2, rev=2, starts={"a#001": NOON, "b#001": NOON + 5}, last_start=NOON + 5)
+    expected = LimitState(LINE, active=2, rev=2, starts={"a#001": NOON, "b#001": NOON + 5}, last_start=NOON + 5)
     assert line(dynamo) == expected
 
 
@@ -54,7 +56,7 @@ def test_c9_whoever_asks_for_a_gap_is_refused_if_anybody_started_or_ended_since_
     assert ok(dynamo, start(FREE, "a#001", nobody))
     assert not ok(dynamo, start(GAP, "b#001", nobody)), "two schedules of one workflow at the same instant"
     one = line(dynamo)
-    assert ok(dynamo, GiveBack(LINE, None, Ended("a#001", one)))
+    assert ok(dynamo, ReleasePermit(LINE, None, Ended("a#001", one)))
     assert not ok(dynamo, start(GAP, "b#001", one))
     assert ok(dynamo, start(GAP, "b#001", line(dynamo), NOON + 5000))
 
@@ -100,13 +102,13 @@ def test_c4_the_first_start_of_all_is_made_by_one(dynamo: Dynamo) -> None:
 
 
 def test_c9_a_permit_that_was_held_becomes_a_start_with_the_claim(dynamo: Dynamo) -> None:
-    assert ok(dynamo, TakePermit(FREE, NOON, line(dynamo), from_queue=False))
-    assert line(dynamo) == LineState(LINE, active=1)
-    assert ok(dynamo, Begin(FREE, NOON + 7, line(dynamo), "a#001"))
+    assert ok(dynamo, AcquirePermit(FREE, NOON, line(dynamo), from_queue=False))
+    assert line(dynamo) == LimitState(LINE, active=1)
+    assert ok(dynamo, RecordStart(FREE, NOON + 7, line(dynamo), "a#001"))
     begun = line(dynamo)
-    assert begun == LineState(LINE, active=1, rev=1, starts={"a#001": NOON + 7}, last_start=NOON + 7)
+    assert begun == LimitState(LINE, active=1, rev=1, starts={"a#001": NOON + 7}, last_start=NOON + 7)
     assert ok(dynamo, start(FREE, "b#001", begun))
-    assert not ok(dynamo, Begin(GAP, NOON + 8, begun, "c#001")), "a gap holds for what was held, too"
+    assert not ok(dynamo, RecordStart(GAP, NOON + 8, begun, "c#001")), "a gap holds for what was held, too"
 
 
 def test_c4_beyond_those_that_are_remembered_the_latest_start_stands_for_all(dynamo: Dynamo) -> None:
@@ -115,7 +117,7 @@ def test_c4_beyond_those_that_are_remembered_the_latest_start_stands_for_all(dyn
     assert ok(dynamo, start(FREE, "more#001", line(dynamo), NOON + 500))
     crowded = line(dynamo)
     assert (crowded.active, len(crowded.starts), crowded.crowd) == (101, 100, NOON + 500)
-    assert ok(dynamo, GiveBack(LINE, None, Ended("more#001", crowded)))
+    assert ok(dynamo, ReleasePermit(LINE, None, Ended("more#001", crowded)))
     assert (line(dynamo).active, len(line(dynamo).starts)) == (100, 100)
 
 
@@ -124,8 +126,8 @@ def test_c4_beyond_those_that_are_remembered_the_latest_start_stands_for_all(dyn
 
 def test_c4_the_end_of_a_run_is_forgotten_and_its_success_remembered(dynamo: Dynamo) -> None:
     assert ok(dynamo, start(FREE, "a#001", line(dynamo)))
-    assert ok(dynamo, GiveBack(LINE, None, Ended("a#001", line(dynamo), NOON, NOON + 60)))
-    assert line(dynamo) == LineState(
+    assert ok(dynamo, ReleasePermit(LINE, None, Ended("a#001", line(dynamo), NOON, NOON + 60)))
+    assert line(dynamo) == LimitState(
         LINE, active=0, rev=2, starts={}, last_start=NOON, last_success_start=NOON, last_success_at=NOON + 60
     )
 
@@ -133,8 +135,8 @@ def test_c4_the_end_of_a_run_is_forgotten_and_its_success_remembered(dynamo: Dyn
 def test_c4_a_failure_leaves_the_last_success_as_it_was(dynamo: Dynamo) -> None:
     for run, at in (("a#001", NOON), ("b#001", NOON + 10)):
         assert ok(dynamo, start(FREE, run, line(dynamo), at))
-    assert ok(dynamo, GiveBack(LINE, None, Ended("a#001", line(dynamo), NOON, NOON + 20)))
-    assert ok(dynamo, GiveBack(LINE, None, Ended("b#001", line(dynamo))))
+    assert ok(dynamo, ReleasePermit(LINE, None, Ended("a#001", line(dynamo), NOON, NOON + 20)))
+    assert ok(dynamo, ReleasePermit(LINE, None, Ended("b#001", line(dynamo))))
     after = line(dynamo)
     assert (after.last_start, after.last_success_start, after.last_success_at) == (NOON + 10, NOON, NOON + 20)
 
@@ -143,9 +145,11 @@ def test_c4_the_latest_start_of_a_success_stays_in_whatever_order_runs_end(dynam
     for run, at in (("a#001", NOON), ("b#001", NOON + 10)):
         assert ok(dynamo, start(FREE, run, line(dynamo), at))
     both = line(dynamo)
-    assert ok(dynamo, GiveBack(LINE, None, Ended("b#001", both, NOON + 10, NOON + 20)))
-    assert not ok(dynamo, GiveBack(LINE, None, Ended("a#001", both, NOON, NOON + 30))), "read before the other ended"
-    assert ok(dynamo, GiveBack(LINE, None, Ended("a#001", line(dynamo), NOON, NOON + 30)))
+    assert ok(dynamo, ReleasePermit(LINE, None, Ended("b#001", both, NOON + 10, NOON + 20)))
+    assert not ok(dynamo, ReleasePermit(LINE, None, Ended("a#001", both, NOON, NOON + 30))), (
+        "read before the other ended"
+    )
+    assert ok(dynamo, ReleasePermit(LINE, None, Ended("a#001", line(dynamo), NOON, NOON + 30)))
     after = line(dynamo)
     assert (after.active, after.last_success_start, after.last_success_at) == (0, NOON + 10, NOON + 30)
 
@@ -153,10 +157,10 @@ def test_c4_the_latest_start_of_a_success_stays_in_whatever_order_runs_end(dynam
 def test_c8_the_end_of_a_run_wakes_whoever_waits_in_the_same_write(dynamo: Dynamo) -> None:
     one = Slots(LINE, 1)
     assert ok(dynamo, start(one, "a#001", line(dynamo)))
-    assert ok(dynamo, JoinLine(one, NOON, NOON + 60_000))
+    assert ok(dynamo, JoinQueue(one, NOON, NOON + 60_000))
     ended = Ended("a#001", line(dynamo), NOON, NOON + 9)
-    assert not ok(dynamo, GiveBack(LINE, None, ended))
-    assert ok(dynamo, GiveBack(LINE, NOON + 9, ended))
+    assert not ok(dynamo, ReleasePermit(LINE, None, ended))
+    assert ok(dynamo, ReleasePermit(LINE, NOON + 9, ended))
     after = line(dynamo)
     assert (after.active, after.waiters, after.wake_at, after.last_success_start) == (0, 1, NOON + 9, NOON)
     assert ok(dynamo, start(one, "b#001", after, NOON + 10, from_queue=True))
@@ -169,26 +173,26 @@ def test_c8_the_end_of_a_run_wakes_whoever_waits_in_the_same_write(dynamo: Dynam
 def test_c5_the_rules_of_a_workflow_are_kept_and_every_start_must_know_them(dynamo: Dynamo) -> None:
     assert ok(dynamo, start(FREE, "a#001", line(dynamo)))
     before = line(dynamo)
-    assert ok(dynamo, CountRates(LINE, ("2/1000",)))
-    assert ok(dynamo, CountRates(LINE, ("2/1000", "9/5000")))
+    assert ok(dynamo, TrackRates(LINE, ("2/1000",)))
+    assert ok(dynamo, TrackRates(LINE, ("2/1000", "9/5000")))
     assert line(dynamo).rates == ("2/1000", "9/5000")
     assert not ok(dynamo, start(FREE, "b#001", before)), "it would not be counted"
     assert ok(dynamo, start(FREE, "b#001", line(dynamo)))
 
 
 def test_c5_a_rule_may_come_before_the_first_start(dynamo: Dynamo) -> None:
-    assert ok(dynamo, CountRates(LINE, ("2/1000",)), Create(rows.run()))
-    assert line(dynamo) == LineState(LINE, rates=("2/1000",))
-    assert not ok(dynamo, start(FREE, "a#001", LineState(LINE)))
+    assert ok(dynamo, TrackRates(LINE, ("2/1000",)), Create(rows.run()))
+    assert line(dynamo) == LimitState(LINE, rates=("2/1000",))
+    assert not ok(dynamo, start(FREE, "a#001", LimitState(LINE)))
     assert ok(dynamo, start(FREE, "a#001", line(dynamo)))
 
 
 def test_c5_a_workflow_is_told_that_its_starts_count(dynamo: Dynamo) -> None:
-    assert not ok(dynamo, CountStarts("demo.flights.w")), "there is no such workflow"
+    assert not ok(dynamo, TrackStarts("demo.flights.w")), "there is no such workflow"
     put = Definition("workflow", "demo.flights.w", {"target": {}}, 3, NOON)
     assert ok(dynamo, PutDefinition(put, None))
     for _ in range(2):
-        assert ok(dynamo, CountStarts("demo.flights.w"))
+        assert ok(dynamo, TrackStarts("demo.flights.w"))
     assert dynamo.get(keys.definition("workflow", "demo.flights.w"), Definition) == replace(put, counted=True)
     later = replace(put, version=4)
     assert not ok(dynamo, PutDefinition(later, 3)), "who had read it before does not undo that"
@@ -203,7 +207,7 @@ def test_c5_a_log_is_entered_by_one_at_a_time(dynamo: Dynamo, with_another: bool
     assert ok(dynamo, start(TWO, "a#001", nobody), *along)
     assert not ok(dynamo, start(TWO, "b#001", nobody))
     assert ok(dynamo, start(TWO, "b#001", line(dynamo, RATE_LINE), NOON + 5))
-    assert line(dynamo, RATE_LINE) == LineState(RATE_LINE, rev=2, starts={"a#001": NOON, "b#001": NOON + 5})
+    assert line(dynamo, RATE_LINE) == LimitState(RATE_LINE, rev=2, starts={"a#001": NOON, "b#001": NOON + 5})
 
 
 def test_c5_a_start_that_is_told_only_is_entered_as_well(dynamo: Dynamo) -> None:
@@ -223,8 +227,8 @@ def test_c8_a_full_log_is_joined_if_nothing_was_given_back_since_it_was_read(dyn
     for run in ("a#001", "b#001"):
         assert ok(dynamo, start(TWO, run, line(dynamo, RATE_LINE)))
     full = line(dynamo, RATE_LINE)
-    join = JoinLine(TWO, NOON, permits.next_look(TWO, full, NOON), full.rev)
-    assert ok(dynamo, GiveBack(RATE_LINE, None, Ended("b#001", full)))
+    join = JoinQueue(TWO, NOON, permits.next_look(TWO, full, NOON), full.rev)
+    assert ok(dynamo, ReleasePermit(RATE_LINE, None, Ended("b#001", full)))
     assert set(line(dynamo, RATE_LINE).starts) == {"a#001"}
     assert not ok(dynamo, join), "there is a place now"
 
@@ -242,7 +246,7 @@ def test_c8_a_full_log_is_joined_if_nothing_was_given_back_since_it_was_read(dyn
 def test_c5_a_place_that_the_log_has_forgotten_can_still_be_given_back(dynamo: Dynamo, with_another: bool) -> None:
     assert ok(dynamo, start(TWO, "a#001", line(dynamo, RATE_LINE)))
     along = [Create(rows.run())] if with_another else []
-    assert ok(dynamo, GiveBack(RATE_LINE, None, Ended("gone#001", line(dynamo, RATE_LINE))), *along)
+    assert ok(dynamo, ReleasePermit(RATE_LINE, None, Ended("gone#001", line(dynamo, RATE_LINE))), *along)
     assert set(line(dynamo, RATE_LINE).starts) == {"a#001"}
 
 
@@ -250,6 +254,6 @@ def test_c5_a_place_that_was_held_becomes_a_start_only_if_nobody_entered_meanwhi
     assert ok(dynamo, start(TWO, "held#001", line(dynamo, RATE_LINE)))
     read = line(dynamo, RATE_LINE)
     assert ok(dynamo, start(TOLD, "b#001", read, NOON + 900))
-    assert not ok(dynamo, Begin(TWO, NOON + 950, read, "held#001"))
-    assert ok(dynamo, Begin(TWO, NOON + 950, line(dynamo, RATE_LINE), "held#001"))
+    assert not ok(dynamo, RecordStart(TWO, NOON + 950, read, "held#001"))
+    assert ok(dynamo, RecordStart(TWO, NOON + 950, line(dynamo, RATE_LINE), "held#001"))
     assert line(dynamo, RATE_LINE).starts == {"held#001": NOON + 950, "b#001": NOON + 900}

@@ -10,16 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chalicelib.core.backfills import backfill
-from chalicelib.core.backfills.backfill import Standing
+from chalicelib.core.backfills.backfill import EntryState
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import DAY, iso
 from chalicelib.core.jobs import check, conditions, facts, permits, timeout
 from chalicelib.core.limits import policies
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.backfill import Backfill
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.states import CLAIMABLE, claimable
 from tests.support import rows
 from tests.support.clock import NOON
@@ -42,7 +42,7 @@ def at(expression: str, **fields: Any) -> dict[str, Any]:
 # -- steps -------------------------------------------------------------------------------------------------------------
 
 
-def look(row: Backfill, ended: str | None = None, **seen: Standing) -> backfill.Step:
+def look(row: Backfill, ended: str | None = None, **seen: EntryState) -> backfill.Step:
     known = {entry.removeprefix("e"): standing for entry, standing in seen.items()}
     return backfill.advance(row, known, rows.GENERATION, ended, NOON)
 
@@ -113,7 +113,7 @@ def test_l12_what_has_become_of_an_entry(
     states: list[Any], waits: bool, recorded: bool, current: bool, standing: str
 ) -> None:
     attempts = [rows.run(attempt=number, state=state) for number, state in enumerate(states, 1)]
-    assert backfill.standing(attempts, waits, recorded, current) == standing
+    assert backfill.entry_state(attempts, waits, recorded, current) == standing
 
 
 @given(st.data(), st.integers(1, 60), st.integers(1, 7))
@@ -170,10 +170,10 @@ def test_l12_it_asks_for_places_and_paces_and_no_rate_or_gap_holds_it() -> None:
     assert [ask.line for ask in mine] == [ask.line for ask in asked]
     assert [ask.gap for ask in asked if isinstance(ask, Slots)] == [DAY]
     assert [(ask.limit, ask.gap) for ask in mine if isinstance(ask, Slots)] == [(1, None)]
-    assert [ask.binding for ask in mine if isinstance(ask, Log)] == [False]
+    assert [ask.binding for ask in mine if isinstance(ask, RateWindow)] == [False]
     job = rows.job(kind="backfill", backfill="b1", place="JOB#BACKFILL#b1#000000")
-    assert [each.constraint.type for each in conditions.stand(job, known, made, NOON)] == ["concurrency"]
-    busy = replace(known, lines={"workflow:demo.flights.clean": LineState("workflow:demo.flights.clean", active=1)})
+    assert [each.constraint.type for each in conditions.evaluate(job, known, made, NOON)] == ["concurrency"]
+    busy = replace(known, lines={"workflow:demo.flights.clean": LimitState("workflow:demo.flights.clean", active=1)})
     assert isinstance(check.decide(job, busy, NOON), check.Launch), "no abort: at the line it will find its place"
     assert timeout.deadline_of(job, made) is None
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from chalicelib.core.constraints.probe import Said, failed, question, read
+from chalicelib.core.constraints.probe import ProbeResult, failed, question, read
 from chalicelib.core.errors import from_validation
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND
 from chalicelib.core.jobs.check import Abort, Decision, Launch, Wait, decide
@@ -21,11 +21,13 @@ PROBE: dict[str, Any] = {"type": "probe", "target": {"type": "lambda", "function
 RULE = f"the probe {ARN} says that it may, else wait"
 
 
-def answered(answer: Any) -> Said:
+def answered(answer: Any) -> ProbeResult:
     return read(json.dumps(answer).encode(), MINUTE, None, NOON)
 
 
-def decided(said: Said | None, what: Job | None = None, *constraints: dict[str, Any], now: int = NOON) -> Decision:
+def decided(
+    said: ProbeResult | None, what: Job | None = None, *constraints: dict[str, Any], now: int = NOON
+) -> Decision:
     made = schedule(constraints=[*constraints, PROBE])
     return decide(what or met(), facts(schedule=made, probe=said), now)
 
@@ -45,7 +47,7 @@ def decided(said: Said | None, what: Job | None = None, *constraints: dict[str, 
     ],
 )
 def test_c15_what_a_probe_says(answer: Any, verdict: str, pause: int, why: str) -> None:
-    assert answered(answer) == Said(verdict, NOON, NOON + pause, why)  # type: ignore[arg-type]
+    assert answered(answer) == ProbeResult(verdict, NOON, NOON + pause, why)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -58,7 +60,7 @@ def test_c15_riddles_count_as_unmet(text: bytes) -> None:
 
 
 def test_c15_a_probe_that_keeps_failing_is_asked_ever_more_slowly_and_anew_once_it_speaks() -> None:
-    said: Said | None = None
+    said: ProbeResult | None = None
     found: list[int] = []
     for _ in range(9):
         said = failed("no answer", MINUTE, said, NOON)

@@ -12,7 +12,7 @@ from chalicelib.core.events import build, correlation
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.runs import complete
-from chalicelib.core.targets.answers import News
+from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.time import expressions
 from chalicelib.core.triggers import leaf as trigger_leaf
 from chalicelib.core.triggers import tree
@@ -51,9 +51,9 @@ def test_t19_a_long_value_does_not_meet_a_short_one() -> None:
 
 
 def test_l3_a_status_is_accepted_when_the_run_reached_it() -> None:
-    step = complete.advance(run(), News("RUNNING", NOON), NOON + 10, None)
+    step = complete.advance(run(), RunUpdate("RUNNING", NOON), NOON + 10, None)
     assert step is not None
-    end = complete.advance(step.run, News("SUCCEEDED", NOON), NOON + 9_000, None)
+    end = complete.advance(step.run, RunUpdate("SUCCEEDED", NOON), NOON + 9_000, None)
     assert end is not None
     assert build.status_event(end.run, "STARTED").accepted_at == NOON + 10
     assert build.status_event(end.run, "COMPLETED").accepted_at == NOON + 9_000
@@ -66,7 +66,7 @@ def test_t7_parts_that_hold_a_separator_are_told_apart() -> None:
 
 def test_w1_a_retry_that_is_dropped_leaves_the_end_of_the_attempt_as_it_was() -> None:
     failed = replace(run(), state="RETRYING", ended_at=NOON)
-    step = complete.advance(failed, News("FAILED", NOON + MINUTE), NOON + MINUTE, None)
+    step = complete.advance(failed, RunUpdate("FAILED", NOON + MINUTE), NOON + MINUTE, None)
     assert step is not None
     assert step.run.ended_at == NOON
 

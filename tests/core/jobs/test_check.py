@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant
-from chalicelib.core.jobs.check import Abort, Coalesce, Decision, Drop, Ghost, Launch, Wait, decide
+from chalicelib.core.jobs.check import Abort, Coalesce, Decision, Drop, Duplicate, Launch, Wait, decide
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.permits import asks_of
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job, Progress
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import (
     EMR,
     EMR_LINE,
@@ -40,7 +40,7 @@ COME = "1 partition of demo.flights came at 2026-03-02T12:00:00.000Z"
 
 def limited(most: int, active: int, on_unmet: str = "wait", waiters: int = 0, **fields: Any) -> Facts:
     """Facts about a schedule with a concurrency constraint, and how full its workflow is."""
-    busy = LineState(LINE, active=active, waiters=waiters)
+    busy = LimitState(LINE, active=active, waiters=waiters)
     return facts(schedule=schedule(constraints=[concurrency(most, on_unmet)], **fields), lines={LINE: busy})
 
 
@@ -59,7 +59,7 @@ def test_t4_a_fire_is_never_launched_before_it_is_due() -> None:
 
 
 def test_o3_a_job_that_a_stalled_writer_brought_back_is_a_ghost() -> None:
-    assert decided(job("fire"), facts(already="run r")) == Ghost("has run r already")
+    assert decided(job("fire"), facts(already="run r")) == Duplicate("has run r already")
 
 
 @pytest.mark.parametrize("kind", ["gathering", "fire", "retry", "run_now"])
@@ -135,7 +135,7 @@ def test_c10_never_is_never_too_late() -> None:
 
 def test_c10_run_anyway_overrides_the_trigger_but_still_asks_for_its_lines() -> None:
     anyway = schedule(TWO, timeout={"after": "1h", "then": "run"}, constraints=[concurrency(1)])
-    full = {LINE: LineState(LINE, active=1)}
+    full = {LINE: LimitState(LINE, active=1)}
 
     decision = decided(HALF, facts(schedule=anyway, lines=full), NOON + HOUR)
 
@@ -189,8 +189,8 @@ def test_c1_a_job_that_says_wait_goes_to_its_line_instead() -> None:
 
 def test_c1_only_a_constraint_that_says_abort_aborts_and_at_its_own_limit() -> None:
     mixed = schedule(constraints=[concurrency(5, "abort"), concurrency(2, "wait")])
-    assert isinstance(decided(met(), facts(schedule=mixed, lines={LINE: LineState(LINE, active=2)})), Launch)
-    assert decided(met(), facts(schedule=mixed, lines={LINE: LineState(LINE, active=5)})) == Abort(
+    assert isinstance(decided(met(), facts(schedule=mixed, lines={LINE: LimitState(LINE, active=2)})), Launch)
+    assert decided(met(), facts(schedule=mixed, lines={LINE: LimitState(LINE, active=5)})) == Abort(
         "at most 5 runs of the workflow at a time, else abort: 5 of 5 in use"
     )
 
@@ -234,7 +234,7 @@ def test_w2_a_job_that_queues_waits_until_it_is_served() -> None:
 
 
 def test_e8_a_job_that_queues_for_its_start_says_at_which_pace_it_goes() -> None:
-    known = facts(lines={EMR_LINE: LineState(EMR_LINE, waiters=2)})
+    known = facts(lines={EMR_LINE: LimitState(EMR_LINE, waiters=2)})
     decision = decided(met(waits_at=EMR_LINE, rank="5", held=(LINE,)), known)
     why = "waits for its turn at the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
     assert decision == Wait(NOON + DAY, "PENDING_LAUNCH", why)
@@ -268,7 +268,9 @@ def test_c11_the_job_that_waits_does_not_join_itself() -> None:
 
 def test_o3_a_fire_that_is_written_again_while_it_waits_does_not_join_itself() -> None:
     waiting = job("fire", place="PENDING")
-    assert decided(job("fire"), facts(gathering=waiting)) == Ghost("waits already: a stalled emitter wrote it again")
+    assert decided(job("fire"), facts(gathering=waiting)) == Duplicate(
+        "waits already: a stalled emitter wrote it again"
+    )
 
 
 @pytest.mark.parametrize("kind", ["retry", "run_now"])

@@ -9,14 +9,25 @@ import pytest
 
 from chalicelib.core.instants import DAY, HOUR, MINUTE, iso
 from chalicelib.core.jobs import gather
-from chalicelib.core.jobs.check import Abort, Drop, Expire, Ghost, Launch, Skip, Wait, decide, is_prepared, verdict_of
+from chalicelib.core.jobs.check import (
+    Abort,
+    Drop,
+    Duplicate,
+    Expire,
+    Launch,
+    Skip,
+    Wait,
+    decide,
+    is_prepared,
+    verdict_of,
+)
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import permits, slots
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.backfill import Backfill
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import (
     EMR_LINE,
     LINE,
@@ -45,7 +56,7 @@ COME = f"1 partition of demo.flights came at {iso(NOON)}"
 
 
 def pooled(units: int, limit: int = 4, **fields: Any) -> Facts:
-    state = {POOL: LineState(POOL, active=1)}
+    state = {POOL: LimitState(POOL, active=1)}
     return facts(pool=Slots(POOL, limit, units=units), lines=state, **fields)
 
 
@@ -93,7 +104,7 @@ def test_w3_other_units_than_a_job_holds_begin_its_way_anew() -> None:
 
 
 def test_w2_a_job_that_queues_says_from_whom_its_priority_is() -> None:
-    full = facts(schedule=schedule(constraints=[concurrency(1)]), lines={LINE: LineState(LINE, active=1)})
+    full = facts(schedule=schedule(constraints=[concurrency(1)]), lines={LINE: LimitState(LINE, active=1)})
     waits = "waits for a slot of workflow demo.flights.clean: 1 of 1 in use"
     queued = met(waits_at=LINE, rank="5")
     assert decide(queued, full, NOON) == Wait(NOON + DAY, "PENDING_LAUNCH", waits)
@@ -103,7 +114,7 @@ def test_w2_a_job_that_queues_says_from_whom_its_priority_is() -> None:
 
 def rated(starts: dict[str, int]) -> Facts:
     made = schedule(constraints=[HOURLY | {"on_unmet": "wait"}])
-    return facts(schedule=made, lines={RATE_LINE: LineState(RATE_LINE, starts=starts)})
+    return facts(schedule=made, lines={RATE_LINE: LimitState(RATE_LINE, starts=starts)})
 
 
 def test_c5_a_place_in_a_log_is_kept_for_its_own_start_and_lost_to_that_of_another() -> None:
@@ -111,8 +122,8 @@ def test_c5_a_place_in_a_log_is_kept_for_its_own_start_and_lost_to_that_of_anoth
     own = f"{held.job_id}#001"
     assert isinstance(decide(held, rated({own: NOON - MINUTE}), NOON), Launch)
     decision = decide(held, rated({own: NOON - MINUTE, "other#001": NOON - MINUTE}), NOON)
-    ask = Log(RATE_LINE, 1, HOUR)
-    state = LineState(RATE_LINE, starts={own: NOON - MINUTE, "other#001": NOON - MINUTE})
+    ask = RateWindow(RATE_LINE, 1, HOUR)
+    state = LimitState(RATE_LINE, starts={own: NOON - MINUTE, "other#001": NOON - MINUTE})
     why = f"the rate was used up by others while it queued: {permits.why(ask, state)}"
     assert decision == Wait(NOON, "PENDING_CONSTRAINTS", why, leaves=True)
 
@@ -234,7 +245,7 @@ def test_l19_an_occurrence_is_skipped_by_its_nominal_instant_not_by_when_it_is_d
 def test_o3_a_fire_that_waits_already_is_a_ghost_in_its_old_place() -> None:
     waiting = job("fire", place="JOB#1")
     assert not is_prepared(waiting)
-    ghost = Ghost("waits already: a stalled emitter wrote it again")
+    ghost = Duplicate("waits already: a stalled emitter wrote it again")
     assert decide(job("fire"), facts(gathering=waiting), NOON) == ghost
     assert isinstance(decide(job("fire"), facts(gathering=replace(waiting, closed=True)), NOON), Launch)
 

@@ -16,11 +16,11 @@ from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.limits.writes import Begin, GiveBack, JoinLine, LeaveLine, TakePermit
+from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, LeaveQueue, RecordStart, ReleasePermit
 from chalicelib.core.rows.job import GATHERING, Job
-from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Record
-from chalicelib.core.writes import Create, GateIs, NoneGathering, Put, Remove, Replace, TakeOut
+from chalicelib.core.writes import Create, DeleteJob, ExpectMode, ExpectNoneGathering, Put, RemoveWaiter, Replace
 from tests.core.builders import (
     EMR_LINE,
     LINE,
@@ -120,24 +120,24 @@ def test_a_job_without_its_facts_is_not_claimed() -> None:
 
 
 def test_c9_a_claim_is_job_out_run_in_gate_open_and_permits_taken() -> None:
-    head = LineState(EMR_LINE, head=NOON + 3)
+    head = LimitState(EMR_LINE, head=NOON + 3)
     claimed, known = met(), facts(lines={EMR_LINE: head})
 
     plan = claim.claim(claimed, run(), known, FREE, NOON)
 
     assert plan == [
-        TakeOut(claimed),
+        DeleteJob(claimed),
         Create(run()),
-        GateIs(gate(), OPEN),
-        TakePermit(SLOT, NOON, LineState(LINE), from_queue=False, begins=RUN, numbers=True),
-        TakePermit(PACE, NOON, head, from_queue=False, begins=RUN),
+        ExpectMode(gate(), OPEN),
+        AcquirePermit(SLOT, NOON, LimitState(LINE), from_queue=False, begins=RUN, numbers=True),
+        AcquirePermit(PACE, NOON, head, from_queue=False, begins=RUN),
     ]
 
 
 def test_h1_who_has_a_number_takes_none_with_its_claim() -> None:
     numbered = met(number=4)
     plan = claim.claim(numbered, run(), facts(), FREE, NOON)
-    assert TakePermit(SLOT, NOON, LineState(LINE), from_queue=False, begins=RUN) in plan
+    assert AcquirePermit(SLOT, NOON, LimitState(LINE), from_queue=False, begins=RUN) in plan
     assert claim.build_run(numbered, facts(), (LINE,), "", NOON).number == 4
     assert claim.wants_number(numbered, (SLOT, PACE)) is None
     assert claim.wants_number(met(), (SLOT, PACE)) == LINE
@@ -146,13 +146,13 @@ def test_h1_who_has_a_number_takes_none_with_its_claim() -> None:
 
 def test_l11_run_now_is_claimed_from_a_disabled_schedule_too() -> None:
     [_, _, gate_is] = claim.claim(job("run_now"), run(), facts(), Route((), None), NOON)
-    assert gate_is == GateIs(gate(), ("enabled", "hold", "backlog", "drain", "completed", "disabled"))
+    assert gate_is == ExpectMode(gate(), ("enabled", "hold", "backlog", "drain", "completed", "disabled"))
 
 
 def test_c11_a_fire_is_claimed_only_if_no_other_job_of_its_schedule_waits() -> None:
-    assert NoneGathering(NAME, 7) in claim.claim(job("fire"), run(), facts(), FREE, NOON)
+    assert ExpectNoneGathering(NAME, 7) in claim.claim(job("fire"), run(), facts(), FREE, NOON)
     waiting = job("fire", place=GATHERING)
-    assert NoneGathering(NAME, 7) not in claim.claim(waiting, run(), facts(), FREE, NOON)
+    assert ExpectNoneGathering(NAME, 7) not in claim.claim(waiting, run(), facts(), FREE, NOON)
 
 
 def test_w2_a_claim_out_of_a_queue_takes_the_place_in_it_along() -> None:
@@ -161,16 +161,16 @@ def test_w2_a_claim_out_of_a_queue_takes_the_place_in_it_along() -> None:
     plan = claim.claim(queued, run(), facts(), Route((PACE,), None), NOON)
 
     assert plan[3:] == [
-        TakePermit(PACE, NOON, LineState(EMR_LINE), from_queue=True, begins=RUN),
-        Begin(Slots(LINE, None), NOON, LineState(LINE), RUN, numbers=True),
-        Remove(waiter_of(queued)),
+        AcquirePermit(PACE, NOON, LimitState(EMR_LINE), from_queue=True, begins=RUN),
+        RecordStart(Slots(LINE, None), NOON, LimitState(LINE), RUN, numbers=True),
+        RemoveWaiter(waiter_of(queued)),
     ]
 
 
 def test_a_claim_past_a_line_that_is_asked_for_no_more_leaves_that_queue_uncounted() -> None:
     queued = met(waits_at="emr:app-before", rank="4#x")
     plan = claim.claim(queued, run(), facts(), FREE, NOON)
-    assert plan[-2:] == [Remove(waiter_of(queued)), LeaveLine("emr:app-before")]
+    assert plan[-2:] == [RemoveWaiter(waiter_of(queued)), LeaveQueue("emr:app-before")]
 
 
 # -- queue ---------------------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ def test_a_claim_past_a_line_that_is_asked_for_no_more_leaves_that_queue_uncount
 
 def test_c9_a_job_that_is_blocked_holds_what_it_passed_and_queues() -> None:
     head = NOON + RATE.burst * RATE.spacing + 5
-    full = LineState(EMR_LINE, head=head)
+    full = LimitState(EMR_LINE, head=head)
     known = facts(schedule=LIMITED, lines={EMR_LINE: full})
 
     plan = claim.queue(met(), known, Route((SLOT,), PACE), NOON)
@@ -196,9 +196,9 @@ def test_c9_a_job_that_is_blocked_holds_what_it_passed_and_queues() -> None:
     )
     assert plan == [
         Replace(queued),
-        GateIs(gate(), OPEN),
-        TakePermit(SLOT, NOON, LineState(LINE), from_queue=False),
-        JoinLine(PACE, NOON, head - PACE.slack - pace.SERVED_EARLY),
+        ExpectMode(gate(), OPEN),
+        AcquirePermit(SLOT, NOON, LimitState(LINE), from_queue=False),
+        JoinQueue(PACE, NOON, head - PACE.slack - pace.SERVED_EARLY),
         Create(waiter_of(queued)),
     ]
 
@@ -209,13 +209,13 @@ def test_c11_a_fire_that_must_wait_becomes_the_gathering_job() -> None:
     plan = claim.queue(fire, facts(schedule=LIMITED), Route((), SLOT), NOON)
 
     [out, create, gate_is, join, waiter] = plan
-    assert out == TakeOut(fire, exact=True)
+    assert out == DeleteJob(fire, exact=True)
     assert isinstance(create, Create)
     assert isinstance(create.row, Job)
     assert (create.row.place, create.row.rev, create.row.job_id) == (GATHERING, 1, fire.job_id)
     assert (create.row.kind, create.row.state, create.row.waits_at) == ("fire", "PENDING_LAUNCH", LINE)
-    assert gate_is == GateIs(gate(), OPEN)
-    assert join == JoinLine(SLOT, NOON, NOON + slots.SLOTS_LOOK)
+    assert gate_is == ExpectMode(gate(), OPEN)
+    assert join == JoinQueue(SLOT, NOON, NOON + slots.SLOTS_LOOK)
     assert waiter == Create(waiter_of(create.row))
 
 
@@ -224,9 +224,9 @@ def test_c9_a_job_that_is_served_at_one_line_and_blocked_at_the_next_moves_over(
 
     [stored, _, permit, left, joined, waiter] = claim.queue(queued, facts(schedule=LIMITED), Route((SLOT,), PACE), NOON)
 
-    assert permit == TakePermit(SLOT, NOON, LineState(LINE), from_queue=True)
-    assert left == Remove(waiter_of(queued))
-    assert isinstance(joined, JoinLine)
+    assert permit == AcquirePermit(SLOT, NOON, LimitState(LINE), from_queue=True)
+    assert left == RemoveWaiter(waiter_of(queued))
+    assert isinstance(joined, JoinQueue)
     assert isinstance(stored, Replace)
     assert isinstance(stored.row, Job)
     assert (stored.row.held, stored.row.waits_at) == ((LINE,), EMR_LINE)
@@ -255,33 +255,33 @@ RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted
 
 
 def test_l3_a_job_goes_with_its_record() -> None:
-    assert claim.drop(met(), RECORD, {}, NOON) == [TakeOut(met()), Put(RECORD)]
+    assert claim.drop_plan(met(), RECORD, {}, NOON) == [DeleteJob(met()), Put(RECORD)]
 
 
 def test_c9_a_job_that_goes_gives_up_its_place_and_gives_back_its_slots() -> None:
     queued = met(waits_at=EMR_LINE, rank="4#x", held=(LINE,))
-    assert claim.drop(queued, RECORD, {LINE: LineState(LINE, active=1)}, NOON) == [
-        TakeOut(queued),
+    assert claim.drop_plan(queued, RECORD, {LINE: LimitState(LINE, active=1)}, NOON) == [
+        DeleteJob(queued),
         Put(RECORD),
-        Remove(waiter_of(queued)),
-        LeaveLine(EMR_LINE),
-        GiveBack(LINE, None),
+        RemoveWaiter(waiter_of(queued)),
+        LeaveQueue(EMR_LINE),
+        ReleasePermit(LINE, None),
     ]
 
 
 def test_o3_a_job_that_has_run_already_goes_without_a_record() -> None:
     queued = met(waits_at=LINE, rank="4#x")
-    assert claim.forget(queued, {}, NOON) == [TakeOut(queued), Remove(waiter_of(queued)), LeaveLine(LINE)]
+    assert claim.delete_plan(queued, {}, NOON) == [DeleteJob(queued), RemoveWaiter(waiter_of(queued)), LeaveQueue(LINE)]
 
 
 def test_c8_a_slot_that_comes_back_wakes_whoever_waits_for_it() -> None:
-    crowd = {LINE: LineState(LINE, active=1, waiters=2)}
-    assert returns.give_back((LINE,), crowd, NOON) == [GiveBack(LINE, NOON)]
-    assert returns.give_back((LINE,), {}, NOON) == [GiveBack(LINE, None)]
+    crowd = {LINE: LimitState(LINE, active=1, waiters=2)}
+    assert returns.give_back((LINE,), crowd, NOON) == [ReleasePermit(LINE, NOON)]
+    assert returns.give_back((LINE,), {}, NOON) == [ReleasePermit(LINE, None)]
 
 
 def test_e8_a_start_that_was_permitted_is_spent_and_not_given_back() -> None:
-    assert returns.give_back((LINE, EMR_LINE), {}, NOON) == [GiveBack(LINE, None)]
+    assert returns.give_back((LINE, EMR_LINE), {}, NOON) == [ReleasePermit(LINE, None)]
     assert returns.give_back((EMR_LINE,), {}, NOON) == []
 
 
@@ -289,4 +289,4 @@ def test_every_permit_of_a_launch_is_one_that_the_decision_asked_for() -> None:
     asks = asks_of(LIMITED, workflow(), RATE, "demo")
     route = limit_route.route(asks, (), {}, NOON, None)
     plan = claim.claim(met(), run(), facts(schedule=LIMITED), route, NOON)
-    assert [write.ask for write in plan if isinstance(write, TakePermit)] == list(asks)
+    assert [write.ask for write in plan if isinstance(write, AcquirePermit)] == list(asks)

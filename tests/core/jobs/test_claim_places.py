@@ -9,11 +9,11 @@ import pytest
 
 from chalicelib.core.instants import DAY, HOUR, SECOND
 from chalicelib.core.jobs import claim
-from chalicelib.core.limits.writes import Ended, GiveBack, LeaveLine
+from chalicelib.core.limits.writes import Ended, LeaveQueue, ReleasePermit
 from chalicelib.core.rows.job import GATHERING, Job
-from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Record
-from chalicelib.core.writes import Create, NotClosed, NotRun, Put, Remove, Replace, TakeOut
+from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, ExpectOpen, Put, RemoveWaiter, Replace
 from tests.core.builders import EMR_LINE, LINE, NAME, NOON, facts, gate, job, met, schedule, workflow
 
 FIRE_PLACE = "FIRE#2026-03-02T12:00:00.000Z#0#0"
@@ -23,13 +23,13 @@ POOL = "pool:demo.big"
 HELD = (RATE_LINE, LINE, POOL)
 QUEUED = met(state="PENDING_LAUNCH", waits_at=EMR_LINE, rank="4#x", held=HELD, units=4, rev=5, leases=3)
 PLACE = Waiter(EMR_LINE, "4#x", NAME, 7, GATHERING, QUEUED.job_id)
-LOG_READ = LineState(RATE_LINE, rev=3, waiters=1)
-STATES = {RATE_LINE: LOG_READ, POOL: LineState(POOL, active=4, waiters=2), LINE: LineState(LINE, active=1)}
+LOG_READ = LimitState(RATE_LINE, rev=3, waiters=1)
+STATES = {RATE_LINE: LOG_READ, POOL: LimitState(POOL, active=4, waiters=2), LINE: LimitState(LINE, active=1)}
 # Where somebody waits, what comes back wakes the queue.
 GIVEN_BACK = [
-    GiveBack(RATE_LINE, NOON, Ended(f"{NAME}.7.first#001", LOG_READ)),
-    GiveBack(LINE, None),
-    GiveBack(POOL, NOON, units=4),
+    ReleasePermit(RATE_LINE, NOON, Ended(f"{NAME}.7.first#001", LOG_READ)),
+    ReleasePermit(LINE, None),
+    ReleasePermit(POOL, NOON, units=4),
 ]
 RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted", NOON)
 APPROVAL: dict[str, Any] = {"type": "approval", "role": "owner"}
@@ -57,7 +57,7 @@ APPROVAL: dict[str, Any] = {"type": "approval", "role": "owner"}
 def test_c11_a_job_that_waits_joins_the_gathering_one_or_stands_apart(
     waiting: Job, fields: dict[str, Any], mode: Any, place: str
 ) -> None:
-    assert claim.settled_place(waiting, schedule(**fields), gate(mode=mode)) == place
+    assert claim.waiting_key(waiting, schedule(**fields), gate(mode=mode)) == place
 
 
 @pytest.mark.parametrize(
@@ -104,21 +104,21 @@ def test_a_job_that_stays_in_its_place_is_replaced() -> None:
 def test_c11_a_job_that_leaves_its_place_begins_anew_in_another_one_as_it_was_read() -> None:
     fire = job("fire", rev=4)
     later = replace(fire, place=APART, tries=1, rev=5)
-    assert claim.moved(fire, later) == [TakeOut(fire, exact=True), Create(replace(later, rev=1))]
+    assert claim.moved(fire, later) == [DeleteJob(fire, exact=True), Create(replace(later, rev=1))]
 
 
 def test_c11_a_match_that_is_set_apart_is_of_the_backlog() -> None:
     later = met(place=APART, reason="waits", rev=2)
     apart = replace(later, kind="backlog", rev=1)
-    assert claim.moved(met(), later) == [TakeOut(met(), exact=True), Create(apart)]
+    assert claim.moved(met(), later) == [DeleteJob(met(), exact=True), Create(apart)]
 
 
 def test_c13_a_match_of_one_key_is_set_apart_only_if_its_generation_was_not_closed_meanwhile() -> None:
     keyed = met(place=f"{GATHERING}#2013", correlation={"year": "2013"})
     assert claim.moved(keyed, replace(keyed, place=APART, rev=2)) == [
-        TakeOut(keyed, exact=True),
+        DeleteJob(keyed, exact=True),
         Create(replace(keyed, place=APART, kind="backlog", rev=1)),
-        NotClosed(NAME, 7),
+        ExpectOpen(NAME, 7),
     ]
 
 
@@ -133,10 +133,10 @@ def test_c11_a_job_that_makes_room_for_the_next_keeps_its_place_in_its_queue() -
 
 def test_c8_a_job_that_stands_aside_gives_up_its_place_its_permits_and_its_units() -> None:
     later = replace(QUEUED, state="PENDING_CONSTRAINTS", rev=6, wake_at=NOON + HOUR)
-    assert claim.stand_aside(QUEUED, later, STATES, NOON) == [
+    assert claim.yield_queue(QUEUED, later, STATES, NOON) == [
         Replace(replace(later, held=(), units=0, waits_at=None, rank=None)),
-        Remove(PLACE),
-        LeaveLine(EMR_LINE),
+        RemoveWaiter(PLACE),
+        LeaveQueue(EMR_LINE),
         *GIVEN_BACK,
     ]
 
@@ -144,12 +144,12 @@ def test_c8_a_job_that_stands_aside_gives_up_its_place_its_permits_and_its_units
 def test_c1_a_job_whose_limits_changed_asks_for_all_permits_anew() -> None:
     why = "limits changed; requesting permits again from the first"
     anew = replace(QUEUED, state="PENDING_CONSTRAINTS", reason=why, wake_at=NOON, leases=0, rev=6)
-    assert claim.begin_anew(QUEUED, STATES, NOON) == (
+    assert claim.request_again(QUEUED, STATES, NOON) == (
         anew,
         [
             Replace(replace(anew, held=(), units=0, waits_at=None, rank=None)),
-            Remove(PLACE),
-            LeaveLine(EMR_LINE),
+            RemoveWaiter(PLACE),
+            LeaveQueue(EMR_LINE),
             *GIVEN_BACK,
         ],
     )
@@ -163,7 +163,7 @@ def test_w14_a_job_that_was_lent_a_priority_moves_forward_in_its_queue() -> None
     lifted = replace(QUEUED, priority=8, lent="priority 8 lent by demo.flights")
     assert claim.rank_again(QUEUED, lifted, PAUSED) == [
         Replace(replace(lifted, rank=RANK_8, leases=0, rev=6, wake_at=NOON + DAY + HOUR)),
-        Remove(PLACE),
+        RemoveWaiter(PLACE),
         Create(replace(PLACE, rank=RANK_8)),
     ]
 
@@ -194,17 +194,17 @@ def test_w2_a_job_is_ranked_by_its_workflow_as_it_is_now() -> None:
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_l3_a_job_that_is_dropped_leaves_a_record_and_all_that_it_held(exact: bool) -> None:
-    away = [Remove(PLACE), LeaveLine(EMR_LINE), *GIVEN_BACK]
-    assert claim.drop(QUEUED, RECORD, STATES, NOON, exact) == [TakeOut(QUEUED, exact), Put(RECORD), *away]
-    assert claim.forget(QUEUED, STATES, NOON, exact) == [TakeOut(QUEUED, exact), *away]
+    away = [RemoveWaiter(PLACE), LeaveQueue(EMR_LINE), *GIVEN_BACK]
+    assert claim.drop_plan(QUEUED, RECORD, STATES, NOON, exact) == [DeleteJob(QUEUED, exact), Put(RECORD), *away]
+    assert claim.delete_plan(QUEUED, STATES, NOON, exact) == [DeleteJob(QUEUED, exact), *away]
 
 
 def test_l3_a_job_is_dropped_with_all_that_it_has_gathered_meanwhile() -> None:
-    assert claim.drop(met(), RECORD, {}, NOON)[0] == TakeOut(met(), exact=False)
-    assert claim.forget(met(), {}, NOON) == [TakeOut(met(), exact=False)]
+    assert claim.drop_plan(met(), RECORD, {}, NOON)[0] == DeleteJob(met(), exact=False)
+    assert claim.delete_plan(met(), {}, NOON) == [DeleteJob(met(), exact=False)]
 
 
 def test_o3_a_prepared_fire_leaves_a_record_only_if_it_has_not_run() -> None:
     fire = job("fire")
-    assert claim.drop(fire, RECORD, {}, NOON) == [TakeOut(fire), Put(RECORD), NotRun(fire)]
-    assert claim.forget(fire, {}, NOON) == [TakeOut(fire)]
+    assert claim.drop_plan(fire, RECORD, {}, NOON) == [DeleteJob(fire), Put(RECORD), ExpectNoRun(fire)]
+    assert claim.delete_plan(fire, {}, NOON) == [DeleteJob(fire)]

@@ -12,14 +12,23 @@ from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.policies import Policy
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.limits.writes import Begin, GiveBack, JoinLine, TakePermit
+from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, RecordStart, ReleasePermit
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.job import GATHERING
-from chalicelib.core.rows.limit import LineState, Waiter
-from chalicelib.core.writes import BackfillGoesOn, Create, DefinitionIs, GateIs, NoneGathering, Remove, Replace, TakeOut
+from chalicelib.core.rows.limit import LimitState, Waiter
+from chalicelib.core.writes import (
+    Create,
+    DeleteJob,
+    ExpectBackfillRunning,
+    ExpectDefinition,
+    ExpectMode,
+    ExpectNoneGathering,
+    RemoveWaiter,
+    Replace,
+)
 from tests.core.builders import (
     EMR_LINE,
     LINE,
@@ -40,17 +49,17 @@ OPEN = ("enabled", "drain", "completed")
 WHATEVER_STANDS = ("enabled", "hold", "backlog", "drain", "completed", "disabled")
 RUN = f"{NAME}.7.first#001"
 NIGHT, TURN, POOL = "policy:demo.night", "turn:demo.night:pool:demo.big", "pool:demo.big"
-LOG = Log(f"rate:{NAME}:2/{HOUR}", 2, HOUR)
+LOG = RateWindow(f"rate:{NAME}:2/{HOUR}", 2, HOUR)
 SLOT, NEXT, UNITS = Slots(LINE, 1), Slots(TURN, 5), Slots(POOL, 10, units=4, unit="slots")
 # The policy allows one start a second, and a start may begin 50 ms late: so permits are 1,050 ms apart.
 EMR_PACE, NIGHT_PACE = Pace(EMR_LINE, SECOND, 20), Pace(NIGHT, 1_050, 1, 50, "at most 1 starts in any 1s")
 POOL_ROW = Definition("pool", "demo.big", {"size": 10}, 3, NOON)
-LINE_READ = LineState(LINE, active=1, rev=8, numbered=4)
-NIGHT_READ = LineState(NIGHT, head=NOON + MINUTE, waiters=2, rev=6)
-TURN_READ = LineState(TURN, active=5, waiters=1)
+LINE_READ = LimitState(LINE, active=1, rev=8, numbered=4)
+NIGHT_READ = LimitState(NIGHT, head=NOON + MINUTE, waiters=2, rev=6)
+TURN_READ = LimitState(TURN, active=5, waiters=1)
 
 
-def throttled(*states: LineState, **fields: Any) -> Facts:
+def throttled(*states: LimitState, **fields: Any) -> Facts:
     """What is known of a job of a schedule with a limit, a policy and a pool."""
     known = {
         "schedule": schedule(constraints=[concurrency(1, "wait")], policy="demo.night"),
@@ -70,16 +79,16 @@ def test_e3_a_claim_out_of_the_queue_of_a_policy_begins_what_it_held_and_gives_i
     route = Route((EMR_PACE, NIGHT_PACE), None, appointment=NOON + 300)
 
     assert claim.claim(queued, run(), throttled(LINE_READ, NIGHT_READ, TURN_READ), route, NOON) == [
-        TakeOut(queued),
+        DeleteJob(queued),
         Create(run()),
-        GateIs(gate(), OPEN),
-        DefinitionIs(POOL_ROW),
-        TakePermit(EMR_PACE, NOON + 300, LineState(EMR_LINE), from_queue=False, begins=RUN, passing=True),
-        TakePermit(NIGHT_PACE, NOON + 300, NIGHT_READ, from_queue=True, begins=RUN),
+        ExpectMode(gate(), OPEN),
+        ExpectDefinition(POOL_ROW),
+        AcquirePermit(EMR_PACE, NOON + 300, LimitState(EMR_LINE), from_queue=False, begins=RUN, passing=True),
+        AcquirePermit(NIGHT_PACE, NOON + 300, NIGHT_READ, from_queue=True, begins=RUN),
         # No write for the pool, nor for the group that the schedule has left: the run keeps these permits as they are.
-        Begin(SLOT, NOON, LINE_READ, RUN, numbers=True),
-        Remove(Waiter(NIGHT, "4#x", NAME, 7, GATHERING, queued.job_id)),
-        GiveBack(TURN, NOON),
+        RecordStart(SLOT, NOON, LINE_READ, RUN, numbers=True),
+        RemoveWaiter(Waiter(NIGHT, "4#x", NAME, 7, GATHERING, queued.job_id)),
+        ReleasePermit(TURN, NOON),
     ]
 
 
@@ -87,16 +96,16 @@ def test_w3_a_claim_that_waited_nowhere_takes_all_permits_but_a_turn() -> None:
     route = Route((LOG, SLOT, NEXT, UNITS, EMR_PACE), None, appointment=NOON + 300)
 
     assert claim.claim(met(), run(), throttled(LINE_READ), route, NOON)[4:] == [
-        TakePermit(LOG, NOON, LineState(LOG.line), from_queue=False, begins=RUN),
-        TakePermit(SLOT, NOON, LINE_READ, from_queue=False, begins=RUN, numbers=True),
-        TakePermit(UNITS, NOON, LineState(POOL), from_queue=False),
-        TakePermit(EMR_PACE, NOON + 300, LineState(EMR_LINE), from_queue=False, begins=RUN),
+        AcquirePermit(LOG, NOON, LimitState(LOG.line), from_queue=False, begins=RUN),
+        AcquirePermit(SLOT, NOON, LINE_READ, from_queue=False, begins=RUN, numbers=True),
+        AcquirePermit(UNITS, NOON, LimitState(POOL), from_queue=False),
+        AcquirePermit(EMR_PACE, NOON + 300, LimitState(EMR_LINE), from_queue=False, begins=RUN),
     ]
 
 
 def test_w3_a_claim_expects_the_pool_that_it_takes_of_and_a_delivery_takes_of_none() -> None:
     through = Route((), None)
-    assert claim.claim(met(), run(), throttled(), through, NOON)[3:] == [DefinitionIs(POOL_ROW)]
+    assert claim.claim(met(), run(), throttled(), through, NOON)[3:] == [ExpectDefinition(POOL_ROW)]
     assert claim.claim(met(), run(), throttled(pool_row=None), through, NOON)[3:] == []
     assert claim.claim(met(), run(), throttled(workflow=workflow(SQS)), through, NOON)[3:] == []
 
@@ -104,16 +113,16 @@ def test_w3_a_claim_expects_the_pool_that_it_takes_of_and_a_delivery_takes_of_no
 def test_l12_a_retry_of_a_backfill_is_claimed_wherever_the_backfill_goes_on() -> None:
     again = job("retry", backfill="b1", attempt=2)
     assert claim.claim(again, run(), facts(), Route((), None), NOON) == [
-        TakeOut(again),
+        DeleteJob(again),
         Create(run()),
-        GateIs(gate(), WHATEVER_STANDS),
-        BackfillGoesOn(NAME, "b1"),
+        ExpectMode(gate(), WHATEVER_STANDS),
+        ExpectBackfillRunning(NAME, "b1"),
     ]
 
 
 def test_c11_a_fire_that_joins_no_other_is_claimed_beside_a_gathering_job() -> None:
     known = facts(schedule=schedule(coalesce=False))
-    assert NoneGathering(NAME, 7) not in claim.claim(job("fire"), run(), known, Route((), None), NOON)
+    assert ExpectNoneGathering(NAME, 7) not in claim.claim(job("fire"), run(), known, Route((), None), NOON)
 
 
 # -- queue ---------------------------------------------------------------------------------------------------------
@@ -122,7 +131,7 @@ def test_c11_a_fire_that_joins_no_other_is_claimed_beside_a_gathering_job() -> N
 def test_e3_a_job_that_another_pace_holds_up_queues_at_its_policy_with_what_it_holds_so_far() -> None:
     waiting = met(held=(LOG.line,), met_at=NOON - 9, rev=3, lent="priority 8 lent by demo.flights", priority=8)
     paused = gate(pauses=((NOON + 1, NOON + 1 + HOUR),))
-    emr = LineState(EMR_LINE, head=NOON + 30 * SECOND)
+    emr = LimitState(EMR_LINE, head=NOON + 30 * SECOND)
     route = Route((SLOT, NEXT, UNITS), NIGHT_PACE, behind=EMR_PACE)
 
     plan = claim.queue(waiting, throttled(LINE_READ, NIGHT_READ, emr, gate=paused), route, NOON)
@@ -142,14 +151,14 @@ def test_e3_a_job_that_another_pace_holds_up_queues_at_its_policy_with_what_it_h
     )
     assert plan == [
         Replace(queued),
-        GateIs(paused, OPEN),
-        DefinitionIs(POOL_ROW),
-        TakePermit(SLOT, NOON, LINE_READ, from_queue=False),
-        TakePermit(NEXT, NOON, LineState(TURN), from_queue=False),
-        TakePermit(UNITS, NOON, LineState(POOL), from_queue=False),
+        ExpectMode(paused, OPEN),
+        ExpectDefinition(POOL_ROW),
+        AcquirePermit(SLOT, NOON, LINE_READ, from_queue=False),
+        AcquirePermit(NEXT, NOON, LimitState(TURN), from_queue=False),
+        AcquirePermit(UNITS, NOON, LimitState(POOL), from_queue=False),
         # A newcomer might have taken a permit up to 200 ms ahead, for a start needs 250 ms and may be 50 ms late. The
         # queue is served 600 ms before the other pace has a permit, 11 s from now.
-        JoinLine(NIGHT_PACE, NOON + 200, NOON + 11 * SECOND - 600, rev=6, behind=True),
+        JoinQueue(NIGHT_PACE, NOON + 200, NOON + 11 * SECOND - 600, rev=6, behind=True),
         Create(Waiter(NIGHT, rank, NAME, 7, GATHERING, waiting.job_id)),
     ]
 
@@ -170,13 +179,13 @@ def test_c9_a_job_without_a_trigger_is_met_when_it_queues() -> None:
             wake_at=NOON + DAY,
         )
     )
-    assert gate_is == GateIs(gate(), WHATEVER_STANDS)
+    assert gate_is == ExpectMode(gate(), WHATEVER_STANDS)
 
 
 def test_l12_a_retry_of_a_backfill_queues_wherever_the_backfill_goes_on() -> None:
     again = job("retry", backfill="b1")
-    assert claim.queue(again, facts(), Route((), SLOT), NOON)[1] == GateIs(gate(), WHATEVER_STANDS)
-    assert claim.queue(replace(again, backfill=None), facts(), Route((), SLOT), NOON)[1] == GateIs(
+    assert claim.queue(again, facts(), Route((), SLOT), NOON)[1] == ExpectMode(gate(), WHATEVER_STANDS)
+    assert claim.queue(replace(again, backfill=None), facts(), Route((), SLOT), NOON)[1] == ExpectMode(
         gate(), ("enabled", "hold", "backlog", "drain", "completed")
     )
 

@@ -13,10 +13,10 @@ from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.policies import StartRate
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run, StartRequest
 from tests.core.builders import EMR, EMR_LINE, LINE, NAME, NOON, SQS, facts, gate, job, run, schedule, workflow
 from tests.core.builders import partition_event as event
@@ -68,7 +68,7 @@ def test_h1_a_run_carries_all_that_is_known_of_its_job_and_of_what_it_runs() -> 
             expected="55m",
         ),
         workflow_version=6,
-        lines={LINE: LineState(LINE, numbered=41)},
+        lines={LINE: LimitState(LINE, numbered=41)},
     )
 
     spark = {
@@ -241,7 +241,7 @@ def test_e3_a_run_may_be_started_from_its_appointment_on(
 
 
 def test_h1_a_run_has_the_next_number_of_its_workflow_if_it_takes_a_permit_of_its_line() -> None:
-    known = facts(lines={LINE: LineState(LINE, numbered=41), EMR_LINE: LineState(EMR_LINE, numbered=7)})
+    known = facts(lines={LINE: LimitState(LINE, numbered=41), EMR_LINE: LimitState(EMR_LINE, numbered=7)})
     assert claim.build_run(job(), known, (EMR_LINE, LINE), "", NOON).number == 42
     assert claim.build_run(job(), known, (EMR_LINE,), "", NOON).number == 0
     assert claim.build_run(job(number=9), known, (LINE,), "", NOON).number == 9
@@ -249,7 +249,7 @@ def test_h1_a_run_has_the_next_number_of_its_workflow_if_it_takes_a_permit_of_it
 
 
 def test_h1_only_the_line_of_a_workflow_numbers_a_run() -> None:
-    asks = (Log("rate:x:2/60000", 2, MINUTE), Slots("group:demo.spark", 3), Slots(LINE, 1), PACE)
+    asks = (RateWindow("rate:x:2/60000", 2, MINUTE), Slots("group:demo.spark", 3), Slots(LINE, 1), PACE)
     assert claim.wants_number(job(), asks) == LINE
     assert claim.wants_number(job(), (asks[0], asks[1], PACE)) is None
     assert claim.wants_number(job(held=("group:demo.spark", LINE)), (PACE,)) == LINE

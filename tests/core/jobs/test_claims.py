@@ -11,18 +11,18 @@ from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.limits.writes import Begin, Ended, GiveBack, JoinLine, LeaveLine, TakePermit
+from chalicelib.core.limits.writes import AcquirePermit, Ended, JoinQueue, LeaveQueue, RecordStart, ReleasePermit
 from chalicelib.core.rows import limit
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Failures
 from chalicelib.core.runs import complete
-from chalicelib.core.targets.answers import News
-from chalicelib.core.writes import CountFailure, Put, Remove, Replace, TakeOut, Write
+from chalicelib.core.targets.answers import RunUpdate
+from chalicelib.core.writes import CountFailure, DeleteJob, Put, RemoveWaiter, Replace, Write
 from tests.core.builders import (
     EMR_LINE,
     LINE,
@@ -41,7 +41,7 @@ from tests.core.builders import RATE as START_RATE
 
 RATE: dict[str, Any] = {"type": "rate", "max": 2, "per": "hour"}
 RATE_LINE = f"rate:{NAME}:2/{HOUR}"
-LOG = Log(RATE_LINE, 2, HOUR)
+LOG = RateWindow(RATE_LINE, 2, HOUR)
 TOLD = replace(LOG, binding=False)
 SLOT, PACE = Slots(LINE, None), Pace(EMR_LINE, START_RATE.spacing, START_RATE.burst)
 RUN = f"{NAME}.7.first#001"  # what a line remembers the run by
@@ -50,27 +50,27 @@ PLACE = limit.Waiter(EMR_LINE, "4#x", NAME, 7, HELD.place, HELD.job_id)
 RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted", NOON)
 
 
-def limited(*constraints: dict[str, Any], **states: LineState) -> Facts:
+def limited(*constraints: dict[str, Any], **states: LimitState) -> Facts:
     made = schedule(constraints=list(constraints))
     return facts(schedule=made, lines={state.line: state for state in states.values()})
 
 
 def permits(plan: list[Write]) -> list[tuple[str, str | None]]:
-    return [(write.ask.line, write.begins) for write in plan if isinstance(write, TakePermit)]
+    return [(write.ask.line, write.begins) for write in plan if isinstance(write, AcquirePermit)]
 
 
 def begun(plan: list[Write]) -> list[str]:
-    return [write.ask.line for write in plan if isinstance(write, Begin)]
+    return [write.ask.line for write in plan if isinstance(write, RecordStart)]
 
 
 # -- claim ---------------------------------------------------------------------------------------------------------
 
 
 def test_c5_a_claim_enters_the_start_in_every_log_as_it_was_read() -> None:
-    log = LineState(RATE_LINE, rev=3, starts={"other#001": NOON - MINUTE})
+    log = LimitState(RATE_LINE, rev=3, starts={"other#001": NOON - MINUTE})
     plan = claim.claim(met(), run(), limited(RATE, log=log), Route((LOG, SLOT, PACE), None), NOON)
     assert permits(plan) == [(RATE_LINE, RUN), (LINE, RUN), (EMR_LINE, RUN)]
-    assert TakePermit(LOG, NOON, log, from_queue=False, begins=RUN) in plan
+    assert AcquirePermit(LOG, NOON, log, from_queue=False, begins=RUN) in plan
 
 
 def test_c9_a_claim_tells_its_start_to_the_lines_whose_permits_it_held_in_the_queue() -> None:
@@ -82,10 +82,10 @@ def test_c9_a_claim_tells_its_start_to_the_lines_whose_permits_it_held_in_the_qu
 
 
 def test_c4_the_gap_that_a_held_slot_asks_for_is_held_as_it_was_read() -> None:
-    busy = LineState(LINE, active=1, rev=8)
+    busy = LimitState(LINE, active=1, rev=8)
     known = limited({"type": "since_last_run", "at_least": "1h"}, busy=busy)
     plan = claim.claim(replace(HELD, held=(LINE,)), run(), known, Route((PACE,), None), NOON)
-    assert Begin(Slots(LINE, None, HOUR), NOON, busy, RUN, numbers=True) in plan
+    assert RecordStart(Slots(LINE, None, HOUR), NOON, busy, RUN, numbers=True) in plan
 
 
 def test_w1_each_attempt_is_a_start_of_its_own() -> None:
@@ -95,9 +95,9 @@ def test_w1_each_attempt_is_a_start_of_its_own() -> None:
 
 
 def test_t12_a_match_that_an_event_may_undo_is_claimed_only_as_it_was_read() -> None:
-    def taken_out(what: Job, known: Facts) -> TakeOut:
+    def taken_out(what: Job, known: Facts) -> DeleteJob:
         [out, *_] = claim.claim(what, run(), known, Route((), None), NOON)
-        assert isinstance(out, TakeOut)
+        assert isinstance(out, DeleteJob)
         return out
 
     quiet = facts(schedule=schedule(QUIET))
@@ -112,7 +112,7 @@ def test_t12_a_match_that_an_event_may_undo_is_claimed_only_as_it_was_read() -> 
 
 
 def test_c5_a_job_that_waits_for_its_rate_keeps_no_slot_from_others() -> None:
-    used_up = LineState(RATE_LINE, rev=2, starts={"a": NOON - 20 * MINUTE, "b": NOON - 10 * MINUTE})
+    used_up = LimitState(RATE_LINE, rev=2, starts={"a": NOON - 20 * MINUTE, "b": NOON - 10 * MINUTE})
     known = limited(RATE, concurrency(1, "wait"), log=used_up)
 
     route = limit_route.route(known.asks("demo"), (), known.lines, NOON, None)
@@ -145,30 +145,30 @@ def test_c5_a_log_that_only_counts_a_job_is_told_of_its_start_and_of_no_mere_wis
 
 
 def test_c5_a_full_log_is_joined_as_it_was_read_and_served_when_it_frees() -> None:
-    log = LineState(RATE_LINE, rev=3, starts={"a": NOON - 20 * MINUTE, "b": NOON - 10 * MINUTE})
+    log = LimitState(RATE_LINE, rev=3, starts={"a": NOON - 20 * MINUTE, "b": NOON - 10 * MINUTE})
     plan = claim.queue(met(), limited(RATE, log=log), Route((), LOG), NOON)
-    assert JoinLine(LOG, NOON, NOON + 40 * MINUTE, rev=3) in plan
+    assert JoinQueue(LOG, NOON, NOON + 40 * MINUTE, rev=3) in plan
 
 
 # -- out of a queue ------------------------------------------------------------------------------------------------
 
 
 def test_c5_a_job_that_goes_gives_its_place_in_a_log_back_and_spends_no_start() -> None:
-    states = {RATE_LINE: LineState(RATE_LINE, rev=3, starts={RUN: NOON}, waiters=1), LINE: LineState(LINE, active=1)}
-    assert claim.drop(HELD, RECORD, states, NOON)[2:] == [
-        Remove(PLACE),
-        LeaveLine(EMR_LINE),
-        GiveBack(RATE_LINE, NOON, Ended(RUN, states[RATE_LINE])),
-        GiveBack(LINE, None),
+    states = {RATE_LINE: LimitState(RATE_LINE, rev=3, starts={RUN: NOON}, waiters=1), LINE: LimitState(LINE, active=1)}
+    assert claim.drop_plan(HELD, RECORD, states, NOON)[2:] == [
+        RemoveWaiter(PLACE),
+        LeaveQueue(EMR_LINE),
+        ReleasePermit(RATE_LINE, NOON, Ended(RUN, states[RATE_LINE])),
+        ReleasePermit(LINE, None),
     ]
 
 
 def test_c8_a_job_that_stands_aside_leaves_its_queue_and_gives_back_what_it_holds() -> None:
     later = replace(HELD, rev=2, state="PENDING_CONSTRAINTS", wake_at=NOON + HOUR, reason="waits for the night")
-    plan = claim.stand_aside(HELD, later, {}, NOON)
+    plan = claim.yield_queue(HELD, later, {}, NOON)
     assert plan[0] == Replace(replace(later, held=(), waits_at=None, rank=None))
-    assert plan[1:3] == [Remove(PLACE), LeaveLine(EMR_LINE)]
-    assert [write.line for write in plan[3:] if isinstance(write, GiveBack)] == [RATE_LINE, LINE]
+    assert plan[1:3] == [RemoveWaiter(PLACE), LeaveQueue(EMR_LINE)]
+    assert [write.line for write in plan[3:] if isinstance(write, ReleasePermit)] == [RATE_LINE, LINE]
 
 
 # -- the end of a run ----------------------------------------------------------------------------------------------
@@ -176,20 +176,20 @@ def test_c8_a_job_that_stands_aside_leaves_its_queue_and_gives_back_what_it_hold
 
 def ended(state: Any, before: Any = None, **fields: Any) -> list[Write]:
     before = before or run("RUNNING", permits=(RATE_LINE, "group:demo.spark", LINE, EMR_LINE), **fields)
-    step = complete.advance(before, News(state, NOON + 5), NOON + MINUTE, None)
+    step = complete.advance(before, RunUpdate(state, NOON + 5), NOON + MINUTE, None)
     assert step is not None
     return complete.plan(before, step, {}, NOON + MINUTE)
 
 
 def test_c4_a_line_learns_of_a_success_when_it_started_and_ended_and_of_a_failure_only_that_it_is_over() -> None:
-    success = Ended(RUN, LineState(LINE), started_at=NOON, succeeded_at=NOON + MINUTE)
-    assert GiveBack(LINE, None, success) in ended("SUCCEEDED")
-    assert GiveBack(LINE, None, Ended(RUN, LineState(LINE))) in ended("FAILED")
-    assert GiveBack(LINE, None, Ended(RUN, LineState(LINE))) in ended("CANCELLED")
+    success = Ended(RUN, LimitState(LINE), started_at=NOON, succeeded_at=NOON + MINUTE)
+    assert ReleasePermit(LINE, None, success) in ended("SUCCEEDED")
+    assert ReleasePermit(LINE, None, Ended(RUN, LimitState(LINE))) in ended("FAILED")
+    assert ReleasePermit(LINE, None, Ended(RUN, LimitState(LINE))) in ended("CANCELLED")
 
 
 def test_c1_a_run_gives_back_the_slots_of_all_its_groups_and_keeps_its_start_in_the_logs() -> None:
-    back = [write.line for write in ended("SUCCEEDED") if isinstance(write, GiveBack)]
+    back = [write.line for write in ended("SUCCEEDED") if isinstance(write, ReleasePermit)]
     assert back == ["group:demo.spark", LINE]
 
 
@@ -202,7 +202,7 @@ def test_l19_failures_in_a_row_are_counted_where_they_are_asked_for_and_a_succes
 
 def test_l19_an_attempt_that_another_follows_is_no_failure_yet() -> None:
     before = run("RUNNING", attempts=2, pause_after=3)
-    step = complete.advance(before, News("FAILED", NOON), NOON, 1_000)
+    step = complete.advance(before, RunUpdate("FAILED", NOON), NOON, 1_000)
     assert step is not None
     assert not [write for write in complete.plan(before, step, {}, NOON) if isinstance(write, CountFailure)]
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from chalicelib.core.constraints.load import Reading
-from chalicelib.core.constraints.probe import Said
+from chalicelib.core.constraints.load import LoadReading
+from chalicelib.core.constraints.probe import ProbeResult
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, iso
 from chalicelib.core.jobs import conditions
 from chalicelib.core.jobs.conditions import Condition
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import LINE, NAME, NOON, concurrency, facts, job, met, schedule
 
 CPU: dict[str, Any] = {"cloudwatch": {"namespace": "AWS/RDS", "metric": "CPUUtilization"}}
@@ -28,7 +28,7 @@ RATE: dict[str, Any] = {"type": "rate", "max": 1, "per": "hour"}
 
 def stand(*documents: dict[str, Any], what: Job | None = None, now: Instant = NOON, **known: Any) -> list[Condition]:
     made = schedule(constraints=list(documents))
-    return list(conditions.stand(what or met(), facts(schedule=made, **known), made, now))
+    return list(conditions.evaluate(what or met(), facts(schedule=made, **known), made, now))
 
 
 def constraint(document: dict[str, Any]) -> Any:
@@ -73,7 +73,7 @@ def test_c2_what_gathers_counts_from_its_match_and_anything_else_from_its_creati
 
 def test_c1_a_slot_that_is_held_is_told_as_that() -> None:
     limit = concurrency(2, "wait")
-    full = {LINE: LineState(LINE, active=2)}
+    full = {LINE: LimitState(LINE, active=2)}
     rule = "at most 2 runs of the workflow at a time, else wait"
     assert stand(limit, lines=full) == [Condition(constraint(limit), False, f"{rule}: 2 of 2 in use")]
     [held] = stand(limit, what=met(held=(LINE,)), lines=full)
@@ -82,7 +82,7 @@ def test_c1_a_slot_that_is_held_is_told_as_that() -> None:
 
 def test_c5_a_rate_whose_place_is_held_is_met_at_once() -> None:
     line = f"rate:{NAME}:1/{HOUR}"
-    used = {line: LineState(line, starts={"other": NOON})}
+    used = {line: LimitState(line, starts={"other": NOON})}
     [unmet] = stand(RATE, lines=used, now=NOON + MINUTE)
     assert (unmet.met, unmet.until) == (False, NOON + HOUR)
     [held] = stand(RATE, what=met(held=(line,)), lines=used, now=NOON + MINUTE)
@@ -104,8 +104,8 @@ def test_c7_an_upstream_is_fresh_for_all_of_its_span() -> None:
 # -- load (C6) -----------------------------------------------------------------------------------------------------
 
 
-def reading(value: str | None, until: Instant = NOON + MINUTE, why: str = "") -> Reading:
-    return Reading(value, NOON, until, why)
+def reading(value: str | None, until: Instant = NOON + MINUTE, why: str = "") -> LoadReading:
+    return LoadReading(value, NOON, until, why)
 
 
 def test_c6_a_load_is_open_until_it_is_measured() -> None:
@@ -201,7 +201,7 @@ def test_c16_the_time_for_an_approval_counts_from_the_match() -> None:
 def test_c15_a_probe_is_open_until_it_is_asked_and_again_when_its_answer_no_longer_holds() -> None:
     is_open = Condition(constraint(PROBE), False, f"{PROBE_RULE} wait: it is asked when all else is met", open=True)
     assert stand(PROBE) == [is_open]
-    kept = met(probed=Said("unmet", NOON, NOON + MINUTE, "no stock").kept())
+    kept = met(probed=ProbeResult("unmet", NOON, NOON + MINUTE, "no stock").kept())
     [unmet] = stand(PROBE, what=kept, now=NOON + MINUTE - 1)
     told = f"{PROBE_RULE} wait: no stock; asked again at {iso(NOON + MINUTE)}"
     assert unmet == Condition(constraint(PROBE), False, told, NOON + MINUTE)
@@ -213,7 +213,7 @@ def test_c15_what_each_answer_of_a_probe_makes_of_the_condition(on_unmet: str) -
     asked, rule, until = PROBE | {"on_unmet": on_unmet}, f"{PROBE_RULE} {on_unmet}", NOON + MINUTE
 
     def said(verdict: Any, why: str = "") -> Condition:
-        [condition] = stand(asked, probe=Said(verdict, NOON, until, why))
+        [condition] = stand(asked, probe=ProbeResult(verdict, NOON, until, why))
         return condition
 
     assert said("met") == Condition(constraint(asked), True, f"{rule}: met")
@@ -239,7 +239,7 @@ def test_l12_a_backfill_is_held_up_by_slots_approvals_and_probes_alone() -> None
 
 
 def test_c8_limits_and_rates_have_queues_and_wait_on_no_clock() -> None:
-    full = {LINE: LineState(LINE, active=1)}
+    full = {LINE: LimitState(LINE, active=1)}
     for limit in (concurrency(1, "wait"), RATE | {"on_unmet": "wait"}):
         assert not stand(limit, lines=full)[0].waits
     assert stand(FRESH)[0].waits

@@ -10,7 +10,7 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, parse_instant
 from chalicelib.core.jobs import conditions
 from chalicelib.core.jobs.conditions import Condition
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import LINE, NAME, NOON, concurrency, facts, job, met, schedule
 
 GROUP_LINE = "group:demo.spark"
@@ -32,7 +32,7 @@ def stand(
     constraint: dict[str, Any], now: Instant = NOON, what: Job | None = None, lines: Any = (), **known: Any
 ) -> Condition:
     made = schedule(constraints=[constraint])
-    [condition] = conditions.stand(
+    [condition] = conditions.evaluate(
         what or met(), facts(schedule=made, lines={line.line: line for line in lines}, **known), made, now
     )
     return condition
@@ -47,19 +47,19 @@ def succeeded(raw: Instant | None, weather: Instant | None) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("active", "is_met"), [(0, True), (1, True), (2, False), (3, False)])
 def test_c1_a_limit_of_a_group_is_met_while_fewer_of_its_runs_are_active(active: int, is_met: bool) -> None:
-    condition = stand(GROUP, lines=[LineState(GROUP_LINE, active=active), LineState(LINE, active=9)])
+    condition = stand(GROUP, lines=[LimitState(GROUP_LINE, active=active), LimitState(LINE, active=9)])
     assert condition.met is is_met
     assert condition.why == f"at most 2 runs of group spark at a time, else wait: {active} of 2 in use"
 
 
 def test_c1_a_group_belongs_to_the_namespace_of_the_schedule() -> None:
     elsewhere = met(schedule="sales.flights.clean")
-    assert stand(GROUP, what=elsewhere, lines=[LineState(GROUP_LINE, active=2)]).met
-    assert not stand(GROUP, what=elsewhere, lines=[LineState("group:sales.spark", active=2)]).met
+    assert stand(GROUP, what=elsewhere, lines=[LimitState(GROUP_LINE, active=2)]).met
+    assert not stand(GROUP, what=elsewhere, lines=[LimitState("group:sales.spark", active=2)]).met
 
 
 def test_c1_a_job_that_holds_its_slot_is_not_in_its_own_way() -> None:
-    condition = stand(concurrency(1), what=met(held=(LINE,)), lines=[LineState(LINE, active=1)])
+    condition = stand(concurrency(1), what=met(held=(LINE,)), lines=[LimitState(LINE, active=1)])
     assert condition.met
     assert condition.why == "at most 1 run of the workflow at a time, else abort: a slot is held"
 
@@ -118,7 +118,7 @@ def test_c3_a_window_says_when_it_opens() -> None:
 
 # -- since the last run (C4) ---------------------------------------------------------------------------------------
 
-FAILED_LATER = LineState(LINE, last_start=NOON, last_success_start=NOON - 2 * HOUR)
+FAILED_LATER = LimitState(LINE, last_start=NOON, last_success_start=NOON - 2 * HOUR)
 
 
 def test_c4_a_failed_run_counts_only_where_any_run_does() -> None:
@@ -129,7 +129,7 @@ def test_c4_a_failed_run_counts_only_where_any_run_does() -> None:
 
 
 def test_c4_a_run_still_going_counts_as_a_success() -> None:
-    living = LineState(LINE, active=1, starts={"r#001": NOON - 59 * MINUTE}, last_start=NOON - 59 * MINUTE)
+    living = LimitState(LINE, active=1, starts={"r#001": NOON - 59 * MINUTE}, last_start=NOON - 59 * MINUTE)
     assert stand(GAP, lines=[living]).until == NOON + MINUTE
     assert stand(GAP, NOON + MINUTE, lines=[living]).met
 
@@ -143,7 +143,7 @@ def test_c4_the_first_run_of_all_waits_for_nothing() -> None:
 
 
 def test_c5_a_rate_is_unmet_until_the_nth_last_start_is_a_span_ago() -> None:
-    log = LineState(RATE_LINE, starts={"a": NOON - 50 * MINUTE, "b": NOON - MINUTE})
+    log = LimitState(RATE_LINE, starts={"a": NOON - 50 * MINUTE, "b": NOON - MINUTE})
     condition = stand(RATE, lines=[log])
     assert (condition.met, condition.until) == (False, NOON + 10 * MINUTE)
     assert condition.why == "at most 2 runs per hour, else wait: not before 2026-03-02T12:10:00.000Z"
@@ -201,6 +201,6 @@ def test_c8_an_unmet_constraint_waits_aborts_or_queues(constraint: dict[str, Any
 
 def test_c14_all_constraints_are_shown_in_the_order_in_which_they_were_written() -> None:
     made = schedule(constraints=[FRESH, DELAY, concurrency(1)])
-    found = conditions.stand(met(), facts(schedule=made), made, NOON)
+    found = conditions.evaluate(met(), facts(schedule=made), made, NOON)
     assert [condition.constraint.type for condition in found] == ["fresh", "delay", "concurrency"]
     assert [condition.met for condition in found] == [False, False, True]

@@ -11,10 +11,10 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE
 from chalicelib.core.jobs import permits as rules
 from chalicelib.core.jobs.permits import asks_of
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import Ask
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import (
     ELAPSED,
     EMR_LINE,
@@ -36,7 +36,9 @@ DAILY = {"type": "rate", "max": 10, "per": "day"}
 GAP = {"type": "since_last_run", "at_least": "5m"}
 
 
-def asks(*constraints: dict[str, Any], rates: tuple[str, ...] = (), target: dict[str, Any] | None = None) -> list[Ask]:
+def asks(
+    *constraints: dict[str, Any], rates: tuple[str, ...] = (), target: dict[str, Any] | None = None
+) -> list[PermitRequest]:
     made = schedule(constraints=list(constraints))
     return list(asks_of(made, workflow(target), RATE, "demo", rates))
 
@@ -45,8 +47,8 @@ def group(most: int, name: str = "spark") -> dict[str, Any]:
     return concurrency(most, "wait") | {"group": name}
 
 
-def log(rule: str, limit: int, span: int, binding: bool = True) -> Log:
-    return Log(f"rate:{NAME}:{rule}", limit, span, binding)
+def log(rule: str, limit: int, span: int, binding: bool = True) -> RateWindow:
+    return RateWindow(f"rate:{NAME}:{rule}", limit, span, binding)
 
 
 # -- groups (C1) ---------------------------------------------------------------------------------------------------
@@ -116,7 +118,7 @@ def test_c5_the_rules_of_a_schedule_are_told_to_its_workflow() -> None:
 
 
 def test_c5_the_facts_say_which_rates_the_workflow_counts() -> None:
-    known = facts(lines={LINE: LineState(LINE, rates=(f"4/{HOUR}",))})
+    known = facts(lines={LINE: LimitState(LINE, rates=(f"4/{HOUR}",))})
     assert known.asks("demo") == (log(f"4/{HOUR}", 4, HOUR, binding=False), Slots(LINE, None), PACE)
     assert replace(known, workflow=None).asks("demo") == ()
     assert replace(known, schedule=None).asks("demo") == ()

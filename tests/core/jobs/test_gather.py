@@ -158,7 +158,7 @@ def test_t14_an_event_that_ends_a_silence_after_the_window_begins_the_next_match
     """Whether or not somebody saw the match before: an event of now belongs to no window of an hour ago."""
     now, waiting = NOON + 2 * HOUR, silent(last)
     if looked:
-        waiting = gather.stand(waiting, schedule(SILENT), NOON + last * MINUTE + 10 * MINUTE)
+        waiting = gather.refresh(waiting, schedule(SILENT), NOON + last * MINUTE + 10 * MINUTE)
     step = apply(waiting, event("c", now), SILENT, now)
     assert step.dropped is not None
     assert (step.dropped.id, step.dropped.kind) == (waiting.job_id, "EXPIRED")
@@ -200,7 +200,7 @@ def test_t12_each_chunk_puts_off_the_look_and_ends_a_silence_that_nobody_has_use
     second = grown(first, event("b", NOON + 5 * MINUTE), QUIET, NOON + 5 * MINUTE)
     assert second.wake_at == NOON + 15 * MINUTE
 
-    waiting = gather.stand(second, schedule(QUIET), NOON + 15 * MINUTE)
+    waiting = gather.refresh(second, schedule(QUIET), NOON + 15 * MINUTE)
     assert (waiting.state, waiting.met_at) == ("PENDING_CONSTRAINTS", NOON + 15 * MINUTE)
     disturbed = grown(waiting, event("c", NOON + 16 * MINUTE), QUIET, NOON + 16 * MINUTE)
     assert (disturbed.state, disturbed.met_at) == ("PENDING_TRIGGER", None)
@@ -282,13 +282,13 @@ def test_c9_a_job_that_queues_is_not_taken_out_by_the_feed_for_it_holds_slots() 
 
 def test_c11_a_job_set_apart_makes_room_and_keeps_everything_but_its_place() -> None:
     met = grown(None, event("a"), PARTITION, NOON)
-    apart = gather.set_apart(met)
+    apart = gather.detach(met)
     assert apart.place.startswith("JOB#2026-03-02T12:00:00.000Z#")
     assert (apart.kind, apart.rev) == ("backlog", 1)
     assert replace(apart, place=GATHERING, kind="gathering") == met
-    other = gather.set_apart(grown(None, event("b"), PARTITION, NOON))
+    other = gather.detach(grown(None, event("b"), PARTITION, NOON))
     assert other.place != apart.place
-    assert gather.set_apart(job("fire", place=GATHERING)).kind == "fire", "a fire stays one, with its nominal time"
+    assert gather.detach(job("fire", place=GATHERING)).kind == "fire", "a fire stays one, with its nominal time"
 
 
 def test_a_leaf_is_found_by_its_number() -> None:

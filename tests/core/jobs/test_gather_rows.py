@@ -128,7 +128,7 @@ def test_t18_an_absence_that_ended_is_recorded_for_as_long_as_history_is_kept() 
 def test_c11_a_job_set_apart_is_a_new_row_called_by_when_it_began_and_the_end_of_its_id() -> None:
     met = job(met_at=NOON, rev=6)
     assert met.job_id == "demo.flights.clean.7.first"
-    assert gather.set_apart(met) == replace(met, place="JOB#2026-03-02T12:00:00.000Z#first", kind="backlog", rev=1)
+    assert gather.detach(met) == replace(met, place="JOB#2026-03-02T12:00:00.000Z#first", kind="backlog", rev=1)
     assert met.place == GATHERING
 
 

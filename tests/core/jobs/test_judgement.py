@@ -12,10 +12,10 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant
 from chalicelib.core.jobs.check import Abort, Expire, Launch, Wait, decide
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import (
     EMR_LINE,
     LINE,
@@ -40,14 +40,14 @@ FRESH: dict[str, Any] = {"type": "fresh", "workflows": ["demo.flights.raw"], "wi
 GAP: dict[str, Any] = {"type": "since_last_run", "at_least": "1h"}
 RATE: dict[str, Any] = {"type": "rate", "max": 1, "per": "hour"}
 RATE_LINE = f"rate:{NAME}:1/{HOUR}"
-LOG = Log(RATE_LINE, 1, HOUR)
+LOG = RateWindow(RATE_LINE, 1, HOUR)
 PACE = Pace(EMR_LINE, START_RATE.spacing, START_RATE.burst)
 TEN_HOURS = NOON + 10 * HOUR  # when the night begins
-BUSY = LineState(LINE, active=1, starts={"r#001": NOON - MINUTE}, last_start=NOON - MINUTE)
-FULL = LineState(RATE_LINE, rev=1, starts={"r#001": NOON - MINUTE})
+BUSY = LimitState(LINE, active=1, starts={"r#001": NOON - MINUTE}, last_start=NOON - MINUTE)
+FULL = LimitState(RATE_LINE, rev=1, starts={"r#001": NOON - MINUTE})
 
 
-def known(*constraints: dict[str, Any], lines: tuple[LineState, ...] = (BUSY, FULL), **fields: Any) -> Facts:
+def known(*constraints: dict[str, Any], lines: tuple[LimitState, ...] = (BUSY, FULL), **fields: Any) -> Facts:
     """A workflow that runs, started a minute ago and whose rate is used up: all that a constraint can lack."""
     made = schedule(constraints=list(constraints), **fields)
     return facts(schedule=made, lines={line.line: line for line in lines})
@@ -197,7 +197,7 @@ def test_c4_in_its_turn_a_job_is_aborted_for_a_run_that_started_meanwhile() -> N
 def test_c5_a_place_in_a_log_is_void_if_others_used_the_rate_up_while_the_job_queued(others: int) -> None:
     """It was given its place two hours ago; since then the rate allowed another start."""
     own = {f"{NAME}.7.first#001": NOON - 2 * HOUR}
-    log = LineState(RATE_LINE, rev=2, starts=own | ({"r#001": NOON - MINUTE} if others else {}))
+    log = LimitState(RATE_LINE, rev=2, starts=own | ({"r#001": NOON - MINUTE} if others else {}))
     queued = met(waits_at=EMR_LINE, rank="5", held=(RATE_LINE, LINE))
 
     decision = decide(queued, known(RATE, lines=(log,)), NOON, turn=EMR_LINE)

@@ -18,7 +18,7 @@ from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.writes import Replace
 from tests.core.builders import EMR_LINE, LINE, NAME, NOON, concurrency, facts, met, schedule, thorough
 
@@ -38,7 +38,7 @@ def queued(*held: str, at: str = EMR_LINE) -> Job:
 
 def turned(what: Job, *constraints: dict[str, Any], rates: tuple[str, ...] = ()) -> Decision:
     """What is decided when a job is served at the line where it queues."""
-    known = facts(schedule=schedule(constraints=list(constraints)), lines={LINE: LineState(LINE, rates=rates)})
+    known = facts(schedule=schedule(constraints=list(constraints)), lines={LINE: LimitState(LINE, rates=rates)})
     return decide(what, known, NOON, what.waits_at)
 
 
@@ -91,15 +91,15 @@ def test_c9_a_job_does_not_stand_aside_before_its_turn() -> None:
 
 
 def crowded(constraints: list[dict[str, Any]], rates: set[str], full: set[str], paced: bool) -> Facts:
-    states = {line: LineState(line, **FULL.get(line.partition(":")[0], {"active": 9})) for line in full}
-    own = replace(states.get(LINE, LineState(LINE)), rates=tuple(sorted(rates)))
+    states = {line: LimitState(line, **FULL.get(line.partition(":")[0], {"active": 9})) for line in full}
+    own = replace(states.get(LINE, LimitState(LINE)), rates=tuple(sorted(rates)))
     policy = {"policy": "demo.slow"} if paced else {}
     known = facts(schedule=schedule(constraints=constraints, timeout="never", **policy), lines=states | {LINE: own})
     return replace(known, policy=POLICY, pool=POOL)
 
 
 def freed(known: Facts, line: str) -> Facts:
-    state = LineState(line, waiters=1, rates=known.line(line).rates)
+    state = LimitState(line, waiters=1, rates=known.line(line).rates)
     return replace(known, lines={**known.lines, line: state})
 
 

@@ -9,12 +9,12 @@ import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.jobs import claim
-from chalicelib.core.jobs.check import Abort, Coalesce, Drop, Ghost, Launch, Skip, Wait, decide
+from chalicelib.core.jobs.check import Abort, Coalesce, Drop, Duplicate, Launch, Skip, Wait, decide
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import GATHERING, Job
 from chalicelib.core.states import CLAIMABLE, JobKind, Mode, may_start
-from chalicelib.core.writes import Create, NoneGathering, Replace, TakeOut
+from chalicelib.core.writes import Create, DeleteJob, ExpectNoneGathering, Replace
 from tests.core.builders import (
     LINE,
     NAME,
@@ -142,7 +142,7 @@ def test_c11_a_fire_that_must_wait_leaves_its_place_to_be_joined_or_to_be_a_job_
 ) -> None:
     busy = facts(gate=gate(mode=mode), schedule=schedule(TICK, constraints=[concurrency(1, "wait")], **fields))
     out, into, *_ = claim.queue(job("fire"), busy, Route((), Slots(LINE, 1)), NOON)
-    assert out == TakeOut(job("fire"), exact=True)
+    assert out == DeleteJob(job("fire"), exact=True)
     assert isinstance(into, Create)
     assert isinstance(into.row, Job)
     assert into.row.place == place
@@ -155,7 +155,7 @@ def test_c11_a_fire_that_is_a_job_by_itself_joins_none_and_none_stands_in_its_wa
     assert isinstance(decide(apart, resumed, NOON + HOUR), Launch)
     [stays, *_] = claim.queue(apart, resumed, Route((), Slots(LINE, 1)), NOON + HOUR)
     assert isinstance(stays, Replace)
-    assert NoneGathering(NAME, 7) not in claim.claim(apart, run(), resumed, Route((), None), NOON + HOUR)
+    assert ExpectNoneGathering(NAME, 7) not in claim.claim(apart, run(), resumed, Route((), None), NOON + HOUR)
 
 
 @pytest.mark.parametrize(("fields", "mode"), [({}, "backlog"), ({"coalesce": False}, "enabled")])
@@ -163,7 +163,7 @@ def test_c11_a_match_that_time_completed_makes_room_when_it_has_to_wait(fields: 
     """No event came last that could have set it apart."""
     known = facts(gate=gate(mode=mode), schedule=schedule(QUIET, constraints=[concurrency(1, "wait")], **fields))
     out, into, *_ = claim.queue(met(), known, Route((), Slots(LINE, 1)), NOON)
-    assert out == TakeOut(met(), exact=True), "another chunk may have come, and ended the quiet"
+    assert out == DeleteJob(met(), exact=True), "another chunk may have come, and ended the quiet"
     assert isinstance(into, Create)
     assert isinstance(into.row, Job)
     assert (into.row.place, into.row.kind, into.row.state) == (APART, "backlog", "PENDING_LAUNCH")
@@ -171,7 +171,7 @@ def test_c11_a_match_that_time_completed_makes_room_when_it_has_to_wait(fields: 
 
 def test_o3_a_fire_that_is_written_again_while_it_waits_apart_is_a_ghost() -> None:
     apart = job("fire", place=APART)
-    assert isinstance(decide(job("fire"), facts(gate=gate(mode="backlog"), gathering=apart), NOON), Ghost)
+    assert isinstance(decide(job("fire"), facts(gate=gate(mode="backlog"), gathering=apart), NOON), Duplicate)
 
 
 # -- drain and completed -------------------------------------------------------------------------------------------

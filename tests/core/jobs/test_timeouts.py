@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from chalicelib.core.instants import HOUR, MINUTE, Instant
 from chalicelib.core.jobs import timeout
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle
 from tests.core.builders import NOON, gate, job, schedule, thorough
 
@@ -15,7 +15,7 @@ ME = "alice"
 LATER = NOON + HOUR
 
 
-def held(stop: bool) -> Gate:
+def held(stop: bool) -> ScheduleState:
     """A schedule that was put on hold at noon plus one."""
     return lifecycle.pause(gate(), schedule(), "hold", stop, LATER, ME)[0]
 

@@ -12,7 +12,7 @@ from chalicelib.core.limits import pace as limit_pace
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.policies import Policy
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import brief
 from tests.support.clock import NOON
 
@@ -30,7 +30,7 @@ def test_e3_starts_within_their_tolerance_never_exceed_a_policy(
 ) -> None:
     """Permits are taken at any instants, ahead or late; each start begins anywhere in its span."""
     pace = Policy(max_events=most, interval=f"{seconds}s").pace("demo.calm")
-    state, now, starts = LineState(pace.line), NOON, []
+    state, now, starts = LimitState(pace.line), NOON, []
     for gap, share in looks:
         now += gap
         route = limit_route.route((pace,), (), {pace.line: state}, now, pace.line)
@@ -45,7 +45,7 @@ def test_e3_starts_within_their_tolerance_never_exceed_a_policy(
 @pytest.mark.parametrize(("most", "interval"), [(1, "1s"), (2, "2s"), (1, "5s"), (20, "1m"), (1, "1h")])
 def test_e3_appointments_that_are_taken_ahead_leave_more_than_nineteen_twentieths(most: int, interval: str) -> None:
     policy = Policy(max_events=most, interval=interval)
-    pace, state = policy.pace("demo.calm"), LineState("policy:demo.calm", head=NOON)
+    pace, state = policy.pace("demo.calm"), LimitState("policy:demo.calm", head=NOON)
     taken = []
     for _ in range(100):
         at = limit_route.appointment((pace,), {pace.line: state}, state.head - limit_pace.SERVED_EARLY)
@@ -63,7 +63,7 @@ def test_e3_an_appointment_leaves_time_to_prepare_the_start_within_its_tolerance
 
 def test_e3_two_paces_are_one_appointment_the_later_one() -> None:
     policy = Policy(max_events=1, interval="1s").pace("demo.calm")
-    ahead = {policy.line: LineState(policy.line, head=NOON + 800), EMR.line: LineState(EMR.line, head=NOON + 19_900)}
+    ahead = {policy.line: LimitState(policy.line, head=NOON + 800), EMR.line: LimitState(EMR.line, head=NOON + 19_900)}
     assert limit_route.appointment((policy, EMR), ahead, NOON) == NOON + 900
     assert limit_route.route((policy, EMR), (), ahead, NOON, EMR.line).appointment == NOON + 900
 
@@ -72,5 +72,5 @@ def test_e3_reading_the_facts_moves_an_appointment_that_could_not_be_kept_and_no
     policy = Policy(max_events=1, interval="1s").pace("demo.calm")
     route = limit_route.route((policy,), (), {}, NOON, None)
     assert limit_route.prepared(route, NOON + 100).appointment == NOON + 300
-    later = limit_route.route((policy,), (), {policy.line: LineState(policy.line, head=NOON + 900)}, NOON, policy.line)
+    later = limit_route.route((policy,), (), {policy.line: LimitState(policy.line, head=NOON + 900)}, NOON, policy.line)
     assert limit_route.prepared(later, NOON + 100).appointment == NOON + 900

@@ -9,21 +9,21 @@ import pytest
 from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.jobs import claim
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.permits import Ask
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from tests.core.builders import EMR_LINE, LINE, NAME, job
 
 RATE_LINE = f"rate:{NAME}:2/{HOUR}"
 GROUP, SHARE, COMMON, NIGHT = "group:demo.spark", "pool:demo.big:demo.flights.clean", "pool:demo.big", "policy:demo.n"
-LOG, OWN, SHARED = Log(RATE_LINE, 2, HOUR), Slots(LINE, 1), Slots(GROUP, 3)
+LOG, OWN, SHARED = RateWindow(RATE_LINE, 2, HOUR), Slots(LINE, 1), Slots(GROUP, 3)
 UNITS = Slots(SHARE, 4, units=2, unit="slots", spare=Slots(COMMON, 10, units=2, unit="slots"))
 EMR_PACE, NIGHT_PACE = Pace(EMR_LINE, SECOND, 20), Pace(NIGHT, 1_050, 1)
-ASKS: tuple[Ask, ...] = (LOG, OWN, SHARED, EMR_PACE)
+ASKS: tuple[PermitRequest, ...] = (LOG, OWN, SHARED, EMR_PACE)
 ALL = (RATE_LINE, LINE, GROUP)
 
 
-def otherwise(asks: tuple[Ask, ...], waits_at: str | None, held: tuple[str, ...], units: int = 0) -> bool:
+def otherwise(asks: tuple[PermitRequest, ...], waits_at: str | None, held: tuple[str, ...], units: int = 0) -> bool:
     return claim.asks_otherwise(job(waits_at=waits_at, rank="4#x", held=held, units=units), asks)
 
 

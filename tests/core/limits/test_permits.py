@@ -14,16 +14,16 @@ from chalicelib.core.instants import SECOND, Instant
 from chalicelib.core.limits import names, pace, permits, slots
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import EMR_LINE, LINE, NOON, brief, thorough
 
 PACE = Pace(EMR_LINE, SECOND, 3)
 
 
-def busy(active: int, waiters: int = 0) -> LineState:
-    return LineState(LINE, active=active, waiters=waiters)
+def busy(active: int, waiters: int = 0) -> LimitState:
+    return LimitState(LINE, active=active, waiters=waiters)
 
 
 @pytest.mark.parametrize(("active", "free"), [(0, True), (1, True), (2, False), (3, False)])
@@ -44,7 +44,7 @@ def test_w2_a_newcomer_does_not_overtake_whoever_waits(ask: Any) -> None:
 
 
 def test_e8_a_burst_passes_at_once_and_then_one_start_each_spacing() -> None:
-    state, taken = LineState(EMR_LINE), []
+    state, taken = LimitState(EMR_LINE), []
     for millisecond in range(0, 5_001, 100):
         now = NOON + millisecond
         while permits.admits(PACE, state, now):
@@ -57,7 +57,7 @@ def test_e8_a_burst_passes_at_once_and_then_one_start_each_spacing() -> None:
     ("head", "look"), [(NOON - SECOND, NOON), (NOON + 2 * SECOND, NOON), (NOON + 5_500, NOON + 3_500)]
 )
 def test_c8_a_pace_is_looked_at_when_its_next_permit_comes(head: Instant, look: Instant) -> None:
-    state = LineState(EMR_LINE, head=head)
+    state = LimitState(EMR_LINE, head=head)
     assert permits.next_look(PACE, state, NOON) == look
     assert permits.has_permit(PACE, state, look)
     assert look == NOON or not permits.has_permit(PACE, state, look - 1)
@@ -78,7 +78,7 @@ def test_e8_no_window_holds_more_starts_than_burst_and_pace_allow(
     spacing: int, burst: int, gaps: list[int], window: int
 ) -> None:
     """Claims come at any instants; each takes a permit if there is one. Whatever the window, the count holds."""
-    ask, state, now, starts = Pace(EMR_LINE, spacing, burst), LineState(EMR_LINE), NOON, []
+    ask, state, now, starts = Pace(EMR_LINE, spacing, burst), LimitState(EMR_LINE), NOON, []
     for gap in gaps:
         now += gap
         if permits.admits(ask, state, now):
@@ -93,7 +93,7 @@ def test_e8_no_window_holds_more_starts_than_burst_and_pace_allow(
 @given(spacing=st.integers(1, 5_000), burst=st.integers(1, 8), crowd=st.integers(1, 40))
 @brief
 def test_e8_a_crowd_that_is_served_at_every_look_loses_no_permit(spacing: int, burst: int, crowd: int) -> None:
-    ask, state, now, starts = Pace(EMR_LINE, spacing, burst), LineState(EMR_LINE), NOON, []
+    ask, state, now, starts = Pace(EMR_LINE, spacing, burst), LimitState(EMR_LINE), NOON, []
     while len(starts) < crowd:
         now = permits.next_look(ask, state, now)
         while len(starts) < crowd and permits.has_permit(ask, state, now):
@@ -112,14 +112,19 @@ def test_c9_every_job_takes_its_lines_in_one_order_slots_before_pace_the_widest_
 
 
 def test_c5_logs_come_first_the_widest_last_for_what_waits_in_them_must_keep_no_slot() -> None:
-    hourly, daily = Log("rate:a.b.c:9/3600000", 9, 3_600_000), Log("rate:a.b.c:2/86400000", 2, 86_400_000, False)
+    hourly, daily = (
+        RateWindow("rate:a.b.c:9/3600000", 9, 3_600_000),
+        RateWindow("rate:a.b.c:2/86400000", 2, 86_400_000, False),
+    )
     first = (hourly, daily, ASKS[1], ASKS[3])
     assert all(permits.in_order(shuffled) == first for shuffled in permutations(first))
 
 
 asks = st.one_of(
     st.builds(Slots, st.sampled_from(["workflow:a", "workflow:b", "pool:x"]), st.none() | st.integers(1, 3)),
-    st.builds(Log, st.sampled_from(["rate:a:1", "rate:a:2"]), st.integers(1, 3), st.integers(1, 5_000), st.booleans()),
+    st.builds(
+        RateWindow, st.sampled_from(["rate:a:1", "rate:a:2"]), st.integers(1, 3), st.integers(1, 5_000), st.booleans()
+    ),
     st.builds(Pace, st.sampled_from(["emr:a", "emr:b"]), st.integers(1, 5_000), st.integers(1, 20)),
 )
 
@@ -134,14 +139,14 @@ def test_c9_two_jobs_that_share_lines_take_them_in_the_same_order(one: list[Any]
     assert [ask for ask in first if ask.line in shared] == [ask for ask in second if ask.line in shared]
 
 
-def routed(held: tuple[str, ...] = (), turn: str | None = None, **states: LineState) -> tuple[list[str], str | None]:
+def routed(held: tuple[str, ...] = (), turn: str | None = None, **states: LimitState) -> tuple[list[str], str | None]:
     known = {ASKS["abcd".index(name)].line: state for name, state in states.items()}
     route = limit_route.route(ASKS, held, known, NOON, turn)
     return [ask.line for ask in route.take], route.blocked.line if route.blocked else None
 
 
-def full(waiters: int = 0) -> LineState:
-    return LineState("any", active=9, waiters=waiters, head=NOON + 100 * SECOND)
+def full(waiters: int = 0) -> LimitState:
+    return LimitState("any", active=9, waiters=waiters, head=NOON + 100 * SECOND)
 
 
 def test_a_job_that_is_free_everywhere_takes_every_permit() -> None:
@@ -159,12 +164,12 @@ def test_e3_who_needs_two_paces_queues_at_the_slowest_and_says_which_one_holds_i
     assert held_up == limit_route.Route(ASKS[:2], ASKS[3], behind=ASKS[2])
     assert limit_route.queue_looks_at(held_up, {ASKS[2].line: full()}, NOON) == NOON + 81 * SECOND - pace.SERVED_EARLY
 
-    in_turn = limit_route.route(ASKS, (), {ASKS[3].line: LineState("any", waiters=9)}, NOON, ASKS[3].line)
+    in_turn = limit_route.route(ASKS, (), {ASKS[3].line: LimitState("any", waiters=9)}, NOON, ASKS[3].line)
     assert in_turn.blocked is None
 
 
 def test_e3_a_free_permit_of_a_faster_pace_is_enough_whoever_waits_there() -> None:
-    crowded = LineState("any", waiters=9)
+    crowded = LimitState("any", waiters=9)
     assert routed(c=crowded) == ([ask.line for ask in ASKS], None)
     assert routed(d=crowded)[1] == ASKS[3].line
     assert [limit_route.passes(ask, ASKS) for ask in ASKS] == [False, False, True, False]
@@ -176,7 +181,7 @@ def test_a_job_passes_the_lines_whose_permits_it_holds() -> None:
 
 
 def test_w2_in_its_turn_a_permit_is_enough_at_that_line_alone() -> None:
-    waited_for = LineState("any", waiters=4)
+    waited_for = LimitState("any", waiters=4)
     assert routed(b=waited_for) == ([ASKS[0].line], ASKS[1].line)
     assert routed(turn=ASKS[1].line, b=waited_for)[1] is None
     assert routed(turn=ASKS[1].line, b=full(4)) == ([ASKS[0].line], ASKS[1].line)
@@ -225,7 +230,7 @@ def test_why_a_job_waits_at_a_line() -> None:
     assert permits.why(Slots(LINE, 2), busy(2, waiters=3)) == (
         "waits for a slot of workflow demo.flights.clean: 2 of 2 in use, 3 waiting"
     )
-    assert permits.why(PACE, LineState(EMR_LINE)) == (
+    assert permits.why(PACE, LimitState(EMR_LINE)) == (
         "waits for its turn at the EMR start rate of this account: one start every 1s, burst 3"
     )
-    assert names.spell("pool:demo.big") == "pool demo.big"
+    assert names.describe("pool:demo.big") == "pool demo.big"

@@ -10,12 +10,12 @@ from chalicelib.core.instants import HOUR, MINUTE, SECOND
 from chalicelib.core.limits import permits, rate_window
 from chalicelib.core.limits import slots as limit_slots
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.rate_window import Log
+from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import EMR_LINE, LINE, NOON
 
-HOURLY = Log(f"rate:demo.flights.clean:1/{HOUR}", 1, HOUR)
+HOURLY = RateWindow(f"rate:demo.flights.clean:1/{HOUR}", 1, HOUR)
 POOL = Slots("pool:demo.big", 8, units=4, unit="vCPUs")
 SHARE = Slots("pool:demo.big:demo.flights.clean", 2, units=4, unit="vCPUs", spare=POOL)
 
@@ -24,19 +24,19 @@ SHARE = Slots("pool:demo.big:demo.flights.clean", 2, units=4, unit="vCPUs", spar
 
 
 def test_c5_a_log_forgets_starts_by_age_and_not_by_name() -> None:
-    state = LineState(HOURLY.line, starts={"a": NOON + 2, "b": NOON + 1, "c": NOON})
+    state = LimitState(HOURLY.line, starts={"a": NOON + 2, "b": NOON + 1, "c": NOON})
     assert rate_window.outdated(HOURLY, state) == ("c", "b")
 
 
 def test_c5_of_starts_of_one_instant_the_first_by_name_is_forgotten() -> None:
-    state = LineState(HOURLY.line, starts={"b": NOON, "a": NOON})
+    state = LimitState(HOURLY.line, starts={"b": NOON, "a": NOON})
     assert rate_window.outdated(HOURLY, state) == ("a",)
 
 
 # -- asking the holders of slots -----------------------------------------------------------------------------------
 
 LAST_ASKED = NOON - 50 * SECOND
-CROWDED = LineState(LINE, active=2, waiters=1, asked_at=LAST_ASKED)
+CROWDED = LimitState(LINE, active=2, waiters=1, asked_at=LAST_ASKED)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ CROWDED = LineState(LINE, active=2, waiters=1, asked_at=LAST_ASKED)
     ],
 )
 def test_w7_the_runs_that_hold_slots_are_asked_at_each_tick_while_jobs_wait_for_one(
-    state: LineState, asked: bool
+    state: LimitState, asked: bool
 ) -> None:
     assert limit_slots.asks_holders(state, NOON) is asked
 
@@ -129,7 +129,7 @@ def test_w3_a_permit_of_the_common_part_counts_as_the_one_that_was_asked_for() -
     ],
 )
 def test_w3_units_are_given_back_that_a_job_would_not_take_now(
-    asks: tuple[permits.Ask, ...], held: tuple[str, ...], units: int, other: bool
+    asks: tuple[permits.PermitRequest, ...], held: tuple[str, ...], units: int, other: bool
 ) -> None:
     assert permits.holds_other_units(asks, held, units) is other
 
@@ -139,23 +139,23 @@ def test_w3_units_are_given_back_that_a_job_would_not_take_now(
 
 def test_why_a_job_waits_for_its_turn_at_a_policy() -> None:
     ask = Slots("turn:demo.slow:pool:demo.big", 20)
-    assert permits.why(ask, LineState(ask.line, active=20, waiters=2)) == (
+    assert permits.why(ask, LimitState(ask.line, active=20, waiters=2)) == (
         "waits for its turn at policy demo.slow: others are next, 2 waiting"
     )
 
 
 def test_why_a_job_waits_for_several_slots_or_units() -> None:
     slots = replace(POOL, unit="slot")
-    assert permits.why(slots, LineState(POOL.line, active=6)) == "waits for 4 slots of pool demo.big: 6 of 8 in use"
-    assert permits.why(POOL, LineState(POOL.line, active=6)) == "waits for 4 vCPUs of pool demo.big: 6 of 8 in use"
+    assert permits.why(slots, LimitState(POOL.line, active=6)) == "waits for 4 slots of pool demo.big: 6 of 8 in use"
+    assert permits.why(POOL, LimitState(POOL.line, active=6)) == "waits for 4 vCPUs of pool demo.big: 6 of 8 in use"
 
 
 def test_why_a_job_waits_for_a_pool_that_is_too_small_and_was_cut_otherwise() -> None:
     small = replace(POOL, limit=3, owed=2)
-    assert permits.why(small, LineState(POOL.line, active=1)) == (
+    assert permits.why(small, LimitState(POOL.line, active=1)) == (
         "waits for 4 vCPUs of pool demo.big: 1 of 3 in use; it has 3, so take less or make it larger"
         "; 2 more are to come back from parts that were made smaller"
     )
-    assert permits.why(replace(POOL, owed=2), LineState(POOL.line, active=5)) == (
+    assert permits.why(replace(POOL, owed=2), LimitState(POOL.line, active=5)) == (
         "waits for 4 vCPUs of pool demo.big: 5 of 8 in use; 2 more are to come back from parts that were made smaller"
     )

@@ -7,18 +7,20 @@ from typing import Any
 
 from chalicelib.core.instants import MINUTE, SECOND, iso
 from chalicelib.core.notices import alerts
-from chalicelib.core.rows.notice import Alert, Note
+from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
 from tests.core.builders import NAME, NOON
 
 TEAM: dict[str, Any] = {"type": "sns", "topic_arn": "arn:aws:sns:eu-west-1:123456789012:team"}
 
 
-def notes(*numbers: int) -> list[Note]:
-    return [Note(NAME, "failed", f"r{number}", NAME, "disk full", NOON + number * SECOND) for number in numbers]
+def notes(*numbers: int) -> list[PendingNotice]:
+    return [
+        PendingNotice(NAME, "failed", f"r{number}", NAME, "disk full", NOON + number * SECOND) for number in numbers
+    ]
 
 
-def begun(*numbers: int) -> tuple[Alert, dict[str, Any]]:
-    told = alerts.take_in(notes(*numbers), "road", TEAM, None, NOON)
+def begun(*numbers: int) -> tuple[NoticeWindow, dict[str, Any]]:
+    told = alerts.add_notices(notes(*numbers), "road", TEAM, None, NOON)
     assert told.alert is not None
     assert told.notice is not None
     return told.alert, told.notice
@@ -32,9 +34,9 @@ def test_w9_the_first_are_told_at_once_however_many_they_are() -> None:
 
 def test_w9_what_follows_is_counted_in_any_order_and_the_earliest_are_kept() -> None:
     alert, _ = begun(0)
-    later = alerts.take_in(notes(9, 8, 7, 6, 5), "road", TEAM, alert, NOON).alert
+    later = alerts.add_notices(notes(9, 8, 7, 6, 5), "road", TEAM, alert, NOON).alert
     assert later is not None
-    most = alerts.take_in(notes(*range(20, 9, -1), 1), "road", TEAM, later, NOON).alert
+    most = alerts.add_notices(notes(*range(20, 9, -1), 1), "road", TEAM, later, NOON).alert
     assert most is not None
     assert most.count == 17
     assert [told["at"] for told in most.told] == [iso(NOON + n * SECOND) for n in (1, *range(5, 14))]

@@ -10,12 +10,12 @@ import pytest
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, iso
 from chalicelib.core.notices import deadlines
 from chalicelib.core.rows.event import Event
-from chalicelib.core.rows.notice import Watch
+from chalicelib.core.rows.notice import DeadlineWatch
 from chalicelib.core.rows.run import Record, Run
 from tests.core.builders import NAME, NOON, job, run, schedule, workflow
 
 START, END = NOON + 10 * MINUTE, NOON + HOUR
-WATCH = Watch("j", NAME, NAME, START, END, wake_at=START)
+WATCH = DeadlineWatch("j", NAME, NAME, START, END, wake_at=START)
 PULLED = {"type": "worker", "pool": "etl", "heartbeat": "1m"}
 
 

@@ -12,13 +12,13 @@ from hypothesis import strategies as st
 
 from chalicelib.core import states
 from chalicelib.core.instants import MINUTE
-from chalicelib.core.limits.writes import Ended, GiveBack
-from chalicelib.core.rows.limit import LineState
+from chalicelib.core.limits.writes import Ended, ReleasePermit
+from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import complete, follow, launch
 from chalicelib.core.runs.complete import Advance
 from chalicelib.core.states import RUN_MOVES, RunState
-from chalicelib.core.targets.answers import News
+from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import Create, Replace
 from tests.core.builders import LINE, NAME, NOON, partition_event, run, thorough
 
@@ -29,7 +29,7 @@ DELAY = 30_000
 
 
 def heard(before: Run, state: RunState, retry_delay: int | None = None, **fields: Any) -> Advance | None:
-    return complete.advance(before, News(state, NOON + 5, **fields), LATER, retry_delay)
+    return complete.advance(before, RunUpdate(state, NOON + 5, **fields), LATER, retry_delay)
 
 
 def moved(before: Run, state: RunState, retry_delay: int | None = None, **fields: Any) -> Advance:
@@ -174,23 +174,23 @@ def test_t10_a_failed_attempt_that_another_follows_is_announced_to_nobody() -> N
 def test_t10_an_announcement_is_told_page_by_page_and_then_the_next() -> None:
     owing = moved(run(), "SUCCEEDED").run
 
-    halfway = complete.told(owing, "page-2", LATER)
+    halfway = complete.mark_announced(owing, "page-2", LATER)
     assert (halfway.announce, halfway.cursor) == (("STARTED", "COMPLETED"), "page-2")
-    next_one = complete.told(halfway, None, LATER)
+    next_one = complete.mark_announced(halfway, None, LATER)
     assert (next_one.announce, next_one.cursor, next_one.wake_at) == (("COMPLETED",), None, LATER)
-    done = complete.told(next_one, None, LATER)
+    done = complete.mark_announced(next_one, None, LATER)
     assert (done.announce, done.wake_at) == ((), None)
     assert [each.rev for each in (owing, halfway, next_one, done)] == [2, 3, 4, 5]
 
 
 def test_t10_a_page_that_was_told_stays_told_when_the_run_moves_on_meanwhile() -> None:
-    halfway = complete.told(moved(run(), "RUNNING").run, "page-2", LATER)
+    halfway = complete.mark_announced(moved(run(), "RUNNING").run, "page-2", LATER)
     after = moved(halfway, "SUCCEEDED").run
     assert (after.announce, after.cursor) == (("STARTED", "COMPLETED"), "page-2")
 
 
 def test_w7_a_run_that_goes_on_is_asked_about_once_all_is_told() -> None:
-    told = complete.told(moved(run(), "RUNNING").run, None, LATER)
+    told = complete.mark_announced(moved(run(), "RUNNING").run, None, LATER)
     assert told.wake_at == LATER + follow.SILENT_LATER
 
 
@@ -205,10 +205,10 @@ def test_t10_a_target_without_a_lifecycle_has_nothing_to_announce() -> None:
 def test_c9_a_run_that_ends_gives_its_slots_back_and_wakes_who_waits() -> None:
     before = run("RUNNING")
     step = moved(before, "SUCCEEDED")
-    ended = Ended(RUN, LineState(LINE), started_at=NOON, succeeded_at=LATER)
-    assert complete.plan(before, step, {}, LATER) == [Replace(step.run), GiveBack(LINE, None, ended)]
-    crowd = LineState(LINE, active=1, waiters=1)
-    woken = GiveBack(LINE, LATER, replace(ended, read=crowd))
+    ended = Ended(RUN, LimitState(LINE), started_at=NOON, succeeded_at=LATER)
+    assert complete.plan(before, step, {}, LATER) == [Replace(step.run), ReleasePermit(LINE, None, ended)]
+    crowd = LimitState(LINE, active=1, waiters=1)
+    woken = ReleasePermit(LINE, LATER, replace(ended, read=crowd))
     assert complete.plan(before, step, {LINE: crowd}, LATER) == [Replace(step.run), woken]
 
 
@@ -221,7 +221,7 @@ def test_w1_a_failed_attempt_gives_its_permits_back_and_queues_the_next_in_one_p
     before = run("RUNNING", attempts=2)
     step = moved(before, "FAILED", DELAY)
     assert step.retry is not None
-    back = GiveBack(LINE, None, Ended(RUN, LineState(LINE)))
+    back = ReleasePermit(LINE, None, Ended(RUN, LimitState(LINE)))
     assert complete.plan(before, step, {}, LATER) == [Replace(step.run), back, Create(step.retry)]
 
 
@@ -243,7 +243,7 @@ def test_c9_whatever_the_news_permits_come_back_once_and_each_status_is_told_onc
             plans.append(complete.plan(current, step, {}, LATER))
             current = step.run
 
-    returned = [write for plan in plans for write in plan if isinstance(write, GiveBack)]
+    returned = [write for plan in plans for write in plan if isinstance(write, ReleasePermit)]
     assert len(returned) == (1 if states.is_terminal(current.state) else 0)
     assert len(set(current.announce)) == len(current.announce)
     assert "COMPLETED" not in current.announce or current.announce == ("STARTED", "COMPLETED")

@@ -12,7 +12,7 @@ from chalicelib.core.rows.schedule import Failures
 from chalicelib.core.runs import complete
 from chalicelib.core.runs.complete import Advance
 from chalicelib.core.states import RunState
-from chalicelib.core.targets.answers import News
+from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackfill
 from tests.core.builders import NAME, NOON, run
 
@@ -21,7 +21,7 @@ DELAY = 2 * MINUTE
 
 
 def step(before: Any, state: RunState, delay: int | None = None, **fields: Any) -> Advance:
-    found = complete.advance(before, News(state, NOON + SECOND, **fields), LATER, delay)
+    found = complete.advance(before, RunUpdate(state, NOON + SECOND, **fields), LATER, delay)
     assert found is not None
     return found
 
@@ -43,27 +43,27 @@ def test_t10_only_what_a_step_adds_is_new_and_a_failure_is_always_told() -> None
 def test_t10_a_status_for_which_nobody_waits_is_struck_off_and_the_run_is_looked_at_later() -> None:
     told = step(run(), "RUNNING")
     assert (told.run.announce, told.run.wake_at) == (("STARTED",), LATER)
-    quiet = complete.unannounced(told, {"STARTED"}, LATER)
+    quiet = complete.drop_statuses(told, {"STARTED"}, LATER)
     assert (quiet.run.announce, quiet.retry) == ((), told.retry)
     assert quiet.run == replace(told.run, announce=(), wake_at=complete.wake_of(quiet.run, LATER))
     assert quiet.run.wake_at is not None
     assert quiet.run.wake_at > LATER, "asked about as one of whose start everybody has heard"
-    assert complete.unannounced(told, set(), LATER) == told
+    assert complete.drop_statuses(told, set(), LATER) == told
     both = step(run(), "SUCCEEDED")
-    assert complete.unannounced(both, {"STARTED"}, LATER).run.announce == ("COMPLETED",)
+    assert complete.drop_statuses(both, {"STARTED"}, LATER).run.announce == ("COMPLETED",)
 
 
 def test_t10_a_status_that_has_to_be_told_after_all_comes_last_and_at_once() -> None:
     before = run("SUCCEEDED", announce=("STARTED",), rev=4)
-    owing = complete.owing(before, ["COMPLETED"], LATER)
+    owing = complete.add_statuses(before, ["COMPLETED"], LATER)
     assert owing == replace(before, announce=("STARTED", "COMPLETED"), rev=5, wake_at=LATER)
 
 
 def test_t10_a_status_that_was_told_is_taken_off_with_its_cursor_and_its_leases() -> None:
     before = run("SUCCEEDED", announce=("STARTED", "COMPLETED"), cursor="page 3", rev=4, leases=7)
-    told = complete.told(before, None, LATER)
+    told = complete.mark_announced(before, None, LATER)
     assert told == replace(before, announce=("COMPLETED",), cursor=None, rev=5, leases=0, wake_at=LATER)
-    page = complete.told(before, "page 4", LATER)
+    page = complete.mark_announced(before, "page 4", LATER)
     assert page == replace(before, cursor="page 4", rev=5)
 
 

@@ -12,7 +12,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import complete, dead_letters
 from chalicelib.core.runs.complete import Advance
-from chalicelib.core.targets.answers import News
+from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import Put
 from tests.core.builders import NOON, SQS, run
 
@@ -28,7 +28,7 @@ def pulled(state: str = "RUNNING", **fields: Any) -> Run:
 
 
 def advance(before: Run, state: Any, now: int = LATER, **fields: Any) -> Advance | None:
-    return complete.advance(before, News(state, **{"at": NOON + SECOND, **fields}), now, None)
+    return complete.advance(before, RunUpdate(state, **{"at": NOON + SECOND, **fields}), now, None)
 
 
 def after(before: Run, state: Any, now: int = LATER, **fields: Any) -> Run:
@@ -68,9 +68,9 @@ def test_w5_the_retry_that_is_dropped_keeps_the_end_of_the_lease() -> None:
     waits = pulled("RETRYING", outcome="lost")
     assert after(waits, "FAILED").lease_until == LATER
     over = pulled("CANCELLED")
-    assert complete.advance(over, News("SUCCEEDED", NOON), LATER, None) is None
+    assert complete.advance(over, RunUpdate("SUCCEEDED", NOON), LATER, None) is None
     superseded = pulled("FAILED", attempts=2)
-    assert complete.advance(superseded, News("RUNNING", NOON), LATER, None) is None
+    assert complete.advance(superseded, RunUpdate("RUNNING", NOON), LATER, None) is None
 
 
 def test_w5_a_worker_that_has_begun_has_a_heartbeat_s_time_from_now() -> None:
@@ -96,7 +96,7 @@ def test_h1_a_row_passes_away_a_history_after_the_run_is_final_and_not_while_it_
     state: Any, delay: Any, passes_away: bool
 ) -> None:
     before = run("STARTING", attempts=2, expires_at=NOON)
-    step = complete.advance(before, News(state, NOON), LATER, delay)
+    step = complete.advance(before, RunUpdate(state, NOON), LATER, delay)
     assert step is not None
     assert step.run.expires_at == (LATER + HISTORY if passes_away else None)
 

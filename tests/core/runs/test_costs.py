@@ -21,28 +21,28 @@ def over(**fields: object) -> Run:
 
 def test_h1_a_bill_that_is_not_known_is_asked_for_after_2_and_15_minutes_and_then_never() -> None:
     run, looks = over(), []
-    while (at := costs.next_look(run, NOON)) is not None:
+    while (at := costs.next_check(run, NOON)) is not None:
         assert (costs.is_due(run, at - 1), costs.is_due(run, at)) == (False, True)
         looks.append(at)
-        run = costs.looked(run, (), at)
+        run = costs.checked(run, (), at)
     assert looks == [NOON + 2 * MINUTE, NOON + 15 * MINUTE]
     assert (run.wake_at, run.billed, run.state, run.moved_at) == (None, (), "SUCCEEDED", NOON)
 
 
 def test_h1_a_bill_that_comes_ends_the_questions() -> None:
-    run = costs.looked(over(rev=4, leases=3), KNOWN, NOON + 2 * MINUTE)
+    run = costs.checked(over(rev=4, leases=3), KNOWN, NOON + 2 * MINUTE)
     assert (run.billed, run.wake_at, run.rev, run.leases) == (KNOWN, None, 5, 0)
 
 
 def test_h1_after_an_outage_there_is_one_question_and_none_is_made_up_for() -> None:
     late = NOON + HOUR
-    assert costs.next_look(over(), late) == late
-    assert costs.looked(over(), (), late).wake_at is None
+    assert costs.next_check(over(), late) == late
+    assert costs.checked(over(), (), late).wake_at is None
 
 
 def test_h1_nothing_at_all_is_told_before_anything_is_reckoned() -> None:
-    assert costs.next_look(over(billed=(0, 0, 0)), NOON) == NOON + 2 * MINUTE
-    assert costs.looked(over(billed=(0, 0, 0)), (0, 0, 0), NOON + HOUR).billed == (0, 0, 0)
+    assert costs.next_check(over(billed=(0, 0, 0)), NOON) == NOON + 2 * MINUTE
+    assert costs.checked(over(billed=(0, 0, 0)), (0, 0, 0), NOON + HOUR).billed == (0, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -59,5 +59,5 @@ def test_h1_nothing_at_all_is_told_before_anything_is_reckoned() -> None:
 )
 def test_h1_who_owes_no_bill_is_not_asked(fields: dict[str, object]) -> None:
     run = over(**fields)
-    assert costs.next_look(run, NOON) is None
+    assert costs.next_check(run, NOON) is None
     assert not costs.is_due(run, NOON + HOUR)

@@ -10,11 +10,11 @@ import pytest
 from chalicelib.core.instants import MINUTE, SECOND
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.route import Route
-from chalicelib.core.limits.writes import JoinLine, LeaveLine, TakePermit
-from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, LeaveQueue
+from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.runs import launch
 from chalicelib.core.runs.launch import Span
-from chalicelib.core.writes import Create, Remove, Replace, Write
+from chalicelib.core.writes import Create, RemoveWaiter, Replace, Write
 from tests.support import rows
 from tests.support.clock import NOON
 
@@ -23,8 +23,8 @@ NIGHT = Pace("policy:demo.night", MINUTE, 1, tolerance=100)
 PACES = (EMR, NIGHT)
 PACED = ("workflow:demo.flights.w", "emr:app-1", "policy:demo.night")
 LATER = NOON + 10 * MINUTE  # when the sweep looks at a queued run, also at one whose row in the queue is lost
-NIGHT_HELD = LineState("policy:demo.night", waiters=3, head=NOON + MINUTE, rev=7)
-EMR_HELD = LineState("emr:app-1", waiters=2, head=NOON + 30 * SECOND, rev=5)
+NIGHT_HELD = LimitState("policy:demo.night", waiters=3, head=NOON + MINUTE, rev=7)
+EMR_HELD = LimitState("emr:app-1", waiters=2, head=NOON + 30 * SECOND, rev=5)
 NIGHT_WORDS = "waits for its turn at policy demo.night: one start every 1m, burst 1"
 RANK = "4#~#2026-03-02T12:00:00.000Z#r1"
 
@@ -84,7 +84,7 @@ def test_e3_a_run_that_may_not_call_yet_queues_at_its_slowest_pace() -> None:
         Replace(queued),
         # A newcomer might have taken a permit up to NOON + 150, so that it could be prepared in time; the queue is
         # served 600 ms before the next one.
-        JoinLine(NIGHT, NOON + 150, NOON + MINUTE - 600, rev=7, behind=False),
+        JoinQueue(NIGHT, NOON + 150, NOON + MINUTE - 600, rev=7, behind=False),
         Create(place("policy:demo.night")),
     ]
 
@@ -96,7 +96,7 @@ def test_e3_a_run_that_another_pace_holds_up_says_so_and_is_looked_at_when_that_
     queued = rows.run(waits_at="policy:demo.night", rank=RANK, reason=why, rev=2, wake_at=LATER)
     assert plan == [
         Replace(queued),
-        JoinLine(NIGHT, NOON + 150, NOON + 11 * SECOND - 600, rev=0, behind=True),
+        JoinQueue(NIGHT, NOON + 150, NOON + 11 * SECOND - 600, rev=0, behind=True),
         Create(place("policy:demo.night")),
     ]
 
@@ -111,7 +111,7 @@ def test_e3_a_pace_that_nobody_has_used_yet_may_be_behind_or_blocked() -> None:
         rev=2,
         wake_at=LATER,
     )
-    assert join == JoinLine(NIGHT, NOON + 150, NOON, rev=0, behind=True)
+    assert join == JoinQueue(NIGHT, NOON + 150, NOON, rev=0, behind=True)
 
 
 def test_w2_a_runs_place_is_by_its_priority_its_latest_start_and_its_age() -> None:
@@ -145,7 +145,7 @@ def test_a_run_whose_route_is_free_is_not_queued() -> None:
 # -- the turn ------------------------------------------------------------------------------------------------------
 
 
-def turn(queued: str | None, **states: LineState) -> list[Write]:
+def turn(queued: str | None, **states: LimitState) -> list[Write]:
     run = rows.run(waits_at=queued, rank=RANK if queued else None)
     read = {state.line: state for state in states.values()}
     return launch.turn(run, launch.calling(run, NOON), PACES, read, NOON + 8)
@@ -157,18 +157,21 @@ def test_e3_a_turn_records_the_call_and_takes_a_permit_of_each_pace_out_of_the_q
     )
     assert turn("policy:demo.night", night=NIGHT_HELD, emr=EMR_HELD) == [
         Replace(called),
-        TakePermit(EMR, NOON + 8, EMR_HELD, from_queue=False, passing=True),
-        TakePermit(NIGHT, NOON + 8, NIGHT_HELD, from_queue=True),
-        Remove(place("policy:demo.night")),
+        AcquirePermit(EMR, NOON + 8, EMR_HELD, from_queue=False, passing=True),
+        AcquirePermit(NIGHT, NOON + 8, NIGHT_HELD, from_queue=True),
+        RemoveWaiter(place("policy:demo.night")),
     ]
 
 
 def test_e3_a_turn_of_a_run_that_did_not_queue_gives_up_no_place() -> None:
     assert turn(None)[1:] == [
-        TakePermit(EMR, NOON + 8, LineState("emr:app-1"), from_queue=False, passing=True),
-        TakePermit(NIGHT, NOON + 8, LineState("policy:demo.night"), from_queue=False),
+        AcquirePermit(EMR, NOON + 8, LimitState("emr:app-1"), from_queue=False, passing=True),
+        AcquirePermit(NIGHT, NOON + 8, LimitState("policy:demo.night"), from_queue=False),
     ]
 
 
 def test_e3_a_turn_elsewhere_leaves_the_queue_that_is_asked_for_no_more() -> None:
-    assert turn("policy:demo.before")[3:] == [Remove(place("policy:demo.before")), LeaveLine("policy:demo.before")]
+    assert turn("policy:demo.before")[3:] == [
+        RemoveWaiter(place("policy:demo.before")),
+        LeaveQueue("policy:demo.before"),
+    ]

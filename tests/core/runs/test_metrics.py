@@ -52,13 +52,13 @@ def test_o2_what_no_clock_and_no_event_started_for_the_first_time_is_not_measure
 @pytest.mark.parametrize(
     ("line", "reason"),
     [
-        (names.workflow_line("a.b.c"), "slots"),
-        (names.group_line("a", "heavy"), "slots"),
-        (names.pool_line("a.big"), "pool"),
-        (names.share_line("a.big", "a.b.c"), "pool"),
-        (names.rate_line("a.b.c", "1/1000"), "rate"),
-        (names.policy_line("a.b.slow"), "rate"),
-        (names.turn_line("a.b.slow", "pool:a.big"), "rate"),
+        (names.workflow_limit("a.b.c"), "slots"),
+        (names.group_limit("a", "heavy"), "slots"),
+        (names.pool_limit("a.big"), "pool"),
+        (names.share_limit("a.big", "a.b.c"), "pool"),
+        (names.rate_limit("a.b.c", "1/1000"), "rate"),
+        (names.policy_limit("a.b.slow"), "rate"),
+        (names.turn_limit("a.b.slow", "pool:a.big"), "rate"),
         (names.EMR_STARTS, "emr_start"),
     ],
 )

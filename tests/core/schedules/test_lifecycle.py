@@ -8,12 +8,12 @@ import pytest
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import DAY, HOUR, SECOND
-from chalicelib.core.limits.writes import CountRates
+from chalicelib.core.limits.writes import TrackRates
 from chalicelib.core.rows.definition import Listing
-from chalicelib.core.rows.schedule import Failures, Gate, Subscription, Timer, Version
+from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import Mode
-from chalicelib.core.writes import CloseGeneration, CountStarts, Create, Delete, Put, PutGate, Replace, Write
+from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutState, Replace, TrackStarts, Write
 from tests.core.builders import ABSENT, CLEANED, NAME, NOON, PARTITION, TICK, WEATHER, all_of, any_of, gate, schedule
 
 ME = "alice"
@@ -37,7 +37,9 @@ FULL: list[Schedule] = [
 ]  # fmt: skip
 
 
-def put(new: Schedule, old: Schedule | None = None, before: Gate | None = None, enabled: bool | None = None) -> Any:
+def put(
+    new: Schedule, old: Schedule | None = None, before: ScheduleState | None = None, enabled: bool | None = None
+) -> Any:
     return lifecycle.put(NAME, new, old, before, enabled, NOON, ME)
 
 
@@ -48,13 +50,13 @@ def document(made: Schedule) -> dict[str, Any]:
 def key(write: Write) -> tuple[Any, ...]:
     """The row that a write is about. A transaction may not name one row twice."""
     match write:
-        case PutGate(after):
+        case PutState(after):
             return ("gate", after.schedule)
         case CloseGeneration(name, generation):
             return ("gathering", name, generation)
-        case CountRates(line):
+        case TrackRates(line):
             return ("line", line)
-        case CountStarts(workflow):
+        case TrackStarts(workflow):
             return ("workflow", workflow)
         case Create(row) | Put(row) | Delete(row) | Replace(row):
             match row:
@@ -86,9 +88,9 @@ def rows(plan: list[Write], kind: type) -> list[tuple[str, Any]]:
 def test_l2_a_new_schedule_is_disabled_and_out_of_the_index(enabled: bool | None) -> None:
     after, plan = put(MIXED, enabled=enabled)
 
-    assert after == Gate(NAME, NOON, 1, "disabled", NOON, ME, since=NOON, mode_at=NOON)
+    assert after == ScheduleState(NAME, NOON, 1, "disabled", NOON, ME, since=NOON, mode_at=NOON)
     assert plan == [
-        PutGate(after, None),
+        PutState(after, None),
         Create(Version(NAME, 1, document(MIXED), NOON, ME)),
         Put(Listing(NAME)),
     ]
@@ -113,7 +115,7 @@ def test_l5_a_schedule_of_a_deleted_name_starts_behind_the_one_before() -> None:
     grave = gate(mode="deleted", generation=NOON + DAY, version=4)
     after, plan = put(MIXED, before=grave)
     assert (after.generation, after.version, after.mode) == (NOON + DAY + 1, 5, "disabled")
-    assert plan[0] == PutGate(after, grave)
+    assert plan[0] == PutState(after, grave)
     assert not any(isinstance(write, CloseGeneration) for write in plan)
 
 
@@ -131,7 +133,7 @@ def test_l6_an_update_closes_the_old_generation_and_opens_a_new_one() -> None:
 
     assert (after.generation, after.version) == (NOON, 2)
     assert plan == [
-        PutGate(after, gate()),
+        PutState(after, gate()),
         Create(Version(NAME, 2, document(schedule(WEATHER)), NOON, ME)),
         Put(Listing(NAME)),
         CLOSED,
@@ -155,7 +157,7 @@ def test_l6_a_timer_that_is_needed_no_more_goes() -> None:
 def test_l18_a_change_of_description_tags_or_owner_leaves_everything_going(field: dict[str, Any]) -> None:
     after, plan = put(schedule(**field), schedule(), gate())
     assert (after.generation, after.version, after.mode) == (7, 2, "enabled")
-    assert [type(write) for write in plan] == [PutGate, Create, Put]
+    assert [type(write) for write in plan] == [PutState, Create, Put]
 
 
 @pytest.mark.parametrize(
@@ -194,9 +196,9 @@ def test_l3_an_update_may_enable_or_disable_at_once() -> None:
 def test_l3_enabling_opens_a_generation_that_counts_only_what_comes_from_now_on() -> None:
     before = gate(mode="disabled")
     after, plan = lifecycle.enable(before, schedule(), NOON, ME)
-    assert after == Gate(NAME, NOON, 1, "enabled", NOON, ME, rev=2, since=NOON, mode_at=NOON)
+    assert after == ScheduleState(NAME, NOON, 1, "enabled", NOON, ME, rev=2, since=NOON, mode_at=NOON)
     assert plan == [
-        PutGate(after, before),
+        PutState(after, before),
         CLOSED,
         Put(Subscription("partition:demo.flights", NAME, NOON, 1, "0", since=NOON)),
     ]
@@ -211,8 +213,8 @@ def test_t5_enabling_never_catches_up_on_fires() -> None:
 
 def test_l3_disabling_takes_the_schedule_out_of_the_index_and_closes_what_gathers() -> None:
     after, plan = lifecycle.disable(gate(), MIXED, NOON, ME)
-    assert after == Gate(NAME, 7, 1, "disabled", NOON, ME, rev=2, mode_at=NOON)
-    assert plan[:2] == [PutGate(after, gate()), CLOSED]
+    assert after == ScheduleState(NAME, 7, 1, "disabled", NOON, ME, rev=2, mode_at=NOON)
+    assert plan[:2] == [PutState(after, gate()), CLOSED]
     removed = [key(Delete(row)) for row in lifecycle.subscriptions(gate(), MIXED, NOON)]
     assert [key(write) for write in plan[2:]] == [*removed, ("timer", NAME)]
     assert all(isinstance(write, Delete) for write in plan[2:])
@@ -222,12 +224,12 @@ def test_l5_deleting_disables_and_takes_the_name_off_the_list_in_one_piece() -> 
     after, plan = lifecycle.delete(gate(), MIXED, NOON, ME)
     disabled = lifecycle.disable(gate(), MIXED, NOON, ME)[1]
     assert after.mode == "deleted"
-    assert plan == [PutGate(after, gate()), *disabled[1:], Delete(Listing(NAME))]
+    assert plan == [PutState(after, gate()), *disabled[1:], Delete(Listing(NAME))]
 
 
 def test_l5_deleting_what_is_disabled_still_closes_its_jobs() -> None:
     _, plan = lifecycle.delete(gate(mode="disabled"), MIXED, NOON, ME)
-    assert [type(write) for write in plan] == [PutGate, CloseGeneration, Delete]
+    assert [type(write) for write in plan] == [PutState, CloseGeneration, Delete]
 
 
 # -- generations and sizes -----------------------------------------------------------------------------------------

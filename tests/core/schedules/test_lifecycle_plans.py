@@ -8,13 +8,13 @@ import pytest
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import DAY, HOUR, SECOND, iso
-from chalicelib.core.limits.writes import CountRates
+from chalicelib.core.limits.writes import TrackRates
 from chalicelib.core.rows.definition import Definition, Listing
-from chalicelib.core.rows.schedule import WAKE, Failures, Gate, Subscription, Timer, Version
+from chalicelib.core.rows.schedule import WAKE, Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.states import Mode
-from chalicelib.core.writes import CloseGeneration, CountStarts, Create, Delete, Put, PutGate, Replace, Write
+from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutState, Replace, TrackStarts, Write
 from tests.core.builders import CLEANED, ELAPSED, LINE, NAME, NOON, PARTITION, TICK, WEATHER, all_of, schedule
 
 ME = "alice"
@@ -32,9 +32,9 @@ RESTS = Timer(NAME, 7, 3, SINCE, {}, wake_at=END + SECOND)
 TIMER_OF_SEVEN = Timer(NAME, 7, 3, 0, {})
 
 
-def gate(mode: Mode = "enabled", **fields: Any) -> Gate:
-    return Gate(**{"schedule": NAME, "generation": 7, "version": 3, "mode": mode, "updated_at": NOON, "by": "bob",
-                   "since": SINCE, "mode_at": NOON, **fields})  # fmt: skip
+def gate(mode: Mode = "enabled", **fields: Any) -> ScheduleState:
+    given = {"schedule": NAME, "generation": 7, "version": 3, "mode": mode, "updated_at": NOON, "by": "bob"}
+    return ScheduleState(**{**given, "since": SINCE, "mode_at": NOON, **fields})
 
 
 def row(key: str, leaf: str, generation: int = 7, version: int = 3, since: int = SINCE, apart: bool = False) -> Any:
@@ -49,11 +49,11 @@ def woken(**fields: Any) -> Any:
     return row(RAW_DONE, WAKE, **fields)
 
 
-def put(new: Schedule, old: Schedule | None, before: Gate | None, **fields: Any) -> list[Write]:
+def put(new: Schedule, old: Schedule | None, before: ScheduleState | None, **fields: Any) -> list[Write]:
     """The plan without what every put has: the gate, the version, the name on the list."""
     after, plan = lifecycle.put(NAME, new, old, before, fields.pop("enabled", None), NOW, ME, **fields)
     version = Version(NAME, after.version, new.model_dump(mode="json"), NOW, ME)
-    assert plan[:3] == [PutGate(after, before), Create(version), Put(Listing(NAME))]
+    assert plan[:3] == [PutState(after, before), Create(version), Put(Listing(NAME))]
     return plan[3:]
 
 
@@ -141,8 +141,8 @@ def test_l10_what_is_carried_gets_an_end_though_it_had_no_timer() -> None:
     ("document", "counted"),
     [
         ({"constraints": [DAILY, DAILY | {"max": 9}]},
-         [CountRates(LINE, (f"1/{DAY}", f"9/{DAY}")), CountStarts(NAME)]),
-        ({"trigger": ELAPSED}, [CountStarts(NAME)]),
+         [TrackRates(LINE, (f"1/{DAY}", f"9/{DAY}")), TrackStarts(NAME)]),
+        ({"trigger": ELAPSED}, [TrackStarts(NAME)]),
         ({}, []),
         ({"trigger": ELAPSED, "workflow": "demo.flights.daily~0a1b2c3d"}, []),  # the runs of a DAG always are
     ],
@@ -153,7 +153,7 @@ def test_c5_from_its_first_version_on_a_schedule_has_the_starts_counted_that_it_
     made = Schedule.model_validate({"workflow": NAME, "trigger": PARTITION, **document})
     assert put(made, None, None) == counted
     _, plan = lifecycle.enable(gate("disabled"), made, NOW, ME)
-    assert [write for write in plan if isinstance(write, CountRates | CountStarts)] == counted
+    assert [write for write in plan if isinstance(write, TrackRates | TrackStarts)] == counted
 
 
 # -- enable, disable, delete, complete -----------------------------------------------------------------------------
@@ -163,11 +163,11 @@ def test_l3_enabling_takes_out_what_is_left_of_the_generation_before_and_opens_i
     made = schedule(all_of(PARTITION, TICK), constraints=[FRESH, DAILY], pause_after_failures=3)
     after, plan = lifecycle.enable(gate("completed"), made, NOW, ME)
     assert plan == [
-        PutGate(after, gate("completed")),
+        PutState(after, gate("completed")),
         CLOSED,
         Delete(woken(since=NOW)),
-        CountRates(LINE, (f"1/{DAY}",)),
-        CountStarts(NAME),
+        TrackRates(LINE, (f"1/{DAY}",)),
+        TrackStarts(NAME),
         Put(flights(generation=NOW, since=NOW)),
         Put(woken(generation=NOW, since=NOW)),
         Put(Timer(NAME, NOW, 3, NOW, {"1": NOW + TEN}, wake_at=NOW + TEN)),
@@ -179,7 +179,7 @@ def test_l3_enabling_what_has_no_fire_to_come_takes_its_timer_out() -> None:
     past = schedule(all_of(PARTITION, {"type": "time", "due_time": iso(NOON - DAY)}))
     after, plan = lifecycle.enable(gate("completed"), past, NOW, ME)
     assert plan == [
-        PutGate(after, gate("completed")),
+        PutState(after, gate("completed")),
         CLOSED,
         Delete(TIMER_OF_SEVEN),
         Put(flights(generation=NOW, since=NOW)),
@@ -188,16 +188,16 @@ def test_l3_enabling_what_has_no_fire_to_come_takes_its_timer_out() -> None:
 
 def test_l3_disabling_keeps_what_may_wake_a_run_now_and_the_timer_of_the_end() -> None:
     after, plan = lifecycle.disable(gate(), MIXED, NOW, ME)
-    assert plan == [PutGate(after, gate()), CLOSED, Delete(flights(since=NOW)), Delete(TIMER_OF_SEVEN)]
+    assert plan == [PutState(after, gate()), CLOSED, Delete(flights(since=NOW)), Delete(TIMER_OF_SEVEN)]
     after, plan = lifecycle.disable(gate(), ENDING, NOW, ME)
-    assert plan == [PutGate(after, gate()), CLOSED, Delete(flights(since=NOW)), Put(RESTS)]
+    assert plan == [PutState(after, gate()), CLOSED, Delete(flights(since=NOW)), Put(RESTS)]
 
 
 @pytest.mark.parametrize("mode", ["drain", "disabled"])
 def test_l10_deleting_takes_the_timer_of_the_end_out(mode: Mode) -> None:
     after, plan = lifecycle.delete(gate(mode), ENDING, NOW, ME)
     assert plan == [
-        PutGate(after, gate(mode)),
+        PutState(after, gate(mode)),
         CLOSED,
         Delete(woken(since=NOW)),
         Delete(TIMER_OF_SEVEN),
@@ -207,12 +207,12 @@ def test_l10_deleting_takes_the_timer_of_the_end_out(mode: Mode) -> None:
 
 def test_l5_deleting_what_has_no_timer_deletes_none() -> None:
     after, plan = lifecycle.delete(gate(), schedule(), NOW, ME)
-    assert plan == [PutGate(after, gate()), CLOSED, Delete(flights(since=NOW)), Delete(Listing(NAME))]
+    assert plan == [PutState(after, gate()), CLOSED, Delete(flights(since=NOW)), Delete(Listing(NAME))]
 
 
 def test_l10_what_is_completed_is_led_to_by_no_event_but_those_that_wake() -> None:
     after, plan = lifecycle.complete(gate(), NOW, MIXED)
-    assert plan == [PutGate(after, gate()), Delete(flights())]
+    assert plan == [PutState(after, gate()), Delete(flights())]
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
@@ -220,7 +220,7 @@ def test_l10_what_is_completed_is_led_to_by_no_event_but_those_that_wake() -> No
 MESSAGE = "demo.flights.~m1"
 
 
-def deleted_message(workflow: str) -> tuple[Gate, Gate, list[Write]]:
+def deleted_message(workflow: str) -> tuple[ScheduleState, ScheduleState, list[Write]]:
     before = gate(schedule=MESSAGE)
     made = Schedule.model_validate({"workflow": workflow, "trigger": TICK})
     after, plan = lifecycle.delete(before, made, NOW, ME)
@@ -229,9 +229,11 @@ def deleted_message(workflow: str) -> tuple[Gate, Gate, list[Write]]:
 
 def test_l16_a_message_that_is_deleted_passes_with_its_history_and_takes_its_own_target_along() -> None:
     before, _, plan = deleted_message(MESSAGE)
-    passing = Gate(MESSAGE, 7, 3, "deleted", NOW, ME, rev=2, since=SINCE, mode_at=NOW, expires_at=NOW + 180 * DAY)
+    passing = ScheduleState(
+        MESSAGE, 7, 3, "deleted", NOW, ME, rev=2, since=SINCE, mode_at=NOW, expires_at=NOW + 180 * DAY
+    )
     assert plan == [
-        PutGate(passing, before),
+        PutState(passing, before),
         Delete(Timer(MESSAGE, 7, 3, 0, {})),
         Delete(Listing(MESSAGE)),
         Delete(Definition("workflow", MESSAGE, {}, 0, NOW)),
@@ -261,7 +263,7 @@ def test_l4_a_pause_writes_the_rows_that_change_and_no_others(
     before: Mode, mode: PauseMode, writes: list[Write]
 ) -> None:
     after, plan = lifecycle.pause(gate(before), MIXED, mode, False, NOW, ME)
-    assert plan == [PutGate(after, gate(before)), *writes]
+    assert plan == [PutState(after, gate(before)), *writes]
 
 
 OPENED = [
@@ -273,25 +275,25 @@ OPENED = [
 
 def test_l4_out_of_a_drain_a_schedule_gathers_anew() -> None:
     after, plan = lifecycle.pause(gate("drain"), MIXED, "hold", False, NOW, ME)
-    assert plan == [PutGate(after, gate("drain")), *OPENED]
+    assert plan == [PutState(after, gate("drain")), *OPENED]
     after, plan = lifecycle.resume(gate("drain"), MIXED, NOW, ME)
-    assert plan == [PutGate(after, gate("drain")), *OPENED]
+    assert plan == [PutState(after, gate("drain")), *OPENED]
 
 
 def test_l10_what_drains_still_comes_to_its_end() -> None:
     after, plan = lifecycle.pause(gate(), ENDING, "drain", False, NOW, ME)
-    assert plan == [PutGate(after, gate()), Delete(flights()), Put(RESTS)]
+    assert plan == [PutState(after, gate()), Delete(flights()), Put(RESTS)]
 
 
 def test_l4_what_drains_and_had_no_timer_needs_none() -> None:
     after, plan = lifecycle.pause(gate(), schedule(), "drain", False, NOW, ME)
-    assert plan == [PutGate(after, gate()), Delete(flights())]
+    assert plan == [PutState(after, gate()), Delete(flights())]
 
 
 def test_l4_out_of_a_backlog_matches_are_added_to_one_job_again() -> None:
     made = schedule(all_of(PARTITION, TICK), constraints=[FRESH], pause_after_failures=3)
     after, plan = lifecycle.resume(gate("backlog"), made, NOW, ME)
-    assert plan == [PutGate(after, gate("backlog")), Put(flights()), Put(woken()), Put(Failures(NAME, 0))]
+    assert plan == [PutState(after, gate("backlog")), Put(flights()), Put(woken()), Put(Failures(NAME, 0))]
 
 
 # -- rows of the index ---------------------------------------------------------------------------------------------

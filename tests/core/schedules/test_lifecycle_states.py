@@ -9,11 +9,11 @@ import pytest
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import DAY, HOUR, Instant
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.states import Mode
-from chalicelib.core.writes import PutGate
+from chalicelib.core.writes import PutState
 from tests.core.builders import NAME, NOON, PARTITION, TICK, WEATHER, all_of, schedule
 
 ME = "alice"
@@ -22,7 +22,7 @@ MIXED = schedule(all_of(PARTITION, TICK))
 OVER: tuple[Instant, Instant] = (NOON - 3 * HOUR, NOON - 2 * HOUR)
 STILL: tuple[Instant, None] = (NOON - HOUR, None)
 # A schedule that is on hold: its timeouts stand still, and not all of its jobs have been looked at since.
-HELD = Gate(
+HELD = ScheduleState(
     NAME,
     7,
     3,
@@ -43,10 +43,14 @@ CHANGED = replace(HELD, updated_at=NOW, by=ME, rev=5, wake_at=None, expires_at=N
 
 
 def put(
-    new: Schedule, before: Gate = HELD, enabled: bool | None = None, carry: bool = False, old: Schedule | None = MIXED
-) -> Gate:
+    new: Schedule,
+    before: ScheduleState = HELD,
+    enabled: bool | None = None,
+    carry: bool = False,
+    old: Schedule | None = MIXED,
+) -> ScheduleState:
     after, plan = lifecycle.put(before.schedule, new, old, before, enabled, NOW, ME, carry)
-    assert plan[0] == PutGate(after, before)
+    assert plan[0] == PutState(after, before)
     return after
 
 
@@ -127,7 +131,7 @@ def test_l3_enabling_begins_a_generation_without_pauses_and_with_nothing_left_ou
     assert after == replace(
         CHANGED, mode="enabled", generation=NOW, since=NOW, pauses=(), skips=(), reason="", mode_at=NOW
     )
-    assert plan[0] == PutGate(after, before)
+    assert plan[0] == PutState(after, before)
 
 
 @pytest.mark.parametrize(
@@ -140,21 +144,21 @@ def test_l4_disabling_ends_a_pause_and_looks_at_the_run_now_whose_timeout_stood_
     before = replace(HELD, pauses=pauses)
     after, plan = lifecycle.disable(before, MIXED, NOW, ME)
     wanted = replace(CHANGED, mode="disabled", pauses=ended, skips=(), reason="", mode_at=NOW, wake_at=wake_at)
-    assert (after, plan[0]) == (wanted, PutGate(wanted, before))
+    assert (after, plan[0]) == (wanted, PutState(wanted, before))
 
 
 def test_l5_what_is_deleted_is_looked_at_by_nobody() -> None:
     after, plan = lifecycle.delete(HELD, MIXED, NOW, ME)
     ended = (OVER, (NOON - HOUR, NOW))
     wanted = replace(CHANGED, mode="deleted", pauses=ended, skips=(), reason="", mode_at=NOW)
-    assert (after, plan[0]) == (wanted, PutGate(wanted, HELD))
+    assert (after, plan[0]) == (wanted, PutState(wanted, HELD))
 
 
 def test_l10_what_is_completed_keeps_everything_but_its_mode() -> None:
     before = replace(HELD, mode="enabled", reason="")
     after, plan = lifecycle.complete(before, NOW)
     wanted = replace(before, mode="completed", rev=5, updated_at=NOW, mode_at=NOW)
-    assert (after, plan) == (wanted, [PutGate(wanted, before)])
+    assert (after, plan) == (wanted, [PutState(wanted, before)])
 
 
 # -- pause and resume ----------------------------------------------------------------------------------------------
@@ -170,7 +174,7 @@ def test_l4_the_next_pause_begins_where_the_one_before_ends(mode: PauseMode, sto
     wanted = replace(
         CHANGED, mode=mode, pauses=pauses, reason="lake is read only", mode_at=NOW, wake_at=NOW
     )  # fmt: skip
-    assert (after, plan[0]) == (wanted, PutGate(wanted, HELD))
+    assert (after, plan[0]) == (wanted, PutState(wanted, HELD))
 
 
 def test_l4_a_gate_remembers_the_last_twenty_spans_in_which_timeouts_stood_still() -> None:
@@ -185,7 +189,7 @@ def test_l4_a_schedule_that_goes_on_keeps_its_generation_and_gathers_since_it_di
     after, plan = lifecycle.resume(before, MIXED, NOW, ME)
     ended = (OVER, (NOON - HOUR, NOW))
     wanted = replace(CHANGED, mode="enabled", since=since, pauses=ended, reason="", mode_at=NOW, wake_at=NOW)
-    assert (after, plan[0]) == (wanted, PutGate(wanted, before))
+    assert (after, plan[0]) == (wanted, PutState(wanted, before))
 
 
 # -- occurrences that are left out ---------------------------------------------------------------------------------
@@ -195,6 +199,6 @@ def test_l19_what_was_left_out_a_day_ago_is_forgotten() -> None:
     skips = (NOW - DAY, NOW - DAY + 1, NOW + DAY)
     before = replace(HELD, skips=skips)
     wanted = replace(before, skips=(NOW - DAY + 1, NOW, NOW + DAY), rev=5)
-    assert lifecycle.skip(before, NOW, True, NOW, ME) == (wanted, [PutGate(wanted, before)])
+    assert lifecycle.skip(before, NOW, True, NOW, ME) == (wanted, [PutState(wanted, before)])
     back = replace(before, skips=(NOW - DAY + 1,), rev=5)
-    assert lifecycle.skip(before, NOW + DAY, False, NOW, ME) == (back, [PutGate(back, before)])
+    assert lifecycle.skip(before, NOW + DAY, False, NOW, ME) == (back, [PutState(back, before)])

@@ -14,10 +14,10 @@ from chalicelib.core.definitions.schedule import NewSchedule, Schedule
 from chalicelib.core.errors import SluiceError, from_validation
 from chalicelib.core.instants import DAY, SECOND, iso
 from chalicelib.core.rows.definition import Definition, Listing
-from chalicelib.core.rows.schedule import HISTORY, Gate, Timer, Version
+from chalicelib.core.rows.schedule import HISTORY, ScheduleState, Timer, Version
 from chalicelib.core.schedules import lifecycle, messages
 from chalicelib.core.targets.target import SqsTarget
-from chalicelib.core.writes import Delete, Put, PutGate, Write
+from chalicelib.core.writes import Delete, Put, PutState, Write
 from tests.support.clock import NOON
 
 NAME = "demo.flights.~ping"
@@ -28,7 +28,9 @@ def schedule(**fields: Any) -> Schedule:
     return Message.model_validate(fields).to_schedule(NAME, NOON)
 
 
-def planned(target: SqsTarget | None = None, gate: Gate | None = None, **fields: Any) -> tuple[Gate, list[Write]]:
+def planned(
+    target: SqsTarget | None = None, gate: ScheduleState | None = None, **fields: Any
+) -> tuple[ScheduleState, list[Write]]:
     document = fields | ({"target": target.model_dump()} if target else {})
     return messages.put(NAME, schedule(**document), target, gate, NOON, "ada")
 
@@ -136,7 +138,7 @@ def test_l16_a_put_over_a_message_closes_its_generation_with_the_gate_alone() ->
     after, plan = planned(gate=gate, schedule="@every 10s")
     assert after.generation > gate.generation
     assert (after.version, after.rev) == (2, 2)
-    assert isinstance(plan[0], PutGate)
+    assert isinstance(plan[0], PutState)
     assert plan[0].over == gate
     gone = [write.row for write in plan if isinstance(write, Delete)]
     assert [(type(row), row.name) for row in gone if isinstance(row, Definition)] == [(Definition, NAME)]
@@ -147,7 +149,7 @@ def test_l16_a_message_that_goes_leaves_a_gate_that_passes_away_with_its_history
     gate, _ = planned(QUEUE, due_time="1h")
     made = schedule(due_time="1h", target=QUEUE.model_dump())
     _, plan = lifecycle.delete(gate, made, NOON, "ada")
-    [put] = [write for write in plan if isinstance(write, PutGate)]
+    [put] = [write for write in plan if isinstance(write, PutState)]
     assert (put.gate.mode, put.gate.expires_at) == ("deleted", NOON + HISTORY)
     gone = {type(write.row) for write in plan if isinstance(write, Delete)}
     assert gone == {Listing, Timer, Definition}
@@ -170,4 +172,4 @@ def test_l16_the_gate_of_a_deleted_schedule_stays() -> None:
     made = schedule(due_time="1h").model_copy(update={"workflow": "demo.flights.ping"})
     gate = replace(planned(due_time="1h")[0], schedule="demo.flights.ping")
     _, plan = lifecycle.delete(gate, made, NOON, "ada")
-    assert [write.gate.expires_at for write in plan if isinstance(write, PutGate)] == [None]
+    assert [write.gate.expires_at for write in plan if isinstance(write, PutState)] == [None]

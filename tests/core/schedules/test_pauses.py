@@ -9,11 +9,11 @@ import pytest
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import DAY, HOUR, Instant
-from chalicelib.core.rows.schedule import WAKE, Failures, Gate, Subscription, Timer
+from chalicelib.core.rows.schedule import WAKE, Failures, ScheduleState, Subscription, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.states import Mode
-from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutGate, Replace, Write
+from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutState, Replace, Write
 from tests.core.builders import CLEANED, NAME, NOON, PARTITION, TICK, WEATHER, all_of, gate, schedule
 
 ME = "alice"
@@ -24,15 +24,17 @@ FRESH = {"type": "fresh", "workflows": ["demo.flights.raw"], "within": "1d", "on
 TIMER = Timer(NAME, 7, 1, NOON, {"1": NOON + 10_000}, rev=9, wake_at=NOON + 10_000)
 
 
-def pause(before: Gate, mode: PauseMode, stop: bool = False, made: Schedule = MIXED) -> tuple[Gate, list[Write]]:
+def pause(
+    before: ScheduleState, mode: PauseMode, stop: bool = False, made: Schedule = MIXED
+) -> tuple[ScheduleState, list[Write]]:
     return lifecycle.pause(before, made, mode, stop, LATER, ME)
 
 
-def paused(mode: PauseMode, stop: bool = False) -> Gate:
+def paused(mode: PauseMode, stop: bool = False) -> ScheduleState:
     return pause(OPEN, mode, stop)[0]
 
 
-def carry(new: Schedule, old: Schedule = MIXED, before: Gate = OPEN) -> tuple[Gate, list[Write]]:
+def carry(new: Schedule, old: Schedule = MIXED, before: ScheduleState = OPEN) -> tuple[ScheduleState, list[Write]]:
     return lifecycle.put(NAME, new, old, before, None, LATER, ME, carry=True, timer=TIMER)
 
 
@@ -55,7 +57,7 @@ def timers(plan: list[Write]) -> list[str]:
 
 def test_l4_a_hold_changes_nothing_but_the_gate() -> None:
     after, plan = pause(OPEN, "hold")
-    assert plan == [PutGate(after, OPEN)]
+    assert plan == [PutState(after, OPEN)]
     assert (after.mode, after.rev, after.updated_at, after.by) == ("hold", 5, LATER, ME)
     assert (after.generation, after.version, after.since) == (7, 1, NOON - DAY)
     assert after.wake_at == LATER, "what queues gives back what it holds, for others"
@@ -120,7 +122,7 @@ def test_l4_resume_goes_on_in_the_same_generation_and_wakes_what_waits(
 ) -> None:
     before = paused(mode)
     after, plan = lifecycle.resume(before, MIXED, LATER, ME)
-    assert plan[0] == PutGate(after, before)
+    assert plan[0] == PutState(after, before)
     assert (after.mode, after.generation, after.version, after.rev) == ("enabled", 7, 1, before.rev + 1)
     assert after.wake_at == LATER, "the gate is an outbox until every job has been woken"
     assert (index(plan), timers(plan)) == (rows, armed)
@@ -142,7 +144,7 @@ def test_l19_whoever_lets_a_schedule_go_on_forgives_its_failures(fields: dict[st
 
 def test_l10_a_schedule_whose_fires_are_used_up_is_completed_in_the_same_generation() -> None:
     after, plan = lifecycle.complete(OPEN, LATER)
-    assert (after.mode, after.rev, after.generation, plan) == ("completed", 5, 7, [PutGate(after, OPEN)])
+    assert (after.mode, after.rev, after.generation, plan) == ("completed", 5, 7, [PutState(after, OPEN)])
 
 
 @pytest.mark.parametrize("mode", ["enabled", "hold", "backlog", "drain", "completed", "disabled"])
@@ -207,7 +209,9 @@ def test_l6_carry_follows_the_upstreams_that_wake_it() -> None:
         (schedule(all_of(PARTITION, TICK), priority=9), gate(mode="completed")),
     ],
 )
-def test_l6_what_cannot_be_carried_begins_a_new_generation_and_drops_the_old(new: Schedule, before: Gate) -> None:
+def test_l6_what_cannot_be_carried_begins_a_new_generation_and_drops_the_old(
+    new: Schedule, before: ScheduleState
+) -> None:
     after, plan = carry(new, before=before)
     assert after.generation == LATER
     assert any(isinstance(write, CloseGeneration) for write in plan)
@@ -237,7 +241,7 @@ def test_l2_an_update_keeps_a_pause_and_whether_timeouts_stand_still(mode: Pause
 
 def test_l19_an_occurrence_is_left_out_once_and_taken_back() -> None:
     once, plan = lifecycle.skip(OPEN, LATER + DAY, True, LATER, ME)
-    assert plan == [PutGate(once, OPEN)]
+    assert plan == [PutState(once, OPEN)]
     both, _ = lifecycle.skip(once, LATER + HOUR, True, LATER, ME)
     assert (both.skips, both.rev, both.mode) == ((LATER + HOUR, LATER + DAY), 6, "enabled")
     assert lifecycle.skip(both, LATER + HOUR, True, LATER, ME)[0].skips == both.skips

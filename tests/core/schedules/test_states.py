@@ -9,7 +9,7 @@ import pytest
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.instants import DAY, HOUR, MINUTE
 from chalicelib.core.jobs.check import Drop, Launch, Wait, decide
-from chalicelib.core.rows.schedule import Gate, Timer
+from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.states import Mode
@@ -23,7 +23,7 @@ PAUSES: tuple[PauseMode, ...] = get_args(PauseMode)
 TOLD = schedule(TICK, description="the nightly one")
 
 
-def put(new: Schedule, before: Gate, enabled: bool | None = None, carry: bool = False) -> Gate:
+def put(new: Schedule, before: ScheduleState, enabled: bool | None = None, carry: bool = False) -> ScheduleState:
     after, _ = lifecycle.put(NAME, new, schedule(TICK), before, enabled, LATER, ME, carry)
     return after
 

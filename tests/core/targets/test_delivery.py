@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from chalicelib.core.errors import from_validation
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow
-from chalicelib.core.targets.delivery import PATIENCE, Again, Delivery, GiveUp, after
+from chalicelib.core.targets.delivery import PATIENCE, Delivery, GiveUp, Retry, next_try
 from tests.support.clock import NOON
 
 DOWN = NoAnswer("the server is down")
@@ -27,7 +27,7 @@ def pauses(answer: NotNow | NoAnswer, delivery: Delivery) -> list[int]:
     """The pauses between the tries of a delivery that always gets the same answer."""
     found: list[int] = []
     for tries in range(1, 200):
-        step = after(tries, answer, delivery, "e1", NOON)
+        step = next_try(tries, answer, delivery, "e1", NOON)
         if isinstance(step, GiveUp):
             return found
         found.append(step.at - NOON)
@@ -36,14 +36,14 @@ def pauses(answer: NotNow | NoAnswer, delivery: Delivery) -> list[int]:
 
 def test_e6_by_default_three_tries_one_second_apart() -> None:
     assert pauses(DOWN, policy()) == [SECOND, SECOND]
-    assert after(3, DOWN, policy(), "e1", NOON) == GiveUp(
+    assert next_try(3, DOWN, policy(), "e1", NOON) == GiveUp(
         "not delivered in 3 tries; the last answer: the server is down"
     )
 
 
 def test_e6_the_reason_of_a_pause_says_which_try_it_was_and_what_was_answered() -> None:
     why = "try 1 of 3 was not taken, the next one in 1s: the server is down"
-    assert after(1, DOWN, policy(), "e1", NOON) == Again(NOON + SECOND, why)
+    assert next_try(1, DOWN, policy(), "e1", NOON) == Retry(NOON + SECOND, why)
 
 
 def test_e6_then_backoff_as_configured() -> None:
@@ -61,13 +61,13 @@ def test_e6_then_backoff_as_configured() -> None:
 
 def test_e6_events_that_were_refused_together_come_back_apart() -> None:
     slow = policy(tries=1, backoff={"delay": "10m"})
-    moments = {getattr(after(1, DOWN, slow, f"e{number}", NOON), "at", 0) for number in range(100)}
+    moments = {getattr(next_try(1, DOWN, slow, f"e{number}", NOON), "at", 0) for number in range(100)}
     assert len(moments) > 90
 
 
 @pytest.mark.parametrize("tries", [1, 2, 50])
 def test_e6_what_can_never_be_taken_is_given_up_at_once(tries: int) -> None:
-    assert after(tries, Never("no such queue"), policy(), "e1", NOON) == GiveUp("no such queue")
+    assert next_try(tries, Never("no such queue"), policy(), "e1", NOON) == GiveUp("no such queue")
 
 
 def test_e6_a_target_that_is_busy_is_given_time() -> None:
@@ -79,8 +79,8 @@ def test_e6_a_target_that_is_busy_is_given_time() -> None:
 
 
 def test_e6_it_is_not_tried_before_the_target_said() -> None:
-    assert after(1, NotNow("429", 90 * SECOND), policy(), "e1", NOON).at == NOON + 90 * SECOND  # type: ignore[union-attr]
-    later = after(1, NoAnswer("503", 30 * DAY), policy(), "e1", NOON)
+    assert next_try(1, NotNow("429", 90 * SECOND), policy(), "e1", NOON).at == NOON + 90 * SECOND  # type: ignore[union-attr]
+    later = next_try(1, NoAnswer("503", 30 * DAY), policy(), "e1", NOON)
     assert later.at == NOON + 6 * HOUR, "a target cannot put a delivery off for good"  # type: ignore[union-attr]
 
 

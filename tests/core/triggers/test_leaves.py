@@ -43,8 +43,8 @@ def leaf(document: dict[str, Any]) -> LeafTrigger:
     return trigger_tree.leaves(trigger(document))[0].trigger
 
 
-def stand(document: dict[str, Any], progress: Progress | None, now: Instant = NOON) -> progress_rules.Standing:
-    return progress_rules.stand(leaf(document), progress, now)
+def stand(document: dict[str, Any], progress: Progress | None, now: Instant = NOON) -> progress_rules.LeafState:
+    return progress_rules.evaluate(leaf(document), progress, now)
 
 
 def refused(document: dict[str, Any]) -> SluiceError:

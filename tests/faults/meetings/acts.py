@@ -91,7 +91,7 @@ def start(name: str = "daily", index: int = -1) -> Act:
 def look_at_run(name: str = "daily", index: int = -1) -> Act:
     def do(world: World) -> None:
         run = world.runs(name)[index]
-        dispatch.attend(world.ports, Ref("run", (run.run_id, f"{run.attempt:03d}")))
+        dispatch.dispatch(world.ports, Ref("run", (run.run_id, f"{run.attempt:03d}")))
 
     return Act(do)
 
@@ -101,7 +101,7 @@ def batch(*, early: int = 5_000) -> Act:
 
     def do(world: World) -> None:
         refs, due = world.outside.kept["fires"]
-        dispatch.attend_together(world.ports, refs, due)
+        dispatch.dispatch_together(world.ports, refs, due)
 
     return Act(do)
 

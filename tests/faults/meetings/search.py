@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import permutations
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from tests.faults import invariants
 from tests.faults.meetings.books import accepted, check_books, rows
 from tests.faults.meetings.orders import TIME, Order
@@ -43,7 +43,9 @@ class Meeting:
         self.world, self._begin = _built(id(situation), situation)
         self._stage = Stage(self.world)
         self._accepted = accepted(self.world) if situation.accepts else {}
-        self._generations = {gate.schedule: gate.generation for gate in rows(self.world, Gate, "Catalog", "GATE")}
+        self._generations = {
+            gate.schedule: gate.generation for gate in rows(self.world, ScheduleState, "Catalog", "GATE")
+        }
         self._rested: dict[int, str] = {}
 
     def try_order(self, order: Order, watch_from: int | None = None) -> tuple[str, list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from chalicelib.core import states
-from chalicelib.core.limits.names import pool_line
+from chalicelib.core.limits.names import pool_limit
 from chalicelib.core.targets.answers import NotNow
 from tests.faults.dying import SMALL
 from tests.faults.meetings import closings
@@ -182,7 +182,7 @@ POOL = Situation(
     build=lambda: _pool_world(_pool(2), uploads(1), settle_one("one"), forget_hints),
     acts={
         "check": check("two"),
-        "serve": serving(pool_line("demo.p")),
+        "serve": serving(pool_limit("demo.p")),
         "upload": upload(2),
         "complete": complete(),
         "shrink": resized(1),

@@ -173,7 +173,7 @@ def _begin(world: World) -> None:
 
 
 def _look_at_backfill(world: World) -> None:
-    backfill.attend(world.ports, full("daily"), world.outside.kept["backfill"])
+    backfill.advance(world.ports, full("daily"), world.outside.kept["backfill"])
 
 
 def _stop(runs: bool) -> Act:

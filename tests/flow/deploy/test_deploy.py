@@ -9,7 +9,7 @@ import pytest
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
-from chalicelib.core.writes import PutGate
+from chalicelib.core.writes import PutState
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy.plan import Report
 from tests.flow.stored import everything, living, note, send, workflows
@@ -82,7 +82,7 @@ def test_l8_a_schedule_that_was_paused_or_is_done_is_left_so_by_the_same_documen
     world.deploy(flights({"a": partitions()}))
     gate = world.ports.catalog.gate("demo.flights.a")
     assert gate is not None
-    world.ports.ledger.commit([PutGate(replace(gate, mode=mode), gate)])
+    world.ports.ledger.commit([PutState(replace(gate, mode=mode), gate)])
 
     assert schedules("a")[0] in world.deploy(flights({"a": partitions()}))["kept"]
 

@@ -40,7 +40,7 @@ def test_l8_the_catalog_is_seen_as_it_will_be(world: World) -> None:
     document = only_clean(stays=after("clean", "clean"), new=after("clean", "clean"), off=after("clean", "clean"))
     document["schedules"]["off"]["enabled"] = False
     made = plan.make_plan(world.ports, "demo.flights", App.model_validate(document), True)
-    seen = validate.Foreseen(world.ports, made)
+    seen = validate.PlannedCatalog(world.ports, made)
 
     assert seen.definition("workflow", FULL) is None
     assert [row.name for row in seen.definitions("workflow", "demo.flights", 10, None).items] == ["demo.flights.clean"]

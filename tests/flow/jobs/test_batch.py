@@ -7,7 +7,7 @@ from typing import Any
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.writes import Put
 from chalicelib.flow.jobs import batch, deliver
-from chalicelib.flow.system.dispatch import attend_together
+from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import at
 from tests.support.world import SQS, flights
@@ -52,7 +52,7 @@ def test_nothing_of_a_crowd_is_sent_before_its_instant() -> None:
     assert len(ready.ready) == 20
     assert world.targets.queue.messages == []
 
-    assert attend_together(world.ports, prepared(world, names), due) == []
+    assert dispatch_together(world.ports, prepared(world, names), due) == []
     assert set(world.targets.queue.sent_at) == {due}
 
 
@@ -80,7 +80,7 @@ def test_interleaving_25_what_has_run_is_not_sent_again_by_a_crowd() -> None:
     world.settle()
 
     world.ports.ledger.put_all([Put(job) for job in stalled])
-    assert attend_together(world.ports, refs, world.clock.now()) == []
+    assert dispatch_together(world.ports, refs, world.clock.now()) == []
 
     assert len(world.targets.queue.messages) == 20
     assert world.jobs("s000") == []

@@ -13,8 +13,8 @@ from chalicelib.core.instants import SECOND
 from chalicelib.core.targets.answers import Never
 from chalicelib.flow.jobs import deliver
 from chalicelib.flow.jobs.batch import prepare
-from chalicelib.flow.system.dispatch import attend_together
-from chalicelib.ports import Want
+from chalicelib.flow.system.dispatch import dispatch_together
+from chalicelib.ports import RowRequest
 from tests.faults.memory_tables import QuickWorld
 from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, spread
 from tests.support.world import flights
@@ -26,7 +26,7 @@ def test_a_sub_batch_is_what_the_target_takes_at_a_time(kind: str) -> None:
     deploy(world, {"daily": spread(40)}, kind)
     refs, instant = fires(world), due(world)
     target = Interfering(world)
-    attend_together(world.ports, refs, instant)
+    dispatch_together(world.ports, refs, instant)
     assert max(target.sizes) == TARGETS[kind][1]
     assert sum(target.sizes) == 40
 
@@ -36,7 +36,7 @@ def test_t4_each_sub_batch_is_as_late_as_it_was_sent() -> None:
     deploy(world, {"daily": spread(30)})
     refs, instant = fires(world), due(world)
     Interfering(world, takes="3s")
-    attend_together(world.ports, refs, instant)
+    dispatch_together(world.ports, refs, instant)
     lateness = sorted(run.lateness or 0 for run in world.runs("daily"))
     assert lateness == [0] * 10 + [3 * SECOND] * 10 + [6 * SECOND] * 10
     assert {run.claimed_at for run in world.runs("daily")} == {instant, instant + 3 * SECOND, instant + 6 * SECOND}
@@ -53,7 +53,7 @@ def test_what_an_invocation_has_no_time_for_is_handed_on_and_nothing_is_sent_twi
     target = Interfering(world, takes="2s")
     ports = replace(world.ports, ends_at=instant + 120 * SECOND)
 
-    assert attend_together(ports, refs, instant) == []
+    assert dispatch_together(ports, refs, instant) == []
 
     assert world.clock.now() <= instant + 110 * SECOND
     first = len(ids(world))
@@ -62,7 +62,7 @@ def test_what_an_invocation_has_no_time_for_is_handed_on_and_nothing_is_sent_twi
     left = world.hints.due(world.clock.now())
     assert len(left) == 1_000 - first
     at = world.clock.now()
-    assert attend_together(replace(world.ports, ends_at=at + 120 * SECOND), left, at) == []
+    assert dispatch_together(replace(world.ports, ends_at=at + 120 * SECOND), left, at) == []
     assert len(ids(world)) == len(set(ids(world))) == 1_000
     assert target.sizes.count(16) == 62
 
@@ -75,7 +75,7 @@ def test_singles_that_an_invocation_has_no_time_for_are_handed_on() -> None:
     Interfering(world, takes="20s")
     ports = replace(world.ports, ends_at=instant + 45 * SECOND)
     probed = [ref for ref in refs if ref.kind == "job"]
-    assert attend_together(ports, probed, instant) == []
+    assert dispatch_together(ports, probed, instant) == []
     assert len(ids(world)) == 16
     assert len(world.hints.due(world.clock.now())) == 14
 
@@ -87,7 +87,7 @@ class _SlowAhead:
         self._world, self._inner, self._takes = world, world.ports.ahead, takes
         self.reads = 0
 
-    def stamps(self, wanted: list[Want]) -> Any:
+    def stamps(self, wanted: list[RowRequest]) -> Any:
         found = self._inner.stamps(wanted)
         self.reads += 1
         self._world.clock.pass_by(self._takes.pop(0) if self._takes else "0ms")
@@ -123,7 +123,7 @@ def test_a_window_that_ends_while_others_are_sent_is_not_passed() -> None:
     deploy(world, {"daily": spread(25, timeout=timeout)})
     refs, instant = fires(world), due(world)
     Interfering(world, takes="3s")
-    attend_together(world.ports, refs, instant)
+    dispatch_together(world.ports, refs, instant)
     assert len(ids(world)) == 20
     assert [record.kind for record in world.records("daily")] == ["ABORTED"] * 5
 
@@ -137,7 +137,7 @@ def test_a_target_of_each_address_has_its_own_batches_and_keeps_their_order() ->
     world.deploy(flights(schedules, other={"target": other}))
     refs, instant = fires(world), due(world)
     target = Interfering(world)
-    attend_together(world.ports, refs, instant)
+    dispatch_together(world.ports, refs, instant)
     assert sorted(target.sizes) == [2, 2, 10, 10]
     names = [run_id.split(".")[2] for run_id in ids(world)]
     odd, even = ([name for name in names if int(name[1:]) % 2 == side] for side in (1, 0))
@@ -150,7 +150,7 @@ def test_a_late_failure_is_told_with_the_instant_of_its_sub_batch() -> None:
     refs, instant = fires(world), due(world)
     world.targets.queue.down = Never("no such queue")
     Interfering(world, takes="2s")
-    attend_together(world.ports, refs, instant)
+    dispatch_together(world.ports, refs, instant)
     letters = world.ports.runs.dead_letters("namespace", "demo", 100, None).items
     assert sorted({letter.first_try_at for letter in letters}) == [instant, instant + 2 * SECOND]
 

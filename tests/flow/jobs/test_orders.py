@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from chalicelib.core.writes import Refused, Write
+from chalicelib.core.writes import Conflict, Write
 from chalicelib.flow.jobs import queue
 from chalicelib.flow.jobs.check import check_job
 from tests.support.schedules import at, at_most, partitions
@@ -21,11 +21,11 @@ class Interrupted:
     def __init__(self, inner: Any, meanwhile: Callable[[], object]) -> None:
         self._inner, self._meanwhile, self._done = inner, meanwhile, False
 
-    def commit(self, writes: Sequence[Write]) -> Refused | None:
+    def commit(self, writes: Sequence[Write]) -> Conflict | None:
         if not self._done:
             self._done = True
             self._meanwhile()
-        refused: Refused | None = self._inner.commit(writes)
+        refused: Conflict | None = self._inner.commit(writes)
         return refused
 
     def __getattr__(self, name: str) -> Any:

@@ -11,9 +11,16 @@ from chalicelib.aws.tables.statements import statement
 from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import route as limit_route
-from chalicelib.core.limits.writes import JoinLine, TakePermit
+from chalicelib.core.limits.writes import AcquirePermit, JoinQueue
 from chalicelib.core.rows.run import Run
-from chalicelib.core.writes import BackfillGoesOn, Create, DefinitionIs, GateIs, NoneGathering, Write
+from chalicelib.core.writes import (
+    Create,
+    ExpectBackfillRunning,
+    ExpectDefinition,
+    ExpectMode,
+    ExpectNoneGathering,
+    Write,
+)
 from chalicelib.flow import facts
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld
@@ -30,23 +37,23 @@ def has(kind: type) -> Callable[[Plan], bool]:
 def names_edition(plan: Plan) -> bool:
     """The line of the workflow is expected to be of the edition that was read, in what is written to it anyway."""
     tables = {name: name for name in ("catalog", "jobs", "runs")}
-    own = [write for write in plan if isinstance(write, TakePermit) and write.ask.line.startswith("workflow:")]
+    own = [write for write in plan if isinstance(write, AcquirePermit) and write.ask.line.startswith("workflow:")]
     made = [statement(write, tables, Shards(1, 1)).arguments for write in own]
     return [("edition" in arguments["ConditionExpression"]) for arguments in made] == [True]
 
 
 # What of the facts a claim expects, and by which of its writes.
 EXPECTED: dict[str, Callable[[Plan], bool]] = {
-    "gate": has(GateIs),
-    "schedule": has(GateIs),  # a version never changes; its limits, groups and policy's name are part of it
+    "gate": has(ExpectMode),
+    "schedule": has(ExpectMode),  # a version never changes; its limits, groups and policy's name are part of it
     "workflow": names_edition,
     "workflow_version": names_edition,
-    "pool": has(DefinitionIs),
-    "pool_row": has(DefinitionIs),
-    "lines": has(TakePermit),
-    "gathering": has(NoneGathering),  # of a fire that would join another job
+    "pool": has(ExpectDefinition),
+    "pool_row": has(ExpectDefinition),
+    "lines": has(AcquirePermit),
+    "gathering": has(ExpectNoneGathering),  # of a fire that would join another job
     "already": lambda plan: any(isinstance(write, Create) and isinstance(write.row, Run) for write in plan),
-    "backfill": has(BackfillGoesOn),
+    "backfill": has(ExpectBackfillRunning),
 }
 # What it need not expect, and why.
 NOT_EXPECTED = {
@@ -150,7 +157,7 @@ def test_a_job_that_queues_expects_its_gate_and_its_pool_too() -> None:
 
     plan = claim.queue(job, known, route, world.clock.now())
 
-    assert all(has(kind)(plan) for kind in (GateIs, DefinitionIs, JoinLine))
+    assert all(has(kind)(plan) for kind in (ExpectMode, ExpectDefinition, JoinQueue))
 
 
 def test_a_run_without_a_pool_costs_no_check_of_a_definition() -> None:
@@ -159,4 +166,4 @@ def test_a_run_without_a_pool_costs_no_check_of_a_definition() -> None:
     world.upload(day(1))
     [job] = world.jobs("daily")
     plan = plan_of(world, (job.schedule, job.generation, job.place))
-    assert not has(DefinitionIs)(plan)
+    assert not has(ExpectDefinition)(plan)

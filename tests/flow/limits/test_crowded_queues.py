@@ -25,7 +25,7 @@ class OneByOne(QuickWorld):
                 self.clock.pass_by("100ms")
                 continue
             self.hints.sent.remove(ready)
-            dispatch.attend(self.ports, ready[1])
+            dispatch.dispatch(self.ports, ready[1])
             self.clock.pass_by("200ms")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from chalicelib.core.instants import HOUR, MINUTE
 from chalicelib.core.rows.ref import Ref
-from chalicelib.core.targets.answers import News
+from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.runs import actions
 from chalicelib.flow.system import dispatch
 from tests.faults.memory_tables import QuickWorld
@@ -107,7 +107,7 @@ def test_w12_a_next_attempt_that_is_dropped_says_so_besides_that_the_last_one_ti
 def test_w1_a_run_that_the_target_knows_no_more_is_lost_and_retries_decide() -> None:
     world = world_with(retries={"attempts": 2, "delay": "1m", "on": ["lost"]})
     run_id = begin(world)
-    gone = News("FAILED", world.clock.now(), "the target knows no such run any more", outcome="lost")
+    gone = RunUpdate("FAILED", world.clock.now(), "the target knows no such run any more", outcome="lost")
     world.targets.emr.ask = lambda run: gone  # type: ignore[method-assign]
     world.pass_by("12m")
     first = world.runs("clean")[0]
@@ -216,7 +216,7 @@ def test_w7_many_silent_runs_are_asked_about_together_and_each_moves_on() -> Non
     world.clock.pass_by("11m")
     refs = [Ref("run", (run.run_id, "001")) for run in world.runs("clean")]
 
-    assert dispatch.attend_together(world.ports, refs, world.clock.now()) == []
+    assert dispatch.dispatch_together(world.ports, refs, world.clock.now()) == []
 
     assert world.targets.emr.asked_together == [12]
     by_target = sorted(world.runs("clean"), key=lambda run: str(run.target_id))
@@ -231,7 +231,7 @@ def test_w7_few_silent_runs_are_asked_about_one_by_one() -> None:
         begin(world, number)
         world.targets.emr.runs[f"jr{number:05d}"].state = "SUCCESS"
     refs = [Ref("run", (run.run_id, "001")) for run in world.runs("clean")]
-    dispatch.attend_together(world.ports, refs, world.clock.now())
+    dispatch.dispatch_together(world.ports, refs, world.clock.now())
     assert world.targets.emr.asked_together == []
     assert states(world) == ["SUCCEEDED"] * 3
 

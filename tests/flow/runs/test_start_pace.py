@@ -12,12 +12,12 @@ import pytest
 from chalicelib.core.instants import SECOND
 from chalicelib.core.limits.names import EMR_STARTS
 from chalicelib.core.limits.pace import Pace
-from chalicelib.core.limits.writes import JoinLine, LeaveLine, TakePermit
+from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, LeaveQueue
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.limit import LineState, Waiter
+from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import NotNow
-from chalicelib.core.writes import Create, Remove, Replace
+from chalicelib.core.writes import Create, RemoveWaiter, Replace
 from tests.faults import invariants
 from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld
@@ -71,7 +71,7 @@ def stored_before(world: QuickWorld, of: str) -> None:
     """What queues for a start queues in the row of its application instead, as earlier versions stored it."""
     busy, read = Pace(OF_AN_APPLICATION, 10 * SECOND, 1), world.line(OF_AN_APPLICATION)
     if not read.head:
-        taken = TakePermit(busy, world.clock.now(), LineState(OF_AN_APPLICATION), from_queue=False)
+        taken = AcquirePermit(busy, world.clock.now(), LimitState(OF_AN_APPLICATION), from_queue=False)
         assert world.ports.ledger.commit([taken]) is None
     for waiter in world.ports.jobs.head_of(EMR_STARTS, 10):
         if waiter.job_schedule != f"demo.flights.{of}":
@@ -84,8 +84,13 @@ def stored_before(world: QuickWorld, of: str) -> None:
         else:
             later = replace(row, **fields)
         now = world.clock.now()
-        plan = [Replace(later), Remove(waiter), LeaveLine(EMR_STARTS), Create(replace(waiter, line=OF_AN_APPLICATION))]
-        assert world.ports.ledger.commit([*plan, JoinLine(busy, now, now + 10 * SECOND)]) is None
+        plan = [
+            Replace(later),
+            RemoveWaiter(waiter),
+            LeaveQueue(EMR_STARTS),
+            Create(replace(waiter, line=OF_AN_APPLICATION)),
+        ]
+        assert world.ports.ledger.commit([*plan, JoinQueue(busy, now, now + 10 * SECOND)]) is None
 
 
 def _of(world: QuickWorld, waiter: Waiter) -> Job | Run:

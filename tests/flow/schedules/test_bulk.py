@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.rows.schedule import Gate
+from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.flow.schedules import actions, bulk
 from chalicelib.flow.schedules.bulk import Filters, Tag
 from chalicelib.ports import Ports
@@ -136,7 +136,7 @@ def test_l18_one_that_fails_harms_no_other(world: World) -> None:
 def test_l18_a_fault_that_is_none_of_the_callers_harms_no_other_either(world: World) -> None:
     deployed(world)
 
-    def disable(ports: Ports, name: str, by: str) -> Gate:
+    def disable(ports: Ports, name: str, by: str) -> ScheduleState:
         if name.endswith(".b"):
             raise ConnectionError("a secret of the network")
         return actions.disable(ports, name, by)
@@ -152,7 +152,7 @@ def test_l18_a_fault_that_is_none_of_the_callers_harms_no_other_either(world: Wo
 def test_l18_one_that_was_deleted_meanwhile_has_failed(world: World) -> None:
     deployed(world)
 
-    def delete_then_disable(ports: Ports, name: str, by: str) -> Gate:
+    def delete_then_disable(ports: Ports, name: str, by: str) -> ScheduleState:
         if name.endswith(".a"):
             actions.delete(ports, name, "somebody else")
         return actions.disable(ports, name, by)

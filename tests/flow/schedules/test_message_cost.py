@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from chalicelib.core.writes import GateIs, Put, Refused, Write
+from chalicelib.core.writes import Conflict, ExpectMode, Put, Write
 from chalicelib.flow.schedules import messages
 from tests.faults.memory_tables import QuickWorld
 from tests.support.world import SQS, flights
@@ -26,9 +26,9 @@ class CountingLedger:
     def __init__(self, inner: Any) -> None:
         self._inner, self.rows = inner, 0
 
-    def commit(self, writes: Sequence[Write]) -> Refused | None:
-        self.rows += len([write for write in writes if not isinstance(write, GateIs)])
-        refused: Refused | None = self._inner.commit(writes)
+    def commit(self, writes: Sequence[Write]) -> Conflict | None:
+        self.rows += len([write for write in writes if not isinstance(write, ExpectMode)])
+        refused: Conflict | None = self._inner.commit(writes)
         return refused
 
     def put_all(self, writes: Sequence[Put]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from chalicelib.flow.system.dispatch import attend_together
+from chalicelib.flow.system.dispatch import dispatch_together
 from tests.acceptance.words import doze, why
 from tests.faults.memory_tables import QuickWorld
 from tests.support.deliveries_crossed import deploy, due, fires, spread
@@ -74,7 +74,7 @@ def test_o2_a_thousand_jobs_that_wait_are_a_thousand_lines_and_no_more(
 def test_o2_a_sub_batch_is_one_line_with_the_ids_of_its_runs(lines: pytest.LogCaptureFixture) -> None:
     world = QuickWorld()
     deploy(world, {"daily": spread(30)})
-    attend_together(world.ports, fires(world), due(world))
+    dispatch_together(world.ports, fires(world), due(world))
 
     sent = told(lines, "sent")
     assert [(line["size"], line["late_ms"]) for line in sent] == [(10, 0)] * 3

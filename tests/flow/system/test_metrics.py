@@ -12,7 +12,7 @@ from chalicelib.core.system.sweep import PARKED_AFTER
 from chalicelib.core.targets.answers import Never, NotNow
 from chalicelib.core.writes import Create, Replace
 from chalicelib.flow.schedules import actions
-from chalicelib.flow.system.dispatch import attend_together
+from chalicelib.flow.system.dispatch import dispatch_together
 from tests.acceptance.words import delay, doze, fresh, on, partition
 from tests.acceptance.words import rate as rate_of
 from tests.faults.memory_tables import QuickWorld
@@ -38,7 +38,7 @@ def test_o2_each_sub_batch_of_a_crowd_is_measured_as_late_as_it_was_sent() -> No
     refs, instant = fires(world), due(world)
     Interfering(world, takes="3s")
 
-    attend_together(world.ports, refs, instant)
+    dispatch_together(world.ports, refs, instant)
 
     assert sorted(world.metrics.of(metrics.FIRE_LATENESS)) == [0] * 10 + [3_000] * 10 + [6_000] * 10
 
