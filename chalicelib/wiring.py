@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from chalicelib.core.instants import Instant
 from chalicelib.core.runs.costs import Prices
 from chalicelib.core.targets.answers import Never, NoAnswer
-from chalicelib.ports import Ports, Target
+from chalicelib.ports import Ports, TargetAdapter
 from chalicelib.settings import Settings
 
 if TYPE_CHECKING:
@@ -51,8 +51,8 @@ class AwsTargets:
     def __init__(self, settings: Settings) -> None:
         self._settings = settings
 
-    def of(self, kind: str) -> Target:
-        made: Target | None = getattr(self, f"_{kind}", None) if kind in KINDS else None
+    def of(self, kind: str) -> TargetAdapter:
+        made: TargetAdapter | None = getattr(self, f"_{kind}", None) if kind in KINDS else None
         if made is None:
             raise ValueError(f"expected a target of type {', '.join(KINDS)}, got {kind!r}")
         return made
@@ -78,13 +78,13 @@ class AwsTargets:
         return EmrServerlessTarget(emr, settings.emr_application_id, settings.emr_job_role_arn, settings.control_bucket)
 
     @cached_property
-    def _worker(self) -> Target:
+    def _worker(self) -> TargetAdapter:
         from chalicelib.aws.targets.worker import WorkerTarget
 
         return WorkerTarget(SystemClock().now)
 
     @cached_property
-    def _dag(self) -> Target:
+    def _dag(self) -> TargetAdapter:
         from chalicelib.flow.dags.start_target import DagStarts
 
         return DagStarts()
@@ -96,19 +96,19 @@ class AwsTargets:
         return Meters(cache(client), SystemClock().now)
 
     @cached_property
-    def _sqs(self) -> Target:
+    def _sqs(self) -> TargetAdapter:
         from chalicelib.aws.targets.sqs import SqsTarget
 
         return SqsTarget(client("sqs", **DELIVERY))
 
     @cached_property
-    def _sns(self) -> Target:
+    def _sns(self) -> TargetAdapter:
         from chalicelib.aws.targets.sns import SnsTarget
 
         return SnsTarget(client("sns", **DELIVERY))
 
     @cached_property
-    def _event_bus(self) -> Target:
+    def _event_bus(self) -> TargetAdapter:
         from chalicelib.aws.targets.event_bus import EventBusTarget
 
         return EventBusTarget(client("events", **DELIVERY))
