@@ -32,6 +32,11 @@ def test_each_type_of_target_has_a_document_and_an_adapter() -> None:
         assert type_of(of_type(kind)) == kind
 
 
+def test_each_type_that_a_document_may_name_is_documented() -> None:
+    documented = (SERVICE.parent / "docs/targets.md").read_text()
+    assert [kind for kind in map(type_of, TARGETS) if f"| `{kind}` |" not in documented] == []
+
+
 def test_a_run_at_a_target_of_a_newer_release_keeps_what_a_lifecycle_needs() -> None:
     run = rows.run()
     newer = replace(run, request=replace(run.request, target={"type": "of_a_newer_release"}))
