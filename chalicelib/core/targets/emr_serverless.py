@@ -47,9 +47,14 @@ class EmrServerlessTarget(Target):
     execution_role_arn: str | None = None
     poll_every: PollInterval | None = None
 
+    @classmethod
+    def pace(cls, stack: StartRate) -> Pace:
+        """That of StartJobRun."""
+        return Pace(names.EMR_STARTS, stack.spacing, stack.burst)
+
     def permits(self, stack: StartRate, resources: Resources | None) -> tuple[PermitRequest, ...]:
-        """A slot of its application, if that has a limit, and the pace of StartJobRun."""
-        pace = Pace(names.EMR_STARTS, stack.spacing, stack.burst)
+        """A slot of its application, if that has a limit, and its pace."""
+        pace = self.pace(stack)
         application = self._application(stack, resources)
         if application not in stack.run_limits:
             return (pace,)

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Self
 from chalicelib.core.documents import Document
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import SECOND, Millis
+from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.rows.run import Run
@@ -37,6 +38,12 @@ class Target(Document):
     batched_by: ClassVar[str | None] = None  # the field with the address to which one call takes many deliveries
 
     type: str
+
+    @classmethod
+    def pace(cls, stack: StartRate) -> Pace | None:
+        """The pace that start calls of this target obey, if there is one; among `permits`."""
+        del stack
+        return None
 
     def permits(self, stack: StartRate, resources: Resources | None) -> tuple[PermitRequest, ...]:
         """What a start needs because of its target, besides what its schedule and its pool ask for."""

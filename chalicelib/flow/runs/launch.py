@@ -167,13 +167,13 @@ def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LimitState
 
 def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LimitState]]:
     """The paces that a claimed run obeys, slowest last, and how these lines stand. A policy that is gone has none."""
+    of_target = registry.of_run(run).pace(policies.start_rate(ports))
     paces: list[PermitRequest] = []
     for line in run.permits:
         kind, _, name = line.partition(":")
         policy = policies.policy_of(ports, name) if kind == "policy" else None
-        if kind == "emr":
-            rate = policies.start_rate(ports)
-            paces.append(Pace(line, rate.spacing, rate.burst))
+        if of_target is not None and line == of_target.line:
+            paces.append(of_target)
         elif policy is not None:
             paces.append(policy.pace(name))
     return limit_route.paces_of(limit_permits.in_order(tuple(paces))), {
