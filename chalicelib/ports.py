@@ -270,7 +270,7 @@ class Metrics(Protocol):
     def add(self, measure: Measure, value: float, reason: str = "") -> None: ...
 
 
-class Target(Protocol):
+class TargetAdapter(Protocol):
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         """Ask for a start, repeatably: the same attempt again is the same start. Never raises for a refusal."""
 
@@ -290,7 +290,7 @@ class Target(Protocol):
 
 
 class Targets(Protocol):
-    def of(self, kind: str) -> Target: ...
+    def of(self, kind: str) -> TargetAdapter: ...
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
         """Ask a function or a web address and wait: what it says, or why it says nothing (C15)."""

@@ -4,36 +4,19 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Mapping
-from functools import cache, cached_property
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.runs.costs import Prices
-from chalicelib.core.targets.answers import Never, NoAnswer
-from chalicelib.ports import Ports, Target
+from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 
 if TYPE_CHECKING:
     from chalicelib.aws.failures import FailedMessages
     from chalicelib.aws.metrics import EmfMetrics
     from chalicelib.aws.s3.history import S3HistoryLake
-    from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
-    from chalicelib.aws.targets.http import HttpTarget
-    from chalicelib.aws.targets.lambda_function import LambdaTarget
-    from chalicelib.aws.targets.meters import Meters
-
-
-KINDS = ("emr_serverless", "sqs", "sns", "http", "lambda", "event_bus", "worker", "dag")
-
-
-# What a delivery waits for at the most follows from these (`core/targets/sub_batches.py`). More tries are made by the
-# delivery policy.
-DELIVERY: dict[str, Any] = {"read_timeout": 10, "retries": {"mode": "standard", "total_max_attempts": 2}}
-
-
-# A start call answers within a second. One that does not is not waited for long: the next call has the same token.
-EMR: dict[str, Any] = {"connect_timeout": 2, "read_timeout": 6, "retries": {"total_max_attempts": 1}}
+    from chalicelib.aws.targets.registry import AwsTargets
 
 
 class SystemClock:
@@ -43,92 +26,6 @@ class SystemClock:
     def wait_until(self, instant: Instant) -> None:
         while (left := instant - self.now()) > 0:  # once more if the clock was set back: nothing may begin too early
             time.sleep(left / 1000)
-
-
-class AwsTargets:
-    """Targets by the type of a workflow's target; a Lambda that starts no EMR run never makes its client."""
-
-    def __init__(self, settings: Settings) -> None:
-        self._settings = settings
-
-    def of(self, kind: str) -> Target:
-        made: Target | None = getattr(self, f"_{kind}", None) if kind in KINDS else None
-        if made is None:
-            raise ValueError(f"expected a target of type {', '.join(KINDS)}, got {kind!r}")
-        return made
-
-    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
-        if target["type"] == "lambda":
-            return self._lambda.probe(str(target["function"]), question)
-        return self._http.probe(target, question)
-
-    def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
-        return self._meters.measure(source)
-
-    def run_name(self, application_id: str, job_run_id: str) -> str | None:
-        return self._emr_serverless.run_name(application_id, job_run_id)
-
-    @cached_property
-    def _emr_serverless(self) -> EmrServerlessTarget:
-        from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
-
-        settings = self._settings
-        # The target repeats a call that was not answered, and the flow does so later: the token makes it one run.
-        emr = client("emr-serverless", **EMR)
-        return EmrServerlessTarget(emr, settings.emr_application_id, settings.emr_job_role_arn, settings.control_bucket)
-
-    @cached_property
-    def _worker(self) -> Target:
-        from chalicelib.aws.targets.worker import WorkerTarget
-
-        return WorkerTarget(SystemClock().now)
-
-    @cached_property
-    def _dag(self) -> Target:
-        from chalicelib.flow.dags.start_target import DagStarts
-
-        return DagStarts()
-
-    @cached_property
-    def _meters(self) -> Meters:
-        from chalicelib.aws.targets.meters import Meters
-
-        return Meters(cache(client), SystemClock().now)
-
-    @cached_property
-    def _sqs(self) -> Target:
-        from chalicelib.aws.targets.sqs import SqsTarget
-
-        return SqsTarget(client("sqs", **DELIVERY))
-
-    @cached_property
-    def _sns(self) -> Target:
-        from chalicelib.aws.targets.sns import SnsTarget
-
-        return SnsTarget(client("sns", **DELIVERY))
-
-    @cached_property
-    def _event_bus(self) -> Target:
-        from chalicelib.aws.targets.event_bus import EventBusTarget
-
-        return EventBusTarget(client("events", **DELIVERY))
-
-    @cached_property
-    def _lambda(self) -> LambdaTarget:
-        from chalicelib.aws.targets.lambda_function import LambdaTarget
-
-        # Whether a function is called again is decided by the schedule's policy: here one attempt is one answer.
-        return LambdaTarget(client("lambda", retries={"total_max_attempts": 1}, read_timeout=30))
-
-    @cached_property
-    def _http(self) -> HttpTarget:
-        from chalicelib.aws.targets.http import HttpTarget
-        from chalicelib.aws.targets.safe_http import SafeHttp
-        from chalicelib.aws.targets.secrets import Secrets
-
-        now = SystemClock().now
-        secrets = Secrets(lambda: client("ssm"), lambda: client("secretsmanager"), now)
-        return HttpTarget(SafeHttp(self._settings.http_allow_private), secrets, now)
 
 
 def client(service: str, **options: Any) -> Any:
@@ -150,6 +47,14 @@ def is_down(error: Exception) -> bool:
     from chalicelib.aws.tables import tries
 
     return tries.is_down(error)
+
+
+def targets(settings: Settings) -> AwsTargets:
+    """The adapters of targets of one stack."""
+    from chalicelib.aws.targets.clients import Clients
+    from chalicelib.aws.targets.registry import AwsTargets
+
+    return AwsTargets(Clients(client, SystemClock().now), settings)
 
 
 @cache
@@ -176,7 +81,7 @@ def ports() -> Ports:
         runs=DynamoRuns(dynamo),
         wakes=DynamoWakes(dynamo),
         hints=SqsHints(client("sqs"), settings.hints_queue_url, clock),
-        targets=AwsTargets(settings),
+        targets=targets(settings),
         payloads=S3Payloads(client("s3"), settings.control_bucket),
         lake=S3Lake(client("s3"), cache(lambda: client("glue"))),
         settings=settings,

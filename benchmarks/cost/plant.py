@@ -33,7 +33,7 @@ from chalicelib.core.instants import MINUTE, iso, parse_instant
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
-from chalicelib.ports import Ports, Target
+from chalicelib.ports import Ports, TargetAdapter
 from chalicelib.settings import Settings
 from tests.faults.memory_tables import MemoryTables
 from tests.support import tables as template_tables
@@ -49,10 +49,10 @@ BEGIN = parse_instant("2026-03-02T12:00:20.300Z")
 
 class Targets:
     def __init__(self, emr: EmrServerlessTarget, sqs: SqsTarget) -> None:
-        self._by_kind: dict[str, Target] = {"emr_serverless": emr, "sqs": sqs}
+        self._by_kind: dict[str, TargetAdapter] = {"emr_serverless": emr, "sqs": sqs}
         self._emr = emr
 
-    def of(self, kind: str) -> Target:
+    def of(self, kind: str) -> TargetAdapter:
         return self._by_kind[kind]
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:

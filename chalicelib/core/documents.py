@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import duration
@@ -90,6 +92,19 @@ def by_type(kinds: tuple[str, ...]) -> Discriminator:
         custom_error_type="unknown_type",
         custom_error_message=f"expected an object whose type is one of {', '.join(kinds)}",
     )
+
+
+def type_of(document: type[Document]) -> str:
+    """The one value of its field ``type``."""
+    (kind,) = get_args(document.model_fields["type"].annotation)
+    return str(kind)
+
+
+def tagged(documents: Sequence[type[Document]], named: Sequence[type[Document]] | None = None) -> Any:
+    """The union of these documents, told apart by their ``type``. The schema has their order, and an error lists the
+    types in the order of ``named``, by default the same."""
+    members: list[Any] = [Annotated[each, Tag(f"@{type_of(each)}")] for each in documents]
+    return Annotated[reduce(or_, members), by_type(tuple(map(type_of, documents if named is None else named)))]
 
 
 class Described(Document):

@@ -13,7 +13,6 @@ from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.jobs import priority as job_priority
-from chalicelib.core.jobs.permits import application_of
 from chalicelib.core.jobs.priority import InheritedPriority
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.limits.pools import lines_of
@@ -21,7 +20,6 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.states import GATHERING_MODES
-from chalicelib.core.targets.target import EmrServerlessTarget
 from chalicelib.core.triggers import leaf as trigger_leaf
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import PartitionTrigger, ProgramStatusTrigger, SizeTrigger
@@ -144,10 +142,7 @@ def _queues_of(ports: Ports, name: str, workflow: Workflow) -> list[str]:
         pool = workflow.pool if "." in workflow.pool else f"{name.partition('.')[0]}.{workflow.pool}"
         row = pools.pool_of(ports, pool)
         found += list(lines_of(pool, row)) if row is not None else []
-    if isinstance(workflow.target, EmrServerlessTarget):
-        application = application_of(workflow.target, workflow.resources, policies.start_rate(ports))
-        found += [limit_names.application_limit(application), limit_names.EMR_STARTS]
-    return found
+    return [*found, *workflow.target.queues(policies.start_rate(ports), workflow.resources)]
 
 
 def _rank_anew(

@@ -16,7 +16,7 @@ from chalicelib.core.rows.event import Event, Partition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run, StartRequest
 from chalicelib.core.rows.schedule import ScheduleState, Version
-from chalicelib.core.targets.target import EmrServerlessTarget
+from chalicelib.core.targets.emr_serverless import EmrServerlessTarget
 from chalicelib.flow.schedules import messages
 from chalicelib.flow.views import explain, views
 from tests.cli import recorded

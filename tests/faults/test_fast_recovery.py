@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from botocore.config import Config
 
+from chalicelib import wiring
 from chalicelib.core.instants import MINUTE, SECOND, Instant
 from chalicelib.core.runs import launch
-from chalicelib.wiring import AwsTargets
 from tests.faults import invariants
 from tests.faults.dying import POLICIES, POOLS, SMALL, Scenario, tick, world_for
 from tests.faults.memory_tables import QuickWorld
@@ -112,7 +112,7 @@ def test_the_lease_of_a_call_is_longer_than_the_call_can_take(monkeypatch: pytes
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     names = {"catalog_table": "c", "jobs_table": "j", "runs_table": "r"}
     for target, calls in (("emr_serverless", 2), ("lambda", 1)):
-        config: Config = AwsTargets(settings(names)).of(target)._client.meta.config  # type: ignore[attr-defined]
+        config: Config = wiring.targets(settings(names)).of(target)._client.meta.config  # type: ignore[attr-defined]
         attempts = calls * config.retries["total_max_attempts"]
         longest = (config.connect_timeout + config.read_timeout) * attempts
         assert (longest + 15) * SECOND <= launch.CALL_LEASE, target

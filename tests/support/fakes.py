@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from chalicelib.aws.targets.dag_start import DagStarts
 from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.ref import Ref
@@ -14,7 +15,6 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.metrics import Measure
 from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
-from chalicelib.flow.dags.start_target import DagStarts
 
 APPLICATION = "00app"
 

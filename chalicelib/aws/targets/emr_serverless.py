@@ -10,12 +10,14 @@ from typing import Any, TypeVar
 from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.aws.targets import emr_answers
+from chalicelib.aws.targets.clients import Clients
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.limits import names
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.costs import Usage
 from chalicelib.core.states import EMR_STATE, RunState
 from chalicelib.core.targets.answers import Answer, NoAnswer, RunUpdate, Started
+from chalicelib.settings import Settings
 
 R = TypeVar("R")
 
@@ -30,6 +32,9 @@ MOST_REFUSALS = 4  # of one page: 1 + 2 + 4 seconds of pauses
 BETWEEN_ATTEMPTS = 0.2  # seconds, before a call that was not answered is made once more
 MOST_TAG = 256  # characters of a tag's value
 MOST_REASON = 4_000  # characters of the driver's last lines that a run row keeps
+
+# A start call answers within a second. One that does not is not waited for long: the next call has the same token.
+CALL: dict[str, Any] = {"connect_timeout": 2, "read_timeout": 6, "retries": {"total_max_attempts": 1}}
 
 
 class EmrServerlessTarget:
@@ -251,3 +256,9 @@ def _billed(hours: Mapping[str, float] | None) -> tuple[int, ...]:
     if hours is None:
         return ()
     return Usage(hours.get("vCPUHour", 0), hours.get("memoryGBHour", 0), hours.get("storageGBHour", 0)).stored()
+
+
+def build(clients: Clients, settings: Settings) -> EmrServerlessTarget:
+    # The target repeats a call that was not answered, and the flow does so later: the token makes it one run.
+    emr = clients.make("emr-serverless", **CALL)
+    return EmrServerlessTarget(emr, settings.emr_application_id, settings.emr_job_role_arn, settings.control_bucket)

@@ -8,11 +8,13 @@ from email.utils import parsedate_to_datetime
 from typing import Any
 
 from chalicelib.aws.targets import envelope, secrets
+from chalicelib.aws.targets.clients import Clients
 from chalicelib.aws.targets.no_lifecycle import Untracked
 from chalicelib.aws.targets.safe_http import NotReached, Reply, SafeHttp, Unsafe
 from chalicelib.core.instants import SECOND, Instant, Millis, duration
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
+from chalicelib.settings import Settings
 
 MOST_REASON = 200  # characters of an answer that a reason quotes
 AGAIN = (408, 425)  # besides 429 and what is the server's fault
@@ -87,3 +89,8 @@ def retry_after(text: str | None, now: Instant) -> Millis | None:
 def _quoted(body: bytes) -> str:
     text = " ".join(body[: 4 * MOST_REASON].decode(errors="replace").split())[:MOST_REASON]
     return f": {text}" if text.isprintable() and text else ""
+
+
+def build(clients: Clients, settings: Settings) -> HttpTarget:
+    keys = secrets.Secrets(lambda: clients.make("ssm"), lambda: clients.make("secretsmanager"), clients.now)
+    return HttpTarget(SafeHttp(settings.http_allow_private), keys, clients.now)

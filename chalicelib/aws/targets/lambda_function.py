@@ -10,10 +10,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.aws.targets import envelope
 from chalicelib.aws.targets.aws_errors import refusal
+from chalicelib.aws.targets.clients import Clients
 from chalicelib.aws.targets.envelope import MOST_BYTES
 from chalicelib.aws.targets.no_lifecycle import Untracked
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, Started
+from chalicelib.settings import Settings
 
 MOST_REASON = 1_000
 
@@ -34,9 +36,9 @@ class LambdaTarget(Untracked):
             return NoAnswer(f"the function failed: {_text(told)}")
         return Started(str(told["ResponseMetadata"].get("RequestId", "invoked")), done=True)
 
-    def probe(self, function: str, question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
+    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
         """Ask a function and wait for what it says: its answer, or why there is none."""
-        told = self._invoke(function, json.dumps(question).encode(), "RequestResponse")
+        told = self._invoke(str(target["function"]), json.dumps(question).encode(), "RequestResponse")
         if not isinstance(told, Mapping):
             return told if isinstance(told, Never) else NoAnswer(getattr(told, "why", "no answer"))
         if told.get("FunctionError"):
@@ -61,3 +63,9 @@ def _text(told: Mapping[str, Any]) -> str:
     except ValueError:
         said = text
     return str(said.get("errorMessage") or text if isinstance(said, dict) else said)[:MOST_REASON]
+
+
+def build(clients: Clients, settings: Settings) -> LambdaTarget:
+    del settings
+    # Whether a function is called again is decided by the schedule's policy: here one attempt is one answer.
+    return LambdaTarget(clients.make("lambda", retries={"total_max_attempts": 1}, read_timeout=30))

@@ -9,11 +9,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.aws.targets import envelope
 from chalicelib.aws.targets.aws_errors import refusal
+from chalicelib.aws.targets.clients import DELIVERY, Clients
 from chalicelib.aws.targets.envelope import MOST_BYTES, Call
 from chalicelib.aws.targets.no_lifecycle import Untracked
 from chalicelib.aws.targets.sqs import batch_answers
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer
+from chalicelib.settings import Settings
 
 Entry = dict[str, Any]
 
@@ -47,3 +49,8 @@ def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
         entry |= envelope.fifo(run)
     size = envelope.size_of(content.as_text, typed) + len(str(target.get("subject") or ""))
     return (entry, size) if size <= MOST_BYTES else envelope.too_large("SNS", size)
+
+
+def build(clients: Clients, settings: Settings) -> SnsTarget:
+    del settings
+    return SnsTarget(clients.make("sns", **DELIVERY))

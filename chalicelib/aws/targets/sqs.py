@@ -9,10 +9,12 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from chalicelib.aws.targets import envelope
 from chalicelib.aws.targets.aws_errors import answer_of, refusal
+from chalicelib.aws.targets.clients import DELIVERY, Clients
 from chalicelib.aws.targets.envelope import MOST_BYTES, Call
 from chalicelib.aws.targets.no_lifecycle import Untracked
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, Started
+from chalicelib.settings import Settings
 
 Entry = dict[str, Any]
 
@@ -59,3 +61,8 @@ def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
         entry |= envelope.fifo(run)
     size = envelope.size_of(content.as_text, typed)
     return (entry, size) if size <= MOST_BYTES else envelope.too_large("SQS", size)
+
+
+def build(clients: Clients, settings: Settings) -> SqsTarget:
+    del settings
+    return SqsTarget(clients.make("sqs", **DELIVERY))

@@ -6,10 +6,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from chalicelib.aws.targets.clients import Clients
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import workers
 from chalicelib.core.targets.answers import Answer, Never, RunUpdate
+from chalicelib.settings import Settings
 
 
 class WorkerTarget:
@@ -39,3 +41,8 @@ class WorkerTarget:
 
     def cancel(self, run: Run) -> None:
         del run  # the answer to its next heartbeat says so
+
+
+def build(clients: Clients, settings: Settings) -> WorkerTarget:
+    del settings
+    return WorkerTarget(clients.now)

@@ -17,7 +17,8 @@ from chalicelib.core import instants
 from chalicelib.core.documents import Document, Duration, Name, Reference, by_type
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, HOUR, SECOND, Millis, duration, spell_duration
-from chalicelib.core.targets.target import CallTimeout, FunctionArn, SecretName
+from chalicelib.core.targets.http import CallTimeout, SecretName
+from chalicelib.core.targets.lambda_function import FunctionArn
 from chalicelib.core.targets.urls import Headers, Url
 from chalicelib.core.text import count_of
 from chalicelib.core.time import windows

@@ -15,9 +15,9 @@ from chalicelib.core import ids
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.dag_start import DagStart
 from chalicelib.core.targets.delivery import Delivery
 from chalicelib.core.targets.retries import Retries
-from chalicelib.core.targets.target import DagStart
 
 KEY = "~dag"  # no partition key of a dataset has a tilde
 BY = (KEY,)
@@ -85,5 +85,5 @@ def told(work: Job | Run) -> dict[str, Any] | None:
 @cache
 def begins() -> Workflow:
     """The workflow of every DAG's start. It is nobody's to read, put or delete, so it is not stored."""
-    target: Any = DagStart()  # none of those that a user may name
+    target = DagStart()  # none of those that a user may name
     return Workflow.model_construct(None, target=target, retries=Retries(), delivery=Delivery())

@@ -15,7 +15,7 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.documents import Described, Name
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
-from chalicelib.core.targets.target import AnyTarget
+from chalicelib.core.targets.registry import AnyTarget
 
 
 class App(Described):

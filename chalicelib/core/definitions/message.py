@@ -18,7 +18,7 @@ from chalicelib.core.definitions.schedule import Life, Schedule
 from chalicelib.core.documents import Described, Reference
 from chalicelib.core.errors import SluiceError, from_validation, invalid
 from chalicelib.core.instants import Instant
-from chalicelib.core.targets.target import AnyTarget
+from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.triggers.time import When
 
 _FIELDS = ("due_time", "repeats", "ttl", "zone")  # of a message, under the same name in its schedule

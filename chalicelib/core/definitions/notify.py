@@ -13,7 +13,7 @@ from pydantic import Field, field_validator
 
 from chalicelib.core.documents import Document
 from chalicelib.core.errors import invalid
-from chalicelib.core.targets.target import AnyTarget
+from chalicelib.core.targets.registry import AnyTarget
 
 What = Literal["failed", "aborted", "missed_start", "missed_end"]
 

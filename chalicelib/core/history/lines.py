@@ -131,7 +131,7 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "priority": run.priority,
         "attempts": run.attempts,
         "version": run.version,
-        "target": run.request.target.get("type"),
+        "target": run.target_kind,
         "target_id": run.target_id,
         "worker_pool": workers.pool_of(run) if workers.is_pulled(run) else None,
         "pool": next((names.pool_of(line) for line in run.permits if names.is_pool(line)), None),

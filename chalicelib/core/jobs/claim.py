@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from chalicelib.core import ids
 from chalicelib.core.constraints.constraint import Approval
@@ -23,7 +22,6 @@ from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.permits import PermitRequest
-from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, RecordStart
@@ -77,9 +75,11 @@ def build_run(
     again = facts.origin if job.rerun_of is not None else None
     properties = dict(job.properties) if job.rerun_of else properties_of(workflow, schedule, job.properties)
     start_by, end_by = due_by(job, schedule, workflow)
-    target, resources = workflow.target.model_dump(mode="json"), resources_of(workflow, schedule)
+    target, resources = workflow.target, resources_of(workflow, schedule)
+    if resources is not None:
+        target = target.with_resources(resources)
     request = StartRequest(
-        target=_placed(resources.applied(target) if resources is not None else target, facts.start_rate),
+        target=target.placed(facts.start_rate).model_dump(mode="json"),
         properties=properties,
         context_uri=context_uri,
         client_token=ids.client_token(job.job_id, job.attempt),
@@ -124,19 +124,6 @@ def build_run(
         number=_number(job, facts, names.workflow_limit(schedule.workflow), permits),
         wake_at=now,
     )
-
-
-def _placed(target: dict[str, Any], stack: StartRate) -> dict[str, Any]:
-    """The target with the application and role that its run is started with. They stand in the run from its claim on:
-    a stack with other defaults repeats a call, looks for its run, and cancels it where the call was made first."""
-    if target["type"] != "emr_serverless":
-        return target
-    application, role = target["application_id"], target["execution_role_arn"]
-    return {
-        **target,
-        "application_id": application or stack.application_id,
-        "execution_role_arn": role or stack.role_arn or None,
-    }
 
 
 def _number(job: Job, facts: Facts, own: str, permits: tuple[str, ...]) -> int:

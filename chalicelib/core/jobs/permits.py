@@ -9,13 +9,10 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.errors import invalid
 from chalicelib.core.limits import names, permits, rate_window
 from chalicelib.core.limits.names import pool_limit, share_limit
-from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.limits.pools import Pool, owner_of
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.targets.resources import Resources
-from chalicelib.core.targets.target import EmrServerlessTarget
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import ElapsedTrigger
 
@@ -82,17 +79,8 @@ def asks_of(
             asks.append(Slots(names.group_limit(namespace, constraint.group), constraint.max))
     own = [rule_of(constraint) for constraint in schedule.constraints if isinstance(constraint, Rate)]
     asks += [rate_window.rate_window_of(schedule.workflow, rule, rule in own) for rule in sorted({*rates, *own})]
-    if isinstance(workflow.target, EmrServerlessTarget):
-        application = application_of(workflow.target, resources_of(workflow, schedule), rate)
-        if application in rate.run_limits:
-            asks.append(Slots(names.application_limit(application), rate.run_limits[application]))
-        asks.append(Pace(names.EMR_STARTS, rate.spacing, rate.burst))
+    asks += workflow.target.permits(rate, resources_of(workflow, schedule))
     return permits.in_order(_tightest(asks))
-
-
-def application_of(target: EmrServerlessTarget, resources: Resources | None, stack: StartRate) -> str:
-    """The EMR application on which a run with this target and these resources starts."""
-    return (resources.application if resources is not None else None) or target.application_id or stack.application_id
 
 
 def is_tracked(schedule: Schedule, workflow: Workflow) -> bool:

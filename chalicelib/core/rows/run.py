@@ -186,6 +186,11 @@ class Run(StoredRow):
     expires_at: Instant | None = None
 
     @property
+    def target_kind(self) -> str:
+        """The type of the target that it goes to."""
+        return str(self.request.target["type"])
+
+    @property
     def lateness(self) -> Millis | None:
         """How much later than it was due a fire was started (T4); None for what no clock has started, or not yet."""
         due = self.due_at if self.due_at is not None else self.nominal_at

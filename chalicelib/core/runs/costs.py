@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from chalicelib.core import states
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.target import bills
+from chalicelib.core.targets import registry
 
 AFTER: tuple[Millis, ...] = (2 * MINUTE, 15 * MINUTE)
 
@@ -44,7 +44,7 @@ def _due(run: Run) -> Instant | None:
     if not states.is_terminal(run.state) or run.target_id is None or run.outcome == "lost":
         return None
     # Nothing at all is what is told before anything is reckoned: EMR bills a minute at least.
-    if any(run.billed) or run.bill_looks >= len(AFTER) or not bills(str(run.request.target["type"])):
+    if any(run.billed) or run.bill_looks >= len(AFTER) or not registry.of_run(run).bills:
         return None
     return _ended(run) + AFTER[run.bill_looks]
 

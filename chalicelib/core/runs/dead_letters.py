@@ -8,20 +8,20 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.rows.schedule import HISTORY
-from chalicelib.core.targets.target import has_lifecycle
+from chalicelib.core.targets import registry
 
 
 def of(run: Run, now: Instant, reason: str = "") -> DeadLetter | None:
     """The dead letter of a run that could not be delivered, to be written along with its failure; None for any other.
     A run with a lifecycle has its retries, and somebody who hears that it failed."""
-    if run.state != "FAILED" or has_lifecycle(str(run.request.target["type"])):
+    if run.state != "FAILED" or registry.of_run(run).has_lifecycle:
         return None
     return DeadLetter(
         run_id=run.run_id,
         attempt=run.attempt,
         schedule=run.schedule,
         workflow=run.workflow,
-        target=str(run.request.target["type"]),
+        target=run.target_kind,
         reason=reason or run.reason,
         tries=run.calls,
         failed_at=now,

@@ -13,12 +13,12 @@ from dataclasses import replace
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis, duration, spell_duration
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState
+from chalicelib.core.targets import registry
 
 # A run whose state event never came is asked about after this long, then ever less often.
 SILENT_FIRST: Millis = 2 * MINUTE
 SILENT_LATER: Millis = 10 * MINUTE
 JUST_HEARD: Millis = 30 * SECOND  # what was heard of a run so lately is believed
-LISTED = "emr_serverless"  # the target that is asked about many at once
 
 
 def next_poll(run: Run, now: Instant, first: bool = False) -> Instant:
@@ -55,9 +55,10 @@ def timed_out(run: Run, now: Instant) -> Run:
 
 
 def is_silent(run: Run, now: Instant) -> bool:
-    """Whether all that a look at a run is for is a question to EMR: nothing is owed of it, and nobody wants its end."""
+    """Whether all that a look at a run is for is a question to a target that tells of many runs at once: nothing is
+    owed of it, and nobody wants its end."""
     going = run.state in ("STARTING", "RUNNING") and run.target_id is not None and not run.announce
-    return going and run.request.target["type"] == LISTED and not ends(run) and not has_run_out(run, now)
+    return going and registry.of_run(run).listed and not ends(run) and not has_run_out(run, now)
 
 
 def may_have_ended(run: Run, now: Instant) -> bool:
@@ -67,13 +68,10 @@ def may_have_ended(run: Run, now: Instant) -> bool:
 
 
 def counts_as(run: Run, state: RunState) -> RunState:
-    """What an end means. Who was cancelled for its timeout has failed (W12); who failed because somebody cancelled its
-    worker's run was cancelled."""
+    """What an end means. Who was cancelled for its timeout has failed (W12); the rest is for the target to say."""
     if run.outcome == "timed_out" and not run.cancel and state == "CANCELLED":
         return "FAILED"
-    if run.cancel and run.request.target["type"] == "worker" and state == "FAILED":
-        return "CANCELLED"
-    return state
+    return registry.of_run(run).interpret(run, state)
 
 
 def _interval(run: Run) -> Millis | None:

@@ -18,9 +18,9 @@ from chalicelib.core.instants import MINUTE, Instant, Millis, duration, iso
 from chalicelib.core.limits import permits
 from chalicelib.core.rows.run import Offer, Run
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.targets import registry
 from chalicelib.core.writes import Delete, ExpectBackfillRunning, ExpectMode, Write
 
-KIND = "worker"
 # An offer that nobody takes is looked at again: its schedule may have been closed, its row put back from a backup. The
 # longer it lies there, the less often: thousands of them must not keep the sweep from what is urgent.
 OFFER_LOOK: Millis = 10 * MINUTE
@@ -55,7 +55,7 @@ def lease_of(run: Run) -> LeaseId:
 
 def is_pulled(run: Run) -> bool:
     """Whether workers come for this run, instead of a target being called."""
-    return bool(run.request.target["type"] == KIND)
+    return registry.of_run(run).pulled
 
 
 def is_offered(run: Run) -> bool:

@@ -19,7 +19,7 @@ from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.definition import Definition, Listing
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState, Timer, Version
 from chalicelib.core.schedules import lifecycle
-from chalicelib.core.targets.target import AnyTarget
+from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.triggers.time import TimeTrigger
 from chalicelib.core.writes import Create, Delete, Put, Row, Write
 

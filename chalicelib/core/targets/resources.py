@@ -6,8 +6,6 @@ https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/app-behavior.htm
 
 from __future__ import annotations
 
-from typing import Any
-
 from pydantic import Field, model_validator
 
 from chalicelib.core.documents import Document
@@ -70,13 +68,6 @@ class Resources(Document):
             workers = str(self.workers if self.workers is not None else USUAL_WORKERS)
             told |= {"spark.executor.instances": workers, "spark.dynamicAllocation.maxExecutors": workers}
         return told
-
-    def applied(self, target: dict[str, Any]) -> dict[str, Any]:
-        """A stored target with these resources. They win over Spark properties, for a pool counts by them."""
-        if target["type"] != "emr_serverless":
-            return target
-        application = self.application or target["application_id"]
-        return {**target, "application_id": application, "spark": {**target["spark"], **self.spark}}
 
 
 def _heap_mb(memory_gb: int) -> int:

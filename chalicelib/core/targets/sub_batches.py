@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from itertools import groupby, islice
 from typing import Any, TypeVar
 
-from chalicelib.core.instants import SECOND, Millis, duration
+from chalicelib.core.instants import Millis
+from chalicelib.core.targets import registry
 
 T = TypeVar("T")
 
@@ -14,22 +15,18 @@ T = TypeVar("T")
 MOST_ENTRIES = 10
 # Targets without batches are called side by side, so many at a time.
 MOST_CALLS = 16
-# Two attempts of botocore with 3 s to connect and 10 s to read, and the pause between them (`wiring`); a function that
-# is waited for answers within 30 s.
-LONGEST_AWS_CALL: Millis = 30 * SECOND
-_ADDRESS = {"sqs": "queue_url", "sns": "topic_arn", "event_bus": "bus"}
 
 
 def longest_call(target: Mapping[str, Any]) -> Millis:
     """How long one call of a target may take, at the most."""
-    return duration(str(target["timeout"])) if target["type"] == "http" else LONGEST_AWS_CALL
+    return registry.of_type(str(target["type"])).longest_call(target)
 
 
 def cut(things: Iterable[T], target_of: Callable[[T], Mapping[str, Any]]) -> Iterator[list[T]]:
     """Sub-batches, each of one kind of target and, where the target takes batches, of one address. Within an address
     the order is kept."""
     for (kind, _), group in groupby(sorted(things, key=_place(target_of)), key=_place(target_of)):
-        size = MOST_ENTRIES if kind in _ADDRESS else MOST_CALLS
+        size = MOST_ENTRIES if registry.of_type(kind).batched_by is not None else MOST_CALLS
         while part := list(islice(group, size)):
             yield part
 
@@ -38,6 +35,7 @@ def _place(target_of: Callable[[T], Mapping[str, Any]]) -> Callable[[T], tuple[s
     def place(thing: T) -> tuple[str, str]:
         target = target_of(thing)
         kind = str(target["type"])
-        return kind, str(target.get(_ADDRESS.get(kind, ""), ""))
+        field = registry.of_type(kind).batched_by
+        return kind, str(target[field]) if field is not None else ""
 
     return place

@@ -20,6 +20,7 @@ from chalicelib.core.instants import iso
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle
+from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import tree
 from chalicelib.core.writes import Put, PutDefinition, RemoveDefinition, Write
 from chalicelib.flow import lookup
@@ -67,10 +68,11 @@ def check(ports: Ports, dag: Dag, made: Compiled) -> None:
     resolved = compile.resolved(dag, made.dag)
     for number, edge in enumerate(dag.edges):
         workflow = lookup.workflow_of(ports, resolved.nodes[edge.from_].workflow)
-        if workflow is not None and not workflow.target.has_lifecycle:
+        if workflow is not None:
+            expected = "a node whose target reports how its runs end"
             got = f"{edge.from_}, whose {workflow.target.type} target reports none"
             hint = "let nothing follow it, or give its workflow a target whose runs can be followed"
-            raise errors.invalid(f"edges.{number}.from", "a node whose target reports how its runs end", got, hint)
+            require_lifecycle(workflow.target, f"edges.{number}.from", expected, got, hint)
     for node, schedule in made.nodes.items():
         try:
             references.check(ports, ids.dag_node(made.graph, node), schedule)

@@ -14,9 +14,8 @@ from chalicelib.ports import Ports
 
 
 def check_target(ports: Ports, target: Mapping[str, Any], field: str) -> None:
-    """Refuse an EMR Serverless target with an application or role that the stack does not list."""
-    if target.get("type") != "emr_serverless":
-        return
+    """Refuse a target with an EMR application or role that the stack does not list. One of a type that has neither
+    names none."""
     settings = ports.settings
     check_application(ports, target.get("application_id"), f"{field}.application_id")
     role = target.get("execution_role_arn")

@@ -14,6 +14,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
 from chalicelib.core.rows.schedule import WAKE
+from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.core.triggers import leaf as trigger_leaf
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import (
@@ -82,11 +83,10 @@ def _check_starter(ports: Ports, leaf: ProgramStatusTrigger) -> None:
 
 
 def _check_constraint(ports: Ports, name: str, constraint: AnyConstraint, workflow: Workflow, field: str) -> None:
-    if isinstance(constraint, Concurrency | SinceLastRun) and not workflow.target.has_lifecycle:
+    if isinstance(constraint, Concurrency | SinceLastRun):
         hint = "remove the constraint, or give the workflow a target whose runs can be followed"
-        got = f"one for a {workflow.target.type} target, whose runs have no end that could be seen"
         expected = f"a {constraint.type} constraint only for a target with a lifecycle"
-        raise errors.invalid(field, expected, got, hint)
+        require_lifecycle(workflow.target, field, expected, hint=hint)
     if isinstance(constraint, Load) and constraint.of.pool is not None:
         pools.existing(ports, constraint.of.pool, f"{field}.of.pool")
     if isinstance(constraint, Load):
@@ -114,9 +114,9 @@ def _check_policy(ports: Ports, schedule: Schedule) -> None:
 
 
 def _check_failures(schedule: Schedule, workflow: Workflow) -> None:
-    if schedule.pause_after_failures is not None and not workflow.target.has_lifecycle:
+    if schedule.pause_after_failures is not None:
         got = f"it for a {workflow.target.type} target, which reports none"
-        raise errors.invalid("pause_after_failures", "a target that reports how its runs end", got)
+        require_lifecycle(workflow.target, "pause_after_failures", "a target that reports how its runs end", got)
 
 
 def _check_dataset(ports: Ports, schedule: Schedule, leaf: PartitionTrigger | SizeTrigger) -> None:
@@ -138,9 +138,8 @@ def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:
     workflow = lookup.workflow_of(ports, upstream)
     if workflow is None:
         raise errors.unknown_reference(field, "workflow", upstream, _workflows(ports, name))
-    if not workflow.target.has_lifecycle:
-        got = f"{upstream}, whose {workflow.target.type} target reports none"
-        raise errors.invalid(field, "a workflow whose target reports the status of its runs", got)
+    got = f"{upstream}, whose {workflow.target.type} target reports none"
+    require_lifecycle(workflow.target, field, "a workflow whose target reports the status of its runs", got)
 
 
 def _check_cycle(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Place]) -> None:

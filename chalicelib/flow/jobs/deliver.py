@@ -186,7 +186,7 @@ def _send(ports: Ports, going: Sequence[Ready]) -> list[Answered]:
     """One sub-batch, under the instant at which it is sent."""
     now = ports.clock.now()
     called = [_called_at(each.run, each.job, now) for each in going]
-    target = ports.targets.of(str(called[0].request.target["type"]))
+    target = ports.targets.of(called[0].target_kind)
     try:
         answers = target.start_many([(run, each.context) for run, each in zip(called, going, strict=True)])
     except Exception as error:  # nothing is known: the policy decides about the next try

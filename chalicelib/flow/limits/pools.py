@@ -20,9 +20,11 @@ from chalicelib.core.limits.writes import LeaseQueue
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref
+from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.ports import Kind, Ports
 
 PAGE = 1000
+ONLY_WITH_AN_END = "a pool only for a target with a lifecycle"
 
 
 def pool_of(ports: Ports, name: str) -> Pool | None:
@@ -57,9 +59,7 @@ def check(ports: Ports, workflow: Workflow, schedule: Schedule) -> None:
     if name is None:
         return
     field = "pool" if schedule.pool is not None else "workflow"
-    if not workflow.target.has_lifecycle:
-        got = f"one for a {workflow.target.type} target, whose runs have no end that could be seen"
-        raise errors.invalid(field, "a pool only for a target with a lifecycle", got)
+    require_lifecycle(workflow.target, field, ONLY_WITH_AN_END)
     permits.check_fit(name, existing(ports, name, field), workflow, schedule, "slots" if schedule.slots else field)
 
 
@@ -68,9 +68,7 @@ def check_workflow(ports: Ports, name: str, document: Mapping[str, Any]) -> None
     if document.get("pool") is None:
         return
     workflow = Workflow.model_validate(document)
-    if not workflow.target.has_lifecycle:
-        got = f"one for a {workflow.target.type} target, whose runs have no end that could be seen"
-        raise errors.invalid("pool", "a pool only for a target with a lifecycle", got)
+    require_lifecycle(workflow.target, "pool", ONLY_WITH_AN_END)
     pool = str(document["pool"])
     existing(ports, pool if "." in pool else f"{name.partition('.')[0]}.{pool}", "pool")
 

@@ -10,7 +10,7 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.request import request_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import CLAIMABLE
-from chalicelib.core.targets.target import has_lifecycle
+from chalicelib.core.targets import registry
 from chalicelib.core.writes import ExpectMode
 from chalicelib.flow import requests
 from chalicelib.flow.lookup import existing, find_run
@@ -69,7 +69,7 @@ def rerun(ports: Ports, run_id: str, request_id: str) -> str:
 
 def is_followed(run: Run) -> bool:
     """Whether its target has more to tell of it than that it was delivered."""
-    return has_lifecycle(str(run.request.target["type"]))
+    return registry.of_run(run).has_lifecycle
 
 
 def _job(run: Run, generation: int, request_id: str, now: int) -> Job:

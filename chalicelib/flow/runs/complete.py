@@ -15,8 +15,8 @@ from chalicelib.core.runs import complete, costs, follow, metrics
 from chalicelib.core.runs.complete import Advance
 from chalicelib.core.runs.costs import Usage, cost_usd
 from chalicelib.core.states import EMR_STATE, Outcome
+from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate, StateChange
-from chalicelib.core.targets.target import has_lifecycle
 from chalicelib.core.writes import Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.ingest.apply import apply_to_all
@@ -59,7 +59,7 @@ def advance_run(ports: Ports, run_id: str, attempt: int, news: RunUpdate, may_re
         step = complete.advance(run, news, now, delay)
         if step is None:
             return None
-        if not has_lifecycle(str(run.request.target["type"])):
+        if not registry.of_run(run).has_lifecycle:
             step = Advance(complete.without_announcement(step.run))
         unheard = [status for status in complete.newly_announced(run, step) if not _is_awaited(ports, step.run, status)]
         step = complete.drop_statuses(step, unheard, now) if unheard else step
@@ -131,7 +131,7 @@ def ask_bill(ports: Ports, run: Run) -> None:
     if not costs.is_due(run, ports.clock.now()):
         return
     try:
-        news = ports.targets.of(str(run.request.target["type"])).ask(run)
+        news = ports.targets.of(run.target_kind).ask(run)
     except Exception:
         logger.exception("no account of a run", extra={"run": run.run_id})
         news = None
@@ -164,7 +164,7 @@ def _with_details(ports: Ports, run_id: str, attempt: int, news: RunUpdate) -> R
         return news
     known = replace(run, target_id=news.target_id)
     try:
-        told = ports.targets.of(str(run.request.target["type"])).ask(known)
+        told = ports.targets.of(run.target_kind).ask(known)
     except Exception:
         if news.state == "FAILED":
             raise  # whether it is tried again may hang on the reason: the event is delivered again

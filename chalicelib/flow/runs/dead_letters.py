@@ -14,7 +14,6 @@ from chalicelib.core.rows.run import DeadLetter, Record, Run
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import dead_letters
 from chalicelib.core.states import CLAIMABLE
-from chalicelib.core.targets.target import has_lifecycle
 from chalicelib.core.writes import Create, DeleteDeadLetter, ExpectMode, Put, Write
 from chalicelib.flow import lookup
 from chalicelib.ports import MOST_RACES, Page, Ports
@@ -126,7 +125,7 @@ def _check_target(ports: Ports, run: Run) -> None:
     workflow = lookup.workflow_of(ports, run.workflow)
     if workflow is None:
         raise _refused(f"workflow {run.workflow} does not exist any more", "create it again, or drop the dead letter")
-    if has_lifecycle(workflow.target.type):
+    if workflow.target.has_lifecycle:
         why = f"workflow {run.workflow} is run at {workflow.target.type} now, to which nothing is delivered"
         raise _refused(why, "run its schedule now, and drop the dead letter")
 

@@ -27,7 +27,7 @@ def among(ports: Ports, refs: Sequence[Ref]) -> dict[Ref, Run]:
 
 
 def ask_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
-    """Ask about them, at the pace that EMR bears. Returns those that are seen to."""
+    """Ask about them, at the pace that their target bears. Returns those that are seen to."""
     if not silent:
         return frozenset()
     seen: set[Ref] = set()
@@ -37,11 +37,13 @@ def ask_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
         ingest_status(ports, run, news)
         seen.add(ref)
 
-    try:
-        answers = ports.targets.of(follow.LISTED).ask_many(list(silent.values()))
-        run_each([(ref, run, news) for (ref, run), news in zip(silent.items(), answers, strict=True)], apply)
-    except Exception:  # each by itself then, and whoever caused it fails alone
-        logger.exception("silent runs", extra={"size": len(silent)})
+    for kind in dict.fromkeys(run.target_kind for run in silent.values()):
+        asked = {ref: run for ref, run in silent.items() if run.target_kind == kind}
+        try:
+            answers = ports.targets.of(kind).ask_many(list(asked.values()))
+            run_each([(ref, run, news) for (ref, run), news in zip(asked.items(), answers, strict=True)], apply)
+        except Exception:  # each by itself then, and whoever caused it fails alone
+            logger.exception("silent runs", extra={"size": len(asked)})
     return frozenset(seen)
 
 
@@ -52,13 +54,13 @@ def _silent(ports: Ports, ref: Ref) -> Run | None:
 
 def ask(ports: Ports, run: Run) -> None:
     """Ask the target about a run that has been silent: EMR delivers its events as best it can, no better."""
-    ingest_status(ports, run, ports.targets.of(str(run.request.target["type"])).ask(run))
+    ingest_status(ports, run, ports.targets.of(run.target_kind).ask(run))
 
 
 def time_out(ports: Ports, run: Run) -> None:
     """A run that has run for too long is cancelled (W12), unless it has ended unheard."""
     now = ports.clock.now()
-    news = ports.targets.of(str(run.request.target["type"])).ask(run)
+    news = ports.targets.of(run.target_kind).ask(run)
     if news is not None and states.is_terminal(news.state) and advance_run(ports, run.run_id, run.attempt, news):
         return
     late = follow.timed_out(run, now)
@@ -69,5 +71,5 @@ def time_out(ports: Ports, run: Run) -> None:
 
 def cancel(ports: Ports, run: Run) -> None:
     """Ask the target to end a run whose end is wanted, and then what became of it. Repeated until it has ended."""
-    ports.targets.of(str(run.request.target["type"])).cancel(run)
+    ports.targets.of(run.target_kind).cancel(run)
     ask(ports, run)

@@ -23,10 +23,9 @@ from chalicelib.core.rows.run import Pointer, Run
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState
 from chalicelib.core.runs import launch, metrics, workers
 from chalicelib.core.runs import queued as places
-from chalicelib.core.targets import answers, backoff, delivery
+from chalicelib.core.targets import answers, backoff, delivery, registry
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from chalicelib.core.targets.delivery import Delivery, GiveUp
-from chalicelib.core.targets.target import has_lifecycle
 from chalicelib.core.writes import Put, Replace
 from chalicelib.flow import lookup
 from chalicelib.flow import lookup as facts_of
@@ -35,7 +34,7 @@ from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import follow
 from chalicelib.flow.runs.context import build, events_of, partition_of
 from chalicelib.log import logger, run_fields
-from chalicelib.ports import MOST_RACES, Ports, Target
+from chalicelib.ports import MOST_RACES, Ports, TargetAdapter
 
 
 def start(ports: Ports, run_id: str, attempt: int, turn: str | None = None) -> bool:
@@ -168,13 +167,13 @@ def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LimitState
 
 def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LimitState]]:
     """The paces that a claimed run obeys, slowest last, and how these lines stand. A policy that is gone has none."""
+    of_target = registry.of_run(run).pace(policies.start_rate(ports))
     paces: list[PermitRequest] = []
     for line in run.permits:
         kind, _, name = line.partition(":")
         policy = policies.policy_of(ports, name) if kind == "policy" else None
-        if kind == "emr":
-            rate = policies.start_rate(ports)
-            paces.append(Pace(line, rate.spacing, rate.burst))
+        if of_target is not None and line == of_target.line:
+            paces.append(of_target)
         elif policy is not None:
             paces.append(policy.pace(name))
     return limit_route.paces_of(limit_permits.in_order(tuple(paces))), {
@@ -189,7 +188,7 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> N
         ports.metrics.add(*measured)
         told["late_ms"] = measured[1]
     logger.info("start requested", extra=told)
-    if not isinstance(answer, Started) and not has_lifecycle(str(run.request.target["type"])):
+    if not isinstance(answer, Started) and not registry.of_run(run).has_lifecycle:
         answer = judged(ports, run, answer, now)
     if isinstance(answer, Never) and run.unknown_answer:
         # An earlier call was never answered, and may be what is running: its slot is not given away unasked.
@@ -289,8 +288,8 @@ def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
         follow.cancel(ports, found)
 
 
-def target_of(ports: Ports, run: Run) -> Target:
-    return ports.targets.of(str(run.request.target["type"]))
+def target_of(ports: Ports, run: Run) -> TargetAdapter:
+    return ports.targets.of(run.target_kind)
 
 
 def _pointer(run: Run, target_id: str, now: Instant) -> Pointer:

@@ -8,11 +8,12 @@ from chalicelib.core import states
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.run import Run
+from chalicelib.core.targets import registry
+from chalicelib.core.targets.logs import Log, NoLog, Reported, Uploaded
 from chalicelib.flow.lookup import find_run
 from chalicelib.ports import Ports
 
 MOST_LINES = 10_000
-STREAMS = ("stderr", "stdout")
 
 
 def of_run(ports: Ports, run_id: str, attempt: int | None, lines: int) -> dict[str, Any]:
@@ -22,21 +23,24 @@ def of_run(ports: Ports, run_id: str, attempt: int | None, lines: int) -> dict[s
     if chosen is None:
         known = ", ".join(str(run.attempt) for run in attempts)
         raise SluiceError("not_found", f"expected an attempt of this run, got {attempt}", "attempt", f"it has {known}")
-    kind = str(chosen.request.target["type"])
-    if kind == "worker":
-        told = _of_worker(ports, chosen)
-    elif kind == "emr_serverless":
-        told = _of_emr(ports, chosen, lines)
-    elif kind == "dag":
-        told = {"streams": {}, "why": "what begins a run of a DAG writes no log: its nodes do"}
-    else:
-        why = f"a delivery to {kind} writes no log here: what takes it has its own; its context tells what was sent"
-        told = {"streams": {}, "why": why}
+    told = _read(ports, chosen, registry.of_run(chosen).log_of(chosen))
     streams = {name: _last(text, lines) for name, text in told["streams"].items()}
     return {"run_id": run_id, "attempt": chosen.attempt, "state": chosen.state, **told, "streams": streams}
 
 
-def _of_worker(ports: Ports, run: Run) -> dict[str, Any]:
+def _read(ports: Ports, run: Run, log: Log) -> dict[str, Any]:
+    match log:
+        case NoLog():
+            return {"streams": {}, "why": _unless_over(run, log.why, log.never or log.why)}
+        case Reported():
+            return _reported(ports, run)
+        case Uploaded():
+            found = {stream: ports.payloads.log(f"{log.folder}/{stream}.gz") for stream in log.streams}
+            streams = {stream: text for stream, text in found.items() if text is not None}
+            return {"streams": streams, "why": None if streams else log.later}
+
+
+def _reported(ports: Ports, run: Run) -> dict[str, Any]:
     output = ports.runs.output(run.run_id, run.attempt)
     if output is None:
         later = "its worker has told nothing yet: it does so when the work has ended"
@@ -47,17 +51,6 @@ def _of_worker(ports: Ports, run: Run) -> dict[str, Any]:
         "told_at": iso(output.told_at),
         "why": None,
     }
-
-
-def _of_emr(ports: Ports, run: Run, lines: int) -> dict[str, Any]:
-    """The driver's streams. EMR uploads them about once a minute while a run lives, and when it has ended."""
-    application_id, _, job_run_id = (run.target_id or "").partition("/")
-    if not job_run_id:
-        return {"streams": {}, "why": _unless_over(run, "it has no run at the target yet", "it never began there")}
-    folder = f"logs/applications/{application_id}/jobs/{job_run_id}/SPARK_DRIVER"
-    found = {stream: ports.payloads.log(f"{folder}/{stream}.gz") for stream in STREAMS}
-    streams = {stream: text for stream, text in found.items() if text is not None}
-    return {"streams": streams, "why": None if streams else "nothing has been uploaded yet: EMR does so while it runs"}
 
 
 def _unless_over(run: Run, later: str, never: str) -> str:

@@ -12,12 +12,13 @@ import pytest
 from botocore.exceptions import ClientError, ConnectTimeoutError
 from moto import mock_aws
 
+from chalicelib import wiring
 from chalicelib.aws.targets.event_bus import EventBusTarget
 from chalicelib.aws.targets.lambda_function import LambdaTarget
+from chalicelib.aws.targets.registry import ADAPTERS
 from chalicelib.aws.targets.sns import SnsTarget
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
 from chalicelib.settings import Settings
-from chalicelib.wiring import KINDS, AwsTargets
 from tests.support import rows
 from tests.support.deliveries import CONTEXT, Queue, attributes, run
 
@@ -135,19 +136,19 @@ def test_e5_what_the_refusals_of_lambda_mean(functions: Functions, kind: type[An
 
 def test_c15_a_function_is_asked_and_its_answer_is_what_it_says() -> None:
     functions = Functions(b'{"met": true}')
-    assert LambdaTarget(functions).probe(FUNCTION, {"job_id": "j"}) == b'{"met": true}'
+    assert LambdaTarget(functions).probe({"function": FUNCTION}, {"job_id": "j"}) == b'{"met": true}'
     assert functions.calls[0]["InvocationType"] == "RequestResponse"
-    broken = LambdaTarget(Functions(b'{"errorMessage": "boom"}', failed=True)).probe(FUNCTION, {})
+    broken = LambdaTarget(Functions(b'{"errorMessage": "boom"}', failed=True)).probe({"function": FUNCTION}, {})
     assert broken == NoAnswer("the function failed: boom")
-    busy = LambdaTarget(Functions(error=refused("TooManyRequestsException", 429))).probe(FUNCTION, {})
+    busy = LambdaTarget(Functions(error=refused("TooManyRequestsException", 429))).probe({"function": FUNCTION}, {})
     assert isinstance(busy, NoAnswer)
 
 
 def test_e5_each_kind_of_target_is_wired() -> None:
     names = ("catalog_table", "jobs_table", "runs_table", "hints_queue_url", "lake_bucket", "control_bucket")
-    targets = AwsTargets(Settings(**dict.fromkeys(names, "x"), emr_application_id="", emr_job_role_arn=""))
-    made = [targets.of(kind) for kind in KINDS]
-    assert len({type(each) for each in made}) == len(KINDS)
+    targets = wiring.targets(Settings(**dict.fromkeys(names, "x"), emr_application_id="", emr_job_role_arn=""))
+    made = [targets.of(kind) for kind in ADAPTERS]
+    assert len({type(each) for each in made}) == len(ADAPTERS)
     for target in made[1:]:
         sent = rows.run()
         assert (target.ask(sent), target.find(sent), target.cancel(sent)) == (None, None, None)

@@ -16,7 +16,7 @@ from chalicelib.core.instants import DAY, SECOND, iso
 from chalicelib.core.rows.definition import Definition, Listing
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState, Timer, Version
 from chalicelib.core.schedules import lifecycle, messages
-from chalicelib.core.targets.target import SqsTarget
+from chalicelib.core.targets.sqs import SqsTarget
 from chalicelib.core.writes import Delete, Put, PutState, Write
 from tests.support.clock import NOON
 

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.delivery_lease import lease_of, mark
-from chalicelib.core.targets.sub_batches import LONGEST_AWS_CALL, cut, longest_call
+from chalicelib.core.targets.sub_batches import cut, longest_call
+from chalicelib.core.targets.target import LONGEST_AWS_CALL
 from tests.support import rows
 
 TARGETS: tuple[dict[str, Any], ...] = (

@@ -8,7 +8,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from chalicelib.core.errors import from_validation
-from chalicelib.core.targets.target import DELIVERED, AnyTarget, has_lifecycle
+from chalicelib.core.targets.registry import AnyTarget, of_type
 
 ADAPTER: TypeAdapter[Any] = TypeAdapter(AnyTarget)
 QUEUE = "https://sqs.us-east-1.amazonaws.com/123456789012/orders"
@@ -44,7 +44,8 @@ def refusal(**target: Any) -> tuple[str | None, str]:
 def test_e5_each_kind_of_target_is_taken(target: dict[str, Any]) -> None:
     made = ADAPTER.validate_python(target)
     assert made.type == target["type"]
-    assert made.has_lifecycle is has_lifecycle(made.type) is (made.type not in DELIVERED)
+    assert isinstance(made, of_type(made.type))
+    assert made.has_lifecycle is (made.type == "emr_serverless")
 
 
 @pytest.mark.parametrize(

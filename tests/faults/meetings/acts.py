@@ -7,7 +7,7 @@ from typing import Any
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.rows.ref import Ref
-from chalicelib.core.targets.target import has_lifecycle
+from chalicelib.core.targets import registry
 from chalicelib.flow.definitions import store
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs import actions
@@ -144,7 +144,7 @@ def withdrawing(key: str = "job_id") -> Act:
             return  # its dead letter is there again, and may be redriven again under the same id
         ended = played.log.ended[actor]
         late = [sent for sent in played.log.sent if sent.run.run_id == job_id and sent.number > ended.number]
-        late = [sent for sent in late if has_lifecycle(str(sent.run.request.target["type"]))
+        late = [sent for sent in late if registry.of_run(sent.run).has_lifecycle
                 or not played.log.is_next(sent, ended)]  # fmt: skip
         assert late == [], f"sent after its cancel was acknowledged: {[str(each.answer) for each in late]}"
 

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from chalicelib.aws.tables import items
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets.target import has_lifecycle
+from chalicelib.core.targets import registry
 from tests.faults.meetings.scheduler import SQS_BATCH, Sent
 from tests.faults.meetings.situation import Act, Do, Played
 from tests.support.world import World, full
@@ -51,7 +51,7 @@ def only_what_may(may: May, name: str) -> Any:
         late = [sent for sent in played.log.sent if sent.number > ended.number and sent.run.schedule == full(name)]
         closed = played.generations.get(full(name), 0)  # what an act that meets this one begins is another generation
         late = [sent for sent in late if sent.run.generation <= closed and sent.run.kind not in ASKED_FOR]
-        called = [sent for sent in late if has_lifecycle(str(sent.run.request.target["type"]))]
+        called = [sent for sent in late if registry.of_run(sent.run).has_lifecycle]
         wrong = [sent for sent in called if sent.run.request.name not in noted.in_flight and not _may(may, sent, noted)]
         assert wrong == [], f"started after the acknowledgement: {[sent.run.request.name for sent in wrong]}"
         delivered = Counter(sent.actor for sent in late if sent not in called and not _may(may, sent, noted))

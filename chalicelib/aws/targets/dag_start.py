@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from chalicelib.aws.targets.clients import Clients
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, RunUpdate, Started
+from chalicelib.settings import Settings
 
 
 class DagStarts:
-    """Implements `ports.Target`. What follows from a start follows from the announcement that it is complete."""
+    """Implements `ports.TargetAdapter`. What follows from a start follows from the announcement that it is complete."""
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         return Started("dag", done=True)
@@ -29,3 +31,8 @@ class DagStarts:
 
     def cancel(self, run: Run) -> None:
         return None
+
+
+def build(clients: Clients, settings: Settings) -> DagStarts:
+    del clients, settings
+    return DagStarts()

@@ -1,0 +1,29 @@
+"""What adapters of targets are built with."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from chalicelib.core.instants import Instant
+
+# What a delivery waits for at the most follows from these (`core/targets/sub_batches.py`). More tries are made by the
+# delivery policy.
+DELIVERY: dict[str, Any] = {"read_timeout": 10, "retries": {"mode": "standard", "total_max_attempts": 2}}
+
+
+class MakeClient(Protocol):
+    def __call__(self, service: str, **options: Any) -> Any:
+        """A client of an AWS service, with these options of `botocore.config.Config`."""
+
+
+class Now(Protocol):
+    def __call__(self) -> Instant: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Clients:
+    """``make`` makes a client; an adapter calls it once, when it is built. ``now`` reads the clock."""
+
+    make: MakeClient
+    now: Now

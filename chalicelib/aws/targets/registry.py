@@ -1,0 +1,65 @@
+"""The adapters of targets by the type of the target, each imported and built when it is first needed: a Lambda that
+starts no EMR run never makes its client."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache, cached_property
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, cast
+
+from chalicelib.aws.targets.clients import Clients
+from chalicelib.core.targets.answers import Never, NoAnswer
+from chalicelib.ports import TargetAdapter
+from chalicelib.settings import Settings
+
+if TYPE_CHECKING:
+    from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
+    from chalicelib.aws.targets.http import HttpTarget
+    from chalicelib.aws.targets.lambda_function import LambdaTarget
+    from chalicelib.aws.targets.meters import Meters
+
+
+# The module of this package whose `build(clients, settings)` makes the adapter.
+ADAPTERS: Mapping[str, str] = {
+    "emr_serverless": "emr_serverless",
+    "sqs": "sqs",
+    "sns": "sns",
+    "http": "http",
+    "lambda": "lambda_function",
+    "event_bus": "event_bus",
+    "worker": "worker",
+    "dag": "dag_start",
+}
+
+
+class AwsTargets:
+    """Implements `ports.Targets`."""
+
+    def __init__(self, clients: Clients, settings: Settings) -> None:
+        self._clients, self._settings = clients, settings
+        self._built: dict[str, TargetAdapter] = {}
+
+    def of(self, kind: str) -> TargetAdapter:
+        if kind not in ADAPTERS:
+            raise ValueError(f"expected a target of type {', '.join(ADAPTERS)}, got {kind!r}")
+        if kind not in self._built:
+            module = import_module(f"chalicelib.aws.targets.{ADAPTERS[kind]}")
+            self._built[kind] = module.build(self._clients, self._settings)
+        return self._built[kind]
+
+    def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
+        # The document of a probe allows no other type than these two.
+        return cast("HttpTarget | LambdaTarget", self.of(str(target["type"]))).probe(target, question)
+
+    def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
+        return self._meters.measure(source)
+
+    def run_name(self, application_id: str, job_run_id: str) -> str | None:
+        return cast("EmrServerlessTarget", self.of("emr_serverless")).run_name(application_id, job_run_id)
+
+    @cached_property
+    def _meters(self) -> Meters:
+        from chalicelib.aws.targets.meters import Meters
+
+        return Meters(cache(self._clients.make), self._clients.now)

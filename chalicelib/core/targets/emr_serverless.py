@@ -1,0 +1,95 @@
+"""EMR Serverless as a target."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer
+
+from chalicelib.core.documents import Duration
+from chalicelib.core.errors import invalid
+from chalicelib.core.instants import DAY, MINUTE, duration
+from chalicelib.core.limits import names
+from chalicelib.core.limits.pace import Pace
+from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.limits.policies import StartRate
+from chalicelib.core.limits.slots import Slots
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.logs import Log, NoLog, Uploaded
+from chalicelib.core.targets.resources import Resources
+from chalicelib.core.targets.target import Target
+
+
+def _check_poll(text: str) -> str:
+    if not MINUTE <= duration(text, "") <= DAY:
+        raise invalid("", "an interval from 1m to 1d", text, "leave it out: EMR tells what becomes of a run")
+    return text
+
+
+PollInterval = Annotated[Duration, AfterValidator(_check_poll)]
+
+
+class EmrServerlessTarget(Target):
+    """An EMR Serverless PySpark job. ``spark`` holds Spark properties; application and role default to the stack's.
+
+    EMR tells by events what becomes of a run. With ``poll_every`` it is asked besides, that often (W6).
+    """
+
+    listed: ClassVar[bool] = True
+    bills: ClassVar[bool] = True
+
+    type: Literal["emr_serverless"]
+    entry_point: str = Field(pattern=r"^s3://[^/]+/.+", max_length=1024)
+    arguments: tuple[str, ...] = Field(default=(), max_length=100)
+    py_files: tuple[str, ...] = Field(default=(), max_length=50)
+    spark: dict[str, str] = Field(default_factory=dict)
+    application_id: str | None = None
+    execution_role_arn: str | None = None
+    poll_every: PollInterval | None = None
+
+    @classmethod
+    def pace(cls, stack: StartRate) -> Pace:
+        """That of StartJobRun."""
+        return Pace(names.EMR_STARTS, stack.spacing, stack.burst)
+
+    def permits(self, stack: StartRate, resources: Resources | None) -> tuple[PermitRequest, ...]:
+        """A slot of its application, if that has a limit, and its pace."""
+        pace = self.pace(stack)
+        application = self._application(stack, resources)
+        if application not in stack.run_limits:
+            return (pace,)
+        return Slots(names.application_limit(application), stack.run_limits[application]), pace
+
+    def queues(self, stack: StartRate, resources: Resources | None) -> tuple[str, ...]:
+        return names.application_limit(self._application(stack, resources)), names.EMR_STARTS
+
+    def with_resources(self, resources: Resources) -> Self:
+        """They win over Spark properties, for a pool counts by them."""
+        application = resources.application or self.application_id
+        return self.model_copy(update={"application_id": application, "spark": {**self.spark, **resources.spark}})
+
+    def placed(self, stack: StartRate) -> Self:
+        """The application and role stand in a run from its claim on: a stack with other defaults repeats a call, looks
+        for its run, and cancels it where the call was made first."""
+        application = self.application_id or stack.application_id
+        role = self.execution_role_arn or stack.role_arn or None
+        return self.model_copy(update={"application_id": application, "execution_role_arn": role})
+
+    def _application(self, stack: StartRate, resources: Resources | None) -> str:
+        """The application on which a run with these resources starts."""
+        return (resources.application if resources is not None else None) or self.application_id or stack.application_id
+
+    @classmethod
+    def log_of(cls, run: Run) -> Log:
+        """The driver's streams. EMR uploads them about once a minute while a run lives, and when it has ended."""
+        application_id, _, job_run_id = (run.target_id or "").partition("/")
+        if not job_run_id:
+            return NoLog("it has no run at the target yet", "it never began there")
+        folder = f"logs/applications/{application_id}/jobs/{job_run_id}/SPARK_DRIVER"
+        return Uploaded(folder, ("stderr", "stdout"), "nothing has been uploaded yet: EMR does so while it runs")
+
+    @model_serializer(mode="wrap")
+    def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """A start request is stored with each run, and says nothing of a target that is not polled."""
+        told: dict[str, Any] = handler(self)
+        return {field: value for field, value in told.items() if field != "poll_every" or value is not None}

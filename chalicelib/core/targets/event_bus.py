@@ -1,0 +1,30 @@
+"""An EventBridge bus as a target."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, field_validator
+
+from chalicelib.core.errors import invalid
+from chalicelib.core.targets.arns import REGION
+from chalicelib.core.targets.target import Delivered
+
+
+class EventBusTarget(Delivered):
+    """An event on an EventBridge bus, which ``source`` and ``detail_type`` tell its rules."""
+
+    batched_by: ClassVar[str | None] = "bus"
+
+    type: Literal["event_bus"]
+    bus: str = Field(pattern=rf"^([A-Za-z0-9_.-]{{1,256}}|arn:aws[a-z-]*:events:{REGION}:\d{{12}}:event-bus/.+)$")
+    source: str = Field(default="sluice.delivery", pattern=r"^[!-~]{1,256}$")
+    detail_type: str = Field(default="Sluice Delivery", min_length=1, max_length=128)
+
+    @field_validator("source")
+    @classmethod
+    def _is_free(cls, source: str) -> str:
+        if source.startswith(("aws.", "sluice/")):
+            hint = "aws. is AWS's own; what begins with sluice/ would be taken for a custom event of a namespace"
+            raise invalid("", "a source that begins with neither aws. nor sluice/", source, hint)
+        return source

@@ -1,0 +1,53 @@
+"""A web address as a target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from chalicelib.core.documents import Duration
+from chalicelib.core.errors import invalid
+from chalicelib.core.instants import Millis, duration
+from chalicelib.core.targets import urls
+from chalicelib.core.targets.arns import REGION
+from chalicelib.core.targets.target import Delivered
+
+LONGEST_CALL: Millis = 30_000
+
+SecretName = Annotated[
+    str,
+    Field(
+        pattern=(
+            r"^(/[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)*"
+            rf"|arn:aws[a-z-]*:secretsmanager:{REGION}:\d{{12}}:secret:[A-Za-z0-9/_+=.@-]+)$"
+        ),
+        max_length=1011,
+    ),
+]
+
+
+def _check_span(text: str) -> str:
+    if not 1 <= duration(text, "") <= LONGEST_CALL:
+        raise invalid("", "a timeout of at most 30s", text, "what takes longer answers at once and works on afterwards")
+    return text
+
+
+CallTimeout = Annotated[Duration, AfterValidator(_check_span)]
+
+
+class HttpTarget(Delivered):
+    """A call of a web address. With ``secret``, the name of an SSM parameter or the ARN of a secret in Secrets Manager,
+    it is signed (see docs/targets.md)."""
+
+    type: Literal["http"]
+    url: urls.Url
+    method: Literal["POST", "PUT", "PATCH", "GET", "DELETE"] = "POST"
+    headers: urls.Headers = Field(default_factory=dict)
+    timeout: CallTimeout = "10s"
+    secret: SecretName | None = None
+
+    @classmethod
+    def longest_call(cls, stored: Mapping[str, Any]) -> Millis:
+        return duration(str(stored["timeout"]))

@@ -1,0 +1,23 @@
+"""A Lambda function as a target."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from chalicelib.core.targets.arns import ARN, REGION
+from chalicelib.core.targets.target import Delivered
+
+FunctionArn = Annotated[
+    str,
+    Field(pattern=rf"{ARN}lambda:{REGION}:\d{{12}}:function:[A-Za-z0-9_-]{{1,64}}(:[A-Za-z0-9$_-]{{1,128}})?$"),
+]
+
+
+class LambdaTarget(Delivered):
+    """A call of a Lambda function: handed over to Lambda, which repeats what fails, or with ``wait`` answered for."""
+
+    type: Literal["lambda"]
+    function: FunctionArn
+    wait: bool = False

@@ -1,0 +1,47 @@
+"""The types of targets: those that a document may name, and what is known of a run by its target's type."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from chalicelib.core.documents import tagged, type_of
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.dag_start import DagStart
+from chalicelib.core.targets.emr_serverless import EmrServerlessTarget
+from chalicelib.core.targets.event_bus import EventBusTarget
+from chalicelib.core.targets.http import HttpTarget
+from chalicelib.core.targets.lambda_function import LambdaTarget
+from chalicelib.core.targets.sns import SnsTarget
+from chalicelib.core.targets.sqs import SqsTarget
+from chalicelib.core.targets.target import Target
+from chalicelib.core.targets.worker import WorkerTarget
+
+# What a document may name, in the order of the schema. An error lists those last that workers have to come for.
+TARGETS: tuple[type[Target], ...] = (
+    EmrServerlessTarget,
+    WorkerTarget,
+    SqsTarget,
+    SnsTarget,
+    HttpTarget,
+    LambdaTarget,
+    EventBusTarget,
+)
+_ALL: tuple[type[Target], ...] = (*TARGETS, DagStart)
+_BY_TYPE: Mapping[str, type[Target]] = {type_of(each): each for each in _ALL}
+
+if TYPE_CHECKING:
+    AnyTarget = Target
+else:
+    AnyTarget = tagged(TARGETS, sorted(TARGETS, key=lambda each: each.pulled))
+
+
+def of_type(kind: str) -> type[Target]:
+    """The target of this type. One that is unknown here belongs to a newer release: what `Target` says by itself is
+    true of it, for a run that may have a lifecycle must keep its permits until somebody knows how it ended."""
+    return _BY_TYPE.get(kind, Target)
+
+
+def of_run(run: Run) -> type[Target]:
+    """The target to which a run goes, or went."""
+    return of_type(run.target_kind)

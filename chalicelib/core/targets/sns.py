@@ -1,0 +1,27 @@
+"""SNS as a target."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from pydantic import Field, model_validator
+
+from chalicelib.core.targets.arns import ARN, REGION
+from chalicelib.core.targets.fifo import Group, check_group
+from chalicelib.core.targets.target import Delivered
+
+
+class SnsTarget(Delivered):
+    """A message on an SNS topic, standard or FIFO (see `SqsTarget`)."""
+
+    batched_by: ClassVar[str | None] = "topic_arn"
+
+    type: Literal["sns"]
+    topic_arn: str = Field(pattern=rf"{ARN}sns:{REGION}:\d{{12}}:[A-Za-z0-9_-]{{1,256}}(\.fifo)?$")
+    subject: str | None = Field(default=None, pattern=r"^[!-~]([ -~]{0,98}[!-~])?$")
+    group: Group | None = None
+
+    @model_validator(mode="after")
+    def _group_fits(self) -> SnsTarget:
+        check_group(self.group, self.topic_arn, "topic")
+        return self

@@ -1,0 +1,48 @@
+"""Pull workers as a target (W5)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import AfterValidator, Field
+
+from chalicelib.core.documents import Duration, Name
+from chalicelib.core.errors import invalid
+from chalicelib.core.instants import HOUR, SECOND, duration
+from chalicelib.core.rows.run import Run
+from chalicelib.core.states import RunState
+from chalicelib.core.targets.logs import Log, Reported
+from chalicelib.core.targets.target import Target
+
+
+def _check_heartbeat(text: str) -> str:
+    if not 10 * SECOND <= duration(text, "") <= HOUR:
+        raise invalid("", "a heartbeat from 10s to 1h", text, "a worker that dies is noticed after about that time")
+    return text
+
+
+HeartbeatInterval = Annotated[Duration, AfterValidator(_check_heartbeat)]
+
+
+class WorkerTarget(Target):
+    """A pool of pull workers (W5): they come for the run, and keep it by heartbeats, no more than ``heartbeat`` apart.
+
+    ``arguments`` are handed to the worker's command. The pool is one of the namespace in which the workflow lives.
+    """
+
+    pulled: ClassVar[bool] = True
+
+    type: Literal["worker"]
+    pool: Name
+    arguments: tuple[Annotated[str, Field(max_length=4_000)], ...] = Field(default=(), max_length=100)
+    heartbeat: HeartbeatInterval = "1m"
+
+    @classmethod
+    def interpret(cls, run: Run, state: RunState) -> RunState:
+        """A worker tells only that its run failed; one whose cancel was asked for was cancelled."""
+        return "CANCELLED" if run.cancel and state == "FAILED" else state
+
+    @classmethod
+    def log_of(cls, run: Run) -> Log:
+        del run
+        return Reported()
