@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from chalicelib.core.constraints.approval import Approval
+from chalicelib.core.constraints.calendar import Calendar
 from chalicelib.core.constraints.concurrency import Concurrency
 from chalicelib.core.constraints.constraint import Constraint, External, externals_of
 from chalicelib.core.constraints.delay import Delay
@@ -28,6 +29,7 @@ CONSTRAINTS: tuple[type[Constraint], ...] = (
     Load,
     Approval,
     Probe,
+    Calendar,
 )
 
 if TYPE_CHECKING:
