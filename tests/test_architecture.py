@@ -20,6 +20,8 @@ from typing import NamedTuple
 
 import pytest
 
+from chalicelib.core.constraints.registry import CONSTRAINTS
+
 ROOT = Path(__file__).parents[1]
 # A name without a package is a module at the root of its layer. `core.writes` and the three of `flow` after its limits
 # are such modules, with a place of their own.
@@ -224,6 +226,51 @@ def test_a_name_is_imported_from_the_module_that_defines_it() -> None:
         or (isinstance(node, ast.Name) and node.id == "__all__" and isinstance(node.ctx, ast.Store))
     ]
     assert found == []
+
+
+def test_only_the_package_of_constraints_asks_which_kind_one_is() -> None:
+    """A new kind is one file and one line: elsewhere its class variables and methods say what it is (C1-C16)."""
+    kinds = {kind.__name__ for kind in CONSTRAINTS}
+    found = [
+        f"{path.relative_to(ROOT)}:{line} asks for {name}"
+        for path in modules("chalicelib")
+        if not path.is_relative_to(ROOT / "chalicelib/core/constraints")
+        for line, name in _asked_classes(tree(path))
+        if name in kinds
+    ]
+    assert found == []
+
+
+def test_a_question_for_a_class_is_seen_in_each_of_its_forms() -> None:
+    forms = """
+isinstance(each, Rate)
+isinstance(each, Load | module.Probe)
+issubclass(kind, (Delay, Fresh))
+match each:
+    case Approval() | rules.Concurrency():
+        pass
+"""
+    asked = ["Rate", "Load", "Probe", "Delay", "Fresh", "Approval", "Concurrency"]
+    seen = [name for _, name in _asked_classes(ast.parse(forms)) if name not in ("module", "rules")]
+    assert sorted(seen) == sorted(asked)
+
+
+def _asked_classes(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """The names of classes in ``isinstance``, ``issubclass`` and the patterns of ``match``."""
+    for each in ast.walk(node):
+        if isinstance(each, ast.Call) and isinstance(each.func, ast.Name):
+            if each.func.id in ("isinstance", "issubclass"):
+                yield from _class_names(each.args[1])
+        elif isinstance(each, ast.MatchClass):
+            yield from _class_names(each.cls)
+
+
+def _class_names(node: ast.AST) -> Iterator[tuple[int, str]]:
+    for each in ast.walk(node):
+        if isinstance(each, ast.Attribute):
+            yield each.lineno, each.attr
+        elif isinstance(each, ast.Name):
+            yield each.lineno, each.id
 
 
 def test_no_module_is_named_for_being_a_drawer() -> None:

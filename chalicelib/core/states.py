@@ -19,6 +19,8 @@ JobState = Literal["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"]
 RunState = Literal["STARTING", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CANCELLED", "ABORTED"]
 # How an attempt may fail (W1): the target says so; it ran longer than it may (W12); nothing was heard of it (W5).
 Outcome = Literal["failed", "timed_out", "lost"]
+# Why jobs wait, in few classes: each value of a dimension is a metric of its own, and is paid for.
+WaitReason = Literal["slots", "pool", "rate", "emr_start", "time", "upstream", "probe", "approval", "paused"]
 
 # In these modes the index leads to the schedule: events gather.
 GATHERING_MODES: tuple[Mode, ...] = ("enabled", "hold", "backlog")

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 from hypothesis import settings
 
+from chalicelib.core.constraints.load import LoadReading
+from chalicelib.core.constraints.probe import ProbeResult
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
@@ -95,7 +98,10 @@ def met(**fields: Any) -> Job:
     return job(**{"leaves": gathered, "state": "PENDING_CONSTRAINTS", "met_at": NOON, **fields})
 
 
-def facts(**fields: Any) -> Facts:
+def facts(probe: ProbeResult | None = None, loads: Mapping[str, LoadReading] | None = None, **fields: Any) -> Facts:
+    """``probe`` and ``loads`` are what external constraints were answered at this look."""
+    answers = {f"load:{number}": reading for number, reading in (loads or {}).items()}
+    fields = {"answers": answers | ({"probe:0": probe} if probe is not None else {}), **fields}
     return Facts(**{"gate": gate(), "schedule": schedule(), "workflow": workflow(), "start_rate": RATE, **fields})
 
 

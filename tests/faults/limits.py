@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from chalicelib.core import states
-from chalicelib.core.constraints.constraint import AnyConstraint, Concurrency, Rate, SinceLastRun
+from chalicelib.core.constraints.concurrency import Concurrency
+from chalicelib.core.constraints.constraint import Constraint
+from chalicelib.core.constraints.rate import Rate
+from chalicelib.core.constraints.since_last_run import SinceLastRun
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.rows.run import Run
 
@@ -53,13 +56,13 @@ def _in_group(definition: Schedule, group: str | None) -> bool:
     return any(isinstance(each, Concurrency) and each.group == group for each in definition.constraints)
 
 
-def _shared(definitions: list[Schedule], kind: Callable[[AnyConstraint], bool]) -> list[AnyConstraint]:
+def _shared(definitions: list[Schedule], kind: Callable[[Constraint], bool]) -> list[Constraint]:
     """The one constraint of a kind that all of these have, if they do."""
     found = {tuple(each for each in definition.constraints if kind(each)) for definition in definitions}
     return list(next(iter(found))) if len(found) == 1 else []
 
 
-def _check_rate(rule: AnyConstraint, started: list[Run]) -> None:
+def _check_rate(rule: Constraint, started: list[Run]) -> None:
     assert isinstance(rule, Rate)
     # A backfill's starts count, and are not held up.
     for run in (each for each in started if each.backfill is None):
@@ -68,14 +71,14 @@ def _check_rate(rule: AnyConstraint, started: list[Run]) -> None:
         assert len(window) <= rule.max, f"{len(window)} starts within {rule.per}, and {rule.max} are allowed: {window}"
 
 
-def _check_slots(rule: AnyConstraint, started: list[Run]) -> None:
+def _check_slots(rule: Constraint, started: list[Run]) -> None:
     assert isinstance(rule, Concurrency)
     for run in started:
         living = [other for other in started if other.claimed_at <= run.claimed_at < (_ended(other) or 10**15)]
         assert len(living) <= rule.max, f"{len(living)} at a time, and {rule.max} are allowed: {living}"
 
 
-def _check_gap(rule: AnyConstraint, started: list[Run]) -> None:
+def _check_gap(rule: Constraint, started: list[Run]) -> None:
     assert isinstance(rule, SinceLastRun)
     for index, run in enumerate(started):
         for other in started[:index]:

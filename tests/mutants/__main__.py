@@ -33,10 +33,19 @@ EQUIVALENT = Path(__file__).with_name("equivalent.toml")
 # The modules that decide what becomes of a job, and the tests of the core about each. Tests of others call them, too;
 # but a mutant that only those would notice is one that the module's own tests let pass.
 _LIMITS = "limits/* jobs/limit_order jobs/facts jobs/conditions"
+_CONSTRAINTS = "jobs/condition* jobs/judgement constraints/*"
 _EVENTS = "events/* jobs/gather"
 TESTS = {
     "jobs.check": "jobs/check* jobs/judgement jobs/modes jobs/limit_order constraints/probes",
     "jobs.conditions": "jobs/condition* jobs/judgement constraints/probes",
+    "constraints.constraint": _CONSTRAINTS,
+    "constraints.concurrency": _CONSTRAINTS,
+    "constraints.since_last_run": _CONSTRAINTS,
+    "constraints.rate": _CONSTRAINTS,
+    "constraints.fresh": _CONSTRAINTS,
+    "constraints.load": _CONSTRAINTS,
+    "constraints.approval": _CONSTRAINTS,
+    "constraints.probe": _CONSTRAINTS,
     "jobs.claim": "jobs/claim* jobs/limit_order jobs/modes",
     "jobs.gather": "jobs/gather* jobs/judgement events/build",
     "limits.permits": _LIMITS,

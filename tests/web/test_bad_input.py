@@ -12,7 +12,7 @@ CRON = (
     "a macro such as @daily, '@every 1h30m', or 'R4/PT3S', got "
 )
 TRIGGERS = "time, partition, snapshot, size, program_status, event, quiet, elapsed, absent, all, any, at_least"
-CONSTRAINTS = "concurrency, delay, time_window, since_last_run, rate, fresh, load, approval, probe"
+CONSTRAINTS = "concurrency, delay, time_window, since_last_run, rate, fresh, load, approval, probe, calendar"
 
 
 @pytest.mark.parametrize(

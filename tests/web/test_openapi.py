@@ -112,6 +112,7 @@ def test_every_union_of_typed_documents_has_its_discriminator(document: Any) -> 
             "load",
             "approval",
             "probe",
+            "calendar",
         },
         "target": {"emr_serverless", "sqs", "sns", "http", "lambda", "event_bus", "worker"},
         "rehearsed": leaves - {"quiet"},

@@ -1,14 +1,32 @@
-"""What was measured of a load, and until when that holds (C6)."""
+"""load: something outside is loaded no more than so much (C6). What was measured of it, and until when that holds."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import asdict, dataclass, replace
+from typing import Any, ClassVar, Literal, Self
 
-from chalicelib.core.constraints.constraint import Load
-from chalicelib.core.documents import Document
-from chalicelib.core.instants import HOUR, Instant
+from pydantic import Field, field_validator, model_validator
+
+from chalicelib.core.constraints.constraint import (
+    Answer,
+    Condition,
+    External,
+    MeterQuestion,
+    Names,
+    PoolQuestion,
+    Question,
+    Reply,
+    Situation,
+    Use,
+    number_of,
+)
+from chalicelib.core.documents import Document, Duration, Reference
+from chalicelib.core.errors import invalid
+from chalicelib.core.instants import DAY, HOUR, SECOND, Instant, Millis, duration, iso
+from chalicelib.core.rows.job import Job
+from chalicelib.core.states import WaitReason
+from chalicelib.core.targets.answers import Never, NoAnswer
 
 MOST_WHY = 300
 
@@ -27,10 +45,131 @@ class LoadReading:
         return asdict(self)
 
 
-def loads_of(constraints: Iterable[Document]) -> dict[str, Load]:
-    """The load constraints of a schedule by what they are called in a job: their number."""
-    loads = [each for each in constraints if isinstance(each, Load)]
-    return {str(number): each for number, each in enumerate(loads)}
+class Metric(Document):
+    """A metric of CloudWatch: its newest value, of so many seconds, by a statistic."""
+
+    namespace: str = Field(pattern=r"^[!-~]{1,255}$")
+    metric: str = Field(min_length=1, max_length=255)
+    dimensions: dict[str, str] = Field(default_factory=dict, max_length=30)
+    statistic: Literal["Average", "Sum", "Minimum", "Maximum", "SampleCount"] = "Average"
+    period: Literal[10, 30, 60, 300, 900, 3600] = 60
+
+
+class Measured(Document):
+    """What is measured, one of: the share of a ``pool`` in use; the vCPUs in use of an EMR Serverless application, as a
+    share of its maximum capacity, if it has one; a CloudWatch metric; the free addresses of a ``subnet``."""
+
+    pool: Reference | None = None
+    emr_application: str | None = Field(default=None, pattern=r"^[0-9a-z]{1,64}$")
+    cloudwatch: Metric | None = None
+    subnet: str | None = Field(default=None, pattern=r"^subnet-[0-9a-f]{8,17}$")
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Measured:
+        told = self.model_dump(exclude_none=True)
+        if len(told) != 1:
+            raise invalid("", "one of pool, emr_application, cloudwatch and subnet", sorted(told) or "none")
+        return self
+
+    def describe(self) -> str:
+        if self.cloudwatch is not None:
+            return f"{self.cloudwatch.metric} of {self.cloudwatch.namespace}"
+        if self.subnet is not None:
+            return f"the free addresses of {self.subnet}"
+        if self.pool is not None:
+            return f"the share of pool {self.pool} in use"
+        return f"the capacity in use of EMR application {self.emr_application}"
+
+
+class Load(External):
+    """What ``of`` tells is measured to be ``below`` a bound, or ``at_least`` one (C6). It is measured when all else is
+    met but a probe, and again after ``recheck``; what cannot be measured always waits."""
+
+    wait_reason: ClassVar[WaitReason] = "probe"
+
+    type: Literal["load"]
+    of: Measured
+    below: float | None = None
+    at_least: float | None = None
+    recheck: Duration = "1m"
+    on_unmet: Literal["abort", "wait"] = "wait"
+
+    @field_validator("recheck")
+    @classmethod
+    def _is_bounded(cls, recheck: str) -> str:
+        if not 10 * SECOND <= duration(recheck, "") <= DAY:
+            raise invalid("", "a pause between two measurements from 10s to 1d", recheck)
+        return recheck
+
+    @model_validator(mode="after")
+    def _has_one_bound(self) -> Load:
+        if (self.below is None) == (self.at_least is None):
+            raise invalid("", "either below or at_least", "both" if self.below is not None else "neither")
+        return self
+
+    @property
+    def span(self) -> Millis:
+        return duration(self.recheck)
+
+    def holds(self, value: float) -> bool:
+        if self.below is not None:
+            return value < self.below
+        return self.at_least is not None and value >= self.at_least
+
+    def describe(self) -> str:
+        bound = f"below {self.below:g}" if self.below is not None else f"at least {self.at_least or 0:g}"
+        return f"{self.of.describe()} is {bound}"
+
+    def evaluate(self, s: Situation) -> Condition:
+        """What was measured just now, else what was measured last, for as long as that holds."""
+        fresh = s.answer_to(self, LoadReading)
+        said = fresh or self.last_answer(s.job, number_of(s.key_of(self)))
+        if said is None or (fresh is None and said.until <= s.now):
+            last = f", last seen at {said.value}" if said is not None and said.value is not None else ""
+            return self.unmet(f"it is measured when all else is met{last}", open=True)
+        if said.value is None:
+            why = f"it could not be measured: {said.why}; asked again at {iso(said.until)}"
+            return replace(self.unmet(why, said.until), constraint=self.patient())
+        if self.holds(float(said.value)):
+            return self.met(f"met, it is {said.value}")
+        return self.unmet(f"it is {said.value} at {iso(said.at)}; measured again at {iso(said.until)}", said.until)
+
+    def resolve(self, names: Names) -> Self:
+        if self.of.pool is None:
+            return self
+        return self.model_copy(update={"of": self.of.model_copy(update={"pool": names.owned(self.of.pool)})})
+
+    def references(self) -> Iterable[Use]:
+        if self.of.pool is not None:
+            yield Use("pool", self.of.pool, "of.pool")
+        if self.of.emr_application is not None:
+            yield Use("application", self.of.emr_application, "of.emr_application")
+
+    def question(self, job: Job, workflow: str, properties: Mapping[str, Any], now: Instant) -> Question:
+        if self.of.pool is not None:
+            return PoolQuestion(self.of.pool)
+        return MeterQuestion(self.of.model_dump(mode="json", exclude_none=True))
+
+    def read(self, reply: Reply, before: Answer | None, now: Instant) -> LoadReading:
+        if isinstance(reply, Never | NoAnswer):
+            return failed(self, reply.why, before, now)
+        return told(self, float(reply), now)
+
+    def assume(self, met: bool, now: Instant) -> LoadReading:
+        return assume(self, met, now)
+
+    @classmethod
+    def last_answer(cls, job: Job, number: str) -> LoadReading | None:
+        return remembered(job.measured, number)
+
+    @classmethod
+    def with_answers(cls, job: Job, answers: Mapping[str, Answer]) -> Job:
+        kept = {number: each.kept() for number, each in answers.items()}
+        return replace(job, measured={**job.measured, **kept})
+
+    @classmethod
+    def logged(cls, answers: Mapping[str, Answer]) -> tuple[str, dict[str, Any]]:
+        return "measured", {"values": {number: each.kept()["value"] for number, each in answers.items()}}
 
 
 def remembered(readings: Mapping[str, Mapping[str, Any]], key: str) -> LoadReading | None:
@@ -41,7 +180,7 @@ def told(load: Load, value: float, now: Instant) -> LoadReading:
     return LoadReading(f"{value:.6g}", now, now + load.span)
 
 
-def failed(load: Load, why: str, before: LoadReading | None, now: Instant) -> LoadReading:
+def failed(load: Load, why: str, before: Answer | None, now: Instant) -> LoadReading:
     """No value: asked again after ``recheck``, doubled with every failure up to an hour."""
     failures = before.failures + 1 if before is not None else 1
     pause = max(load.span, min(load.span * 2 ** min(failures - 1, 20), HOUR))

@@ -11,7 +11,7 @@ from typing import Literal
 from pydantic import Field, field_validator, model_validator
 
 from chalicelib.core import instants
-from chalicelib.core.constraints.constraint import AnyConstraint
+from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.schedule import CatchUp, Timeout, TimeoutOrNever
 from chalicelib.core.documents import Described, Document, Duration, Name, Properties, Reference
 from chalicelib.core.errors import SluiceError, invalid

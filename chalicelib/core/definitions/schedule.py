@@ -20,7 +20,9 @@ from pydantic import (
 )
 
 from chalicelib.core import instants
-from chalicelib.core.constraints.constraint import AnyConstraint, Approval, Fresh, Load, Probe, SinceLastRun, TimeWindow
+from chalicelib.core.constraints import registry
+from chalicelib.core.constraints.constraint import Names
+from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.data import Carried, is_sent
 from chalicelib.core.definitions.names import dataset_name, full_name
 from chalicelib.core.definitions.notify import Notify
@@ -38,7 +40,6 @@ from chalicelib.core.triggers.leaf import (
     PartitionTrigger,
     ProgramStatusTrigger,
     SizeTrigger,
-    status_key,
 )
 from chalicelib.core.triggers.time import TimeTrigger
 from chalicelib.core.triggers.tree import AnyTrigger
@@ -62,17 +63,6 @@ TimeoutOrNever = Annotated[
         "an object with after and then, or 'never'",
     ),
 ]
-
-
-def _settle(constraint: AnyConstraint, namespace: str, named: Callable[[str], str], zone: str) -> AnyConstraint:
-    if isinstance(constraint, Fresh):
-        return constraint.model_copy(update={"workflows": tuple(named(name) for name in constraint.workflows)})
-    if isinstance(constraint, Load) and constraint.of.pool is not None:
-        of = constraint.of.model_copy(update={"pool": dataset_name(constraint.of.pool, namespace)})
-        return constraint.model_copy(update={"of": of})
-    if isinstance(constraint, TimeWindow):
-        return constraint.model_copy(update={"zone": constraint.zone or zone})
-    return constraint
 
 
 class CatchUp(Document):
@@ -221,11 +211,7 @@ class Schedule(Described, Carried):
     def _fits_together(self) -> Schedule:
         tree.check_size(self.trigger, len(self.wake_keys))
         tree.check_windows(self.trigger)
-        if sum(isinstance(each, Probe) for each in self.constraints) > 1:
-            raise invalid("constraints", "at most one probe", "several", "let one ask what the others would")
-        approvals = [each.key for each in self.constraints if isinstance(each, Approval)]
-        if len(set(approvals)) < len(approvals):
-            raise invalid("constraints", "one approval for each role", approvals)
+        registry.check_together(self.constraints)
         if len(set(self.by)) < len(self.by):
             raise invalid("by", "distinct correlation keys", list(self.by))
         if self.by and tree.timed_leaves(self.trigger):
@@ -246,16 +232,12 @@ class Schedule(Described, Carried):
     @property
     def fresh_upstreams(self) -> tuple[str, ...]:
         """The workflows whose success its freshness constraints wait for, each once."""
-        named = [name for each in self.constraints if isinstance(each, Fresh) for name in each.workflows]
-        return tuple(dict.fromkeys(named))
+        return tuple(dict.fromkeys(name for each in self.constraints for name in each.upstreams()))
 
     @property
     def wake_keys(self) -> tuple[str, ...]:
-        """The events that may meet a constraint for which its jobs wait: an upstream's success, and, where a living run
-        holds the next one up, its failure (C8)."""
-        gaps = any(isinstance(each, SinceLastRun) and each.on_unmet == "wait" for each in self.constraints)
-        ends = tuple(status_key(self.workflow, status) for status in ("FAILED", "KILLED")) if gaps else ()
-        return (*(status_key(name, "COMPLETED") for name in self.fresh_upstreams), *ends)
+        """The events that may meet a constraint for which its jobs wait, each once (C8)."""
+        return tuple(dict.fromkeys(key for each in self.constraints for key in each.wake_keys(self.workflow)))
 
     @property
     def timeout_millis(self) -> Millis | None:
@@ -273,16 +255,20 @@ class Schedule(Described, Carried):
         def named(reference: str) -> str:
             return full_name(reference, namespace, app)
 
+        def owned(reference: str) -> str:
+            return dataset_name(reference, namespace)
+
         def leaf(trigger: LeafTrigger) -> LeafTrigger:
             return _resolve(trigger, namespace, named, self.zone, now)
 
+        names = Names(named, owned, self.zone)
         return self.model_copy(
             update={
                 "workflow": named(self.workflow),
-                "policy": dataset_name(self.policy, namespace) if self.policy is not None else None,
-                "pool": dataset_name(self.pool, namespace) if self.pool is not None else None,
+                "policy": owned(self.policy) if self.policy is not None else None,
+                "pool": owned(self.pool) if self.pool is not None else None,
                 "trigger": tree.rewrite(self.trigger, leaf),
-                "constraints": tuple(_settle(each, namespace, named, self.zone) for each in self.constraints),
+                "constraints": tuple(each.resolve(names) for each in self.constraints),
                 "ttl": self.ttl if self.ttl is None or now is None else iso(parse_when(self.ttl, now, "ttl")),
             }
         )

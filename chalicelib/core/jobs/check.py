@@ -13,12 +13,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from chalicelib.core import ids
-from chalicelib.core.constraints.constraint import Approval, Concurrency
+from chalicelib.core.constraints.constraint import Condition
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import conditions, gather
-from chalicelib.core.jobs.conditions import Condition
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.jobs.timeout import deadline_of, is_over, is_repeated, runs_anyway, timed_out, too_late
 from chalicelib.core.limits import permits, slots
@@ -27,8 +26,7 @@ from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.runs.metrics import WaitReason, reason_of_constraint
-from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES, JobState, claimable
+from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES, JobState, WaitReason, claimable
 from chalicelib.core.triggers import tree
 
 
@@ -203,13 +201,13 @@ def _decide_constraints(
 ) -> Decision | None:
     """``forced``: its timeout has run it anyway, past all but the word of a person (C10, C16)."""
     unmet = [each for each in conditions.evaluate(job, facts, schedule, now) if not each.met]
-    unmet = [each for each in unmet if isinstance(each.constraint, Approval)] if forced else unmet
+    unmet = [each for each in unmet if each.constraint.survives_timeout] if forced else unmet
     waits = [each for each in unmet if each.waits or (is_repeated(job) and _is_no_line(each))]
     if waits:
         until = _earliest(deadline, _latest(waits))
-        reason = reason_of_constraint(waits[0].constraint)
+        reason = waits[0].constraint.wait_reason
         return Wait(until, "PENDING_CONSTRAINTS", _words(waits), job.waits_at is not None, reason)
-    aborts = [each for each in unmet if each.aborts and not (isinstance(each.constraint, Concurrency) and job.waits_at)]
+    aborts = [each for each in unmet if each.aborts and not (_queues(each) and job.waits_at)]
     return Abort(_words(aborts)) if aborts and not is_repeated(job) else None
 
 
@@ -306,7 +304,11 @@ def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
 
 def _is_no_line(condition: Condition) -> bool:
     """What is repeated waits where others abort (W1); at a limit of runs it queues like any other."""
-    return not isinstance(condition.constraint, Concurrency) and condition.aborts
+    return not _queues(condition) and condition.aborts
+
+
+def _queues(condition: Condition) -> bool:
+    return condition.constraint.queues == "always"
 
 
 def _words(unmet: Sequence[Condition]) -> str:

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from chalicelib.core import ids
-from chalicelib.core.constraints.constraint import Approval
 from chalicelib.core.definitions import data
 from chalicelib.core.definitions.overrides import properties_of, resources_of, retries_of
 from chalicelib.core.definitions.schedule import Schedule
@@ -307,7 +306,7 @@ def places_of_copy(job: Job, schedule: Schedule, gate: ScheduleState, now: Insta
     not tried before, so it costs no read."""
     waits, apart = waiting_key(job, schedule, gate), gather.detached_key(job)
     late = job.due_at is not None and now - job.due_at >= LATE_LOOK
-    may_be_apart = late or any(isinstance(each, Approval) for each in schedule.constraints)
+    may_be_apart = late or any(each.by_person for each in schedule.constraints)
     others = [apart] if may_be_apart else []
     others += [GATHERING] if late and schedule.coalesce else []
     return (waits, *(place for place in others if place != waits))

@@ -6,8 +6,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from chalicelib.core.constraints.load import LoadReading
-from chalicelib.core.constraints.probe import ProbeResult
+from chalicelib.core.constraints.constraint import Answer
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.instants import SECOND, Instant, Millis
@@ -53,10 +52,10 @@ def _turns(asks: tuple[PermitRequest, ...], pace: Pace, policy: str) -> tuple[Sl
 @dataclass(frozen=True, slots=True)
 class Facts:
     """Everything that the decision about a job depends on, read strongly. ``successes``: when each workflow that a
-    freshness constraint names last succeeded. ``policy`` is that which the schedule names, ``probe`` what its probe
-    has said just now, if it was asked, ``backfill`` the one that the job is a part of, ``origin`` the run that it
-    repeats (W15); ``pool`` is what it asks of its pool, by the definition ``pool_row``, ``loads`` what was measured
-    just now; ``workflow_version`` is that of the workflow's definition, 0 for the graph of a DAG."""
+    freshness constraint names last succeeded. ``policy`` is that which the schedule names, ``answers`` are those
+    of the external constraints that were asked just now, by their keys, ``backfill`` is the one that the job is a part
+    of, ``origin`` the run that it repeats (W15); ``pool`` is what it asks of its pool, by the definition ``pool_row``;
+    ``workflow_version`` is that of the workflow's definition, 0 for the graph of a DAG."""
 
     gate: ScheduleState | None
     schedule: Schedule | None
@@ -71,9 +70,8 @@ class Facts:
     policy: Policy | None = None
     pool: Slots | None = None
     pool_row: Definition | None = None
-    probe: ProbeResult | None = None
     origin: Run | None = None
-    loads: Mapping[str, LoadReading] = field(default_factory=dict)
+    answers: Mapping[str, Answer] = field(default_factory=dict)
     workflow_version: int = 0
 
     def line(self, name: str) -> LimitState:

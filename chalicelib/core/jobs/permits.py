@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from chalicelib.core.constraints.constraint import Concurrency, Rate, SinceLastRun
 from chalicelib.core.definitions.overrides import resources_of
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
@@ -38,7 +37,7 @@ def ask_of(name: str, pool: Pool, workflow: Workflow, schedule: Schedule) -> Slo
 
 def _share_of(name: str, pool: Pool, schedule: Schedule) -> tuple[str, int] | None:
     """The share that a schedule's jobs have, and its units: that of its workflow, before that of a group it is in."""
-    groups = [each.group for each in schedule.constraints if isinstance(each, Concurrency) and each.group is not None]
+    groups = [group for each in schedule.constraints for group in each.groups()]
     shares = {owner_of(key, name): share.reserved for key, share in pool.shares.items()}
     return next(((owner, shares[owner]) for owner in (schedule.workflow, *groups) if owner in shares), None)
 
@@ -73,12 +72,10 @@ def asks_of(
     (``counted``)."""
     if not counted and not is_tracked(schedule, workflow):
         return ()
-    asks: list[PermitRequest] = [_own_slots(schedule)]
-    for constraint in schedule.constraints:
-        if isinstance(constraint, Concurrency) and constraint.group is not None:
-            asks.append(Slots(names.group_limit(namespace, constraint.group), constraint.max))
-    own = [rule_of(constraint) for constraint in schedule.constraints if isinstance(constraint, Rate)]
-    asks += [rate_window.rate_window_of(schedule.workflow, rule, rule in own) for rule in sorted({*rates, *own})]
+    asks: list[PermitRequest] = [Slots(names.workflow_limit(schedule.workflow), None)]
+    asks += [ask for each in schedule.constraints for ask in each.permits(schedule.workflow, namespace)]
+    counted_too = set(rates) - set(rates_of(schedule))
+    asks += [rate_window.rate_window_of(schedule.workflow, rule, binding=False) for rule in sorted(counted_too)]
     asks += workflow.target.permits(rate, resources_of(workflow, schedule))
     return permits.in_order(_tightest(asks))
 
@@ -91,33 +88,25 @@ def is_tracked(schedule: Schedule, workflow: Workflow) -> bool:
 def asks_for_starts(schedule: Schedule) -> bool:
     """Whether a schedule's rules depend on the starts of its workflow, whoever causes them (C5, T13)."""
     elapsed = any(isinstance(leaf.trigger, ElapsedTrigger) for leaf in tree.leaves(schedule.trigger))
-    return elapsed or any(isinstance(constraint, Rate) for constraint in schedule.constraints)
-
-
-def rule_of(constraint: Rate) -> str:
-    return names.rate_rule(constraint.max, constraint.span)
+    return elapsed or bool(rates_of(schedule))
 
 
 def rates_of(schedule: Schedule) -> tuple[str, ...]:
     """The rules by which the starts of its workflow are to be counted."""
-    return tuple(sorted({rule_of(each) for each in schedule.constraints if isinstance(each, Rate)}))
-
-
-def _own_slots(schedule: Schedule) -> Slots:
-    limits = [c.max for c in schedule.constraints if isinstance(c, Concurrency) and c.group is None]
-    gaps = [c for c in schedule.constraints if isinstance(c, SinceLastRun)]
-    widest = max(gaps, key=lambda gap: gap.span, default=None)
-    # Of two gaps the wider is held by the claim; an `any` counts whatever the other does, and failed runs besides.
-    line = names.workflow_limit(schedule.workflow)
-    return Slots(line, min(limits, default=None), widest.span if widest else None, any(gap.of == "any" for gap in gaps))
+    return tuple(sorted({rule for each in schedule.constraints for rule in each.rates()}))
 
 
 def _tightest(asks: list[PermitRequest]) -> tuple[PermitRequest, ...]:
-    """Two constraints on one group: the tighter limit holds, for a line is asked once."""
+    """Two constraints on one limit: the tighter one holds, for a limit is asked once."""
     found: dict[str, PermitRequest] = {}
     for ask in asks:
         known = found.get(ask.line)
-        if isinstance(known, Slots) and isinstance(ask, Slots) and known.limit is not None and ask.limit is not None:
-            ask = known if known.limit <= ask.limit else ask
-        found[ask.line] = ask
+        found[ask.line] = _both(known, ask) if isinstance(known, Slots) and isinstance(ask, Slots) else ask
     return tuple(found.values())
+
+
+def _both(one: Slots, other: Slots) -> Slots:
+    """Of two gaps the wider is held by the claim; an `any` counts whatever the other does, and failed runs besides."""
+    limits = [each.limit for each in (one, other) if each.limit is not None]
+    gaps = [each.gap for each in (one, other) if each.gap is not None]
+    return Slots(one.line, min(limits, default=None), max(gaps, default=None), one.any_run or other.any_run)

@@ -12,7 +12,6 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chalicelib.core import ids
-from chalicelib.core.constraints.constraint import Concurrency
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.ids import holder_of
 from chalicelib.core.limits import names
@@ -37,8 +36,7 @@ def _named(schedule: Schedule) -> set[tuple[str, str | None]]:
 
 
 def groups_of(schedule: Schedule) -> list[str]:
-    groups = (each.group for each in schedule.constraints if isinstance(each, Concurrency))
-    return sorted({group for group in groups if group is not None})
+    return sorted({group for each in schedule.constraints for group in each.groups()})
 
 
 def missing_groups(run: Run, schedule: Schedule) -> list[str]:

@@ -8,25 +8,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from chalicelib.core.constraints.constraint import (
-    AnyConstraint,
-    Approval,
-    Concurrency,
-    Delay,
-    Fresh,
-    Load,
-    Probe,
-    Rate,
-    SinceLastRun,
-    TimeWindow,
-)
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.limits.names import is_pool, is_target_pace
 from chalicelib.core.rows.run import Run
+from chalicelib.core.states import WaitReason
 
 NAMESPACE = "Sluice"
-# Why jobs wait, in few classes: each value of a dimension is a metric of its own, and is paid for.
-WaitReason = Literal["slots", "pool", "rate", "emr_start", "time", "upstream", "probe", "approval", "paused"]
 QUEUES: tuple[WaitReason, ...] = ("slots", "pool", "rate", "emr_start")
 REASONS: tuple[WaitReason, ...] = (*QUEUES, "time", "upstream", "probe", "approval", "paused")
 
@@ -78,20 +65,3 @@ def reason_of_line(line: str) -> WaitReason:
     if is_pool(line):
         return "pool"
     return "slots" if line.startswith(("workflow:", "group:")) else "rate"
-
-
-def reason_of_constraint(constraint: AnyConstraint) -> WaitReason:
-    """The class of the waits for a constraint."""
-    match constraint:
-        case Delay() | TimeWindow() | SinceLastRun():
-            return "time"
-        case Rate():
-            return "rate"
-        case Fresh():
-            return "upstream"
-        case Probe() | Load():
-            return "probe"
-        case Approval():
-            return "approval"
-        case Concurrency():
-            return "slots"

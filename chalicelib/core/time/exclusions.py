@@ -27,15 +27,20 @@ Excluded = str | Mapping[str, str]
 
 
 def check(given: Any, field: str = "excluding") -> tuple[Excluded, ...]:
+    """The entries of a list that must leave a day of the week (see `parse`)."""
+    entries = parse(given, field)
+    if set(DAYS) <= {entry for entry in entries if isinstance(entry, str)}:
+        raise invalid(field, "a day of the week that is left", "all seven left out")
+    return entries
+
+
+def parse(given: Any, field: str) -> tuple[Excluded, ...]:
     """The entries as they are stored. Raises ``invalid`` for the first that is none, naming its place in the list."""
     if not isinstance(given, list | tuple):
         raise invalid(field, "a list of dates, days of the week and windows", given)
     if len(given) > MOST:
         raise invalid(field, f"at most {MOST} entries", f"{len(given)} entries", "use windows for what lies together")
-    entries = tuple(_checked(entry, f"{field}.{place}".lstrip(".")) for place, entry in enumerate(given))
-    if set(DAYS) <= {entry for entry in entries if isinstance(entry, str)}:
-        raise invalid(field, "a day of the week that is left", "all seven left out")
-    return entries
+    return tuple(_checked(entry, f"{field}.{place}".lstrip(".")) for place, entry in enumerate(given))
 
 
 def end_of(excluding: Sequence[Excluded], zone: str, instant: Instant) -> Instant | None:
@@ -46,6 +51,14 @@ def end_of(excluding: Sequence[Excluded], zone: str, instant: Instant) -> Instan
     day = datetime.fromtimestamp(instant // 1000, place).date()
     ends = [end for entry in excluding if (end := _end(entry, place, day, instant)) is not None]
     return max(*ends, instant + 1) if ends else None
+
+
+def next_begin(entries: Sequence[Excluded], zone: str, after: Instant) -> Instant | None:
+    """When the next of these days and windows begins, later than an instant; None if all of them are past."""
+    place = instants.zone(zone)
+    day = datetime.fromtimestamp(after // 1000, place).date()
+    begins = [begin for entry in entries for begin in _begins(entry, place, day) if begin > after]
+    return min(begins, default=None)
 
 
 def describe(excluding: Sequence[Excluded]) -> str:
@@ -64,6 +77,19 @@ def _end(entry: Excluded, place: ZoneInfo, day: date, instant: Instant) -> Insta
         return _begin_of(last + timedelta(days=1), place) if first <= day <= last else None
     begins, ends = parse_instant(entry["from"]), parse_instant(entry["to"])
     return ends if begins <= instant < ends else None
+
+
+def _begins(entry: Excluded, place: ZoneInfo, day: date) -> list[Instant]:
+    """When an entry begins: of what recurs, the times around a day and at least one after it."""
+    if not isinstance(entry, str):
+        begin = entry["from"]
+        return [_begin_of(date.fromisoformat(begin), place) if _is_date(begin) else parse_instant(begin)]
+    if entry in DAYS:
+        return [_begin_of(day + timedelta(days=1 + (DAYS.index(entry) - day.weekday() - 1) % 7), place)]
+    # The 29th of February may be eight years away: 1900 and 2100 are no leap years.
+    years = range(day.year, day.year + 9)
+    dates = [entry] if _is_date(entry) else [f"{year}-{entry}" for year in years]
+    return [_begin_of(date.fromisoformat(each), place) for each in dates if _is_date(each)]
 
 
 def _begin_of(day: date, place: ZoneInfo) -> Instant:

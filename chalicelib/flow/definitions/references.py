@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from chalicelib.core import errors, ids
-from chalicelib.core.constraints.constraint import AnyConstraint, Concurrency, Load, Probe, SinceLastRun
+from chalicelib.core.constraints.constraint import Constraint, Use
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.definitions.workflow import Workflow
@@ -82,19 +82,25 @@ def _check_starter(ports: Ports, leaf: ProgramStatusTrigger) -> None:
         raise errors.unknown_reference("trigger", "schedule", leaf.schedule, known)
 
 
-def _check_constraint(ports: Ports, name: str, constraint: AnyConstraint, workflow: Workflow, field: str) -> None:
-    if isinstance(constraint, Concurrency | SinceLastRun):
+def _check_constraint(ports: Ports, name: str, constraint: Constraint, workflow: Workflow, field: str) -> None:
+    if constraint.needs_lifecycle:
         hint = "remove the constraint, or give the workflow a target whose runs can be followed"
         expected = f"a {constraint.type} constraint only for a target with a lifecycle"
         require_lifecycle(workflow.target, field, expected, hint=hint)
-    if isinstance(constraint, Load) and constraint.of.pool is not None:
-        pools.existing(ports, constraint.of.pool, f"{field}.of.pool")
-    if isinstance(constraint, Load):
-        applications.check_application(ports, constraint.of.emr_application, f"{field}.of.emr_application")
-    if isinstance(constraint, Probe):
-        addresses.check_target(ports, constraint.target.model_dump(), f"{field}.target")
-    for upstream in getattr(constraint, "workflows", ()):
-        _check_upstream(ports, name, upstream, field)
+    for use in constraint.references():
+        _check_use(ports, name, use, f"{field}.{use.field}" if use.field else field)
+
+
+def _check_use(ports: Ports, name: str, use: Use, field: str) -> None:
+    match use.kind:
+        case "pool":
+            pools.existing(ports, use.of, field)
+        case "application":
+            applications.check_application(ports, use.of, field)
+        case "target":
+            addresses.check_target(ports, use.of, field)
+        case "workflow":
+            _check_upstream(ports, name, use.of, field)
 
 
 def _check_rates(ports: Ports, schedule: Schedule) -> None:

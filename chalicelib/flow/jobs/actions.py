@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chalicelib.core import errors
-from chalicelib.core.constraints import approval, constraint
+from chalicelib.core.constraints import approval
+from chalicelib.core.constraints.approval import Approval
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import iso
 from chalicelib.core.jobs import check, claim, gather
@@ -65,7 +66,7 @@ def _found(ports: Ports, job_id: str) -> Job:
     return apart if apart is not None and apart.job_id == job_id else job
 
 
-def _given(ports: Ports, job: Job, by: str) -> list[constraint.Approval]:
+def _given(ports: Ports, job: Job, by: str) -> list[Approval]:
     """The approvals of a job that this caller may give; refused if it wants none, or none of this caller."""
     schedule = lookup.definition_of(ports, ports.catalog.gate(job.schedule))
     wanted = approval.approvals_of(schedule.constraints) if schedule is not None else []

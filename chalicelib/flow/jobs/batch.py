@@ -10,7 +10,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from chalicelib.core.constraints.constraint import Approval, Load, Probe
 from chalicelib.core.definitions import overrides
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
@@ -95,7 +94,7 @@ def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[RowReques
 def _is_plain(job: Job, facts: Facts, decision: Launch) -> bool:
     """Whether it needs no line, holds none, and its target has no lifecycle: then it is not claimed, but delivered. A
     probe is asked when the instant has come, one by one."""
-    if facts.schedule is None or any(isinstance(each, Probe | Load | Approval) for each in facts.schedule.constraints):
+    if facts.schedule is None or not all(each.decidable_ahead for each in facts.schedule.constraints):
         return False
     if overrides.deadline_of(facts.schedule, facts.workflow) is not None:
         return False

@@ -5,10 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 from chalicelib.core.constraints import approval
-from chalicelib.core.constraints.constraint import Concurrency
 from chalicelib.core.fires import timer
 from chalicelib.core.instants import Instant, Millis
-from chalicelib.core.jobs import check, claim, conditions, gather
+from chalicelib.core.jobs import check, claim, gather
 from chalicelib.core.jobs.check import Abort, Coalesce, Decision, Drop, Duplicate, Expire, Launch, MakeRoom, Skip, Wait
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names, returns
@@ -16,6 +15,7 @@ from chalicelib.core.limits import permits as limit_permits
 from chalicelib.core.limits import route as limit_route
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.route import Route
+from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref, ref_of
 from chalicelib.core.runs import complete, metrics
@@ -23,7 +23,7 @@ from chalicelib.core.writes import DeleteJob, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
 from chalicelib.flow import priority
 from chalicelib.flow.ingest import fires
-from chalicelib.flow.jobs import load, probe
+from chalicelib.flow.jobs import external
 from chalicelib.flow.jobs.deliver import deliver
 from chalicelib.flow.jobs.drop import Outcome, committed, drop_job, queues_to_wake, record_of, states_of_held
 from chalicelib.flow.limits import waiting
@@ -54,8 +54,7 @@ def check_job(
         if fires.is_event(job, facts, now):
             return Outcome("applied", fires.apply(ports, job, facts, now))
         deadlines.begin(ports, job, facts, now)
-        job, facts = load.ask(ports, job, facts, now, turn)
-        job, facts = probe.ask(ports, job, facts, now, turn)
+        job, facts = external.ask(ports, job, facts, now, turn)
         decision = check.decide(job, facts, now, turn)
         if race and isinstance(decision, Launch) and (line := claim.wants_number(job, decision.asks)):
             # Many start at once: it takes a number by itself, and no start of another stands in its way again.
@@ -164,12 +163,14 @@ def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> 
     schedule = facts.schedule
     if job.kind in ("retry", "backfill"):
         return  # the runs that came after its first attempt are not the older ones; the past makes no room for itself
-    for constraint in schedule.constraints if schedule else ():
-        if not isinstance(constraint, Concurrency) or constraint.on_unmet != "cancel_other" or schedule is None:
-            continue
-        if conditions.line_of(constraint, schedule, job.schedule) == blocked.line:
-            why = f"cancelled to make room for job {job.job_id}"
-            cancel.oldest(ports, facts.line(blocked.line), constraint.max, why)
+    if schedule is None:
+        return
+    namespace = job.schedule.partition(".")[0]
+    for constraint in (each for each in schedule.constraints if each.makes_room()):
+        for ask in constraint.permits(schedule.workflow, namespace):
+            if isinstance(ask, Slots) and ask.limit is not None and ask.line == blocked.line:
+                why = f"cancelled to make room for job {job.job_id}"
+                cancel.oldest(ports, facts.line(blocked.line), ask.limit, why)
 
 
 def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) -> Outcome | None:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from chalicelib.core.constraints.constraint import Condition
 from chalicelib.core.dags import rounds
 from chalicelib.core.fires import upcoming as fire_upcoming
 from chalicelib.core.history.lines import waited
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import check, conditions, timeout
-from chalicelib.core.jobs.conditions import Condition
 from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
 from chalicelib.core.rows.job import Job
@@ -127,7 +127,7 @@ def _wakes(job: Job, known: Facts, verdict: tree.Verdict | None, until: Instant 
         ways.append("resuming the schedule")
     elif job.state == "PENDING_CONSTRAINTS" and known.schedule and known.schedule.fresh_upstreams:
         ways.append(f"a success of {' or '.join(known.schedule.fresh_upstreams)}")
-    elif any(each.constraint.type == "approval" and not each.met for each in _standing(job, known, now)):
+    elif any(each.constraint.by_person and not each.met for each in _standing(job, known, now)):
         ways.append("an approval")
     if job.waits_at is not None:
         ways.append(f"a permit of {names.describe(job.waits_at)}")

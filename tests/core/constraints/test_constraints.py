@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from chalicelib.core import errors
-from chalicelib.core.constraints import constraint as constraint_constraint
+from chalicelib.core.constraints.rate import MOST_RATE
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, HOUR, MINUTE
@@ -72,7 +72,7 @@ def test_c1_only_a_limit_of_runs_can_make_room_by_cancelling(document: dict[str,
         (GAP | {"at_least": "soon"}, "at_least"),
         (GAP | {"of": "failure"}, "of"),
         (RATE | {"max": 0}, "max"),
-        (RATE | {"max": constraint_constraint.MOST_RATE + 1}, "max"),
+        (RATE | {"max": MOST_RATE + 1}, "max"),
         (RATE | {"per": "fortnight"}, "per"),
         (FRESH | {"workflows": []}, "workflows"),
         (FRESH | {"workflows": ["a.b.c.d"]}, "workflows.0"),
@@ -111,7 +111,7 @@ def test_c5_a_rate_is_per_hour_per_day_or_per_any_span(per: str, span: int) -> N
     ],
 )  # fmt: skip
 def test_c14_a_constraint_is_told_as_a_rule(document: dict[str, Any], words: str) -> None:
-    assert constraint_constraint.describe(made(document)) == words
+    assert made(document).rule == words
 
 
 def test_names_and_zones_in_constraints_are_those_of_the_schedule_unless_they_say_more() -> None:

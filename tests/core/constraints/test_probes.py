@@ -88,7 +88,7 @@ def test_c15_on_unmet_abort_is_for_an_answer_and_not_for_silence() -> None:
     strict = schedule(constraints=[{**PROBE, "on_unmet": "abort"}])
     known = facts(schedule=strict, probe=answered({"met": False, "why": "no"}))
     assert isinstance(decide(met(), known, NOON), Abort)
-    silent = replace(known, probe=failed("no answer", MINUTE, None, NOON))
+    silent = replace(known, answers={"probe:0": failed("no answer", MINUTE, None, NOON)})
     assert isinstance(decide(met(), silent, NOON), Wait)
 
 

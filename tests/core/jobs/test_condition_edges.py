@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.constraints.constraint import Condition
 from chalicelib.core.constraints.load import LoadReading
 from chalicelib.core.constraints.probe import ProbeResult
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, iso
 from chalicelib.core.jobs import conditions
-from chalicelib.core.jobs.conditions import Condition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import LINE, NAME, NOON, concurrency, facts, job, met, schedule

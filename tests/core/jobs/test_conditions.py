@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.constraints.constraint import Condition
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, parse_instant
 from chalicelib.core.jobs import conditions
-from chalicelib.core.jobs.conditions import Condition
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import LINE, NAME, NOON, concurrency, facts, job, met, schedule

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from pydantic import TypeAdapter
 
-from chalicelib.core.constraints.constraint import AnyConstraint
+from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.limits import names
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import metrics
@@ -82,4 +82,4 @@ def test_o2_a_queue_is_of_the_class_of_its_line(line: str, reason: str) -> None:
     ids=lambda value: value if isinstance(value, str) else value["type"],
 )
 def test_o2_a_constraint_is_of_the_class_of_what_it_waits_for(document: dict[str, object], reason: str) -> None:
-    assert metrics.reason_of_constraint(CONSTRAINTS.validate_python(document)) == reason
+    assert CONSTRAINTS.validate_python(document).wait_reason == reason

@@ -1,0 +1,55 @@
+"""fresh: others have succeeded not long ago (C7)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import ClassVar, Literal, Self
+
+from pydantic import Field
+
+from chalicelib.core.constraints.constraint import Condition, Constraint, Names, OnUnmet, Situation, Use
+from chalicelib.core.documents import Duration, Reference
+from chalicelib.core.instants import Instant, Millis, duration, iso, spell_duration
+from chalicelib.core.states import WaitReason
+from chalicelib.core.triggers.leaf import status_key
+
+
+class Fresh(Constraint):
+    """Each of ``workflows`` has succeeded ``within`` a span before now (C7). What an unmet one does must be said."""
+
+    wait_reason: ClassVar[WaitReason] = "upstream"
+
+    type: Literal["fresh"]
+    workflows: tuple[Reference, ...] = Field(min_length=1, max_length=20)
+    within: Duration
+    on_unmet: OnUnmet
+
+    @property
+    def span(self) -> Millis:
+        return duration(self.within)
+
+    def describe(self) -> str:
+        return f"{', '.join(self.workflows)} succeeded within {spell_duration(self.span)}"
+
+    def evaluate(self, s: Situation) -> Condition:
+        last = {name: s.successes.get(name) for name in self.workflows}
+        oldest = s.now - self.span
+        stale = [_staleness(name, last[name]) for name in self.workflows if (at := last[name]) is None or at < oldest]
+        return self.unmet("; ".join(stale)) if stale else self.met()
+
+    def resolve(self, names: Names) -> Self:
+        return self.model_copy(update={"workflows": tuple(names.workflow(name) for name in self.workflows)})
+
+    def references(self) -> Iterable[Use]:
+        return tuple(Use("workflow", name) for name in self.workflows)
+
+    def upstreams(self) -> tuple[str, ...]:
+        return self.workflows
+
+    def wake_keys(self, workflow: str) -> tuple[str, ...]:
+        """An upstream's success."""
+        return tuple(status_key(name, "COMPLETED") for name in self.workflows)
+
+
+def _staleness(name: str, at: Instant | None) -> str:
+    return f"{name} has not succeeded yet" if at is None else f"{name} succeeded last at {iso(at)}"

@@ -1,0 +1,50 @@
+"""time_window: only within certain hours of the day (C3)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal, Self
+
+from pydantic import model_validator
+
+from chalicelib.core import instants
+from chalicelib.core.constraints.constraint import Condition, Constraint, Names, OnUnmet, Situation
+from chalicelib.core.errors import invalid
+from chalicelib.core.states import WaitReason
+from chalicelib.core.time import windows
+from chalicelib.core.time.windows import Day
+
+
+class TimeWindow(Constraint):
+    """Within ``[start, end)`` of the day in a zone, over midnight or not; ``days`` are those when it begins (C3)."""
+
+    wait_reason: ClassVar[WaitReason] = "time"
+
+    type: Literal["time_window"]
+    start: str
+    end: str
+    zone: str | None = None
+    days: tuple[Day, ...] = ()
+    on_unmet: OnUnmet = "wait"
+
+    @model_validator(mode="after")
+    def _is_a_window(self) -> TimeWindow:
+        windows.parse_clock(self.start, "start")
+        windows.parse_clock(self.end, "end", is_end=True)
+        instants.zone(self.zone or "UTC")
+        if self.start == self.end:
+            raise invalid("end", "an end that differs from the start", self.end, "leave the window out for all day")
+        return self
+
+    @property
+    def window(self) -> windows.Window:
+        return windows.Window(self.start, self.end, self.zone or "UTC", self.days)
+
+    def describe(self) -> str:
+        return windows.describe(self.window)
+
+    def evaluate(self, s: Situation) -> Condition:
+        inside = windows.is_inside(self.window, s.now)
+        return self.met_from(s.now if inside else windows.next_opening(self.window, s.now), s.now)
+
+    def resolve(self, names: Names) -> Self:
+        return self.model_copy(update={"zone": self.zone or names.zone})

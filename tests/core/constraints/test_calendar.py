@@ -1,0 +1,121 @@
+"""A calendar: on which days a job may be launched, from which instant on, and what is refused."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
+
+from chalicelib.core import errors
+from chalicelib.core.constraints.calendar import Calendar
+from chalicelib.core.definitions.schedule import Schedule
+from chalicelib.core.instants import DAY, HOUR, Instant, parse_instant
+from chalicelib.core.jobs import conditions
+from chalicelib.core.jobs.check import Abort, Launch, Wait, decide
+from tests.core.builders import NOON, PARTITION, brief, facts, job, met, schedule
+
+
+def at(text: str) -> Instant:
+    return parse_instant(text)
+
+
+def calendar(**fields: Any) -> Calendar:
+    return Calendar(type="calendar", **fields)
+
+
+# NOON is a Monday, the 2nd of March 2026.
+@pytest.mark.parametrize(
+    ("fields", "opens"),
+    [
+        ({"only": ["mon"]}, NOON),
+        ({"only": ["tue"]}, at("2026-03-03T00:00:00Z")),
+        ({"only": ["sun", "03-05"]}, at("2026-03-05T00:00:00Z")),
+        ({"only": ["03-01"]}, at("2027-03-01T00:00:00Z")),
+        ({"only": ["02-29"]}, at("2028-02-29T00:00:00Z")),
+        ({"only": ["2026-04-01"]}, at("2026-04-01T00:00:00Z")),
+        ({"only": ["2026-03-01"]}, None),
+        ({"only": [{"from": "2026-03-10", "to": "2026-03-12"}]}, at("2026-03-10T00:00:00Z")),
+        ({"only": [{"from": "2026-03-02T13:30:00Z", "to": "2026-03-02T14:00:00Z"}]}, at("2026-03-02T13:30:00Z")),
+        ({"only": ["tue"], "zone": "Asia/Tokyo"}, at("2026-03-02T15:00:00Z")),
+        ({"excluding": ["sat", "sun"]}, NOON),
+        ({"excluding": ["mon", "tue", "2026-03-04"]}, at("2026-03-05T00:00:00Z")),
+        ({"only": ["mon", "tue"], "excluding": ["2026-03-02", "2026-03-03"]}, at("2026-03-09T00:00:00Z")),
+    ],
+)
+def test_a_calendar_opens_at_the_first_instant_of_a_day_that_it_allows(fields: Any, opens: Instant | None) -> None:
+    assert calendar(**fields).opens_at(NOON) == opens
+
+
+@brief
+@given(
+    only=st.sets(st.sampled_from(["mon", "wed", "sat", "2026-03-06", "03-08"])),
+    excluding=st.sets(st.sampled_from(["mon", "fri", "2026-03-07", "03-08"]), min_size=1),
+    hours=st.integers(0, 400),
+)
+def test_it_opens_on_the_first_day_whose_names_are_listed_and_not_left_out(
+    only: set[str], excluding: set[str], hours: int
+) -> None:
+    def allowed(instant: Instant) -> bool:
+        day = datetime.fromtimestamp(instant / 1000, UTC)
+        names = {f"{day:%a}".lower(), f"{day:%Y-%m-%d}", f"{day:%m-%d}"}
+        return (not only or bool(names & only)) and not names & excluding
+
+    now = NOON + hours * HOUR
+    midnight = datetime.fromtimestamp(now / 1000, UTC).replace(hour=0) + timedelta(days=1)
+    days = (int(midnight.timestamp() * 1000) + number * DAY for number in range(800))
+    expected = now if allowed(now) else next((day for day in days if allowed(day)), None)
+    assert calendar(only=sorted(only), excluding=sorted(excluding)).opens_at(now) == expected
+
+
+def test_a_job_waits_for_the_day_or_is_aborted_and_both_are_told_in_words() -> None:
+    rule = {"type": "calendar", "only": ["tue"], "excluding": ["12-25"], "zone": "UTC"}
+    why = "only on tue, not on 12-25 in UTC, else wait: not before 2026-03-03T00:00:00.000Z"
+    waits = decide(met(), facts(schedule=schedule(constraints=[rule])), NOON)
+    assert isinstance(waits, Wait)
+    assert waits.why == why
+    assert waits.reason == "time"
+    strict = facts(schedule=schedule(constraints=[rule | {"on_unmet": "abort"}]))
+    assert decide(met(), strict, NOON) == Abort(why.replace("else wait", "else abort"))
+    assert isinstance(decide(met(), strict, at("2026-03-03T00:00:00Z")), Launch)
+
+
+def test_days_that_are_all_past_are_told_as_that() -> None:
+    rule = {"type": "calendar", "only": ["2026-03-01"]}
+    waits = decide(met(), facts(schedule=schedule(constraints=[rule])), NOON)
+    assert isinstance(waits, Wait)
+    assert waits.why.endswith("else wait: none of these days is to come")
+
+
+def test_a_calendar_takes_the_zone_of_its_schedule_unless_it_names_one() -> None:
+    rules = [{"type": "calendar", "only": ["mon"]}, {"type": "calendar", "only": ["mon"], "zone": "UTC"}]
+    document = {"workflow": "clean", "trigger": PARTITION, "zone": "Asia/Tokyo", "constraints": rules}
+    made = Schedule.model_validate(document).resolved("demo", "flights")
+    assert [each.zone for each in made.constraints] == ["Asia/Tokyo", "UTC"]
+
+
+def test_a_calendar_does_not_hold_up_what_makes_up_for_the_past() -> None:
+    made = schedule(constraints=[{"type": "calendar", "only": ["tue"]}])
+    assert conditions.evaluate(job("backfill", backfill="b1"), facts(schedule=made), made, NOON) == ()
+    assert not conditions.evaluate(met(), facts(schedule=made), made, NOON)[0].met
+
+
+@pytest.mark.parametrize(
+    ("fields", "field", "expected"),
+    [
+        ({}, "constraints.0", "expected days in only, in excluding, or in both, got 'neither'"),
+        ({"only": ["someday"]}, "constraints.0.only.0", "expected a date such as 2026-12-25"),
+        ({"only": ["mon"], "zone": "Mars/Base"}, "constraints.0.zone", "expected a time zone"),
+        ({"excluding": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]}, "constraints.0.excluding", "that is left"),
+        ({"only": ["mon"], "on_unmet": "cancel_other"}, "constraints.0.on_unmet", "expected 'abort' or 'wait'"),
+    ],
+)
+def test_a_calendar_that_means_nothing_is_refused(fields: Any, field: str, expected: str) -> None:
+    with pytest.raises(ValidationError) as caught:
+        schedule(constraints=[{"type": "calendar", **fields}])
+    error = errors.from_validation(caught.value)
+    assert error.field == field
+    assert expected in error.message
