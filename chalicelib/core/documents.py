@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
-from typing import Annotated, Any
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import or_
+from typing import Annotated, Any, get_args
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import duration
@@ -90,6 +92,13 @@ def by_type(kinds: tuple[str, ...]) -> Discriminator:
         custom_error_type="unknown_type",
         custom_error_message=f"expected an object whose type is one of {', '.join(kinds)}",
     )
+
+
+def tagged(documents: Sequence[type[Document]]) -> Any:
+    """The union of these documents, told apart by their ``type``. A document that has several is a member for each."""
+    members = [(kind, each) for each in documents for kind in get_args(each.model_fields["type"].annotation)]
+    union = reduce(or_, (Annotated[each, Tag(f"@{kind}")] for kind, each in members))
+    return Annotated[union, by_type(tuple(kind for kind, _ in members))]
 
 
 class Described(Document):

@@ -31,16 +31,8 @@ from chalicelib.core.instants import DAY, Instant, Millis, duration, iso, parse_
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.retries import Retries
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.leaf import (
-    AbsentTrigger,
-    EventTrigger,
-    LeafTrigger,
-    PartitionTrigger,
-    ProgramStatusTrigger,
-    SizeTrigger,
-    status_key,
-)
-from chalicelib.core.triggers.time import TimeTrigger
+from chalicelib.core.triggers.leaf import Names
+from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.triggers.tree import AnyTrigger
 
 
@@ -119,25 +111,6 @@ class Spread(Document):
     @property
     def span(self) -> Millis:
         return duration(self.over) if self.over else 0
-
-
-def _resolve(
-    leaf: LeafTrigger, namespace: str, named: Callable[[str], str], zone: str, now: Instant | None
-) -> LeafTrigger:
-    match leaf:
-        case PartitionTrigger() | SizeTrigger():
-            return leaf.model_copy(update={"dataset": dataset_name(leaf.dataset, namespace)})
-        case ProgramStatusTrigger():
-            schedule = named(leaf.schedule) if leaf.schedule is not None else None
-            return leaf.model_copy(update={"workflow": named(leaf.workflow), "schedule": schedule})
-        case EventTrigger():
-            return leaf.model_copy(update={"namespace": leaf.namespace or namespace})
-        case TimeTrigger():
-            return leaf.resolved(zone, now)
-        case AbsentTrigger():
-            return leaf.model_copy(update={"zone": leaf.zone or zone})
-        case _:
-            return leaf
 
 
 def _check_life(text: str) -> str:
@@ -273,15 +246,15 @@ class Schedule(Described, Carried):
         def named(reference: str) -> str:
             return full_name(reference, namespace, app)
 
-        def leaf(trigger: LeafTrigger) -> LeafTrigger:
-            return _resolve(trigger, namespace, named, self.zone, now)
+        def data(reference: str) -> str:
+            return dataset_name(reference, namespace)
 
         return self.model_copy(
             update={
                 "workflow": named(self.workflow),
-                "policy": dataset_name(self.policy, namespace) if self.policy is not None else None,
-                "pool": dataset_name(self.pool, namespace) if self.pool is not None else None,
-                "trigger": tree.rewrite(self.trigger, leaf),
+                "policy": data(self.policy) if self.policy is not None else None,
+                "pool": data(self.pool) if self.pool is not None else None,
+                "trigger": tree.resolve(self.trigger, Names(namespace, self.zone, now, named, data)),
                 "constraints": tuple(_settle(each, namespace, named, self.zone) for each in self.constraints),
                 "ttl": self.ttl if self.ttl is None or now is None else iso(parse_when(self.ttl, now, "ttl")),
             }

@@ -22,10 +22,12 @@ from chalicelib.core.jobs.gather import Touch
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Subscription
-from chalicelib.core.triggers import leaf as trigger_leaf
 from chalicelib.core.triggers import occurrences, tree
-from chalicelib.core.triggers.leaf import Status
-from chalicelib.core.triggers.time import TimeTrigger
+from chalicelib.core.triggers.event import custom_key
+from chalicelib.core.triggers.occurrences import Recurrence
+from chalicelib.core.triggers.partition import partition_key
+from chalicelib.core.triggers.program_status import Status, status_key
+from chalicelib.core.triggers.size import size_key
 
 
 class _Given(Document):
@@ -172,19 +174,23 @@ def _let_time_pass(schedule: Schedule, waiting: dict[str, Job], until: Instant) 
 
 def _rows(name: str, schedule: Schedule) -> Iterator[Subscription]:
     for leaf in tree.leaves(schedule.trigger):
-        for key in trigger_leaf.event_keys(leaf.trigger):
+        for key in leaf.trigger.event_keys():
             yield Subscription(key, name, 0, 0, leaf.id, 0)
 
 
 def _timed(schedule: Schedule, kind: str | None, at: Instant) -> tuple[str, ...]:
     """The timed leaves that are meant: of a time only those that fire at this very instant."""
-    meant = (leaf for leaf in tree.timed_leaves(schedule.trigger) if leaf.trigger.type == kind)
-    return tuple(leaf.id for leaf in meant if not isinstance(leaf.trigger, TimeTrigger) or _fires(leaf.trigger, at))
+    meant = (
+        (leaf.id, leaf.trigger.recurrence())
+        for leaf in tree.timed_leaves(schedule.trigger)
+        if leaf.trigger.type == kind
+    )
+    return tuple(leaf for leaf, rule in meant if rule is None or _fires(rule, at))
 
 
-def _fires(leaf: TimeTrigger, at: Instant) -> bool:
+def _fires(rule: Recurrence, at: Instant) -> bool:
     """Whether a time may fire at an instant. An interval may at any: it counts from when its schedule is enabled."""
-    return occurrences.counts_from_anchor(leaf) or occurrences.is_occurrence(leaf, 0, at)
+    return occurrences.counts_from_anchor(rule) or occurrences.is_occurrence(rule, 0, at)
 
 
 def _events(name: str, given: Sequence[AnyGiven], now: Instant) -> Iterator[tuple[Instant, Event, str, str | None]]:
@@ -199,18 +205,18 @@ def _event(given: AnyGiven, event_id: str, namespace: str, app: str, at: Instant
     partition: Mapping[str, str] = getattr(given, "partition", {})
     match given:
         case GivenPartition():
-            key = trigger_leaf.partition_key(dataset_name(given.dataset, namespace))
+            key = partition_key(dataset_name(given.dataset, namespace))
             return Event(event_id, "partition", key, at, at, partition)
         case GivenSize():
-            key = trigger_leaf.size_key(dataset_name(given.dataset, namespace))
+            key = size_key(dataset_name(given.dataset, namespace))
             return Event(event_id, "size", key, at, at, partition, size=given.bytes)
         case GivenStatus():
-            key = trigger_leaf.status_key(full_name(given.workflow, namespace, app), given.status)
+            key = status_key(full_name(given.workflow, namespace, app), given.status)
             started_by = full_name(given.schedule, namespace, app) if given.schedule is not None else None
             payload = {"workflow_version": given.version} if given.version is not None else None
             return Event(event_id, "program_status", key, at, at, partition, schedule=started_by, payload=payload)
         case GivenEvent():
-            key = trigger_leaf.custom_key(given.namespace or namespace, given.event)
+            key = custom_key(given.namespace or namespace, given.event)
             return Event(event_id, "event", key, at, at, payload=given.payload)
         case _:
             return Event(event_id, given.type, f"{given.type}:{namespace}", at, at)

@@ -17,7 +17,6 @@ from chalicelib.core.limits.slots import Slots
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.target import EmrServerlessTarget
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.leaf import ElapsedTrigger
 
 
 def units_of(pool: Pool, workflow: Workflow, schedule: Schedule) -> int:
@@ -102,7 +101,7 @@ def is_tracked(schedule: Schedule, workflow: Workflow) -> bool:
 
 def asks_for_starts(schedule: Schedule) -> bool:
     """Whether a schedule's rules depend on the starts of its workflow, whoever causes them (C5, T13)."""
-    elapsed = any(isinstance(leaf.trigger, ElapsedTrigger) for leaf in tree.leaves(schedule.trigger))
+    elapsed = any(leaf.trigger.counts_starts for leaf in tree.leaves(schedule.trigger))
     return elapsed or any(isinstance(constraint, Rate) for constraint in schedule.constraints)
 
 
