@@ -22,7 +22,7 @@ from pydantic import (
 from chalicelib.core import instants
 from chalicelib.core.constraints.constraint import AnyConstraint, Approval, Fresh, Load, Probe, SinceLastRun, TimeWindow
 from chalicelib.core.definitions.data import Carried, is_sent
-from chalicelib.core.definitions.names import dataset_name, full_name
+from chalicelib.core.definitions.names import dataset_name, full_name, names_of
 from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.definitions.workflow import Deadline, check_pool
 from chalicelib.core.documents import Described, Document, Duration, Properties, Reference, StoredReference, one_of
@@ -31,7 +31,6 @@ from chalicelib.core.instants import DAY, Instant, Millis, duration, iso, parse_
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.retries import Retries
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.leaf import Names
 from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.triggers.tree import AnyTrigger
 
@@ -246,15 +245,12 @@ class Schedule(Described, Carried):
         def named(reference: str) -> str:
             return full_name(reference, namespace, app)
 
-        def data(reference: str) -> str:
-            return dataset_name(reference, namespace)
-
         return self.model_copy(
             update={
                 "workflow": named(self.workflow),
-                "policy": data(self.policy) if self.policy is not None else None,
-                "pool": data(self.pool) if self.pool is not None else None,
-                "trigger": tree.resolve(self.trigger, Names(namespace, self.zone, now, named, data)),
+                "policy": dataset_name(self.policy, namespace) if self.policy is not None else None,
+                "pool": dataset_name(self.pool, namespace) if self.pool is not None else None,
+                "trigger": tree.resolve(self.trigger, names_of(namespace, app, self.zone, now)),
                 "constraints": tuple(_settle(each, namespace, named, self.zone) for each in self.constraints),
                 "ttl": self.ttl if self.ttl is None or now is None else iso(parse_when(self.ttl, now, "ttl")),
             }

@@ -8,9 +8,12 @@ from typing import Any, Literal, Self
 from pydantic import Field, field_validator
 
 from chalicelib.core.documents import Name
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers import patterns
+from chalicelib.core.triggers.given import Given
 from chalicelib.core.triggers.leaf import MOST, GatheringLeaf, Names, since
 
 
@@ -56,3 +59,17 @@ class EventTrigger(GatheringLeaf):
 
     def resolve(self, names: Names) -> Self:
         return self.model_copy(update={"namespace": self.namespace or names.namespace})
+
+
+class GivenEvent(Given):
+    type: Literal["event"]
+    event: str
+    namespace: Name | None = None
+    payload: dict[str, Any] = Field(default_factory=dict)
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        key = custom_key(self.namespace or names.namespace, self.event)
+        return Event(event_id, "event", key, at, at, payload=self.payload)
+
+    def describe(self) -> str:
+        return f"event {self.event}"

@@ -7,8 +7,11 @@ from typing import Literal, Self
 from pydantic import Field
 
 from chalicelib.core.documents import Reference
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
+from chalicelib.core.triggers.given import Given
 from chalicelib.core.triggers.leaf import MOST, DatasetReference, GatheringLeaf, Names, since
 
 
@@ -44,3 +47,16 @@ class PartitionTrigger(GatheringLeaf):
 
     def datasets(self) -> tuple[DatasetReference, ...]:
         return (DatasetReference(self.dataset, iceberg=self.type == "snapshot"),)
+
+
+class GivenPartition(Given):
+    type: Literal["partition", "snapshot"]
+    dataset: Reference
+    partition: dict[str, str] = Field(default_factory=dict)
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        return Event(event_id, "partition", partition_key(names.dataset(self.dataset)), at, at, self.partition)
+
+    def describe(self) -> str:
+        values = "/".join(f"{key}={value}" for key, value in self.partition.items())
+        return f"{self.type} {values} of {self.dataset}" if values else f"{self.type} of {self.dataset}"

@@ -7,8 +7,11 @@ from typing import Any, Literal, Self
 
 from pydantic import Field, field_validator
 
-from chalicelib.core.documents import StoredReference
+from chalicelib.core.documents import Reference, StoredReference
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
+from chalicelib.core.triggers.given import Given
 from chalicelib.core.triggers.leaf import MOST, GatheringLeaf, Names, Upstream, since
 
 Status = Literal["STARTED", "COMPLETED", "FAILED", "KILLED"]
@@ -75,3 +78,21 @@ class ProgramStatusTrigger(GatheringLeaf):
 
 def _times(count: int) -> str:
     return "" if count == 1 else f" {count} times"
+
+
+class GivenStatus(Given):
+    type: Literal["program_status"]
+    workflow: Reference
+    status: Status = "COMPLETED"
+    schedule: Reference | None = None
+    version: int | None = Field(default=None, ge=1)
+    partition: dict[str, str] = Field(default_factory=dict)
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        key = status_key(names.workflow(self.workflow), self.status)
+        starter = names.workflow(self.schedule) if self.schedule is not None else None
+        payload = {"workflow_version": self.version} if self.version is not None else None
+        return Event(event_id, "program_status", key, at, at, self.partition, schedule=starter, payload=payload)
+
+    def describe(self) -> str:
+        return f"{self.workflow} reached {self.status}"

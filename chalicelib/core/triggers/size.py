@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any, Literal, Self
 
-from pydantic import field_validator
+from pydantic import Field, field_validator
 
 from chalicelib.core import sizes
 from chalicelib.core.documents import Reference
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
+from chalicelib.core.triggers.given import Given
 from chalicelib.core.triggers.leaf import DatasetReference, GatheringLeaf, Names, since
 
 
@@ -55,3 +58,22 @@ class SizeTrigger(GatheringLeaf):
 
     def datasets(self) -> tuple[DatasetReference, ...]:
         return (DatasetReference(self.dataset),)
+
+
+class GivenSize(Given):
+    type: Literal["size"]
+    dataset: Reference
+    bytes: int
+    partition: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("bytes", mode="before", json_schema_input_type=int | str)
+    @classmethod
+    def _spelt(cls, given: Any) -> int:
+        return sizes.parse_bytes(given, "")
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        key = size_key(names.dataset(self.dataset))
+        return Event(event_id, "size", key, at, at, self.partition, size=self.bytes)
+
+    def describe(self) -> str:
+        return f"{sizes.spell_bytes(self.bytes)} of {self.dataset}"
