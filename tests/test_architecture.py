@@ -21,6 +21,7 @@ from typing import NamedTuple
 import pytest
 
 from chalicelib.core.constraints.registry import CONSTRAINTS
+from chalicelib.core.triggers.registry import LEAVES
 
 ROOT = Path(__file__).parents[1]
 # A name without a package is a module at the root of its layer. `core.writes` and the three of `flow` after its limits
@@ -208,6 +209,41 @@ def _place(module: str) -> int:
     fitting = [entry for entry in ORDER if name == entry or name.startswith(f"{entry}.")]
     assert fitting, f"expected a package of the list ORDER, got {name}: give it a place there"
     return ORDER.index(max(fitting, key=len))
+
+
+def test_only_the_package_of_triggers_knows_the_kinds_of_leaves() -> None:
+    """A module outside asks a leaf by the methods of `Leaf`, so a new kind is a file in the package and no more."""
+    package = "chalicelib.core.triggers"
+    kinds = {kind.__name__ for kind in LEAVES}
+    classes = kinds | {"Leaf", "GatheringLeaf", "TimedLeaf"}
+    found = [
+        f"{path.relative_to(ROOT)}:{line} knows {name}"
+        for path in modules("chalicelib")
+        if not name_of(path).startswith(package)
+        for line, name in [
+            *((each.line, each.module.rpartition(".")[2]) for each in imports(path) if each.module.startswith(package)),
+            *((node.lineno, node.attr) for node in ast.walk(tree(path)) if isinstance(node, ast.Attribute)),
+        ]
+        if name in kinds
+    ]
+    found += [
+        f"{path.relative_to(ROOT)}:{node.lineno} tests the class {tested}"
+        for path in modules("chalicelib")
+        if not name_of(path).startswith(package)
+        for node in ast.walk(tree(path))
+        for tested in _tested(node)
+        if tested.rpartition(".")[2] in classes
+    ]
+    assert found == [], "give `Leaf` a method that answers for every kind"
+
+
+def _tested(node: ast.AST) -> Iterator[str]:
+    """The classes that a call of ``isinstance``, or a ``case``, tests for."""
+    if isinstance(node, ast.MatchClass):
+        yield ast.unparse(node.cls)
+    elif isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass"):
+        tests = (each for argument in node.args[1:] for each in ast.walk(argument))
+        yield from (ast.unparse(each) for each in tests if isinstance(each, ast.Name | ast.Attribute))
 
 
 def test_every_package_of_the_order_is_there() -> None:

@@ -94,17 +94,17 @@ def by_type(kinds: tuple[str, ...]) -> Discriminator:
     )
 
 
-def type_of(document: type[Document]) -> str:
-    """The one value of its field ``type``."""
-    (kind,) = get_args(document.model_fields["type"].annotation)
-    return str(kind)
+def types_of(document: type[Document]) -> tuple[str, ...]:
+    """The values that its field ``type`` may have."""
+    return tuple(map(str, get_args(document.model_fields["type"].annotation)))
 
 
 def tagged(documents: Sequence[type[Document]], named: Sequence[type[Document]] | None = None) -> Any:
     """The union of these documents, told apart by their ``type``. The schema has their order, and an error lists the
-    types in the order of ``named``, by default the same."""
-    members: list[Any] = [Annotated[each, Tag(f"@{type_of(each)}")] for each in documents]
-    return Annotated[reduce(or_, members), by_type(tuple(map(type_of, documents if named is None else named)))]
+    types in the order of ``named``, by default the same. A document with several types is a member for each."""
+    members: list[Any] = [Annotated[each, Tag(f"@{kind}")] for each in documents for kind in types_of(each)]
+    order = documents if named is None else named
+    return Annotated[reduce(or_, members), by_type(tuple(kind for each in order for kind in types_of(each)))]
 
 
 class Described(Document):

@@ -20,9 +20,8 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.schedule import WAKE, Subscription
 from chalicelib.core.states import GATHERING_MODES
-from chalicelib.core.triggers import leaf as trigger_leaf
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.leaf import PartitionTrigger, ProgramStatusTrigger, SizeTrigger
+from chalicelib.core.triggers.program_status import status_key
 from chalicelib.core.writes import Create, RemoveWaiter, Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.limits import policies, pools
@@ -57,8 +56,8 @@ def with_inherited(
 
 def _of_datasets(ports: Ports, job: Job, schedule: Schedule) -> list[InheritedPriority]:
     """Those of the datasets whose data has come for it."""
-    sources = [trigger_leaf.source_of(leaf.trigger) for leaf in tree.leaves(schedule.trigger) if leaf.id in job.leaves]
-    names = {each.dataset for each in sources if isinstance(each, PartitionTrigger | SizeTrigger)}
+    leaves = [leaf.trigger for leaf in tree.leaves(schedule.trigger) if leaf.id in job.leaves]
+    names = {each.name for leaf in leaves for each in leaf.datasets()}
     rows = [ports.catalog.definition("dataset", name) for name in sorted(names)]
     known = [(row.name, Dataset.model_validate(row.document).priority) for row in rows if row is not None]
     return [InheritedPriority(priority, f"dataset {name}") for name, priority in known if priority is not None]
@@ -72,9 +71,7 @@ def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[Inherited
     seen, queue = {(starter, workflow)}, [(starter, workflow)]
     while queue:
         starter, workflow = queue.pop(0)
-        for row in ports.catalog.subscriptions(
-            trigger_leaf.status_key(workflow, "COMPLETED"), MOST_DOWNSTREAM, None
-        ).items:
+        for row in ports.catalog.subscriptions(status_key(workflow, "COMPLETED"), MOST_DOWNSTREAM, None).items:
             if followed == MOST_DOWNSTREAM:
                 return found
             followed += 1
@@ -96,9 +93,8 @@ def _waits_for(row: Subscription, schedule: Schedule, starter: str, workflow: st
     among them, count the runs of one schedule only."""
     if row.leaf == WAKE:
         return True
-    sources = (trigger_leaf.source_of(leaf.trigger) for leaf in tree.leaves(schedule.trigger))
-    upstream = [each for each in sources if isinstance(each, ProgramStatusTrigger) and each.workflow == workflow]
-    return any("COMPLETED" in each.statuses and each.schedule in (None, starter) for each in upstream)
+    upstreams = tree.upstreams(schedule.trigger)
+    return any("COMPLETED" in each.statuses and each.counts(workflow, starter) for each in upstreams)
 
 
 def reprioritize(ports: Ports, name: str) -> None:
@@ -108,9 +104,8 @@ def reprioritize(ports: Ports, name: str) -> None:
     if gate is None or schedule is None or gate.mode not in GATHERING_MODES:
         return
     upstreams: dict[str, set[str | None]] = {name: {None} for name in schedule.fresh_upstreams}
-    for source in (trigger_leaf.source_of(leaf.trigger) for leaf in tree.leaves(schedule.trigger)):
-        if isinstance(source, ProgramStatusTrigger):
-            upstreams.setdefault(source.workflow, set()).add(source.schedule)
+    for each in tree.upstreams(schedule.trigger):
+        upstreams.setdefault(each.workflow, set()).add(each.schedule)
     for upstream, by in sorted(upstreams.items()):
         workflow = lookup.workflow_of(ports, upstream)
         if workflow is not None:

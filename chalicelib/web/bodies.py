@@ -20,9 +20,9 @@ from chalicelib.core.definitions.workflow import Namespace, Workflow
 from chalicelib.core.documents import Document, Name, Properties, Reference
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import parse_instant, parse_when
-from chalicelib.core.jobs.dry_run import AnyGiven
 from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
+from chalicelib.core.triggers.registry import AnyGiven
 
 MOST_PAYLOAD = 10_000  # bytes: an event is stored once for each schedule that it touches
 

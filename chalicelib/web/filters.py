@@ -18,8 +18,8 @@ STATES = tuple(mode for mode in get_args(Mode) if mode != "deleted")  # of what 
 
 def filters(request: Request, ns: str, app: str) -> Filters:
     """``?tag=team=a&workflow=clean&state=enabled``: which schedules of an app are meant. A workflow may be short."""
-    from chalicelib.core.definitions.names import full_name
     from chalicelib.core.documents import check_reference
+    from chalicelib.core.names import full_name
     from chalicelib.flow.schedules.bulk import Filters, parse_tag
 
     tag, workflow, state = query(request, "tag"), query(request, "workflow"), query(request, "state")

@@ -23,10 +23,9 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.time import exclusions, expressions
-from chalicelib.core.triggers import leaf as trigger_leaf
 from chalicelib.core.triggers import occurrences, tree
-from chalicelib.core.triggers.leaf import PartitionTrigger, SizeTrigger, source_of
-from chalicelib.core.triggers.time import TimeTrigger
+from chalicelib.core.triggers.occurrences import Recurrence
+from chalicelib.core.triggers.partition import partition_key
 
 # More is a mistake, or several backfills: to make a plan takes time, and somebody waits for the answer.
 MOST_ENTRIES = 10_000
@@ -53,32 +52,32 @@ def instants(schedule: Schedule, anchor: Instant | None, since: Instant, until: 
     had always run; without any they count from ``since``. Exclusions hold. The bounds of the trigger's life and its
     repeats do not: the interval is the bound. Raises ``invalid`` for a schedule without times.
     """
-    times = [leaf.trigger for leaf in tree.timed_leaves(schedule.trigger) if isinstance(leaf.trigger, TimeTrigger)]
+    times = tree.recurrences(schedule.trigger)
     if not times:
         hint = "name partitions for a data trigger; a schedule that waits for others is run by backfilling those"
         raise invalid("from", "a schedule with a time in its trigger", tree.describe(schedule.trigger), hint)
     found: set[Instant] = set()
-    for leaf in times:
-        for instant in _due(leaf, anchor, since, until):
+    for rule in times:
+        for instant in _due(rule, anchor, since, until):
             found.add(instant)
             if len(found) > MOST_ENTRIES:
                 raise _too_many(f"more than {MOST_ENTRIES} in this interval", "to")
     return tuple(iso(instant) for instant in sorted(found))
 
 
-def _due(leaf: TimeTrigger, anchor: Instant | None, since: Instant, until: Instant) -> Iterable[Instant]:
-    """The nominal instants of one leaf, without the bounds of its life: those say when it fires by itself."""
-    named = [parse_when(text, since, "from") for text in (leaf.due_time, leaf.start) if text is not None]
-    parsed = expressions.parse(leaf.expression) if leaf.expression is not None else None
+def _due(rule: Recurrence, anchor: Instant | None, since: Instant, until: Instant) -> Iterable[Instant]:
+    """The nominal instants of one rule, without the bounds of its life: those say when it fires by itself."""
+    named = [parse_when(text, since, "from") for text in (rule.due_time, rule.start) if text is not None]
+    parsed = expressions.parse(rule.expression) if rule.expression is not None else None
     if parsed is None:
         yield from (at for at in named[:1] if since <= at < until)
     elif isinstance(parsed, expressions.Interval):
         counted = [*named, *(at for at in (parsed.start, anchor) if at is not None), since]
         for instant in range(since + (counted[0] - since) % parsed.every, until, parsed.every):
-            if exclusions.end_of(leaf.excluding, leaf.place, instant) is None:
+            if exclusions.end_of(rule.excluding, rule.place, instant) is None:
                 yield instant
     else:
-        free = leaf.model_copy(update={"due_time": None, "start": None, "end": None, "repeats": None})
+        free = rule.unbounded()
         at: Instant | None = since - 1
         while at is not None and (at := occurrences.next_due(free, since - 1, at)) is not None and at < until:
             yield at
@@ -86,8 +85,7 @@ def _due(leaf: TimeTrigger, anchor: Instant | None, since: Instant, until: Insta
 
 def datasets_of(schedule: Schedule) -> tuple[str, ...]:
     """The datasets whose partitions a schedule's trigger waits for, each once."""
-    sources = (source_of(leaf.trigger) for leaf in tree.leaves(schedule.trigger))
-    named = [source.dataset for source in sources if isinstance(source, PartitionTrigger | SizeTrigger)]
+    named = (each.name for leaf in tree.leaves(schedule.trigger) for each in leaf.trigger.datasets())
     return tuple(dict.fromkeys(named))
 
 
@@ -239,7 +237,7 @@ def partition_event(row: Backfill, values: tuple[str, ...]) -> Event:
     return Event(
         id=ids.event_id("partition", row.dataset, *values),
         kind="partition",
-        key=trigger_leaf.partition_key(row.dataset or ""),
+        key=partition_key(row.dataset or ""),
         instant=row.created_at,
         accepted_at=row.created_at,
         partition=dict(zip(row.keys, values, strict=True)),

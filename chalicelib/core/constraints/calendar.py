@@ -7,9 +7,10 @@ from typing import Any, ClassVar, Literal, Self
 from pydantic import field_validator, model_validator
 
 from chalicelib.core import instants
-from chalicelib.core.constraints.constraint import Condition, Constraint, Names, OnUnmet, Situation
+from chalicelib.core.constraints.constraint import Condition, Constraint, OnUnmet, Situation
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Instant
+from chalicelib.core.names import Names
 from chalicelib.core.states import WaitReason
 from chalicelib.core.time import exclusions
 from chalicelib.core.time.exclusions import Excluded

@@ -8,13 +8,14 @@ when the answer decides.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, Self, TypeVar
 
 from chalicelib.core.documents import Document
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.limits.permits import PermitRequest
+from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.states import WaitReason
@@ -181,15 +182,6 @@ class Situation:
         """What a constraint was answered at this look."""
         found = self.answers.get(self.key_of(asked))
         return found if isinstance(found, kind) else None
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """How the short names of a schedule become full ones. ``workflow``: of its app, ``owned``: of its namespace."""
-
-    workflow: Callable[[str], str]
-    owned: Callable[[str], str]
-    zone: str
 
 
 @dataclass(frozen=True, slots=True)

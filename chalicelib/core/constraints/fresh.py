@@ -7,11 +7,12 @@ from typing import ClassVar, Literal, Self
 
 from pydantic import Field
 
-from chalicelib.core.constraints.constraint import Condition, Constraint, Names, OnUnmet, Situation, Use
+from chalicelib.core.constraints.constraint import Condition, Constraint, OnUnmet, Situation, Use
 from chalicelib.core.documents import Duration, Reference
 from chalicelib.core.instants import Instant, Millis, duration, iso, spell_duration
+from chalicelib.core.names import Names
 from chalicelib.core.states import WaitReason
-from chalicelib.core.triggers.leaf import status_key
+from chalicelib.core.triggers.program_status import status_key
 
 
 class Fresh(Constraint):
@@ -38,7 +39,7 @@ class Fresh(Constraint):
         return self.unmet("; ".join(stale)) if stale else self.met()
 
     def resolve(self, names: Names) -> Self:
-        return self.model_copy(update={"workflows": tuple(names.workflow(name) for name in self.workflows)})
+        return self.model_copy(update={"workflows": tuple(names.in_app(name) for name in self.workflows)})
 
     def references(self) -> Iterable[Use]:
         return tuple(Use("workflow", name) for name in self.workflows)

@@ -13,7 +13,6 @@ from chalicelib.core.constraints.constraint import (
     Condition,
     External,
     MeterQuestion,
-    Names,
     PoolQuestion,
     Question,
     Reply,
@@ -24,6 +23,7 @@ from chalicelib.core.constraints.constraint import (
 from chalicelib.core.documents import Document, Duration, Reference
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, HOUR, SECOND, Instant, Millis, duration, iso
+from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Job
 from chalicelib.core.states import WaitReason
 from chalicelib.core.targets.answers import Never, NoAnswer
@@ -137,7 +137,7 @@ class Load(External):
     def resolve(self, names: Names) -> Self:
         if self.of.pool is None:
             return self
-        return self.model_copy(update={"of": self.of.model_copy(update={"pool": names.owned(self.of.pool)})})
+        return self.model_copy(update={"of": self.of.model_copy(update={"pool": names.in_namespace(self.of.pool)})})
 
     def references(self) -> Iterable[Use]:
         if self.of.pool is not None:

@@ -11,7 +11,7 @@ from chalicelib.core.instants import Millis, duration, spell_duration
 from chalicelib.core.limits import names, slots
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.states import WaitReason
-from chalicelib.core.triggers.leaf import status_key
+from chalicelib.core.triggers.program_status import status_key
 
 
 class SinceLastRun(Constraint):

@@ -7,8 +7,9 @@ from typing import ClassVar, Literal, Self
 from pydantic import model_validator
 
 from chalicelib.core import instants
-from chalicelib.core.constraints.constraint import Condition, Constraint, Names, OnUnmet, Situation
+from chalicelib.core.constraints.constraint import Condition, Constraint, OnUnmet, Situation
 from chalicelib.core.errors import invalid
+from chalicelib.core.names import Names
 from chalicelib.core.states import WaitReason
 from chalicelib.core.time import windows
 from chalicelib.core.time.windows import Day

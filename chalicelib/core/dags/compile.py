@@ -19,10 +19,10 @@ from pydantic import ValidationError
 from chalicelib.core import ids
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.dag import Dag, Edge, Node
-from chalicelib.core.definitions.names import full_name
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError, from_validation
 from chalicelib.core.instants import DAY, Instant, Millis, iso
+from chalicelib.core.names import full_name
 
 # Longer than a run of a DAG may take, and as long as the mark of an event that was applied: by then nothing is left of
 # the runs of a graph that was replaced, and its schedules go.

@@ -13,11 +13,11 @@ from pydantic import Field, ValidationError, model_validator
 
 from chalicelib.core import ids
 from chalicelib.core.definitions.data import Carried, is_sent
-from chalicelib.core.definitions.names import full_name
 from chalicelib.core.definitions.schedule import Life, Schedule
 from chalicelib.core.documents import Described, Reference
 from chalicelib.core.errors import SluiceError, from_validation, invalid
 from chalicelib.core.instants import Instant
+from chalicelib.core.names import full_name
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.triggers.time import When
 

@@ -8,7 +8,6 @@ How long a job may wait to be launched, and what becomes of it then (C10).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import (
@@ -21,27 +20,17 @@ from pydantic import (
 
 from chalicelib.core import instants
 from chalicelib.core.constraints import registry
-from chalicelib.core.constraints.constraint import Names
 from chalicelib.core.constraints.registry import AnyConstraint
 from chalicelib.core.definitions.data import Carried, is_sent
-from chalicelib.core.definitions.names import dataset_name, full_name
 from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.definitions.workflow import Deadline, check_pool
 from chalicelib.core.documents import Described, Document, Duration, Properties, Reference, StoredReference, one_of
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, Instant, Millis, duration, iso, parse_when
+from chalicelib.core.names import Names
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.retries import Retries
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.leaf import (
-    AbsentTrigger,
-    EventTrigger,
-    LeafTrigger,
-    PartitionTrigger,
-    ProgramStatusTrigger,
-    SizeTrigger,
-)
-from chalicelib.core.triggers.time import TimeTrigger
 from chalicelib.core.triggers.tree import AnyTrigger
 
 
@@ -109,25 +98,6 @@ class Spread(Document):
     @property
     def span(self) -> Millis:
         return duration(self.over) if self.over else 0
-
-
-def _resolve(
-    leaf: LeafTrigger, namespace: str, named: Callable[[str], str], zone: str, now: Instant | None
-) -> LeafTrigger:
-    match leaf:
-        case PartitionTrigger() | SizeTrigger():
-            return leaf.model_copy(update={"dataset": dataset_name(leaf.dataset, namespace)})
-        case ProgramStatusTrigger():
-            schedule = named(leaf.schedule) if leaf.schedule is not None else None
-            return leaf.model_copy(update={"workflow": named(leaf.workflow), "schedule": schedule})
-        case EventTrigger():
-            return leaf.model_copy(update={"namespace": leaf.namespace or namespace})
-        case TimeTrigger():
-            return leaf.resolved(zone, now)
-        case AbsentTrigger():
-            return leaf.model_copy(update={"zone": leaf.zone or zone})
-        case _:
-            return leaf
 
 
 def _check_life(text: str) -> str:
@@ -251,23 +221,13 @@ class Schedule(Described, Carried):
     def resolved(self, namespace: str, app: str, now: Instant | None = None) -> Schedule:
         """The same schedule with full names and zones throughout and, where ``now`` is given, with instants instead
         of the spans that are counted from it."""
-
-        def named(reference: str) -> str:
-            return full_name(reference, namespace, app)
-
-        def owned(reference: str) -> str:
-            return dataset_name(reference, namespace)
-
-        def leaf(trigger: LeafTrigger) -> LeafTrigger:
-            return _resolve(trigger, namespace, named, self.zone, now)
-
-        names = Names(named, owned, self.zone)
+        names = Names(namespace, app, self.zone, now)
         return self.model_copy(
             update={
-                "workflow": named(self.workflow),
-                "policy": owned(self.policy) if self.policy is not None else None,
-                "pool": owned(self.pool) if self.pool is not None else None,
-                "trigger": tree.rewrite(self.trigger, leaf),
+                "workflow": names.in_app(self.workflow),
+                "policy": names.in_namespace(self.policy) if self.policy is not None else None,
+                "pool": names.in_namespace(self.pool) if self.pool is not None else None,
+                "trigger": tree.resolve(self.trigger, names),
                 "constraints": tuple(each.resolve(names) for each in self.constraints),
                 "ttl": self.ttl if self.ttl is None or now is None else iso(parse_when(self.ttl, now, "ttl")),
             }

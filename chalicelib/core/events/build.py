@@ -15,7 +15,10 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import PROGRAM_STATUS
-from chalicelib.core.triggers import leaf
+from chalicelib.core.triggers.event import custom_key
+from chalicelib.core.triggers.partition import partition_key
+from chalicelib.core.triggers.program_status import status_key
+from chalicelib.core.triggers.size import size_key
 
 
 def partition_event(name: str, dataset: Dataset, values: tuple[str, ...], instant: Instant, now: Instant) -> Event:
@@ -25,7 +28,7 @@ def partition_event(name: str, dataset: Dataset, values: tuple[str, ...], instan
     return Event(
         id=ids.event_id("partition", name, *values),
         kind="partition",
-        key=leaf.partition_key(name),
+        key=partition_key(name),
         instant=instant,
         accepted_at=now,
         partition=partition,
@@ -41,7 +44,7 @@ def size_event(name: str, dataset: Dataset, key: str, etag: str, size: int, inst
     return Event(
         id=ids.event_id("size", name, key, content),
         kind="size",
-        key=leaf.size_key(name),
+        key=size_key(name),
         instant=instant,
         accepted_at=now,
         partition=dict(zip(dataset.keys, located.values, strict=True)) if located else None,
@@ -58,7 +61,7 @@ def custom_event(
     return Event(
         id=ids.event_id("event", namespace, kind, source),
         kind="event",
-        key=leaf.custom_key(namespace, kind),
+        key=custom_key(namespace, kind),
         instant=instant,
         accepted_at=now,
         payload=payload,
@@ -71,7 +74,7 @@ def status_event(run: Run, status: str) -> Event:
     return Event(
         id=ids.event_id("program_status", run.run_id, status),
         kind="program_status",
-        key=leaf.status_key(run.workflow, status),
+        key=status_key(run.workflow, status),
         instant=at,
         # Our own clock, as for every other event: the target's may tell whole seconds, or be ahead of an enable.
         accepted_at=(run.running_at if status == "STARTED" else run.moved_at) or at,

@@ -18,7 +18,8 @@ from chalicelib.core import ids
 from chalicelib.core.definitions.dataset import Dataset, Operation
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import Event
-from chalicelib.core.triggers import leaf
+from chalicelib.core.triggers.partition import partition_key
+from chalicelib.core.triggers.size import size_key
 
 # Bytes of a metadata file, packed or not. A snapshot takes about 1 KB of it, and a Lambda has some 500 MB.
 MAX_METADATA = 32_000_000
@@ -169,7 +170,7 @@ def snapshot_event(name: str, dataset: Dataset, snapshot: Snapshot, now: Instant
     return Event(
         id=ids.event_id("partition", name, snapshot.id),
         kind="partition",
-        key=leaf.partition_key(name),
+        key=partition_key(name),
         instant=snapshot.committed_at,
         accepted_at=now,
         partition={"snapshot": snapshot.id},
@@ -185,6 +186,6 @@ def size_event(name: str, dataset: Dataset, snapshot: Snapshot, now: Instant) ->
         snapshot_event(name, dataset, snapshot, now),
         id=ids.event_id("size", name, "snapshot", snapshot.id),
         kind="size",
-        key=leaf.size_key(name),
+        key=size_key(name),
         size=snapshot.added_files_size or 0,
     )

@@ -10,16 +10,15 @@ from chalicelib.core import ids
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import catch_up, lifetime, spread
 from chalicelib.core.fires.catch_up import Skipped
-from chalicelib.core.instants import DAY, Instant, duration, iso
+from chalicelib.core.instants import Instant, iso
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState, Timer
-from chalicelib.core.time import windows
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.leaf import AbsentTrigger, ElapsedTrigger, LeafTrigger, TimedLeaf
-from chalicelib.core.triggers.occurrences import Series
-from chalicelib.core.triggers.time import TimeTrigger
+from chalicelib.core.triggers.leaf import TimedLeaf
+from chalicelib.core.triggers.occurrences import Recurrence, Series
+from chalicelib.core.triggers.tree import NumberedLeaf
 
 # How many schedule events of one timer are prepared in one go; the rest follows with the next look.
 MOST_FIRES = 500
@@ -44,10 +43,9 @@ def first_timer(schedule: Schedule, gate: ScheduleState, now: Instant) -> Timer 
     blank = Timer(gate.schedule, gate.generation, gate.version, now, {})
     upcoming = {}
     for leaf in tree.timed_leaves(schedule.trigger):
-        rule = timed(leaf.trigger)
         # Fires come after the instant at which a schedule begins. A due_time may be that instant: it means now.
-        is_now = isinstance(rule, TimeTrigger) and rule.is_due_at(now)
-        nominal = next_of(rule, schedule, blank, leaf.id, now - 1 if is_now else now)
+        is_now = leaf.trigger.is_due_at(now)
+        nominal = _next(leaf.trigger, schedule, blank, now - 1 if is_now else now)
         if nominal is not None:
             upcoming[leaf.id] = nominal
     made = replace(blank, next=upcoming)
@@ -63,14 +61,14 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Em
     portion.go_on()
     upcoming: dict[str, Instant] = {}
     for leaf in tree.timed_leaves(schedule.trigger):
-        nominal, rule = timer.next.get(leaf.id), timed(leaf.trigger)
-        if isinstance(rule, TimeTrigger):
+        nominal, rule = timer.next.get(leaf.id), leaf.trigger.recurrence()
+        if rule is not None:
             nominal = portion.times(leaf.id, rule, nominal)
         elif nominal is not None and nominal < horizon and portion.room():
             # What is decided anew when due is prepared once: after an outage the past cannot be decided, and before
             # this one is due the next is not known.
             portion.fires.append(_fire(timer, leaf.id, nominal, nominal))
-            nominal = next_of(rule, schedule, timer, leaf.id, max(nominal, now))
+            nominal = _next(leaf.trigger, schedule, timer, max(nominal, now))
         if nominal is not None:
             upcoming[leaf.id] = nominal
     later = replace(timer, next=upcoming, fired=portion.fired, begun=tuple(portion.begun), rev=timer.rev + 1)
@@ -85,8 +83,8 @@ def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
     looks += [spread.due_of(schedule, first, written) for _, first, written in timer.begun]
     full = len(timer.begun) >= MOST_BEGUN
     for leaf in tree.timed_leaves(schedule.trigger) if not full else ():
-        nominal, rule = timer.next.get(leaf.id), leaf.trigger
-        if nominal is not None and isinstance(rule, TimeTrigger):
+        nominal, rule = timer.next.get(leaf.id), leaf.trigger.recurrence()
+        if nominal is not None and rule is not None:
             nominal = series(timer, schedule, leaf.id, rule).due(nominal)
         looks += [] if nominal is None else [nominal]
     return min(looks, default=None)
@@ -111,16 +109,17 @@ def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Insta
     return replace(later, wake_at=wakes_at(later, new))
 
 
-def _reopened(timer: Timer, leaf: tree.Leaf, old: Schedule, new: Schedule, now: Instant) -> Instant | None:
+def _reopened(
+    timer: Timer, leaf: NumberedLeaf[TimedLeaf], old: Schedule, new: Schedule, now: Instant
+) -> Instant | None:
     """The next instant of a leaf that the old end had cut off, and which a later end lets go on."""
-    rule, end = timed(leaf.trigger), old.ends_at
+    rule, end = leaf.trigger.recurrence(), old.ends_at
     if end is None:
         return None
-    if isinstance(rule, TimeTrigger):
-        used_up = rule.repeats is not None and timer.fired.get(leaf.id, 0) >= rule.repeats
-        return None if used_up else next_of(rule, new, timer, leaf.id, max(end, now))
-    if isinstance(rule, AbsentTrigger) and rule.deadline is not None:
-        return next_of(rule, new, timer, leaf.id, max(end, now))
+    if rule is not None and rule.repeats is not None and timer.fired.get(leaf.id, 0) >= rule.repeats:
+        return None
+    if leaf.trigger.span is None:
+        return _next(leaf.trigger, new, timer, max(end, now))
     return max(end, now) + 1  # decided anew when it is due: put off to where it then belongs
 
 
@@ -133,9 +132,10 @@ def _begun_again(
     written = {nominal: count for nominal, _, count in timer.begun}
     begun = [each for each in timer.begun if each[0] <= now]
     for leaf in tree.timed_leaves(new.trigger):
-        if not isinstance(leaf.trigger, TimeTrigger):
+        rule = leaf.trigger.recurrence()
+        if rule is None:
             continue
-        own = series(timer, old, leaf.id, leaf.trigger)
+        own = series(timer, old, leaf.id, rule)
         for nominal in _prepared(timer, own, leaf, now):
             first = own.due(nominal)
             same = spread.as_before(old, new, first, written.get(nominal, spread.events_of(old)))
@@ -143,7 +143,7 @@ def _begun_again(
     return tuple(each for each in begun if each[2] < spread.events_of(new))
 
 
-def _prepared(timer: Timer, own: Series, leaf: tree.Leaf, now: Instant) -> Iterator[Instant]:
+def _prepared(timer: Timer, own: Series, leaf: NumberedLeaf[TimedLeaf], now: Instant) -> Iterator[Instant]:
     """The fires yet to come that are prepared. Where the repeats are used up they cannot be told from those that never
     will be, so there are none."""
     stop, nominal = timer.next.get(leaf.id), own.after(now)
@@ -166,7 +166,7 @@ def unwanted(fire: Job, schedule: Schedule) -> str | None:
     return None
 
 
-def series(timer: Timer, schedule: Schedule, leaf: str, rule: TimeTrigger) -> Series:
+def series(timer: Timer, schedule: Schedule, leaf: str, rule: Recurrence) -> Series:
     return Series(rule, timer.anchor, schedule.ends_at, f"{timer.schedule}#{leaf}")
 
 
@@ -195,7 +195,7 @@ class _Portion:
         for nominal, first, written in self.timer.begun:
             self._write("0", nominal, first, written)
 
-    def times(self, leaf: str, rule: TimeTrigger, nominal: Instant | None) -> Instant | None:
+    def times(self, leaf: str, rule: Recurrence, nominal: Instant | None) -> Instant | None:
         """The fires of a time leaf from ``nominal`` on; returns the first that is left."""
         own = series(self.timer, self.schedule, leaf, rule)
         left = self._left(leaf, rule)
@@ -230,10 +230,10 @@ class _Portion:
         if written < count:
             self.begun.append((nominal, first, written))
 
-    def _left(self, leaf: str, rule: TimeTrigger) -> int | None:
+    def _left(self, leaf: str, rule: Recurrence) -> int | None:
         return None if rule.repeats is None else max(rule.repeats - self.fired.get(leaf, 0), 0)
 
-    def _count(self, leaf: str, rule: TimeTrigger, more: int) -> None:
+    def _count(self, leaf: str, rule: Recurrence, more: int) -> None:
         if rule.repeats is not None:
             self.fired[leaf] = self.fired.get(leaf, 0) + more
 
@@ -246,28 +246,6 @@ def rearm(timer: Timer, schedule: Schedule, leaf: str, at: Instant) -> Timer:
         del upcoming[leaf]
     later = replace(timer, next=upcoming, rev=timer.rev + 1)
     return replace(later, wake_at=wakes_at(later, schedule))
-
-
-def moved_to(leaf: TimedLeaf, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:
-    """An elapsed or absent leaf is decided anew when it is due. The instant to which it moved because of what happened
-    meanwhile (the last start, the last event of the feed); None if it holds."""
-    base = max(since, happened) if happened is not None else since
-    if isinstance(leaf, TimeTrigger):
-        return None
-    if isinstance(leaf, AbsentTrigger) and leaf.within is None:
-        began = _previous_deadline(leaf, due)
-        came = happened is not None and began < happened and since <= happened
-        return _measured(leaf, due) if came else None
-    span = leaf.span if isinstance(leaf, ElapsedTrigger) else duration(leaf.within or "")
-    return base + span if base + span > due else None
-
-
-def _previous_deadline(leaf: AbsentTrigger, due: Instant) -> Instant:
-    """The deadline before this one: what came between the two is what was expected."""
-    back = due - 8 * DAY
-    while (following := _measured(leaf, back)) < due:
-        back = following
-    return back
 
 
 def fire_event(job: Job, kind: Literal["time", "elapsed", "absent"] = "time") -> Event:
@@ -310,24 +288,6 @@ def _record(timer: Timer, leaf: str, missed: Skipped, now: Instant) -> Record:
     return Record(record_id, "SKIPPED", *place, missed.reason, now, count=missed.count, expires_at=now + HISTORY)
 
 
-def timed(leaf: LeafTrigger) -> TimedLeaf:
-    """The leaf as one that a timer tells."""
-    if not isinstance(leaf, TimeTrigger | ElapsedTrigger | AbsentTrigger):
-        raise TypeError(f"expected a timed leaf, got {type(leaf).__name__}")
-    return leaf
-
-
-def next_of(leaf: TimedLeaf, schedule: Schedule, timer: Timer, name: str, after: Instant) -> Instant | None:
+def _next(leaf: TimedLeaf, schedule: Schedule, timer: Timer, after: Instant) -> Instant | None:
     """When a leaf is due next, strictly after ``after``; None if never again in the life of its schedule."""
-    if isinstance(leaf, TimeTrigger):
-        return series(timer, schedule, name, leaf).after(after)
-    due, end = _measured(leaf, after), schedule.ends_at
-    return due if end is None or due <= end else None
-
-
-def _measured(leaf: ElapsedTrigger | AbsentTrigger, after: Instant) -> Instant:
-    if isinstance(leaf, ElapsedTrigger):
-        return after + leaf.span
-    if leaf.deadline is not None:
-        return windows.next_clock(leaf.deadline, leaf.place, leaf.days, after)
-    return after + duration(leaf.within or "")
+    return leaf.next_due(timer.anchor, after, schedule.ends_at)

@@ -8,12 +8,12 @@ from itertools import islice
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer as fire_timer
-from chalicelib.core.instants import Instant, Millis, duration
+from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.time import expressions
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.leaf import AbsentTrigger, ElapsedTrigger, TimedLeaf
-from chalicelib.core.triggers.time import TimeTrigger
+from chalicelib.core.triggers.leaf import TimedLeaf
+from chalicelib.core.triggers.occurrences import Recurrence
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -30,11 +30,11 @@ def fires(schedule: Schedule, now: Instant, count: int, timer: Timer | None = No
     known = timer if timer is not None else Timer(name, 0, 0, now, {})
     found: list[Occurrence] = []
     for leaf in tree.timed_leaves(schedule.trigger):
-        rule = fire_timer.timed(leaf.trigger)
+        rule = leaf.trigger.recurrence()
         upcoming = (
             _times(schedule, known, leaf.id, rule, now)
-            if isinstance(rule, TimeTrigger)
-            else (Occurrence(at, at) for at in _spans(schedule, known, leaf.id, rule, now))
+            if rule is not None
+            else (Occurrence(at, at) for at in _spans(schedule, known, leaf.id, leaf.trigger, now))
         )
         found += islice(upcoming, count)
     return sorted(found)[:count]
@@ -47,13 +47,13 @@ def preview(schedule: Schedule, now: Instant, count: int, timer: Timer | None = 
 
 def per_day(schedule: Schedule) -> float | int:
     """How many fires a day its time expressions name, exclusions and bounds aside; times its events per fire."""
-    rules = [leaf.trigger for leaf in tree.timed_leaves(schedule.trigger) if isinstance(leaf.trigger, TimeTrigger)]
+    rules = tree.recurrences(schedule.trigger)
     each = [1 if rule.expression is None else expressions.fires_per_day(rule.expression) for rule in rules]
     rates = [rate if rule.repeats is None else min(rate, rule.repeats) for rate, rule in zip(each, rules, strict=True)]
     return sum(rates) * (schedule.spread.count if schedule.spread else 1)
 
 
-def _times(schedule: Schedule, timer: Timer, leaf: str, rule: TimeTrigger, now: Instant) -> Iterator[Occurrence]:
+def _times(schedule: Schedule, timer: Timer, leaf: str, rule: Recurrence, now: Instant) -> Iterator[Occurrence]:
     own = fire_timer.series(timer, schedule, leaf, rule)
     left = None if rule.repeats is None else rule.repeats - timer.fired.get(leaf, 0)
     # What the timer has prepared already, and what is due before its next look, has been counted.
@@ -65,25 +65,16 @@ def _times(schedule: Schedule, timer: Timer, leaf: str, rule: TimeTrigger, now: 
         nominal = own.after(nominal)
 
 
-def _spans(
-    schedule: Schedule, timer: Timer, leaf: str, rule: ElapsedTrigger | AbsentTrigger, now: Instant
-) -> Iterator[Instant]:
+def _spans(schedule: Schedule, timer: Timer, leaf: str, rule: TimedLeaf, now: Instant) -> Iterator[Instant]:
     """When it is due if nothing happens that moves it."""
-    span = _span(rule)
+    span: Millis | None = rule.span
     at: Instant | None = now
     while at is not None:
         if span is None:
-            at = fire_timer.next_of(rule, schedule, timer, leaf, at)
+            at = rule.next_due(timer.anchor, at, schedule.ends_at)
         else:
             anchor = timer.next.get(leaf, timer.anchor + span) - span
             at = anchor + ((at - anchor) // span + 1) * span
             at = None if schedule.ends_at is not None and at > schedule.ends_at else at
         if at is not None:
             yield at
-
-
-def _span(leaf: TimedLeaf) -> Millis | None:
-    """The span that a leaf measures; None if it goes by the clock."""
-    if isinstance(leaf, ElapsedTrigger):
-        return leaf.span
-    return duration(leaf.within) if isinstance(leaf, AbsentTrigger) and leaf.within is not None else None

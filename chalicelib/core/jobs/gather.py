@@ -19,9 +19,8 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import HISTORY, Subscription
-from chalicelib.core.triggers import leaf as trigger_leaf
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.leaf import AbsentTrigger, LeafTrigger
+from chalicelib.core.triggers.leaf import Leaf
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +47,8 @@ def touched(schedule: Schedule, event: Event, rows: Iterable[Subscription]) -> t
     rules = {leaf.id: leaf.trigger for leaf in tree.leaves(schedule.trigger)}
     # The instant at which a feed was absent carries no payload that could fit the pattern of the feed.
     fits = [row.leaf for row in rows if row.leaf in rules]
-    met = [
-        leaf
-        for leaf in fits
-        if event.kind == "absent" or trigger_leaf.takes(rules[leaf], event.payload, event.schedule)
-    ]
-    against = tuple(leaf for leaf in met if isinstance(rules[leaf], AbsentTrigger) and event.kind != "absent")
+    met = [leaf for leaf in fits if event.kind == "absent" or rules[leaf].accepts(event.payload, event.schedule)]
+    against = tuple(leaf for leaf in met if rules[leaf].opposes(event.kind))
     return tuple(leaf for leaf in met if leaf not in against), against
 
 
@@ -209,6 +204,6 @@ def _new_job(first: Event, subscription: Subscription, correlation: Mapping[str,
     )
 
 
-def leaf_of(schedule: Schedule, leaf: str) -> LeafTrigger | None:
+def leaf_of(schedule: Schedule, leaf: str) -> Leaf | None:
     """The leaf of a number."""
     return next((each.trigger for each in tree.leaves(schedule.trigger) if each.id == leaf), None)

@@ -13,7 +13,6 @@ from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.limits.pools import Pool, owner_of
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.leaf import ElapsedTrigger
 
 
 def units_of(pool: Pool, workflow: Workflow, schedule: Schedule) -> int:
@@ -87,7 +86,7 @@ def is_tracked(schedule: Schedule, workflow: Workflow) -> bool:
 
 def asks_for_starts(schedule: Schedule) -> bool:
     """Whether a schedule's rules depend on the starts of its workflow, whoever causes them (C5, T13)."""
-    elapsed = any(isinstance(leaf.trigger, ElapsedTrigger) for leaf in tree.leaves(schedule.trigger))
+    elapsed = any(leaf.trigger.counts_starts for leaf in tree.leaves(schedule.trigger))
     return elapsed or bool(rates_of(schedule))
 
 

@@ -22,7 +22,6 @@ from chalicelib.core.rows.definition import Definition, Listing
 from chalicelib.core.rows.schedule import HISTORY, WAKE, Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.core.runs import counting
 from chalicelib.core.states import GATHERING_MODES, Mode
-from chalicelib.core.triggers import leaf as trigger_leaf
 from chalicelib.core.triggers import tree
 from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutState, Replace, Row, TrackStarts, Write
 
@@ -173,7 +172,7 @@ def subscriptions(gate: ScheduleState, schedule: Schedule, since: Instant) -> li
     rows = [
         Subscription(key, *place, leaf.id, since, apart)
         for leaf in tree.leaves(schedule.trigger)
-        for key in trigger_leaf.event_keys(leaf.trigger)
+        for key in leaf.trigger.event_keys()
     ]
     return rows + [Subscription(key, *place, WAKE, since) for key in schedule.wake_keys]
 

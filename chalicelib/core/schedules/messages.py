@@ -20,7 +20,7 @@ from chalicelib.core.rows.definition import Definition, Listing
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState, Timer, Version
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.targets.registry import AnyTarget
-from chalicelib.core.triggers.time import TimeTrigger
+from chalicelib.core.triggers import tree
 from chalicelib.core.writes import Create, Delete, Put, Row, Write
 
 
@@ -59,7 +59,7 @@ def _passing(row: Row, timer: Timer, schedule: Schedule) -> Write:
     put whatever stood there: the gate says that it is new, also when that of an older message has passed away."""
     if not isinstance(row, Version):
         return Create(row)
-    single = isinstance(schedule.trigger, TimeTrigger) and schedule.trigger.expression is None
+    single = tree.is_one_shot(schedule.trigger)
     only = min(timer.next.values()) if single else None
     ends = [end for end in (schedule.ends_at, only) if end is not None]
     return Put(replace(row, expires_at=min(ends) + HISTORY) if ends else row)

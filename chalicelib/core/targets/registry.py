@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from chalicelib.core.documents import tagged, type_of
+from chalicelib.core.documents import tagged, types_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.dag_start import DagStart
 from chalicelib.core.targets.emr_serverless import EmrServerlessTarget
@@ -28,7 +28,7 @@ TARGETS: tuple[type[Target], ...] = (
     EventBusTarget,
 )
 _ALL: tuple[type[Target], ...] = (*TARGETS, DagStart)
-_BY_TYPE: Mapping[str, type[Target]] = {type_of(each): each for each in _ALL}
+_BY_TYPE: Mapping[str, type[Target]] = {kind: each for each in _ALL for kind in types_of(each)}
 
 if TYPE_CHECKING:
     AnyTarget = Target

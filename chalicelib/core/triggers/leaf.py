@@ -1,217 +1,175 @@
-"""The leaves of a trigger: each names a kind of event to wait for.
+"""What every leaf of a trigger has in common: the questions that the rest of Sluice asks of it.
 
-A leaf gathers events (T7, T9, T10, T11, T12) or is told by the schedule's timer that its instant has come (T1, T13,
-T18). `core/triggers/progress.py` says what a leaf has gathered, and whether it is enough.
+A leaf gathers events (T7, T9, T10, T11, T12), or a timer tells it that its instant has come (T1, T13, T18). Each kind
+has a file of its own, and `core/triggers/registry.py` lists them. What is asked here has an answer for every kind, so
+that no module outside this package tests the class of a leaf.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import Field, Tag, field_validator, model_validator
-
-from chalicelib.core import instants, sizes
-from chalicelib.core.documents import Document, Duration, Name, Reference, StoredReference, by_type
-from chalicelib.core.errors import invalid
-from chalicelib.core.instants import Millis, duration
-from chalicelib.core.time import windows
-from chalicelib.core.time.windows import Day
-from chalicelib.core.triggers import patterns
-from chalicelib.core.triggers.time import TimeTrigger
-
-Status = Literal["STARTED", "COMPLETED", "FAILED", "KILLED"]
-
+from chalicelib.core.documents import Document
+from chalicelib.core.instants import Instant, Millis, iso
+from chalicelib.core.names import Names
+from chalicelib.core.rows.job import Progress
+from chalicelib.core.triggers.occurrences import Recurrence
 
 MOST = 1_000_000  # events that one leaf may count
 
 
-class PartitionTrigger(Document):
-    """``count`` new partitions of a dataset, each counted once (T7). Those of a table are its snapshots (T21)."""
+@dataclass(frozen=True, slots=True)
+class LeafState:
+    """How one leaf stands: ``turns_at`` is when the passing of time alone would meet it."""
 
-    type: Literal["partition", "snapshot"]
-    dataset: Reference
-    count: int = Field(default=1, ge=1, le=MOST)
-
-
-class SizeTrigger(Document):
-    """At least ``bytes`` of new objects in a dataset (``100GB``, or a number); an object counts once (T9)."""
-
-    type: Literal["size"]
-    dataset: Reference
-    bytes: int
-
-    @field_validator("bytes", mode="before", json_schema_input_type=int | str)
-    @classmethod
-    def _spelt(cls, given: Any) -> int:
-        return sizes.parse_bytes(given, "")
+    met: bool
+    came: tuple[str, ...]
+    missing: tuple[str, ...]
+    turns_at: Instant | None = None
 
 
-class ProgramStatusTrigger(Document):
-    """A workflow, of any app and namespace, reached one of ``statuses``, ``count`` times (T10). With ``schedule``, only
-    runs that this schedule started count; with ``version``, only those claimed with that version of the workflow's
-    definition."""
+@dataclass(frozen=True, slots=True)
+class DatasetReference:
+    """A dataset that a leaf waits for. ``iceberg``: it waits for snapshots, which only a table of that format has."""
 
-    type: Literal["program_status"]
-    workflow: StoredReference
-    schedule: StoredReference | None = None
-    version: int | None = Field(default=None, ge=1)
-    statuses: tuple[Status, ...] = Field(default=("COMPLETED",), min_length=1)
-    count: int = Field(default=1, ge=1, le=MOST)
-
-    @field_validator("statuses")
-    @classmethod
-    def _once_each(cls, statuses: tuple[Status, ...]) -> tuple[Status, ...]:
-        return tuple(dict.fromkeys(statuses))
+    name: str
+    iceberg: bool = False
 
 
-class EventTrigger(Document):
-    """``count`` custom events of a type whose payload matches ``pattern`` (T11), posted to a namespace (its own)."""
+@dataclass(frozen=True, slots=True)
+class Upstream:
+    """Runs that a leaf waits for: those of a workflow that reach one of ``statuses``, of any schedule or of one."""
 
-    type: Literal["event"]
-    event: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")
-    namespace: Name | None = None
-    pattern: dict[str, Any] | None = None
-    count: int = Field(default=1, ge=1, le=MOST)
+    workflow: str
+    schedule: str | None
+    statuses: tuple[str, ...]
 
-    @field_validator("pattern")
-    @classmethod
-    def _known_operators(cls, pattern: dict[str, Any] | None) -> dict[str, Any] | None:
-        if pattern is not None:
-            patterns.check_pattern(pattern, "")
-        return pattern
+    def counts(self, workflow: str, starter: str) -> bool:
+        """Whether the runs of this workflow that ``starter`` began are among them."""
+        return self.workflow == workflow and self.schedule in (None, starter)
 
 
-GATHERING_TYPES = ("partition", "snapshot", "size", "program_status", "event")
+class Leaf(Document):
+    """One thing that a trigger waits for. The answers here are those of most kinds."""
 
+    type: str
 
-GatheringLeaf = PartitionTrigger | SizeTrigger | ProgramStatusTrigger | EventTrigger
-
-
-AnyGathering = Annotated[
-    Annotated[PartitionTrigger, Tag("@partition")]
-    | Annotated[PartitionTrigger, Tag("@snapshot")]
-    | Annotated[SizeTrigger, Tag("@size")]
-    | Annotated[ProgramStatusTrigger, Tag("@program_status")]
-    | Annotated[EventTrigger, Tag("@event")],
-    by_type(GATHERING_TYPES),
-]
-
-
-class QuietTrigger(Document):
-    """What ``of`` waits for has come, and then nothing of it for ``after``: the chunks have all arrived (T12)."""
-
-    type: Literal["quiet"]
-    of: AnyGathering
-    after: Duration
+    revocable: ClassVar[bool] = False  # an event may undo what was met
+    counts_starts: ClassVar[bool] = False  # it needs the starts of the schedule's workflow to be counted
 
     @property
-    def span(self) -> Millis:
-        return duration(self.after)
+    def needed(self) -> int:
+        """How many events it wants."""
+        return 1
 
+    def event_keys(self) -> tuple[str, ...]:
+        """The keys under which the reverse index finds it (T15). Timed leaves are found through their timer."""
+        return ()
 
-class ElapsedTrigger(Document):
-    """``after`` has passed since the workflow's last run started; since enabling, before the first (T13)."""
+    def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
+        """Whether an event found under one of its keys is meant: by its payload, and the schedule of its run."""
+        return True
 
-    type: Literal["elapsed"]
-    after: Duration
+    def opposes(self, event_kind: str) -> bool:
+        """Whether an event of this kind speaks against it."""
+        return False
 
-    @property
-    def span(self) -> Millis:
-        return duration(self.after)
+    def evaluate(self, progress: Progress | None, now: Instant) -> LeafState:
+        """Is it met by what it has gathered, at ``now``?"""
+        came = (self.came(progress),) if progress else ()
+        met = progress is not None and self.is_enough(progress)
+        return LeafState(met, came, () if met else (self.missing(progress),))
 
+    def is_enough(self, progress: Progress) -> bool:
+        return progress.count >= self.needed
 
-class AbsentTrigger(Document):
-    """Nothing of ``of`` came ``within`` a span, or from one daily ``deadline`` (HH:MM) to the next (T18)."""
+    def describe(self) -> str:
+        """It in words, as a rule: ``2 partitions of demo.flights``."""
+        return self.missing(None)
 
-    type: Literal["absent"]
-    of: AnyGathering
-    within: Duration | None = None
-    deadline: str | None = None
-    zone: str | None = None
-    days: tuple[Day, ...] = ()
+    def missing(self, progress: Progress | None) -> str:
+        """What it still lacks, in words."""
+        raise NotImplementedError
 
-    @model_validator(mode="after")
-    def _one_of_both(self) -> AbsentTrigger:
-        if (self.within is None) == (self.deadline is None):
-            raise invalid("within", "either within (a span) or deadline (a time of day)", "both or neither")
-        instants.zone(self.place)
-        if self.deadline is not None:
-            windows.parse_clock(self.deadline, "deadline")
-        elif self.days:
-            raise invalid("days", "days only with a deadline", list(self.days))
+    def came(self, progress: Progress) -> str:
+        """What it has gathered, in words."""
+        raise NotImplementedError
+
+    def check(self) -> None:
+        """Refuse what its fields allow one by one and do not together; asked when a schedule is put."""
+
+    def resolve(self, names: Names) -> Self:
+        """The same with full names, zones and instants."""
         return self
 
+    def datasets(self) -> tuple[DatasetReference, ...]:
+        """The datasets that have to be there."""
+        return ()
+
+    def upstreams(self) -> tuple[Upstream, ...]:
+        """The workflows, and perhaps schedules, that have to be there."""
+        return ()
+
+    def recurrence(self) -> Recurrence | None:
+        """The instants that it names, if it fires at instants that are known in advance."""
+        return None
+
+    def lacking(self, progress: Progress | None) -> int:
+        """How many events it lacks, for its words: at least one."""
+        return max(self.needed - (progress.count if progress else 0), 1)
+
+
+class GatheringLeaf(Leaf):
+    """A leaf that counts events of its own, so that a quiet or an absent leaf may be about it."""
+
+    def noun(self) -> str:
+        """One of its events: ``partition of demo.flights``."""
+        raise NotImplementedError
+
     @property
-    def place(self) -> str:
-        return self.zone or "UTC"
+    def wants_one(self) -> bool:
+        """Whether a single event, of whatever size, meets it."""
+        return self.needed == 1
 
 
-LeafTrigger = (
-    TimeTrigger
-    | PartitionTrigger
-    | SizeTrigger
-    | ProgramStatusTrigger
-    | EventTrigger
-    | QuietTrigger
-    | ElapsedTrigger
-    | AbsentTrigger
-)
+class TimedLeaf(Leaf):
+    """A leaf that a timer tells. ``moved_by`` is what may put it off when it is due: nothing but the clock, the last
+    start of the schedule's workflow, or the last event that it speaks of."""
+
+    type: Literal["time", "elapsed", "absent"]
+
+    moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]]
+
+    @property
+    def span(self) -> Millis | None:
+        """The span that it measures; None if it goes by the clock."""
+        return None
+
+    def is_due_at(self, instant: Instant) -> bool:
+        """Whether it names this very instant, so that one who enables its schedule then means now."""
+        return False
+
+    def next_due(self, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
+        """When it is due next, strictly after ``after``; None if never again by ``until``. Intervals count from
+        ``anchor``, at which its schedule began to gather."""
+        raise NotImplementedError
+
+    def postponed_to(self, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:
+        """The instant to which it moved because of what ``happened`` meanwhile, as ``moved_by`` says; None if it
+        holds. ``since``: when its schedule began to gather."""
+        return None
 
 
-TimedLeaf = TimeTrigger | ElapsedTrigger | AbsentTrigger
+def timed(leaf: Leaf) -> TimedLeaf:
+    """The leaf as one that a timer tells."""
+    if not isinstance(leaf, TimedLeaf):
+        raise TypeError(f"expected a timed leaf, got {type(leaf).__name__}")
+    return leaf
 
 
-def event_keys(leaf: LeafTrigger) -> tuple[str, ...]:
-    """The keys under which the reverse index finds this leaf (T15). Timed leaves are found through their timer."""
-    match leaf:
-        case PartitionTrigger():
-            return (partition_key(leaf.dataset),)
-        case SizeTrigger():
-            return (size_key(leaf.dataset),)
-        case ProgramStatusTrigger():
-            return tuple(status_key(leaf.workflow, status) for status in leaf.statuses)
-        case EventTrigger():
-            return (custom_key(leaf.namespace or "", leaf.event),)
-        case QuietTrigger() | AbsentTrigger():
-            return event_keys(leaf.of)
-        case _:
-            return ()
-
-
-def partition_key(dataset: str) -> str:
-    return f"partition:{dataset}"
-
-
-def size_key(dataset: str) -> str:
-    return f"size:{dataset}"
-
-
-def status_key(workflow: str, status: str) -> str:
-    return f"status:{workflow}:{status}"
-
-
-def custom_key(namespace: str, event: str) -> str:
-    return f"event:{namespace}:{event}"
-
-
-def takes(leaf: LeafTrigger, payload: Mapping[str, Any] | None, schedule: str | None = None) -> bool:
-    """Whether an event found under a leaf's key is meant by it: custom events are filtered by their payload, statuses
-    by the ``schedule`` that started the run and the ``version`` of the workflow that it was claimed with."""
-    source = leaf.of if isinstance(leaf, QuietTrigger | AbsentTrigger) else leaf
-    if isinstance(source, EventTrigger) and source.pattern is not None:
-        return patterns.matches(source.pattern, payload or {})
-    if isinstance(source, ProgramStatusTrigger):
-        version = (payload or {}).get("workflow_version")
-        return source.schedule in (None, schedule) and source.version in (None, version)
-    return True
-
-
-def source_of(leaf: LeafTrigger) -> LeafTrigger:
-    """The leaf that is waited for: what a quiet or absent leaf is about, any other itself."""
-    return leaf.of if isinstance(leaf, QuietTrigger | AbsentTrigger) else leaf
-
-
-def needed(leaf: LeafTrigger) -> int:
-    """How many events a leaf wants."""
-    return leaf.count if isinstance(leaf, PartitionTrigger | ProgramStatusTrigger | EventTrigger) else 1
+def since(progress: Progress) -> str:
+    """From when on events came, in words."""
+    first = iso(progress.first_at)
+    return f"since {first}" if progress.count > 1 else f"at {first}"

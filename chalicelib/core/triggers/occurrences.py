@@ -11,11 +11,43 @@ place. ``repeats`` is counted by the timer, for what a cron expression has fired
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol, Self
 
 from chalicelib.core import ids
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, Millis, iso, parse_when, spell_duration
 from chalicelib.core.time import exclusions, expressions, wording
-from chalicelib.core.triggers.time import MOST_LEAPS, TimeTrigger
+from chalicelib.core.time.exclusions import Excluded
+from chalicelib.core.time.wall import Daylight
+
+MOST_LEAPS = 4_000  # from one excluded span to the next, before a trigger is said to fire never
+
+
+class Recurrence(Protocol):
+    """The instants that a leaf names: what `core/triggers/time.py` says of them, as it is read here."""
+
+    @property
+    def expression(self) -> str | None: ...
+    @property
+    def due_time(self) -> str | None: ...
+    @property
+    def start(self) -> str | None: ...
+    @property
+    def end(self) -> str | None: ...
+    @property
+    def repeats(self) -> int | None: ...
+    @property
+    def jitter(self) -> str | None: ...
+    @property
+    def jitter_millis(self) -> Millis: ...
+    @property
+    def excluding(self) -> tuple[Excluded, ...]: ...
+    @property
+    def place(self) -> str: ...
+    @property
+    def daylight(self) -> Daylight: ...
+
+    def unbounded(self) -> Self:
+        """The instants of its expression alone, as if it had always fired and always would."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +55,7 @@ class Series:
     """The occurrences of one leaf in one generation of a schedule, whose life may end at ``until``. ``seed`` names
     schedule and leaf."""
 
-    rule: TimeTrigger
+    rule: Recurrence
     anchor: Instant
     until: Instant | None
     seed: str
@@ -71,14 +103,14 @@ class Series:
         return upcoming
 
 
-def next_due(rule: TimeTrigger, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
+def next_due(rule: Recurrence, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
     """The first nominal instant strictly after ``after``; None if there is none by the trigger's end, or ``until``."""
     ends = [bound for bound in (_when(rule.end, anchor), until) if bound is not None]
     found = _next(rule, anchor, after)
     return found if found is not None and all(found <= end for end in ends) else None
 
 
-def jittered(rule: TimeTrigger, anchor: Instant, nominal: Instant, seed: str) -> Instant:
+def jittered(rule: Recurrence, anchor: Instant, nominal: Instant, seed: str) -> Instant:
     """When the occurrence of a nominal instant is due: up to ``jitter`` later, and before the next one. ``seed`` names
     schedule and leaf: what depends on nothing else comes out the same for whoever computes it again."""
     if not rule.jitter_millis:
@@ -88,18 +120,18 @@ def jittered(rule: TimeTrigger, anchor: Instant, nominal: Instant, seed: str) ->
     return nominal + int(ids.digest("jitter", seed, nominal, length=12), 16) % (room + 1)
 
 
-def is_occurrence(rule: TimeTrigger, anchor: Instant, at: Instant) -> bool:
+def is_occurrence(rule: Recurrence, anchor: Instant, at: Instant) -> bool:
     """Whether a trigger fires nominally at this very instant."""
     return next_due(rule, anchor, at - 1) == at
 
 
-def counts_from_anchor(rule: TimeTrigger) -> bool:
+def counts_from_anchor(rule: Recurrence) -> bool:
     """Whether its instants depend on when its schedule began to gather, so that no instant by itself is one of them."""
     fixed = rule.due_time is not None or rule.start is not None
     return rule.expression is not None and not fixed and expressions.is_interval(rule.expression)
 
 
-def describe(rule: TimeTrigger) -> str:
+def describe(rule: Recurrence) -> str:
     """The trigger in words: ``every 10s, first at 2026-03-02T12:00:10.000Z, 4 times``."""
     told = {name: _spelt(getattr(rule, name)) for name in ("due_time", "start", "end")}
     if rule.expression is None:
@@ -115,7 +147,7 @@ def describe(rule: TimeTrigger) -> str:
     return ", ".join(parts)
 
 
-def _next(rule: TimeTrigger, anchor: Instant, after: Instant) -> Instant | None:
+def _next(rule: Recurrence, anchor: Instant, after: Instant) -> Instant | None:
     due, start = _when(rule.due_time, anchor), _when(rule.start, anchor)
     if due is not None and after < due:
         return due  # named by itself, so no exclusion is meant against it
@@ -139,7 +171,7 @@ def _base(expression: str, place: str, anchor: Instant, first: Instant | None) -
     return first - _interval(expression, place)
 
 
-def _step(rule: TimeTrigger) -> Millis | None:
+def _step(rule: Recurrence) -> Millis | None:
     """How far apart its instants are, if they are so without exception and without end."""
     if rule.expression is None or rule.excluding or not expressions.is_interval(rule.expression):
         return None
@@ -150,7 +182,7 @@ def _interval(expression: str, place: str) -> Millis:
     return expressions.next_fire(expression, place, 0, 0) or 0
 
 
-def _fire(rule: TimeTrigger, expression: str, base: Instant, after: Instant) -> Instant | None:
+def _fire(rule: Recurrence, expression: str, base: Instant, after: Instant) -> Instant | None:
     return expressions.next_fire(expression, rule.place, base, after, rule.daylight)
 
 

@@ -6,7 +6,7 @@ they stand for. `core/triggers/occurrences.py` says when a trigger is due.
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -18,17 +18,19 @@ from pydantic import (
 )
 
 from chalicelib.core import instants
-from chalicelib.core.documents import Document, Duration
+from chalicelib.core.documents import Duration
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Instant, Millis, duration, iso, parse_when
+from chalicelib.core.names import Names
+from chalicelib.core.rows.job import Progress
 from chalicelib.core.time import exclusions, expressions
 from chalicelib.core.time.exclusions import Excluded
 from chalicelib.core.time.wall import Daylight
+from chalicelib.core.triggers import occurrences
+from chalicelib.core.triggers.leaf import TimedLeaf, since
+from chalicelib.core.triggers.occurrences import MOST_LEAPS, Recurrence
 
 MOST_REPEATS = 1_000_000_000
-
-
-MOST_LEAPS = 4_000  # from one excluded span to the next, before a trigger is said to fire never
 
 
 def _check_when(text: str) -> str:
@@ -39,7 +41,7 @@ def _check_when(text: str) -> str:
 When = Annotated[str, AfterValidator(_check_when)]
 
 
-class TimeTrigger(Document):
+class TimeTrigger(TimedLeaf):
     """Fires at the instants of ``expression``, read in ``zone`` (None: the schedule's), or at ``due_time`` alone.
 
     With both, the first fire is at ``due_time`` and the rest follow from there (T3). ``start`` and ``end`` bound the
@@ -60,6 +62,8 @@ class TimeTrigger(Document):
     gap: Literal["after", "skip"] = "after"
     overlap: Literal["first", "second", "both"] = "first"
     excluding: tuple[Excluded, ...] = ()
+
+    moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]] = "clock"
 
     @field_validator("expression", mode="before", json_schema_input_type=str | dict[str, Any] | None)
     @classmethod
@@ -96,6 +100,27 @@ class TimeTrigger(Document):
         """Whether its ``due_time`` is this very instant."""
         return self.due_time is not None and parse_when(self.due_time, instant) == instant
 
+    def recurrence(self) -> Recurrence:
+        return self
+
+    def next_due(self, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
+        return occurrences.next_due(self, anchor, after, until)
+
+    def describe(self) -> str:
+        return occurrences.describe(self)
+
+    def missing(self, progress: Progress | None) -> str:
+        return f"the time {self.describe()}"
+
+    def came(self, progress: Progress) -> str:
+        return f"the time {self.describe()} came {since(progress)}"
+
+    def resolve(self, names: Names) -> Self:
+        return self.resolved(names.zone, names.now)
+
+    def unbounded(self) -> Self:
+        return self.model_copy(update={"due_time": None, "start": None, "end": None, "repeats": None})
+
     @property
     def daylight(self) -> Daylight:
         return Daylight(self.gap, self.overlap)
@@ -104,7 +129,7 @@ class TimeTrigger(Document):
     def jitter_millis(self) -> Millis:
         return duration(self.jitter) if self.jitter else 0
 
-    def resolved(self, zone: str, now: Instant | None) -> TimeTrigger:
+    def resolved(self, zone: str, now: Instant | None) -> Self:
         """The same with its zone and, counted from ``now`` if that is given, its instants. Refuses bounds that leave
         nothing between them."""
         named: dict[str, Any] = {"zone": self.zone or zone}

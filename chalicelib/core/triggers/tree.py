@@ -7,29 +7,22 @@ every stored row.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Generic, Literal, TypeVar
 
-from pydantic import Field, Tag, model_validator
+from pydantic import Field, model_validator
 
-from chalicelib.core.documents import Document, Duration, by_type
+from chalicelib.core.documents import Document, Duration, tagged
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Instant, Millis, duration, spell_duration
+from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.triggers import progress as progress_rules
-from chalicelib.core.triggers.leaf import (
-    AbsentTrigger,
-    ElapsedTrigger,
-    EventTrigger,
-    LeafTrigger,
-    PartitionTrigger,
-    ProgramStatusTrigger,
-    QuietTrigger,
-    SizeTrigger,
-    event_keys,
-)
-from chalicelib.core.triggers.time import TimeTrigger
+from chalicelib.core.triggers.leaf import Leaf, TimedLeaf, Upstream
+from chalicelib.core.triggers.occurrences import Recurrence
+from chalicelib.core.triggers.registry import LEAVES
+
+L = TypeVar("L", bound=Leaf, covariant=True)
 
 MAX_LEAVES = 45  # a schedule, its gate and its index rows are written in one transaction of at most 100 items
 
@@ -64,33 +57,20 @@ class AtLeastTrigger(Document):
         return self
 
 
-AnyTrigger = Annotated[
-    Annotated[TimeTrigger, Tag("@time")]
-    | Annotated[PartitionTrigger, Tag("@partition")]
-    | Annotated[PartitionTrigger, Tag("@snapshot")]
-    | Annotated[SizeTrigger, Tag("@size")]
-    | Annotated[ProgramStatusTrigger, Tag("@program_status")]
-    | Annotated[EventTrigger, Tag("@event")]
-    | Annotated[QuietTrigger, Tag("@quiet")]
-    | Annotated[ElapsedTrigger, Tag("@elapsed")]
-    | Annotated[AbsentTrigger, Tag("@absent")]
-    | Annotated[AllTrigger, Tag("@all")]
-    | Annotated[AnyOfTrigger, Tag("@any")]
-    | Annotated[AtLeastTrigger, Tag("@at_least")],
-    by_type(
-        (
-            "time", "partition", "snapshot", "size", "program_status", "event", "quiet", "elapsed", "absent",
-            "all", "any", "at_least",
-        )
-    ),
-]  # fmt: skip
 Composite = AllTrigger | AnyOfTrigger | AtLeastTrigger
+
+if TYPE_CHECKING:
+    AnyTrigger = Leaf | Composite
+else:
+    AnyTrigger = tagged((*LEAVES, AllTrigger, AnyOfTrigger, AtLeastTrigger))
 
 
 @dataclass(frozen=True, slots=True)
-class Leaf:
+class NumberedLeaf(Generic[L]):
+    """A leaf in its place in the tree; ``id`` is its number."""
+
     id: str
-    trigger: LeafTrigger
+    trigger: L
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,25 +91,39 @@ class Verdict:
         return f"trigger met: {came}" if self.met else f"waits for {'; '.join(self.missing)} ({came})"
 
 
-def leaves(trigger: AnyTrigger) -> tuple[Leaf, ...]:
+def leaves(trigger: AnyTrigger) -> tuple[NumberedLeaf[Leaf], ...]:
     """The leaves of a tree in reading order, numbered."""
-    return tuple(Leaf(str(number), leaf) for number, leaf in enumerate(_walk(trigger)))
+    return tuple(NumberedLeaf(str(number), leaf) for number, leaf in enumerate(_walk(trigger)))
 
 
-def timed_leaves(trigger: AnyTrigger) -> tuple[Leaf, ...]:
+def timed_leaves(trigger: AnyTrigger) -> tuple[NumberedLeaf[TimedLeaf], ...]:
     """The leaves that a timer tells: times, elapsed spans, deadlines."""
-    timed = (TimeTrigger, ElapsedTrigger, AbsentTrigger)
-    return tuple(leaf for leaf in leaves(trigger) if isinstance(leaf.trigger, timed))
+    return tuple(NumberedLeaf(leaf.id, leaf.trigger) for leaf in leaves(trigger) if isinstance(leaf.trigger, TimedLeaf))
+
+
+def recurrences(trigger: AnyTrigger) -> tuple[Recurrence, ...]:
+    """The instants that its leaves name, of those that name any."""
+    return tuple(rule for leaf in _walk(trigger) if (rule := leaf.recurrence()) is not None)
+
+
+def upstreams(trigger: AnyTrigger) -> tuple[Upstream, ...]:
+    """The runs that its leaves wait for."""
+    return tuple(each for leaf in _walk(trigger) for each in leaf.upstreams())
 
 
 def is_single_time(trigger: AnyTrigger) -> bool:
     """A trigger that is one time leaf needs no gathering: each of its fires is a job of its own."""
-    return isinstance(trigger, TimeTrigger)
+    return not isinstance(trigger, Composite) and trigger.recurrence() is not None
+
+
+def is_one_shot(trigger: AnyTrigger) -> bool:
+    """Whether a trigger is one instant, and no more."""
+    return is_single_time(trigger) and all(rule.expression is None for rule in recurrences(trigger))
 
 
 def is_fickle(trigger: AnyTrigger) -> bool:
     """Whether an event may undo what was met: another chunk ends the quiet, a late feed the absence."""
-    return any(isinstance(leaf, QuietTrigger | AbsentTrigger) for leaf in _walk(trigger))
+    return any(leaf.revocable for leaf in _walk(trigger))
 
 
 def window_of(trigger: AnyTrigger) -> Millis | None:
@@ -151,9 +145,11 @@ def evaluate(trigger: AnyTrigger, progress: Mapping[str, Progress], now: Instant
     return _evaluate(trigger, progress, now, iter(leaves(trigger)))
 
 
-def _evaluate(trigger: AnyTrigger, progress: Mapping[str, Progress], now: Instant, numbered: Iterator[Leaf]) -> Verdict:
+def _evaluate(
+    trigger: AnyTrigger, progress: Mapping[str, Progress], now: Instant, numbered: Iterator[NumberedLeaf[Leaf]]
+) -> Verdict:
     if not isinstance(trigger, Composite):
-        standing = progress_rules.evaluate(trigger, progress.get(next(numbered).id), now)
+        standing = trigger.evaluate(progress.get(next(numbered).id), now)
         return Verdict(standing.met, standing.came, standing.missing, standing.turns_at)
     verdicts = [_evaluate(child, progress, now, numbered) for child in trigger.triggers]
     came = tuple(text for verdict in verdicts for text in verdict.came)
@@ -180,7 +176,7 @@ def _missing(trigger: Composite, lacking: int, unmet: list[Verdict]) -> tuple[st
 def describe(trigger: AnyTrigger) -> str:
     """The trigger in words: ``1 partition of demo.flights and (...)``."""
     if not isinstance(trigger, Composite):
-        return progress_rules.describe(trigger)
+        return trigger.describe()
     parts = [f"({describe(child)})" if isinstance(child, Composite) else describe(child) for child in trigger.triggers]
     if isinstance(trigger, AtLeastTrigger):
         text = f"at least {trigger.count} of: {', '.join(parts)}"
@@ -192,7 +188,7 @@ def describe(trigger: AnyTrigger) -> str:
 
 def check_size(trigger: AnyTrigger, more: int = 0, field: str = "trigger") -> None:
     """At most so many index rows as one transaction can change; ``more`` are those of constraints."""
-    count = sum(max(1, len(event_keys(leaf))) for leaf in _walk(trigger)) + more
+    count = sum(max(1, len(leaf.event_keys())) for leaf in _walk(trigger)) + more
     if count > MAX_LEAVES:
         hint = "split the schedule in two, or trigger on an intermediate workflow; each status of a leaf counts"
         raise invalid(field, f"at most {MAX_LEAVES} leaves in one trigger (L5)", f"{count} leaves", hint)
@@ -207,13 +203,11 @@ def check_windows(trigger: AnyTrigger) -> None:
                 raise invalid("trigger.within", "within on the outermost trigger only", "it on an inner one", hint)
 
 
-def rewrite(trigger: AnyTrigger, change: Callable[[LeafTrigger], LeafTrigger]) -> AnyTrigger:
-    """The same tree with each leaf changed; the leaf that a quiet or absent leaf is about is changed as well."""
+def resolve(trigger: AnyTrigger, names: Names) -> AnyTrigger:
+    """The same tree with full names, zones and instants in each leaf."""
     if isinstance(trigger, Composite):
-        return trigger.model_copy(update={"triggers": tuple(rewrite(child, change) for child in trigger.triggers)})
-    if isinstance(trigger, QuietTrigger | AbsentTrigger):
-        trigger = trigger.model_copy(update={"of": change(trigger.of)})
-    return change(trigger)
+        return trigger.model_copy(update={"triggers": tuple(resolve(child, names) for child in trigger.triggers)})
+    return trigger.resolve(names)
 
 
 def _nodes(trigger: AnyTrigger) -> Iterator[AnyTrigger]:
@@ -222,7 +216,7 @@ def _nodes(trigger: AnyTrigger) -> Iterator[AnyTrigger]:
         yield from _nodes(child)
 
 
-def _walk(trigger: AnyTrigger) -> Iterator[LeafTrigger]:
+def _walk(trigger: AnyTrigger) -> Iterator[Leaf]:
     for node in _nodes(trigger):
         if not isinstance(node, Composite):
             yield node

@@ -8,10 +8,10 @@ from chalicelib.core.backfills import backfill
 from chalicelib.core.backfills.request import Backfill as Wish
 from chalicelib.core.backfills.request import PartitionRange
 from chalicelib.core.definitions.dataset import SNAPSHOT, Dataset
-from chalicelib.core.definitions.names import dataset_name
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid, unknown_reference
 from chalicelib.core.instants import Instant, iso, parse_instant
+from chalicelib.core.names import dataset_name
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.schedule import ScheduleState

@@ -15,15 +15,9 @@ from chalicelib.core.jobs.permits import rates_of
 from chalicelib.core.limits import names
 from chalicelib.core.rows.schedule import WAKE
 from chalicelib.core.targets.target import require_lifecycle
-from chalicelib.core.triggers import leaf as trigger_leaf
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.leaf import (
-    AbsentTrigger,
-    LeafTrigger,
-    PartitionTrigger,
-    ProgramStatusTrigger,
-    SizeTrigger,
-)
+from chalicelib.core.triggers.leaf import DatasetReference, Leaf, Upstream
+from chalicelib.core.triggers.program_status import status_key
 from chalicelib.flow import lookup
 from chalicelib.flow.definitions import addresses, applications
 from chalicelib.flow.limits import pools
@@ -60,26 +54,24 @@ def check(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Place] |
     _check_cycle(ports, name, schedule, [(name, schedule.workflow)] if starts is None else starts)
 
 
-def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: LeafTrigger) -> None:
-    source = trigger_leaf.source_of(leaf)
-    if isinstance(source, PartitionTrigger | SizeTrigger):
-        _check_dataset(ports, schedule, source)
-    elif isinstance(source, ProgramStatusTrigger):
-        _check_upstream(ports, name, source.workflow, "trigger")
-        _check_starter(ports, source)
-    if isinstance(leaf, AbsentTrigger) and (isinstance(source, SizeTrigger) or trigger_leaf.needed(source) > 1):
-        raise errors.invalid("trigger", "an absent leaf of single events", tree.describe(source))
+def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: Leaf) -> None:
+    for dataset in leaf.datasets():
+        _check_dataset(ports, schedule, dataset)
+    for upstream in leaf.upstreams():
+        _check_upstream(ports, name, upstream.workflow, "trigger")
+        _check_starter(ports, upstream)
+    leaf.check()
 
 
-def _check_starter(ports: Ports, leaf: ProgramStatusTrigger) -> None:
+def _check_starter(ports: Ports, upstream: Upstream) -> None:
     """A schedule of which only the runs count is there. What a DAG waits for is made along with it."""
-    if leaf.schedule is None or ids.is_of_dag(leaf.schedule):
+    if upstream.schedule is None or ids.is_of_dag(upstream.schedule):
         return
-    gate = ports.catalog.gate(leaf.schedule)
+    gate = ports.catalog.gate(upstream.schedule)
     if gate is None or gate.mode == "deleted":
-        app = leaf.schedule.rpartition(".")[0]
+        app = upstream.schedule.rpartition(".")[0]
         known = ports.catalog.schedules(app, 1000, None).items
-        raise errors.unknown_reference("trigger", "schedule", leaf.schedule, known)
+        raise errors.unknown_reference("trigger", "schedule", upstream.schedule, known)
 
 
 def _check_constraint(ports: Ports, name: str, constraint: Constraint, workflow: Workflow, field: str) -> None:
@@ -125,19 +117,19 @@ def _check_failures(schedule: Schedule, workflow: Workflow) -> None:
         require_lifecycle(workflow.target, "pause_after_failures", "a target that reports how its runs end", got)
 
 
-def _check_dataset(ports: Ports, schedule: Schedule, leaf: PartitionTrigger | SizeTrigger) -> None:
-    definition = ports.catalog.definition("dataset", leaf.dataset)
+def _check_dataset(ports: Ports, schedule: Schedule, dataset: DatasetReference) -> None:
+    definition = ports.catalog.definition("dataset", dataset.name)
     if definition is None:
-        namespace = leaf.dataset.partition(".")[0]
+        namespace = dataset.name.partition(".")[0]
         known = [row.name for row in ports.catalog.definitions("dataset", namespace, 1000, None).items]
-        raise errors.unknown_reference("trigger", "dataset", leaf.dataset, known)
-    if leaf.type == "snapshot" and definition.document.get("format") != "iceberg":
+        raise errors.unknown_reference("trigger", "dataset", dataset.name, known)
+    if dataset.iceberg and definition.document.get("format") != "iceberg":
         hint = "wait for partitions of it, or name a dataset of format iceberg"
-        raise errors.invalid("trigger.dataset", "a dataset of format iceberg", leaf.dataset, hint)
+        raise errors.invalid("trigger.dataset", "a dataset of format iceberg", dataset.name, hint)
     keys = definition.document["keys"]
     for key in schedule.by:
         if key not in keys:
-            raise errors.invalid("by", f"partition keys that dataset {leaf.dataset} has ({', '.join(keys)})", key)
+            raise errors.invalid("by", f"partition keys that dataset {dataset.name} has ({', '.join(keys)})", key)
 
 
 def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:
@@ -152,15 +144,14 @@ def _check_cycle(ports: Ports, name: str, schedule: Schedule, starts: Sequence[P
     """Follow what this schedule starts, through the index of enabled schedules: from schedule to schedule, for some
     leaves count the runs of one schedule only. Checked at every put and enable, so a cycle is found by whoever closes
     it. The nodes of a DAG are followed from its start alone: their document has been found to be without a cycle."""
-    sources = [trigger_leaf.source_of(leaf.trigger) for leaf in tree.leaves(schedule.trigger)]
-    upstream = [source for source in sources if isinstance(source, ProgramStatusTrigger)]
-    if not upstream or schedule.by == rounds.BY:
+    upstreams = tree.upstreams(schedule.trigger)
+    if not upstreams or schedule.by == rounds.BY:
         return
     trail: dict[Place, tuple[str, ...]] = {place: (place[1],) for place in starts}
     queue = list(trail)
     while queue and len(trail) < MOST_DOWNSTREAM:
         starter, workflow = place = queue.pop(0)
-        if any(leaf.workflow == workflow and leaf.schedule in (None, starter) for leaf in upstream):
+        if any(each.counts(workflow, starter) for each in upstreams):
             way = " -> ".join([*trail[place], trail[place][0]])
             hint = "break the circle: trigger one of them by time or by its data"
             raise SluiceError("cycle", f"expected triggers without a cycle, got {way}", "trigger", hint)
@@ -175,7 +166,7 @@ def _started_by(ports: Ports, name: str, starter: str, workflow: str) -> list[Pl
     begun reaches some status."""
     found: list[Place] = []
     for status in ("STARTED", "COMPLETED", "FAILED", "KILLED"):
-        rows = ports.catalog.subscriptions(trigger_leaf.status_key(workflow, status), 1000, None).items
+        rows = ports.catalog.subscriptions(status_key(workflow, status), 1000, None).items
         for row in rows:
             starts = row.schedule != name and row.leaf != WAKE  # what meets a constraint starts nothing by itself
             version = ports.catalog.version(row.schedule, row.version) if starts else None

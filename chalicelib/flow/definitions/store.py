@@ -16,7 +16,9 @@ from chalicelib.core.limits.names import workflow_limit
 from chalicelib.core.limits.writes import LeaseQueue, NewEdition
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.ref import Ref
-from chalicelib.core.triggers import leaf
+from chalicelib.core.triggers.partition import partition_key
+from chalicelib.core.triggers.program_status import Status, status_key
+from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import Create, Delete, PutDefinition, RemoveDefinition, Write
 from chalicelib.flow.definitions import addresses, buckets
 from chalicelib.flow.limits import counting, pools
@@ -241,8 +243,8 @@ def _candidates(ports: Ports, names: Collection[str], elsewhere: int) -> Iterato
     yield from islice((each for namespace in others for each in _schedules_in(ports, namespace)), elsewhere)
     for name in (each for each in names if " " not in each):
         is_dataset = name.count(".") == 1
-        keys = [leaf.partition_key(name), leaf.size_key(name)] if is_dataset else []
-        keys += [] if is_dataset else [leaf.status_key(name, status) for status in get_args(leaf.Status)]
+        keys = [partition_key(name), size_key(name)] if is_dataset else []
+        keys += [] if is_dataset else [status_key(name, status) for status in get_args(Status)]
         yield from (row.schedule for key in keys for row in every(partial(ports.catalog.subscriptions, key)))
 
 

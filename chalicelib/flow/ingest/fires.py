@@ -6,8 +6,6 @@ fire was prepared, so it is decided anew when it is due, and its timer set again
 
 from __future__ import annotations
 
-from typing import Literal
-
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import Instant, iso
@@ -18,7 +16,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState, Subscription
 from chalicelib.core.states import GATHERING_MODES
 from chalicelib.core.triggers import tree
-from chalicelib.core.triggers.leaf import AbsentTrigger, ElapsedTrigger, TimedLeaf
+from chalicelib.core.triggers.leaf import TimedLeaf, timed
 from chalicelib.core.writes import DeleteJob, Replace
 from chalicelib.flow.fires.emit import emit_soon
 from chalicelib.flow.ingest.apply import apply_event
@@ -48,8 +46,8 @@ def apply(ports: Ports, job: Job, facts: Facts, now: Instant) -> str:
     if found is None:
         ports.ledger.commit([DeleteJob(job)])
         return "its leaf is gone"
-    leaf = fire_timer.timed(found)
-    moved = fire_timer.moved_to(leaf, gate.since, _happened(ports, job, leaf, schedule), job.due_at)
+    leaf = timed(found)
+    moved = leaf.postponed_to(gate.since, _happened(ports, job, leaf, schedule), job.due_at)
     if moved is not None:
         _put_off(ports, job, schedule, moved)
         return f"what it waits for moved to {iso(moved)}"
@@ -57,7 +55,7 @@ def apply(ports: Ports, job: Job, facts: Facts, now: Instant) -> str:
 
 
 def _count(ports: Ports, job: Job, gate: ScheduleState, leaf: TimedLeaf, schedule: Schedule, now: Instant) -> str:
-    event = fire_timer.fire_event(job, _kind(leaf))
+    event = fire_timer.fire_event(job, leaf.type)
     row = Subscription(
         event.key, job.schedule, job.generation, gate.version, str(job.leaf), 0, apart=_apart(gate, schedule)
     )
@@ -75,9 +73,9 @@ def _apart(gate: ScheduleState, schedule: Schedule) -> bool:
 
 def _happened(ports: Ports, job: Job, leaf: TimedLeaf, schedule: Schedule) -> Instant | None:
     """The last start of the workflow, or the last event of the feed."""
-    if isinstance(leaf, ElapsedTrigger):
+    if leaf.moved_by == "last_start":
         return ports.jobs.line(names.workflow_limit(schedule.workflow)).last_start
-    if isinstance(leaf, AbsentTrigger):
+    if leaf.moved_by == "last_arrival":
         return ports.jobs.seen(job.schedule, job.generation, str(job.leaf))
     return None
 
@@ -90,7 +88,3 @@ def _put_off(ports: Ports, job: Job, schedule: Schedule, at: Instant) -> None:
         return
     if ports.ledger.commit([DeleteJob(job), Replace(fire_timer.rearm(timer, schedule, str(job.leaf), at))]) is None:
         emit_soon(ports, job.schedule)  # it may lie within what the last tick has looked at
-
-
-def _kind(leaf: TimedLeaf) -> Literal["time", "elapsed", "absent"]:
-    return "elapsed" if isinstance(leaf, ElapsedTrigger) else "absent" if isinstance(leaf, AbsentTrigger) else "time"

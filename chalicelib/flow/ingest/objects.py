@@ -7,7 +7,7 @@ from chalicelib.core.events import build, partitions
 from chalicelib.core.events.partitions import Located, ObjectCreated
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.event import CountedObject, Outbox, Partition
-from chalicelib.core.triggers import leaf
+from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import Create
 from chalicelib.flow.ingest.snapshots import match_metadata
 from chalicelib.flow.ingest.tell import tell
@@ -57,7 +57,7 @@ def is_ready(ports: Ports, dataset: Dataset, located: Located) -> bool:
 def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreated) -> str:
     """Count the bytes of an object once, if a size leaf wants them (T9). Returns what was done, in words."""
     relative = created.key.removeprefix(dataset.prefix)
-    if not partitions.is_data(relative) or not ports.catalog.subscriptions(leaf.size_key(name), 1, None).items:
+    if not partitions.is_data(relative) or not ports.catalog.subscriptions(size_key(name), 1, None).items:
         return ""
     now = ports.clock.now()
     event = build.size_event(name, dataset, created.key, created.etag, created.size, created.at, now)

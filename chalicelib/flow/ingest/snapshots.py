@@ -12,7 +12,7 @@ from chalicelib.core.events.iceberg import Metadata, Snapshot
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.rows.event import CountedObject, Partition
 from chalicelib.core.text import count_of
-from chalicelib.core.triggers import leaf
+from chalicelib.core.triggers.size import size_key
 from chalicelib.core.writes import Create
 from chalicelib.flow.each import run_each
 from chalicelib.flow.ingest.tell import tell
@@ -113,7 +113,7 @@ def register(
         ports.ledger.commit([Create(Partition(name, (snapshot.id,), event, key))])
         return []
     rows: list[Partition | CountedObject] = [Partition(name, (snapshot.id,), event, key, wake_at=now)]
-    if snapshot.added_files_size and ports.catalog.subscriptions(leaf.size_key(name), 1, None).items:
+    if snapshot.added_files_size and ports.catalog.subscriptions(size_key(name), 1, None).items:
         sized = iceberg.size_event(name, dataset, snapshot, now)
         rows.append(CountedObject(name, f"snapshot {snapshot.id}", "", sized, wake_at=now))
     return rows if ports.ledger.commit([Create(row) for row in rows]) is None else []

@@ -17,7 +17,6 @@ from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.states import PAUSED_MODES
 from chalicelib.core.triggers import occurrences, tree
-from chalicelib.core.triggers.time import TimeTrigger
 from chalicelib.core.writes import Create, DeleteJob, Put, Replace, Write
 from chalicelib.flow import wake
 from chalicelib.flow.fires.emit import emit_soon
@@ -127,7 +126,7 @@ def _check_occurrence(ports: Ports, name: str, schedule: Schedule, at: Instant, 
     """Refuse what is no upcoming fire of the schedule's times."""
     timer = ports.catalog.timer(name)
     anchor = timer.anchor if timer else now
-    rules = [leaf.trigger for leaf in tree.leaves(schedule.trigger) if isinstance(leaf.trigger, TimeTrigger)]
+    rules = tree.recurrences(schedule.trigger)
     if at > now and any(occurrences.is_occurrence(rule, anchor, at) for rule in rules) and not _is_over(schedule, at):
         return
     upcoming = ", ".join(iso(fire) for fire in fire_upcoming.preview(schedule, now, SHOWN, timer))

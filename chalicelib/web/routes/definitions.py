@@ -82,7 +82,7 @@ def delete_app(ns: str, app: str) -> Response:
 @route(routes, "POST", APP + "/bulk", body="Bulk")
 def change_schedules(ns: str, app: str) -> dict[str, Any]:
     """Enable, disable, pause (``hold``) or resume the schedules that a filter fits. One that fails harms no other."""
-    from chalicelib.core.definitions.names import full_name
+    from chalicelib.core.names import full_name
     from chalicelib.flow.lookup import require
     from chalicelib.flow.schedules.bulk import Filters, act, parse_tag
     from chalicelib.web.bodies import Bulk

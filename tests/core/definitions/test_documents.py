@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chalicelib.core.definitions import names as definition_names
+from chalicelib.core import names as definition_names
 from chalicelib.core.definitions import workflow
 from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.dataset import Dataset

@@ -13,7 +13,10 @@ from chalicelib.core.events.partitions import Located
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import GATHERING
 from chalicelib.core.rows.schedule import Subscription
-from chalicelib.core.triggers import leaf as trigger_leaf
+from chalicelib.core.triggers.event import custom_key
+from chalicelib.core.triggers.partition import partition_key
+from chalicelib.core.triggers.program_status import status_key
+from chalicelib.core.triggers.size import size_key
 from tests.core.builders import NAME, NOON, dataset, partition_event, run
 
 SECOND_LATER = NOON + 1_000
@@ -26,7 +29,7 @@ def test_t7_the_event_of_a_partition_names_it_in_every_way() -> None:
     assert made == Event(
         id=ids.event_id("partition", "demo.flights", "2013", "1", "2"),
         kind="partition",
-        key=trigger_leaf.partition_key("demo.flights"),
+        key=partition_key("demo.flights"),
         instant=NOON,
         accepted_at=SECOND_LATER,
         partition=VALUES,
@@ -44,7 +47,7 @@ def test_t9_the_event_of_an_object_counts_by_key_or_by_content(overwrites: bool,
     assert made == Event(
         id=ids.event_id("size", "demo.flights", KEY, content),
         kind="size",
-        key=trigger_leaf.size_key("demo.flights"),
+        key=size_key("demo.flights"),
         instant=NOON,
         accepted_at=SECOND_LATER,
         partition=VALUES,
@@ -61,7 +64,7 @@ def test_t11_a_custom_event_is_one_under_the_id_of_its_poster() -> None:
     assert made == Event(
         id=ids.event_id("event", "demo", "orders.closed", "n1"),
         kind="event",
-        key=trigger_leaf.custom_key("demo", "orders.closed"),
+        key=custom_key("demo", "orders.closed"),
         instant=NOON,
         accepted_at=SECOND_LATER,
         payload={"shop": 7},
@@ -86,7 +89,7 @@ def test_t10_a_status_is_dated_by_the_target_and_accepted_by_our_own_clock(
     assert build.status_event(of, status) == Event(
         id=ids.event_id("program_status", of.run_id, status),
         kind="program_status",
-        key=trigger_leaf.status_key(NAME, status),
+        key=status_key(NAME, status),
         instant=instant,
         accepted_at=accepted,
         partition={"day": "1"},

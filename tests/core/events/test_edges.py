@@ -14,8 +14,8 @@ from chalicelib.core.rows.job import Progress
 from chalicelib.core.runs import complete
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.time import expressions
-from chalicelib.core.triggers import leaf as trigger_leaf
 from chalicelib.core.triggers import tree
+from chalicelib.core.triggers.program_status import ProgramStatusTrigger
 from tests.support.clock import NOON
 from tests.support.rows import run
 
@@ -72,7 +72,7 @@ def test_w1_a_retry_that_is_dropped_leaves_the_end_of_the_attempt_as_it_was() ->
 
 
 def test_c14_what_is_met_is_missing_nothing_and_a_count_is_told() -> None:
-    leaf = trigger_leaf.ProgramStatusTrigger(type="program_status", workflow="a.b.c", count=5)
+    leaf = ProgramStatusTrigger(type="program_status", workflow="a.b.c", count=5)
     either = tree.AnyOfTrigger(type="any", triggers=(leaf,))
     assert tree.evaluate(either, {"0": Progress(5, NOON, NOON)}, NOON).missing == ()
     assert "COMPLETED 3 times since" in tree.evaluate(leaf, {"0": Progress(3, NOON, NOON)}, NOON).why

@@ -13,7 +13,7 @@ from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, parse_instant
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.time import windows
-from chalicelib.core.triggers.leaf import TimedLeaf
+from chalicelib.core.triggers.leaf import TimedLeaf, timed
 from tests.core.builders import (
     ABSENT,
     ELAPSED,
@@ -34,7 +34,7 @@ SIX = parse_instant("2026-03-03T06:00:00Z")  # the first after NOON
 
 
 def leaf(document: dict[str, Any]) -> TimedLeaf:
-    return fire_timer.timed(trigger(document))
+    return timed(trigger(document))
 
 
 def timer(document: dict[str, Any], now: Instant = NOON) -> Timer:
@@ -105,7 +105,7 @@ def test_t13_its_due_instant_is_an_event_of_a_kind_of_its_own() -> None:
 
 def test_only_a_timed_leaf_has_a_timer() -> None:
     with pytest.raises(TypeError, match="expected a timed leaf, got PartitionTrigger"):
-        fire_timer.timed(trigger(PARTITION))
+        timed(trigger(PARTITION))
 
 
 # -- what moves them -----------------------------------------------------------------------------------------------
@@ -123,14 +123,14 @@ def test_only_a_timed_leaf_has_a_timer() -> None:
     ],
 )
 def test_t13_a_run_that_started_meanwhile_puts_the_span_off(started: Instant | None, moved: Instant | None) -> None:
-    assert fire_timer.moved_to(leaf(ELAPSED), NOON, started, NOON + 4 * HOUR) == moved
+    assert leaf(ELAPSED).postponed_to(NOON, started, NOON + 4 * HOUR) == moved
 
 
 @pytest.mark.parametrize(
     ("came", "moved"), [(None, None), (NOON, None), (NOON + 1, NOON + HOUR + 1), (NOON + HOUR, NOON + 2 * HOUR)]
 )
 def test_t18_within_a_span_each_event_puts_the_absence_off(came: Instant | None, moved: Instant | None) -> None:
-    assert fire_timer.moved_to(leaf(ABSENT), NOON, came, NOON + HOUR) == moved
+    assert leaf(ABSENT).postponed_to(NOON, came, NOON + HOUR) == moved
 
 
 @pytest.mark.parametrize(
@@ -145,25 +145,25 @@ def test_t18_within_a_span_each_event_puts_the_absence_off(came: Instant | None,
     ],
 )
 def test_t18_by_the_first_deadline_an_event_since_enabling_is_in_time(came: Instant | None, in_time: bool) -> None:
-    moved = fire_timer.moved_to(leaf(BY_SIX), NOON, came, SIX)
+    moved = leaf(BY_SIX).postponed_to(NOON, came, SIX)
     assert moved == (SIX + DAY if in_time else None)
 
 
 @pytest.mark.parametrize(("came", "in_time"), [(SIX - 1, False), (SIX, False), (SIX + 1, True), (SIX + DAY, True)])
 def test_t18_what_came_by_one_deadline_does_not_count_for_the_next(came: Instant, in_time: bool) -> None:
-    moved = fire_timer.moved_to(leaf(BY_SIX), NOON, came, SIX + DAY)
+    moved = leaf(BY_SIX).postponed_to(NOON, came, SIX + DAY)
     assert moved == (SIX + 2 * DAY if in_time else None)
 
 
 def test_t18_on_some_days_only_what_comes_in_between_is_for_the_next_of_them() -> None:
     sundays = BY_SIX | {"days": ["sun"]}
     sunday = parse_instant("2026-03-08T06:00:00Z")
-    assert fire_timer.moved_to(leaf(sundays), NOON, sunday + 3 * DAY, sunday + 7 * DAY) == sunday + 14 * DAY
-    assert fire_timer.moved_to(leaf(sundays), NOON, sunday - 3 * DAY, sunday + 7 * DAY) is None
+    assert leaf(sundays).postponed_to(NOON, sunday + 3 * DAY, sunday + 7 * DAY) == sunday + 14 * DAY
+    assert leaf(sundays).postponed_to(NOON, sunday - 3 * DAY, sunday + 7 * DAY) is None
 
 
 def test_t1_a_time_moves_for_nothing() -> None:
-    assert fire_timer.moved_to(leaf(TICK), NOON, NOON + HOUR, NOON + 10_000) is None
+    assert leaf(TICK).postponed_to(NOON, NOON + HOUR, NOON + 10_000) is None
 
 
 @given(
@@ -186,7 +186,7 @@ def test_t18_an_absence_is_told_exactly_where_nothing_came_between_two_deadlines
     previous, due = since - 1, windows.next_clock("06:00", zone, days, since)
     for _ in range(6):
         happened = max((arrival for arrival in arrivals if arrival <= due), default=None)
-        told = fire_timer.moved_to(rule, since, happened, due) is None
+        told = rule.postponed_to(since, happened, due) is None
         assert told is not any(previous < arrival <= due for arrival in arrivals)
         previous, due = due, windows.next_clock("06:00", zone, days, due)
 
@@ -199,7 +199,7 @@ def test_t13_it_is_told_exactly_when_no_run_has_started_for_the_span(gaps: list[
     rule, due, told = leaf(ELAPSED), NOON + 4 * HOUR, []
     while due <= NOON + 3 * DAY:
         happened = max((start for start in starts if start <= due), default=None)
-        moved = fire_timer.moved_to(rule, NOON, happened, due)
+        moved = rule.postponed_to(NOON, happened, due)
         if moved is None:
             told.append(due)
         due = due + 4 * HOUR if moved is None else moved

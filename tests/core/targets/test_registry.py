@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from chalicelib.aws.targets.registry import ADAPTERS
-from chalicelib.core.documents import type_of
+from chalicelib.core.documents import types_of
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.targets.dag_start import DagStart
 from chalicelib.core.targets.emr_serverless import EmrServerlessTarget
@@ -21,7 +21,7 @@ from tests.support import rows
 SERVICE = Path(__file__).parents[3] / "chalicelib"
 ALL: tuple[type[Target], ...] = (*TARGETS, DagStart)
 OF_TARGETS = (SERVICE / "core/targets", SERVICE / "aws/targets")
-TYPES = {type_of(each) for each in ALL}
+TYPES = {types_of(each)[0] for each in ALL}
 CLASSES = {each.__name__ for each in ALL}
 
 
@@ -29,12 +29,12 @@ def test_each_type_of_target_has_a_document_and_an_adapter() -> None:
     assert len(TYPES) == len(TARGETS) + 1
     assert set(ADAPTERS) == TYPES
     for kind in TYPES:
-        assert type_of(of_type(kind)) == kind
+        assert types_of(of_type(kind)) == (kind,)
 
 
 def test_each_type_that_a_document_may_name_is_documented() -> None:
     documented = (SERVICE.parent / "docs/targets.md").read_text()
-    assert [kind for kind in map(type_of, TARGETS) if f"| `{kind}` |" not in documented] == []
+    assert [kind for each in TARGETS for kind in types_of(each) if f"| `{kind}` |" not in documented] == []
 
 
 def test_a_run_at_a_target_of_a_newer_release_keeps_what_a_lifecycle_needs() -> None:

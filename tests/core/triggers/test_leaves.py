@@ -12,10 +12,8 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE, Instant
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.triggers import leaf as trigger_leaf
-from chalicelib.core.triggers import progress as progress_rules
 from chalicelib.core.triggers import tree as trigger_tree
-from chalicelib.core.triggers.leaf import LeafTrigger
+from chalicelib.core.triggers.leaf import Leaf, LeafState
 from tests.core.builders import (
     ABSENT,
     CLEANED,
@@ -39,12 +37,12 @@ DEADLINE = {"type": "absent", "of": PARTITION, "deadline": "06:00"}
 BIG = ORDERS | {"pattern": {"total": [{"numeric": [">", 100]}]}}
 
 
-def leaf(document: dict[str, Any]) -> LeafTrigger:
+def leaf(document: dict[str, Any]) -> Leaf:
     return trigger_tree.leaves(trigger(document))[0].trigger
 
 
-def stand(document: dict[str, Any], progress: Progress | None, now: Instant = NOON) -> progress_rules.LeafState:
-    return progress_rules.evaluate(leaf(document), progress, now)
+def stand(document: dict[str, Any], progress: Progress | None, now: Instant = NOON) -> LeafState:
+    return leaf(document).evaluate(progress, now)
 
 
 def refused(document: dict[str, Any]) -> SluiceError:
@@ -91,18 +89,18 @@ def test_t11_an_event_leaf_is_met_by_as_many_events_as_it_counts() -> None:
 
 
 def test_t11_only_events_whose_payload_matches_are_meant() -> None:
-    assert trigger_leaf.takes(leaf(BIG), {"total": 101})
-    assert not trigger_leaf.takes(leaf(BIG), {"total": 100})
-    assert not trigger_leaf.takes(leaf(BIG), {})
-    assert not trigger_leaf.takes(leaf(BIG), None)
-    assert trigger_leaf.takes(leaf(ORDERS), {"anything": 1})
+    assert leaf(BIG).accepts({"total": 101})
+    assert not leaf(BIG).accepts({"total": 100})
+    assert not leaf(BIG).accepts({})
+    assert not leaf(BIG).accepts(None)
+    assert leaf(ORDERS).accepts({"anything": 1})
 
 
 @pytest.mark.parametrize("around", [{"type": "quiet", "after": "1h"}, {"type": "absent", "within": "1h"}])
 def test_t11_a_quiet_or_absent_leaf_is_about_the_events_that_match_alone(around: dict[str, Any]) -> None:
     about = leaf(around | {"of": BIG})
-    assert trigger_leaf.takes(about, {"total": 101})
-    assert not trigger_leaf.takes(about, {"total": 1})
+    assert about.accepts({"total": 101})
+    assert not about.accepts({"total": 1})
 
 
 @pytest.mark.parametrize("kind", ["", "orders closed", ".orders", "a" * 129, "ünder"])
@@ -217,7 +215,7 @@ def test_t18_what_may_be_waited_for_is_offered() -> None:
 def test_t15_each_kind_of_leaf_is_found_by_the_key_of_what_it_waits_for(
     document: dict[str, Any], keys: tuple[str, ...]
 ) -> None:
-    assert trigger_leaf.event_keys(leaf(document)) == keys
+    assert leaf(document).event_keys() == keys
 
 
 def test_the_names_in_a_leaf_are_those_of_its_own_app_and_namespace_unless_they_say_more() -> None:
@@ -229,7 +227,7 @@ def test_the_names_in_a_leaf_are_those_of_its_own_app_and_namespace_unless_they_
         {"type": "absent", "of": {"type": "program_status", "workflow": "clean"}, "within": "1h"},
     )
     made = Schedule.model_validate({"workflow": "w", "trigger": tree}).resolved("demo", "app")
-    found = [key for each in trigger_tree.leaves(made.trigger) for key in trigger_leaf.event_keys(each.trigger)]
+    found = [key for each in trigger_tree.leaves(made.trigger) for key in each.trigger.event_keys()]
     assert found == [
         "size:demo.flights",
         "event:demo:closed",

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.triggers import leaf as trigger_leaf
 from chalicelib.core.triggers import tree as trigger_tree
+from chalicelib.core.triggers.partition import partition_key
+from chalicelib.core.triggers.program_status import status_key
 from tests.core.builders import CLEANED, NOON, PARTITION, TICK, WEATHER, all_of, any_of, brief, thorough, trigger
 
 FOUR = {**PARTITION, "count": 4}
@@ -219,10 +220,10 @@ def test_a_trigger_is_described_in_words() -> None:
 
 def test_t15_a_leaf_is_found_by_the_key_of_its_events() -> None:
     def keys(document: dict[str, Any]) -> tuple[str, ...]:
-        return trigger_leaf.event_keys(trigger_tree.leaves(trigger(document))[0].trigger)
+        return trigger_tree.leaves(trigger(document))[0].trigger.event_keys()
 
-    assert keys(PARTITION) == (trigger_leaf.partition_key("demo.flights"),) == ("partition:demo.flights",)
-    assert keys(CLEANED) == (trigger_leaf.status_key("demo.flights.clean", "COMPLETED"),)
+    assert keys(PARTITION) == (partition_key("demo.flights"),) == ("partition:demo.flights",)
+    assert keys(CLEANED) == (status_key("demo.flights.clean", "COMPLETED"),)
     assert keys(TWICE) == ("status:demo.flights.clean:FAILED", "status:demo.flights.clean:KILLED")
     assert keys({**CLEANED, "statuses": ["FAILED", "FAILED"]}) == ("status:demo.flights.clean:FAILED",)
     assert keys(TICK) == ()

@@ -8,7 +8,8 @@ import pytest
 
 from chalicelib.core.definitions.app import App
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.triggers import leaf
+from chalicelib.core.triggers.partition import partition_key
+from chalicelib.core.triggers.program_status import status_key
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy, plan, validate
 from tests.flow.stored import everything, living, send, workflows
@@ -44,9 +45,9 @@ def test_l8_the_catalog_is_seen_as_it_will_be(world: World) -> None:
 
     assert seen.definition("workflow", FULL) is None
     assert [row.name for row in seen.definitions("workflow", "demo.flights", 10, None).items] == ["demo.flights.clean"]
-    assert seen.subscriptions(leaf.status_key(FULL, "COMPLETED"), 10, None).items == ()
-    assert seen.subscriptions(leaf.partition_key("demo.flights"), 10, None).items == ()
-    rows = seen.subscriptions(leaf.status_key("demo.flights.clean", "COMPLETED"), 10, None).items
+    assert seen.subscriptions(status_key(FULL, "COMPLETED"), 10, None).items == ()
+    assert seen.subscriptions(partition_key("demo.flights"), 10, None).items == ()
+    rows = seen.subscriptions(status_key("demo.flights.clean", "COMPLETED"), 10, None).items
     assert [row.schedule for row in rows] == ["demo.flights.stays", "demo.flights.new"]
     version = seen.version(rows[0].schedule, rows[0].version)
     assert version is not None

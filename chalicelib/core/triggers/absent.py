@@ -1,0 +1,109 @@
+"""The leaf ``absent``: nothing of what another leaf waits for came in time (T18)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+from pydantic import model_validator
+
+from chalicelib.core import instants
+from chalicelib.core.documents import Duration
+from chalicelib.core.errors import invalid
+from chalicelib.core.instants import DAY, Instant, Millis, duration, spell_duration
+from chalicelib.core.names import Names
+from chalicelib.core.rows.job import Progress
+from chalicelib.core.time import windows
+from chalicelib.core.time.windows import Day
+from chalicelib.core.triggers.gathering import AnyGathering
+from chalicelib.core.triggers.leaf import DatasetReference, TimedLeaf, Upstream, since
+
+
+class AbsentTrigger(TimedLeaf):
+    """Nothing of ``of`` came ``within`` a span, or from one daily ``deadline`` (HH:MM) to the next (T18)."""
+
+    type: Literal["absent"]
+    of: AnyGathering
+    within: Duration | None = None
+    deadline: str | None = None
+    zone: str | None = None
+    days: tuple[Day, ...] = ()
+
+    revocable: ClassVar[bool] = True  # a late feed ends the absence
+    moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]] = "last_arrival"
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> AbsentTrigger:
+        if (self.within is None) == (self.deadline is None):
+            raise invalid("within", "either within (a span) or deadline (a time of day)", "both or neither")
+        instants.zone(self.place)
+        if self.deadline is not None:
+            windows.parse_clock(self.deadline, "deadline")
+        elif self.days:
+            raise invalid("days", "days only with a deadline", list(self.days))
+        return self
+
+    @property
+    def place(self) -> str:
+        return self.zone or "UTC"
+
+    @property
+    def span(self) -> Millis | None:
+        return duration(self.within) if self.within is not None else None
+
+    def event_keys(self) -> tuple[str, ...]:
+        return self.of.event_keys()
+
+    def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
+        return self.of.accepts(payload, started_by)
+
+    def opposes(self, event_kind: str) -> bool:
+        return event_kind != self.type
+
+    def next_due(self, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
+        due = self._measured(after)
+        return due if until is None or due <= until else None
+
+    def postponed_to(self, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:
+        if self.span is None:
+            came = happened is not None and self._previous(due) < happened and since <= happened
+            return self._measured(due) if came else None
+        later = (max(since, happened) if happened is not None else since) + self.span
+        return later if later > due else None
+
+    def missing(self, progress: Progress | None) -> str:
+        return f"no {self.of.noun()} to come {self._limit()}"
+
+    def came(self, progress: Progress) -> str:
+        return f"no {self.of.noun()} had come {self._limit()} {since(progress)}"
+
+    def check(self) -> None:
+        if not self.of.wants_one:
+            raise invalid("trigger", "an absent leaf of single events", self.of.describe())
+
+    def resolve(self, names: Names) -> Self:
+        return self.model_copy(update={"of": self.of.resolve(names), "zone": self.zone or names.zone})
+
+    def datasets(self) -> tuple[DatasetReference, ...]:
+        return self.of.datasets()
+
+    def upstreams(self) -> tuple[Upstream, ...]:
+        return self.of.upstreams()
+
+    def _measured(self, after: Instant) -> Instant:
+        if self.deadline is not None:
+            return windows.next_clock(self.deadline, self.place, self.days, after)
+        return after + (self.span or 0)
+
+    def _previous(self, due: Instant) -> Instant:
+        """The deadline before this one: what came between the two is what was expected."""
+        back = due - 8 * DAY
+        while (following := self._measured(back)) < due:
+            back = following
+        return back
+
+    def _limit(self) -> str:
+        if self.span is not None:
+            return f"within {spell_duration(self.span)}"
+        on = f" on {', '.join(self.days)}" if self.days else ""
+        return f"by {self.deadline} in {self.place}{on}"

@@ -1,0 +1,41 @@
+"""The leaf ``elapsed``: a span since the last start of the schedule's workflow (T13)."""
+
+from __future__ import annotations
+
+from typing import ClassVar, Literal
+
+from chalicelib.core.documents import Duration
+from chalicelib.core.instants import Instant, Millis, duration, spell_duration
+from chalicelib.core.rows.job import Progress
+from chalicelib.core.triggers.leaf import TimedLeaf, since
+
+
+class ElapsedTrigger(TimedLeaf):
+    """``after`` has passed since the workflow's last run started; since enabling, before the first (T13)."""
+
+    type: Literal["elapsed"]
+    after: Duration
+
+    counts_starts: ClassVar[bool] = True
+    moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]] = "last_start"
+
+    @property
+    def span(self) -> Millis:
+        return duration(self.after)
+
+    def next_due(self, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
+        due = after + self.span
+        return due if until is None or due <= until else None
+
+    def postponed_to(self, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:
+        later = (max(since, happened) if happened is not None else since) + self.span
+        return later if later > due else None
+
+    def describe(self) -> str:
+        return f"{spell_duration(self.span)} passing since the last start"
+
+    def missing(self, progress: Progress | None) -> str:
+        return f"{spell_duration(self.span)} to pass since the last start"
+
+    def came(self, progress: Progress) -> str:
+        return f"{spell_duration(self.span)} had passed since the last start {since(progress)}"

@@ -1,0 +1,76 @@
+"""The leaf ``event``: custom events whose payload matches a pattern (T11)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator
+
+from chalicelib.core.documents import Name
+from chalicelib.core.instants import Instant
+from chalicelib.core.names import Names
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Progress
+from chalicelib.core.text import count_of
+from chalicelib.core.triggers import patterns
+from chalicelib.core.triggers.given import Given
+from chalicelib.core.triggers.leaf import MOST, GatheringLeaf, since
+
+
+def custom_key(namespace: str, event: str) -> str:
+    return f"event:{namespace}:{event}"
+
+
+class EventTrigger(GatheringLeaf):
+    """``count`` custom events of a type whose payload matches ``pattern`` (T11), posted to a namespace (its own)."""
+
+    type: Literal["event"]
+    event: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")
+    namespace: Name | None = None
+    pattern: dict[str, Any] | None = None
+    count: int = Field(default=1, ge=1, le=MOST)
+
+    @field_validator("pattern")
+    @classmethod
+    def _known_operators(cls, pattern: dict[str, Any] | None) -> dict[str, Any] | None:
+        if pattern is not None:
+            patterns.check_pattern(pattern, "")
+        return pattern
+
+    @property
+    def needed(self) -> int:
+        return self.count
+
+    def event_keys(self) -> tuple[str, ...]:
+        return (custom_key(self.namespace or "", self.event),)
+
+    def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
+        return self.pattern is None or patterns.matches(self.pattern, payload or {})
+
+    def missing(self, progress: Progress | None) -> str:
+        only = f" where {patterns.describe(self.pattern)}" if self.pattern else ""
+        return f"{count_of(self.lacking(progress), 'event')} {self.event}{only}"
+
+    def came(self, progress: Progress) -> str:
+        return f"{count_of(progress.count, 'event')} {self.event} came {since(progress)}"
+
+    def noun(self) -> str:
+        return f"event {self.event}"
+
+    def resolve(self, names: Names) -> Self:
+        return self.model_copy(update={"namespace": self.namespace or names.namespace})
+
+
+class GivenEvent(Given):
+    type: Literal["event"]
+    event: str
+    namespace: Name | None = None
+    payload: dict[str, Any] = Field(default_factory=dict)
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        key = custom_key(self.namespace or names.namespace, self.event)
+        return Event(event_id, "event", key, at, at, payload=self.payload)
+
+    def describe(self) -> str:
+        return f"event {self.event}"

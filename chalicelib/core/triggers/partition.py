@@ -1,0 +1,63 @@
+"""The leaf ``partition``, or ``snapshot``: new partitions of a dataset (T7, T21)."""
+
+from __future__ import annotations
+
+from typing import Literal, Self
+
+from pydantic import Field
+
+from chalicelib.core.documents import Reference
+from chalicelib.core.instants import Instant
+from chalicelib.core.names import Names
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Progress
+from chalicelib.core.text import count_of
+from chalicelib.core.triggers.given import Given
+from chalicelib.core.triggers.leaf import MOST, DatasetReference, GatheringLeaf, since
+
+
+def partition_key(dataset: str) -> str:
+    return f"partition:{dataset}"
+
+
+class PartitionTrigger(GatheringLeaf):
+    """``count`` new partitions of a dataset, each counted once (T7). Those of a table are its snapshots (T21)."""
+
+    type: Literal["partition", "snapshot"]
+    dataset: Reference
+    count: int = Field(default=1, ge=1, le=MOST)
+
+    @property
+    def needed(self) -> int:
+        return self.count
+
+    def event_keys(self) -> tuple[str, ...]:
+        return (partition_key(self.dataset),)
+
+    def missing(self, progress: Progress | None) -> str:
+        return f"{count_of(self.lacking(progress), self.type)} of {self.dataset}"
+
+    def came(self, progress: Progress) -> str:
+        return f"{count_of(progress.count, self.type)} of {self.dataset} came {since(progress)}"
+
+    def noun(self) -> str:
+        return f"{self.type} of {self.dataset}"
+
+    def resolve(self, names: Names) -> Self:
+        return self.model_copy(update={"dataset": names.in_namespace(self.dataset)})
+
+    def datasets(self) -> tuple[DatasetReference, ...]:
+        return (DatasetReference(self.dataset, iceberg=self.type == "snapshot"),)
+
+
+class GivenPartition(Given):
+    type: Literal["partition", "snapshot"]
+    dataset: Reference
+    partition: dict[str, str] = Field(default_factory=dict)
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        return Event(event_id, "partition", partition_key(names.in_namespace(self.dataset)), at, at, self.partition)
+
+    def describe(self) -> str:
+        values = "/".join(f"{key}={value}" for key, value in self.partition.items())
+        return f"{self.type} {values} of {self.dataset}" if values else f"{self.type} of {self.dataset}"

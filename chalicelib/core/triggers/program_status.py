@@ -1,0 +1,99 @@
+"""The leaf ``program_status``: runs of a workflow that reach a status (T10)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator
+
+from chalicelib.core.documents import Reference, StoredReference
+from chalicelib.core.instants import Instant
+from chalicelib.core.names import Names
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Progress
+from chalicelib.core.triggers.given import Given
+from chalicelib.core.triggers.leaf import MOST, GatheringLeaf, Upstream, since
+
+Status = Literal["STARTED", "COMPLETED", "FAILED", "KILLED"]
+
+
+def status_key(workflow: str, status: str) -> str:
+    return f"status:{workflow}:{status}"
+
+
+class ProgramStatusTrigger(GatheringLeaf):
+    """A workflow, of any app and namespace, reached one of ``statuses``, ``count`` times (T10). With ``schedule``, only
+    runs that this schedule started count; with ``version``, only those claimed with that version of the workflow's
+    definition."""
+
+    type: Literal["program_status"]
+    workflow: StoredReference
+    schedule: StoredReference | None = None
+    version: int | None = Field(default=None, ge=1)
+    statuses: tuple[Status, ...] = Field(default=("COMPLETED",), min_length=1)
+    count: int = Field(default=1, ge=1, le=MOST)
+
+    @field_validator("statuses")
+    @classmethod
+    def _once_each(cls, statuses: tuple[Status, ...]) -> tuple[Status, ...]:
+        return tuple(dict.fromkeys(statuses))
+
+    @property
+    def needed(self) -> int:
+        return self.count
+
+    def event_keys(self) -> tuple[str, ...]:
+        return tuple(status_key(self.workflow, status) for status in self.statuses)
+
+    def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
+        version = (payload or {}).get("workflow_version")
+        return self.schedule in (None, started_by) and self.version in (None, version)
+
+    def describe(self) -> str:
+        return self._rule("reaching", self.needed)
+
+    def missing(self, progress: Progress | None) -> str:
+        return self._rule("to reach", self.lacking(progress))
+
+    def came(self, progress: Progress) -> str:
+        return f"{self.workflow} reached {self._either()}{_times(progress.count)} {since(progress)}"
+
+    def noun(self) -> str:
+        return f"{self._either()} of {self.workflow}"
+
+    def resolve(self, names: Names) -> Self:
+        schedule = names.in_app(self.schedule) if self.schedule is not None else None
+        return self.model_copy(update={"workflow": names.in_app(self.workflow), "schedule": schedule})
+
+    def upstreams(self) -> tuple[Upstream, ...]:
+        return (Upstream(self.workflow, self.schedule, self.statuses),)
+
+    def _rule(self, verb: str, count: int) -> str:
+        version = f" (version {self.version})" if self.version is not None else ""
+        return f"{self.workflow}{version} {verb} {self._either()}{_times(count)}"
+
+    def _either(self) -> str:
+        return " or ".join(self.statuses)
+
+
+def _times(count: int) -> str:
+    return "" if count == 1 else f" {count} times"
+
+
+class GivenStatus(Given):
+    type: Literal["program_status"]
+    workflow: Reference
+    status: Status = "COMPLETED"
+    schedule: Reference | None = None
+    version: int | None = Field(default=None, ge=1)
+    partition: dict[str, str] = Field(default_factory=dict)
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        key = status_key(names.in_app(self.workflow), self.status)
+        starter = names.in_app(self.schedule) if self.schedule is not None else None
+        payload = {"workflow_version": self.version} if self.version is not None else None
+        return Event(event_id, "program_status", key, at, at, self.partition, schedule=starter, payload=payload)
+
+    def describe(self) -> str:
+        return f"{self.workflow} reached {self.status}"

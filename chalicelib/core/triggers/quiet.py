@@ -1,0 +1,64 @@
+"""The leaf ``quiet``: what another leaf waits for has come, and then no more of it for a while (T12)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
+
+from chalicelib.core.documents import Duration
+from chalicelib.core.instants import Instant, Millis, duration, iso, spell_duration
+from chalicelib.core.names import Names
+from chalicelib.core.rows.job import Progress
+from chalicelib.core.triggers.gathering import AnyGathering
+from chalicelib.core.triggers.leaf import DatasetReference, Leaf, LeafState, Upstream
+
+
+class QuietTrigger(Leaf):
+    """What ``of`` waits for has come, and then nothing of it for ``after``: the chunks have all arrived (T12)."""
+
+    type: Literal["quiet"]
+    of: AnyGathering
+    after: Duration
+
+    revocable: ClassVar[bool] = True  # another chunk ends the quiet
+
+    @property
+    def silence(self) -> Millis:
+        return duration(self.after)
+
+    def event_keys(self) -> tuple[str, ...]:
+        return self.of.event_keys()
+
+    def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
+        return self.of.accepts(payload, started_by)
+
+    def evaluate(self, progress: Progress | None, now: Instant) -> LeafState:
+        came = (self.came(progress),) if progress else ()
+        if progress is None or not self.of.is_enough(progress):
+            return LeafState(False, came, (self.missing(progress),))
+        span, quiet_at = spell_duration(self.silence), progress.last_at + self.silence
+        if now >= quiet_at:
+            return LeafState(True, (*came, f"none came for {span}"), ())
+        rest = f"{span} without another {self.of.noun()} (until {iso(quiet_at)})"
+        return LeafState(False, came, (rest,), quiet_at)
+
+    def describe(self) -> str:
+        return f"{self.of.describe()}, {self._then()}"
+
+    def missing(self, progress: Progress | None) -> str:
+        return f"{self.of.missing(progress)}, {self._then()}"
+
+    def came(self, progress: Progress) -> str:
+        return f"{self.of.came(progress)}, the last at {iso(progress.last_at)}"
+
+    def resolve(self, names: Names) -> Self:
+        return self.model_copy(update={"of": self.of.resolve(names)})
+
+    def datasets(self) -> tuple[DatasetReference, ...]:
+        return self.of.datasets()
+
+    def upstreams(self) -> tuple[Upstream, ...]:
+        return self.of.upstreams()
+
+    def _then(self) -> str:
+        return f"then {spell_duration(self.silence)} without another"

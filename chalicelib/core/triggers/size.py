@@ -1,0 +1,80 @@
+"""The leaf ``size``: new objects of a dataset that come to so many bytes (T9)."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, Self
+
+from pydantic import Field, field_validator
+
+from chalicelib.core import sizes
+from chalicelib.core.documents import Reference
+from chalicelib.core.instants import Instant
+from chalicelib.core.names import Names
+from chalicelib.core.rows.event import Event
+from chalicelib.core.rows.job import Progress
+from chalicelib.core.text import count_of
+from chalicelib.core.triggers.given import Given
+from chalicelib.core.triggers.leaf import DatasetReference, GatheringLeaf, since
+
+
+def size_key(dataset: str) -> str:
+    return f"size:{dataset}"
+
+
+class SizeTrigger(GatheringLeaf):
+    """At least ``bytes`` of new objects in a dataset (``100GB``, or a number); an object counts once (T9)."""
+
+    type: Literal["size"]
+    dataset: Reference
+    bytes: int
+
+    @field_validator("bytes", mode="before", json_schema_input_type=int | str)
+    @classmethod
+    def _spelt(cls, given: Any) -> int:
+        return sizes.parse_bytes(given, "")
+
+    @property
+    def wants_one(self) -> bool:
+        return False
+
+    def event_keys(self) -> tuple[str, ...]:
+        return (size_key(self.dataset),)
+
+    def is_enough(self, progress: Progress) -> bool:
+        return progress.amount >= self.bytes
+
+    def missing(self, progress: Progress | None) -> str:
+        rest = self.bytes - (progress.amount if progress else 0)
+        return f"{sizes.spell_bytes(max(rest, 1))} of {self.dataset}"
+
+    def came(self, progress: Progress) -> str:
+        objects = count_of(progress.count, "object")
+        return f"{sizes.spell_bytes(progress.amount)} in {objects} of {self.dataset} came {since(progress)}"
+
+    def noun(self) -> str:
+        return f"object of {self.dataset}"
+
+    def resolve(self, names: Names) -> Self:
+        return self.model_copy(update={"dataset": names.in_namespace(self.dataset)})
+
+    def datasets(self) -> tuple[DatasetReference, ...]:
+        return (DatasetReference(self.dataset),)
+
+
+class GivenSize(Given):
+    type: Literal["size"]
+    dataset: Reference
+    bytes: int
+    partition: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("bytes", mode="before", json_schema_input_type=int | str)
+    @classmethod
+    def _spelt(cls, given: Any) -> int:
+        return sizes.parse_bytes(given, "")
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        key = size_key(names.in_namespace(self.dataset))
+        return Event(event_id, "size", key, at, at, self.partition, size=self.bytes)
+
+    def describe(self) -> str:
+        return f"{sizes.spell_bytes(self.bytes)} of {self.dataset}"

@@ -1,0 +1,68 @@
+"""The kinds of leaves: each answers what the rest of Sluice asks, and is a member of the union of triggers."""
+
+from __future__ import annotations
+
+from typing import Any, get_args
+
+import pytest
+from pydantic import TypeAdapter
+
+from chalicelib.core.instants import MINUTE
+from chalicelib.core.rows.job import Progress
+from chalicelib.core.triggers import tree
+from chalicelib.core.triggers.leaf import Leaf, Names, timed
+from chalicelib.core.triggers.registry import LEAVES
+from tests.core.builders import NOON
+
+DATA = {"type": "partition", "dataset": "flights"}
+DOCUMENTS: dict[str, dict[str, Any]] = {
+    "time": {"type": "time", "expression": "*/10 * * * *"},
+    "partition": DATA,
+    "snapshot": DATA | {"type": "snapshot"},
+    "size": {"type": "size", "dataset": "flights", "bytes": 1000},
+    "program_status": {"type": "program_status", "workflow": "clean"},
+    "event": {"type": "event", "event": "orders.closed", "pattern": {"note": ["waits to reach Rome"]}},
+    "quiet": {"type": "quiet", "of": DATA, "after": "10m"},
+    "elapsed": {"type": "elapsed", "after": "4h"},
+    "absent": {"type": "absent", "of": DATA, "within": "1h"},
+}
+NAMES = Names("demo", "flights", "Europe/Berlin", NOON)
+
+
+def leaf(kind: str) -> Leaf:
+    made: Leaf = TypeAdapter(tree.AnyTrigger).validate_python(DOCUMENTS[kind])
+    return made
+
+
+def test_every_type_of_every_kind_has_a_document_here() -> None:
+    assert [kind for each in LEAVES for kind in get_args(each.model_fields["type"].annotation)] == list(DOCUMENTS)
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_each_kind_says_what_it_is_what_it_lacks_and_what_it_has(kind: str) -> None:
+    made = leaf(kind).resolve(NAMES)
+    progress = Progress(made.needed, NOON, NOON, amount=1000)
+    before, after = made.evaluate(None, NOON), made.evaluate(progress, NOON + 10 * MINUTE)
+    assert (before.met, before.came, before.missing) == (False, (), (made.missing(None),))
+    assert (after.met, after.came[0], after.missing) == (True, made.came(progress), ())
+    assert made.describe()
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_each_kind_is_found_by_its_events_or_by_its_timer(kind: str) -> None:
+    made = leaf(kind).resolve(NAMES)
+    if made.event_keys():
+        assert made.datasets() or made.upstreams() or kind == "event"
+    else:
+        assert timed(made).next_due(NOON, NOON) is not None
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_each_kind_names_what_it_refers_to_in_full(kind: str) -> None:
+    made = leaf(kind).resolve(NAMES)
+    assert {each.name for each in made.datasets()} <= {"demo.flights"}
+    assert {each.workflow for each in made.upstreams()} <= {"demo.flights.clean"}
+
+
+def test_a_pattern_is_described_in_the_words_that_were_written() -> None:
+    assert "waits to reach Rome" in leaf("event").describe()
