@@ -20,7 +20,7 @@ from chalicelib.core.writes import Create, Put, PutState, Write
 from chalicelib.ports import Ledger
 
 BY = "bench"
-AT_ONCE = 250  # schedules of one worker's turn
+BATCH_SIZE = 250  # schedules of one worker's turn
 WORKERS = 4
 
 StoredRow = ScheduleState | Listing | Timer | Version
@@ -36,7 +36,7 @@ def rows_of(name: str, document: Mapping[str, Any], now: Instant, by: str = BY) 
 
 def load(ledger: Ledger, names: Sequence[str], document: Mapping[str, Any], now: Instant) -> None:
     """Store schedules of one document under many names, as if all had been put at ``now``."""
-    parts = [names[start : start + AT_ONCE] for start in range(0, len(names), AT_ONCE)]
+    parts = [names[start : start + BATCH_SIZE] for start in range(0, len(names), BATCH_SIZE)]
 
     def store(part: Sequence[str]) -> None:
         ledger.put_all([Put(row) for name in part for row in rows_of(name, document, now)])
@@ -48,7 +48,7 @@ def load(ledger: Ledger, names: Sequence[str], document: Mapping[str, Any], now:
 def _row(write: Write) -> StoredRow:
     """What a write of the plan stores. Where the plan asks for absence, the tables of a benchmark are empty."""
     if isinstance(write, PutState) and write.over is None:
-        return write.gate
+        return write.schedule_state
     if isinstance(write, Create | Put) and isinstance(write.row, ScheduleState | Listing | Timer | Version):
         return write.row
     raise TypeError(f"expected a schedule whose plan only puts new rows, got {write}")

@@ -18,7 +18,7 @@ from sluice.errors import Failure
 
 SCHEDULES = int(os.environ.get("SLUICE_BENCH_SCHEDULES", "1000"))
 # A deployment that is broken off (API Gateway answers after 29 s at the latest) is finished by the same request.
-MOST_REQUESTS = 10
+MAX_REQUESTS = 10
 DAILY = {"workflow": "notify", "enabled": True, "trigger": {"type": "time", "expression": "0 5 * * *"}}
 
 
@@ -58,11 +58,11 @@ def app_of(schedules: int) -> dict[str, Any]:
 def deployed(client: Client, document: dict[str, Any]) -> tuple[float, int]:
     """How many seconds it took, and how many requests: one, unless it was broken off."""
     begun = time.monotonic()
-    for requests in range(1, MOST_REQUESTS + 1):
+    for requests in range(1, MAX_REQUESTS + 1):
         try:
             client.put(f"/v1/namespaces/{NAMESPACE}/apps/{APP}", document)
         except Failure:
-            if requests == MOST_REQUESTS:
+            if requests == MAX_REQUESTS:
                 raise
         else:
             return time.monotonic() - begun, requests

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from chalicelib.flow.ingest.custom_events import Envelope
 
 # A hint that comes this much earlier than it was to come is waited for; any other is sent on its way again.
-MOST_WAIT = 2 * SECOND
+MAX_WAIT = 2 * SECOND
 
 
 def measured(event: Any, handle: Callable[[Any], Any]) -> Any:
@@ -73,7 +73,7 @@ def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
     def sort(body: str, message_id: str) -> None:
         refs, due = decode(body)
         now = ports().clock.now()
-        if due - now > head_start(len(refs)) + MOST_WAIT:
+        if due - now > head_start(len(refs)) + MAX_WAIT:
             ports().hints.send_all([(due, refs)], now, must=True)
             return
         for ref in refs:

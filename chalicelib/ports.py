@@ -59,7 +59,7 @@ class Ledger(Protocol):
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
         """Carry out a plan in one piece, or nothing of it. Conflicts are retried; a refusal is an answer."""
 
-    def number(self, line: str) -> int:
+    def number(self, limit_name: str) -> int:
         """The next number of a line, for whoever asks (H1). One that is not used is left out."""
 
     def put_all(self, writes: Sequence[Put]) -> None:
@@ -69,7 +69,7 @@ class Ledger(Protocol):
 class Catalog(Protocol):
     """Definitions and what is derived from them. Reads are strongly consistent unless they say otherwise."""
 
-    def gate(self, schedule: str) -> ScheduleState | None: ...
+    def schedule_state(self, schedule: str) -> ScheduleState | None: ...
 
     def version(self, schedule: str, version: int) -> Version | None: ...
 
@@ -110,7 +110,7 @@ class Catalog(Protocol):
 
 
 class JobTable(Protocol):
-    def job(self, schedule: str, generation: int, place: str) -> Job | None: ...
+    def job(self, schedule: str, generation: int, sort_key: str) -> Job | None: ...
 
     def find(self, job_id: str) -> Job | None: ...
 
@@ -119,7 +119,7 @@ class JobTable(Protocol):
     def events_of(self, job: str, schedule: str, generation: int) -> tuple[Event, ...]:
         """The events applied to a job, read strongly through the local index."""
 
-    def seen(self, schedule: str, generation: int, leaf: str) -> Instant | None:
+    def last_arrival(self, schedule: str, generation: int, leaf: str) -> Instant | None:
         """When the feed of an absent leaf came last."""
 
     def posted(self, event_id: str) -> PostedEvent | None: ...
@@ -132,14 +132,14 @@ class JobTable(Protocol):
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
         """All backfills of a schedule that are remembered, in no order."""
 
-    def note(self, workflow: str, what: str, note_id: str) -> PendingNotice | None: ...
+    def notice(self, workflow: str, what: str, notice_id: str) -> PendingNotice | None: ...
 
-    def notes(self, workflow: str, limit: int) -> tuple[PendingNotice, ...]: ...
+    def notices(self, workflow: str, limit: int) -> tuple[PendingNotice, ...]: ...
 
-    def alert(self, workflow: str, road: str) -> NoticeWindow | None:
+    def notice_window(self, workflow: str, channel: str) -> NoticeWindow | None:
         """What a target was told of a workflow lately."""
 
-    def watch(self, job_id: str) -> DeadlineWatch | None:
+    def deadline(self, job_id: str) -> DeadlineWatch | None:
         """By when a job is to be started, and its run to end."""
 
     def delivery_leases(self, due: Instant) -> tuple[DeliveryLease, ...]:
@@ -148,9 +148,9 @@ class JobTable(Protocol):
     def plan_part(self, plan: str, number: int) -> PlanPart | None:
         """A part of the entries of a backfill's plan, none if it is not there."""
 
-    def line(self, line: str) -> LimitState: ...
+    def limit_state(self, limit_name: str) -> LimitState: ...
 
-    def head_of(self, line: str, count: int) -> tuple[Waiter, ...]: ...
+    def head_of(self, limit_name: str, count: int) -> tuple[Waiter, ...]: ...
 
     def is_queued(self, waiter: Waiter) -> bool:
         """Whether this very row stands in its queue."""
@@ -323,7 +323,7 @@ class Ports:
     payloads: Payloads
     lake: Lake
     settings: Settings
-    ahead: Prefetch
+    prefetch: Prefetch
     ends_at: Instant | None = None
     metrics: Metrics = field(default_factory=NoMetrics)
 
@@ -341,8 +341,8 @@ class Prefetch(Protocol):
 
 
 # Losing this many races in a row for one row means that something else is wrong.
-MOST_RACES = 25
+MAX_RACES = 25
 
 
 # How long a hint may be held back in the queue (SQS: 900 s at most); one that is due later is sent again.
-LONGEST_DELAY: Millis = 900_000
+MAX_DELAY: Millis = 900_000

@@ -85,7 +85,7 @@ def ports() -> Ports:
         payloads=S3Payloads(client("s3"), settings.control_bucket),
         lake=S3Lake(client("s3"), cache(lambda: client("glue"))),
         settings=settings,
-        ahead=DynamoPrefetch(dynamo),
+        prefetch=DynamoPrefetch(dynamo),
         metrics=metrics(),
     )
 

@@ -17,6 +17,7 @@ from rich.console import Console
 from infra.local.endpoints import Endpoints
 from sluice import documents
 from sluice.client import Client
+from sluice.errors import Failure
 
 Document = dict[str, Any]
 JOBS = Path(__file__).parents[1] / "jobs"
@@ -26,6 +27,16 @@ ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "ABORTED")
 
 class Failed(SystemExit):
     """The example did not come out as it should: its sentence goes to stderr, and the exit code is 1."""
+
+
+def exit_code_of(name: str, main: Callable[[], int]) -> int:
+    """Run an example. Raises `Failed` with one sentence, not a traceback, if the API refuses a request or gives no
+    answer."""
+    try:
+        return main()
+    except Failure as failure:
+        hint = failure.hint or f"run it again; `make up` brings the local cloud up, `make {name}` starts the example"
+        raise Failed(f"{name}: {failure.message}; {hint}") from None
 
 
 class Stage:

@@ -17,7 +17,7 @@ from infra.stack import DeployError
 # https://docs.aws.amazon.com/lambda/latest/dg/configuration-concurrency.html
 UNRESERVED = 100
 # DynamoDB warms a table for no less.
-LEAST_WARM_WRITES = 4000
+MIN_WARM_WRITES = 4000
 RESERVED = {"TickReservedConcurrency": "tick", "CheckReservedConcurrency": "check", "ApiConcurrency": "api"}
 _FORBIDDEN = {"AccessDenied", "AccessDeniedException", "AuthorizationError", "UnauthorizedOperation"}
 _UNKNOWN = {"ResourceNotFoundException", "NoSuchEntity", "NotFound", "NotFoundException", "ValidationException"}
@@ -41,7 +41,7 @@ def check(
 
 
 def _check_warm_tables(wanted: Mapping[str, str], present: Mapping[str, str]) -> None:
-    for name, least in (("WarmWriteUnits", LEAST_WARM_WRITES), ("WarmReadUnits", 12_000)):
+    for name, least in (("WarmWriteUnits", MIN_WARM_WRITES), ("WarmReadUnits", 12_000)):
         asked, before = int(wanted.get(name, 0)), int(present.get(name, 0))
         if 0 < asked < least:
             raise DeployError(

@@ -22,7 +22,7 @@ from infra.stack import DeployError
 _TABLE, _BUCKET, _EMR = "AWS::DynamoDB::Table", "AWS::S3::Bucket", "AWS::EMRServerless::Application"
 _TABLES = ("CatalogTable", "JobsTable", "RunsTable")
 _BUCKETS = ("lake", "control")
-_AT_ONCE = 1000  # S3 deletes so many objects a call
+_BATCH_SIZE = 1000  # S3 deletes so many objects a call
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ class Undeploy:
             rows = (self._table(name) or {}).get("ItemCount", 0)  # as DynamoDB counts them every six hours
             yield f"table {name} with about {rows} rows, and its continuous backups"
         for name in data.buckets:
-            first = self._s3.list_object_versions(Bucket=name, MaxKeys=_AT_ONCE)
+            first = self._s3.list_object_versions(Bucket=name, MaxKeys=_BATCH_SIZE)
             count = len(first.get("Versions", [])) + len(first.get("DeleteMarkers", []))
             yield f"bucket {name} with {f'more than {count}' if first['IsTruncated'] else count} objects and versions"
 
@@ -171,8 +171,8 @@ class Undeploy:
             for page in pages:
                 found = [*page.get("Versions", []), *page.get("DeleteMarkers", [])]
                 keys = [{"Key": each["Key"], "VersionId": each["VersionId"]} for each in found]
-                for start in range(0, len(keys), _AT_ONCE):
-                    gone = {"Objects": keys[start : start + _AT_ONCE], "Quiet": True}
+                for start in range(0, len(keys), _BATCH_SIZE):
+                    gone = {"Objects": keys[start : start + _BATCH_SIZE], "Quiet": True}
                     failed = self._s3.delete_objects(Bucket=bucket, Delete=gone).get("Errors", [])
                     if failed:
                         raise DeployError(

@@ -17,7 +17,7 @@ KEY = ("kind", "id", "attempt")
 UNREADABLE = "_unreadable"
 # Raw bytes (gzip, about a tenth of the text) for each file of the result: some 200,000 rows, sorted in memory.
 BYTES_A_FILE = 16 * 1024 * 1024
-MOST_FILES = 256
+MAX_FILES = 256
 
 
 def transform(lines: DataFrame, files: int) -> DataFrame:
@@ -42,7 +42,7 @@ def transform(lines: DataFrame, files: int) -> DataFrame:
 
 def files_for(raw_bytes: int) -> int:
     """How many files a day becomes: bounded, whatever the number of objects that it came in."""
-    return max(1, min(MOST_FILES, -(-raw_bytes // BYTES_A_FILE)))
+    return max(1, min(MAX_FILES, -(-raw_bytes // BYTES_A_FILE)))
 
 
 def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
@@ -52,7 +52,7 @@ def work(spark: SparkSession, context: RunContext) -> dict[str, Any]:
     lines = read_lines(spark, raw.folder(day), f"{LINE_SCHEMA}, {UNREADABLE} string")
     files = files_for(raw.bytes_of(day))
     # Counted while the lines go by: asking twice would be reading twice.
-    came, settled = Observation("came"), Observation("settled")
+    came, settled = Observation("arrived"), Observation("settled")
     counted = lines.observe(
         came, F.count(F.lit(1)).alias("rows_in"), F.count_if(F.col("id").isNull()).alias("rejected")
     )

@@ -30,7 +30,7 @@ IDEMPOTENT = ("GET", "PUT", "DELETE")
 LATER = (429, 500, 502, 503, 504)
 ATTEMPTS = 4
 FIRST_PAUSE = 0.2  # seconds; doubled after each attempt
-LONGEST_PAUSE = 10.0  # seconds; a server that asks for more waits in vain, people do not
+MAX_PAUSE = 10.0  # seconds; a server that asks for more waits in vain, people do not
 PAGE = 100
 
 
@@ -177,7 +177,7 @@ def _backoff(attempt: int, retry_after: str | None) -> float:
     """Seconds to wait after an attempt: what the server asks for, else doubling, scattered so that many clients do
     not come back together."""
     if retry_after is not None and retry_after.isdigit():
-        return min(float(retry_after), LONGEST_PAUSE)
+        return min(float(retry_after), MAX_PAUSE)
     return float(FIRST_PAUSE * 2 ** (attempt - 1) * random.uniform(0.75, 1.25))
 
 

@@ -20,9 +20,9 @@ from typing import Any
 
 from sluice.client import Document
 
-MOST_OUTPUT = 16_000  # characters of the last lines that are reported
-MOST_METRICS, MOST_BYTES = 20, 1_000  # what the API takes of metrics, and how large they may be as JSON
-MOST_WHY = 500  # characters of a reason
+MAX_OUTPUT = 16_000  # characters of the last lines that are reported
+MAX_METRICS, MAX_BYTES = 20, 1_000  # what the API takes of metrics, and how large they may be as JSON
+MAX_WHY = 500  # characters of a reason
 NOT_STARTED = 127  # the exit code by which a shell says that there is no such command
 
 
@@ -69,7 +69,7 @@ class Command:
             )
         except (OSError, ValueError) as error:  # ValueError: a null byte, which no argument can hold
             why = error.strerror if isinstance(error, OSError) else None
-            return Ended(NOT_STARTED, "", f"{words[0][:200]} could not be started: {why or error}"[:MOST_WHY])
+            return Ended(NOT_STARTED, "", f"{words[0][:200]} could not be started: {why or error}"[:MAX_WHY])
         self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
         self._reader.start()
         return None
@@ -85,7 +85,7 @@ class Command:
         self._signal(signal.SIGKILL)  # a child that lives on would keep the output open
         if self._reader is not None:
             self._reader.join(self._grace)
-        return Ended(code, "".join(self._tail)[-MOST_OUTPUT:])
+        return Ended(code, "".join(self._tail)[-MAX_OUTPUT:])
 
     def end(self) -> None:
         """Ask it to end, and kill it if it has not when its grace is over. Asked twice, it is asked once."""
@@ -105,7 +105,7 @@ class Command:
         told: dict[str, Any] = {}
         for name, value in written.items() if isinstance(written, dict) else ():
             finite = isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
-            if finite and len(told) < MOST_METRICS and len(json.dumps({**told, name: value})) <= MOST_BYTES:
+            if finite and len(told) < MAX_METRICS and len(json.dumps({**told, name: value})) <= MAX_BYTES:
                 told[name] = value
         return told
 
@@ -122,7 +122,7 @@ class Command:
 
     def _read(self, pipe: Any) -> None:
         """Its output, passed through line by line, and the end of it kept."""
-        for raw in iter(lambda: pipe.readline(MOST_OUTPUT), b""):
+        for raw in iter(lambda: pipe.readline(MAX_OUTPUT), b""):
             line = raw.decode(errors="replace")
             self._tail.append(line)
             sys.stdout.write(line)

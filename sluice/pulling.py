@@ -15,14 +15,14 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from sluice.client import Client, Document, segment
-from sluice.commands import MOST_WHY, Command, Ended
+from sluice.commands import MAX_WHY, Command, Ended
 from sluice.errors import ApiRefused, Failure, NotReachable
 
-LONGEST_PAUSE = 30.0  # seconds between two tries while the API does not answer
+MAX_PAUSE = 30.0  # seconds between two tries while the API does not answer
 LATER = (429, 500, 502, 503, 504)
 BEATS_PER_LEASE = 3  # two heartbeats may get lost
 WAIT = 20  # seconds that a claim waits for work at an API that does not say how long it may
-CLAIM_AT_MOST = 10
+MAX_CLAIM = 10
 DRAIN_LOOK = 0.5  # seconds: how soon a wish to stop is noticed while a claim waits for nothing
 
 
@@ -88,7 +88,7 @@ class Worker:
 
     def _claim(self, room: int) -> list[Document]:
         wait = 0 if self.once else self._wait
-        body = {"worker": self.plan.name, "capacity": min(room, CLAIM_AT_MOST), "wait": wait}
+        body = {"worker": self.plan.name, "capacity": min(room, MAX_CLAIM), "wait": wait}
         answer = self.client.post(f"/v1/workers/{segment(self.plan.pool)}/claim", body)
         leases: list[Document] = answer["leases"]
         self._wait, self._retry_after = float(answer.get("wait", WAIT)), float(answer.get("retry_after", 0))
@@ -141,7 +141,7 @@ class Worker:
         """Something is wrong with this machine, such as a disk that is full: the attempt has failed, and says so."""
         self.tell(f"gave up: {error}", str(lease["run_id"]))
         with suppress(Failure):
-            self._post(lease, "report", {"state": "failed", "message": f"its worker gave up: {error}"[:MOST_WHY]})
+            self._post(lease, "report", {"state": "failed", "message": f"its worker gave up: {error}"[:MAX_WHY]})
 
     def _post(self, lease: Document, what: str, body: Document) -> Document:
         path = f"/v1/leases/{segment(str(lease['lease']))}/{what}"
@@ -190,7 +190,7 @@ class _Work:
             self._worker.tell(f"not begun: {refused.message}", self._run_id)
             return False
         if told["cancel"]:
-            why = f"not begun: {told.get('reason') or 'cancelled'}"[:MOST_WHY]
+            why = f"not begun: {told.get('reason') or 'cancelled'}"[:MAX_WHY]
             self._until_told("report", {"state": "failed", "message": why})
             return False
         return True
@@ -245,7 +245,7 @@ class _Work:
 
 def pause_after(tries: int) -> float:
     """Seconds until the next try: doubling from one, scattered so that many workers do not come back together."""
-    return float(min(2 ** (tries - 1), LONGEST_PAUSE) * random.uniform(0.5, 1.0))
+    return float(min(2 ** (tries - 1), MAX_PAUSE) * random.uniform(0.5, 1.0))
 
 
 def _sleep(seconds: float, hurried: Callable[[], bool]) -> None:

@@ -21,7 +21,7 @@ from sluice.spell import NOTHING
 # In a pipe there is no edge to wrap at: one row is one line, for grep.
 PIPE_WIDTH = 4_000
 GAP = 2  # columns between two cells
-LEAST_REASON = 32  # columns; in less room than this a sentence is a tower of words
+MIN_REASON = 32  # columns; in less room than this a sentence is a tower of words
 
 STATE_STYLES = {
     "enabled": "green",
@@ -101,7 +101,7 @@ def table(console: Console, columns: Sequence[str], rows: Iterable[Sequence[Cell
     start = indent + sum(widths.values()) + GAP * len(fixed)
     texts = [row[long] for row in filled] if long is not None else []
     longest = max((text.cell_len for text in texts), default=0)
-    beside = console.width - start >= max([min(longest, LEAST_REASON), *(_longest_word(text) for text in texts)])
+    beside = console.width - start >= max([min(longest, MIN_REASON), *(_longest_word(text) for text in texts)])
     head = [*fixed, *([long] if long is not None and beside else [])]
     _print_row(console, [(Text(columns[at].rstrip("…"), "bold"), widths.get(at, 0)) for at in head], indent)
     for row in filled:
@@ -152,7 +152,7 @@ def _text(cell: Cell) -> Text:
 
 def _wrapped(console: Console, text: Text, width: int) -> list[Text]:
     """In lines of that width; an address or a path that is longer is left whole."""
-    return list(text.wrap(console, max(LEAST_REASON, width, _longest_word(text))))
+    return list(text.wrap(console, max(MIN_REASON, width, _longest_word(text))))
 
 
 def _longest_word(text: Text) -> int:

@@ -103,7 +103,7 @@ class Plant:
             payloads=S3Payloads(S3(lambda: self.tally), CONTROL),
             lake=S3Lake(S3(lambda: self.tally)),
             settings=settings,
-            ahead=DynamoPrefetch(dynamo),
+            prefetch=DynamoPrefetch(dynamo),
         )
         self._later(MINUTE, self._on_minute)
 

@@ -26,7 +26,7 @@ TABLE_GB, LAKE_GB = 0.25, 0.023
 # beside each entry of an index, and what an entry of one of the three history indexes holds: its key and the table's.
 OVERHEAD, INDEX_ENTRY, INDEXES = 100, 260, 3
 GB_A_LAMBDA = 0.5  # .chalice/config.json
-MOST_VCPUS = 40  # that a job on the history may take: 20 executors of 2, `sluice/system_app.yaml`
+MAX_VCPUS = 40  # that a job on the history may take: 20 executors of 2, `sluice/system_app.yaml`
 KEY_WRITES = 1_000  # writes a second that one partition key takes
 # The parts of an index that a settings record has by default.
 SHARDS = int(str(Settings.__dataclass_fields__["history_shards"].default))
@@ -156,7 +156,7 @@ def _lake(found: Found) -> list[Line]:
         told.append(
             Line(
                 f"{step}, at once",
-                f"{hours * 60 / MOST_VCPUS:.0f} min on {MOST_VCPUS} vCPUs with {4 * MOST_VCPUS} GB",
+                f"{hours * 60 / MAX_VCPUS:.0f} min on {MAX_VCPUS} vCPUs with {4 * MAX_VCPUS} GB",
                 _memory(sizes, step),
             )
         )

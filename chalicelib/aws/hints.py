@@ -17,17 +17,17 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.rows.ref import Ref, RefKind
 from chalicelib.log import logger
-from chalicelib.ports import LONGEST_DELAY, Clock
+from chalicelib.ports import MAX_DELAY, Clock
 
-MOST_REFS = 50  # per message: as many as one Lambda gets through one by one
+MAX_REFS = 50  # per message: as many as one Lambda gets through one by one
 # So many for one instant are a crowd: prepared together before it comes, a thousand and more to an invocation.
-CROWD, CROWD_REFS = 500, 500
-MOST_TRIES = 3  # to send a message of a batch
-MOST_MESSAGES, MOST_BYTES = 10, 240_000  # SQS's batch, all of its messages together (256 KB with what else is in it)
+LARGE_BATCH, LARGE_BATCH_REFS = 500, 500
+MAX_TRIES = 3  # to send a message of a batch
+MAX_MESSAGES, MAX_BYTES = 10, 240_000  # SQS's batch, all of its messages together (256 KB with what else is in it)
 # How long before its instant a message is to come: to be received, and its rows read. More rows take longer.
 HEAD_START: Millis = 200
 GROUP_HEAD_START: Millis = SECOND
-CROWD_HEAD_START: Millis = 10 * SECOND
+LARGE_BATCH_LEAD: Millis = 10 * SECOND
 # After such a pause the receiver may have to be started, which takes most of a second.
 COLD_AFTER: Millis = 5 * MINUTE
 # Hints that are sent before their rows are written come so much later.
@@ -59,7 +59,7 @@ class SqsHints:
     ) -> None:
         if patient and sum(_is_alone(due, refs) for due, refs in hints) >= WORTH_A_WAIT:
             moment = right_moment(max(now, self._clock.now()))
-            if min(map(_due, hints)) > moment + CROWD_HEAD_START:
+            if min(map(_due, hints)) > moment + LARGE_BATCH_LEAD:
                 self._clock.wait_until(moment)
         # A delay counts from now, and the caller may have read the clock a while ago.
         now = max(now, self._clock.now())
@@ -85,7 +85,7 @@ class SqsHints:
     def _send(self, entries: list[dict[str, Any]]) -> None:
         """Send a batch. SQS may take some of its messages and fail others, and says so in an answer that is no error.
         What fails each time is found by the sweep."""
-        for _ in range(MOST_TRIES):
+        for _ in range(MAX_TRIES):
             told = self._client.send_message_batch(QueueUrl=self._queue_url, Entries=entries)
             failed = {each["Id"] for each in told.get("Failed", ())}
             entries = [entry for entry in entries if entry["Id"] in failed]
@@ -97,19 +97,19 @@ class SqsHints:
         self, refs: Sequence[Ref], due: Instant, now: Instant, least: Millis
     ) -> Iterator[tuple[str, int]]:  # fmt: skip
         """The bodies for one instant, and the seconds that each is held back."""
-        size = CROWD_REFS if len(refs) >= CROWD else MOST_REFS
+        size = LARGE_BATCH_REFS if len(refs) >= LARGE_BATCH else MAX_REFS
         early = max(head_start(len(refs)), SECOND if due - self._sent_for > COLD_AFTER else 0)
         self._sent_for = max(self._sent_for, due)
-        delay = max(least, min(due - now - early, LONGEST_DELAY)) // SECOND
+        delay = max(least, min(due - now - early, MAX_DELAY)) // SECOND
         for start in range(0, len(refs), size):
             yield encode(refs[start : start + size], due), delay
 
 
 def head_start(count: int) -> Millis:
     """How long before its instant a hint about so many rows is to arrive."""
-    if count >= CROWD:
-        return CROWD_HEAD_START
-    return GROUP_HEAD_START if count > MOST_REFS else HEAD_START
+    if count >= LARGE_BATCH:
+        return LARGE_BATCH_LEAD
+    return GROUP_HEAD_START if count > MAX_REFS else HEAD_START
 
 
 def right_moment(now: Instant) -> Instant:
@@ -119,7 +119,7 @@ def right_moment(now: Instant) -> Instant:
 
 def _is_alone(due: Instant, refs: Sequence[Ref]) -> bool:
     """Whether it is one message, for a whole second, as those of all wall-clock times are."""
-    return len(refs) <= MOST_REFS and due % SECOND == 0
+    return len(refs) <= MAX_REFS and due % SECOND == 0
 
 
 def _due(hint: tuple[Instant, Sequence[Ref]]) -> Instant:
@@ -131,7 +131,7 @@ def _batches(messages: Sequence[tuple[str, int]]) -> Iterator[list[tuple[str, in
     batch: list[tuple[str, int]] = []
     for message in messages:
         size = sum(len(body) for body, _ in batch) + len(message[0])
-        if batch and (len(batch) == MOST_MESSAGES or size > MOST_BYTES):
+        if batch and (len(batch) == MAX_MESSAGES or size > MAX_BYTES):
             yield batch
             batch = []
         batch.append(message)

@@ -21,7 +21,7 @@ HOUR: Millis = 60 * MINUTE
 DAY: Millis = 24 * HOUR
 
 LONGEST: Millis = 3_653 * DAY
-MOST_TEXT = 200  # characters of a duration or an expression; nothing that a person writes is longer
+MAX_TEXT = 200  # characters of a duration or an expression; nothing that a person writes is longer
 LATEST: Instant = 253_370_764_800_000  # 9999-01-01T00:00:00Z: behind it no wall time can be computed with
 
 _UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
@@ -35,7 +35,7 @@ def duration(text: str, field: str = "duration", least: Millis = 1) -> Millis:
     """``1h30m`` or ``PT1H30M`` as milliseconds. Raises ``invalid`` for anything else, for less than ``least`` (1 ms, or
     0), and for more than ten years."""
     total = 0.0
-    cleaned = text.replace(" ", "") if len(text) <= MOST_TEXT else ""
+    cleaned = text.replace(" ", "") if len(text) <= MAX_TEXT else ""
     iso = _ISO.fullmatch(cleaned.upper())
     if iso and any(iso.groups()):
         total = sum(float(part) * unit for part, unit in zip(iso.groups(), _ISO_UNITS, strict=True) if part)
@@ -43,12 +43,12 @@ def duration(text: str, field: str = "duration", least: Millis = 1) -> Millis:
         total = sum(float(number) * _UNITS[unit] for number, unit in _GO.findall(cleaned))
     read = bool(iso and any(iso.groups())) or bool(cleaned and not _GO.sub("", cleaned))
     if not read or not least <= total <= LONGEST:
-        bounds = f"from {spell_duration(least) if least else '0s'} to 10 years"
+        bounds = f"from {format_duration(least) if least else '0s'} to 10 years"
         raise invalid(field, f"a duration such as 90s, 1h30m, 2d or PT5M, {bounds}", text)
     return round(total)
 
 
-def spell_duration(span: Millis) -> str:
+def format_duration(span: Millis) -> str:
     """A duration as a person writes it: ``1h 30m``, ``10s``, ``250ms``."""
     if span < SECOND:
         return f"{span}ms"

@@ -7,8 +7,8 @@ from fractions import Fraction
 
 from chalicelib.core.errors import invalid
 
-MOST_BYTES = 10**18
-MOST_TEXT = 40  # characters; the largest size in full takes half of that
+MAX_BYTES = 10**18
+MAX_TEXT = 40  # characters; the largest size in full takes half of that
 
 _DECIMAL = {"B": 1, **{f"{letter}B": 1000**power for power, letter in enumerate("KMGTP", 1)}}
 _BINARY = {f"{letter}iB": 1024**power for power, letter in enumerate("KMGTP", 1)}
@@ -23,13 +23,13 @@ def parse_bytes(value: str | int, field: str) -> int:
     than one byte and for more than 10**18.
     """
     size = _exact(value)
-    if size is None or not 1 <= size <= MOST_BYTES:
+    if size is None or not 1 <= size <= MAX_BYTES:
         hint = "units are B, KB, MB, GB, TB, PB (powers of 1000) and KiB, MiB, GiB, TiB, PiB (powers of 1024)"
         raise invalid(field, "a size such as 100GB, 1.5 MiB or a number of bytes, from 1 B to 1000 PB", value, hint)
     return round(size)
 
 
-def spell_bytes(size: int) -> str:
+def format_bytes(size: int) -> str:
     """A size as a person writes it: ``100 GB``, ``1.5 MB``, ``64 MiB``.
 
     Whole numbers of a unit, whichever it is, come back unchanged from `parse_bytes`. Other sizes above 1 KB are cut to
@@ -49,7 +49,7 @@ def _exact(value: object) -> Fraction | None:
         return None
     if isinstance(value, int):
         return Fraction(value)
-    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) and len(value) <= MOST_TEXT else None
+    found = _SIZE.fullmatch(value.strip()) if isinstance(value, str) and len(value) <= MAX_TEXT else None
     unit = _UNITS.get(found[2].upper()) if found else None
     return Fraction(found[1]) * unit if found and unit else None
 

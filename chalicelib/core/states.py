@@ -14,7 +14,7 @@ from typing import Literal
 
 # How a schedule stands (L2-L4). `drain` and `completed` let existing jobs go on; `hold` and `backlog` keep them.
 Mode = Literal["enabled", "hold", "backlog", "drain", "completed", "disabled", "deleted"]
-JobKind = Literal["gathering", "fire", "backlog", "run_now", "retry", "redrive", "backfill"]
+JobKind = Literal["gathering", "fire", "detached", "run_now", "retry", "redrive", "backfill"]
 JobState = Literal["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"]
 RunState = Literal["STARTING", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CANCELLED", "ABORTED"]
 # How an attempt may fail (W1): the target says so; it ran longer than it may (W12); nothing was heard of it (W5).
@@ -32,7 +32,7 @@ _OPEN: tuple[Mode, ...] = ("enabled", "drain", "completed")
 CLAIMABLE: dict[JobKind, tuple[Mode, ...]] = {
     "gathering": _OPEN,
     "fire": _OPEN,
-    "backlog": _OPEN,
+    "detached": _OPEN,
     "retry": ("enabled", "hold", "backlog", "drain", "completed"),
     "redrive": ("enabled", "hold", "backlog", "drain", "completed", "disabled"),
     "run_now": ("enabled", "hold", "backlog", "drain", "completed", "disabled"),

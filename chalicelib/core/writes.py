@@ -97,7 +97,7 @@ class Put:
 class PutState:
     """Put a gate over the one that was read (None: there must be none)."""
 
-    gate: ScheduleState
+    schedule_state: ScheduleState
     over: ScheduleState | None
 
 
@@ -105,14 +105,14 @@ class PutState:
 class ClearStateWake:
     """Take a gate out of the wake index, if it is still as it was read: its jobs have been woken."""
 
-    gate: ScheduleState
+    schedule_state: ScheduleState
 
 
 @dataclass(frozen=True, slots=True)
 class PutLastArrival:
     """Remember that a feed came, over the instant that was read (None: there was none)."""
 
-    seen: LastArrival
+    last_arrival: LastArrival
     over: Instant | None
 
 
@@ -217,7 +217,7 @@ class DeleteJob:
 class ExpectMode:
     """Expect that the gate is as it was read, and in one of these modes."""
 
-    gate: ScheduleState
+    schedule_state: ScheduleState
     modes: tuple[Mode, ...]
 
 

@@ -33,13 +33,13 @@ class Parsed:
         self._schedules: dict[tuple[str, int], Schedule | None] = {}
         self._workflows: dict[str, tuple[Workflow | None, Definition | None]] = {}
 
-    def schedule(self, ports: Ports, gate: ScheduleState | None) -> Schedule | None:
-        if gate is None:
+    def schedule(self, ports: Ports, schedule_state: ScheduleState | None) -> Schedule | None:
+        if schedule_state is None:
             return None
-        place = (gate.schedule, gate.version)
-        if place not in self._schedules:
-            self._schedules[place] = definition_of(ports, gate)
-        return self._schedules[place]
+        sort_key = (schedule_state.schedule, schedule_state.version)
+        if sort_key not in self._schedules:
+            self._schedules[sort_key] = definition_of(ports, schedule_state)
+        return self._schedules[sort_key]
 
     def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, Definition | None]:
         """A workflow, and its definition as it is stored. That of a DAG's graph is not stored."""
@@ -54,21 +54,25 @@ class Parsed:
 def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
     """The facts of the moment about one job. Gate first: whatever is read after it is at least as new."""
     parsed = parsed or Parsed()
-    gate = ports.catalog.gate(job.schedule)
-    schedule = parsed.schedule(ports, gate)
+    schedule_state = ports.catalog.schedule_state(job.schedule)
+    schedule = parsed.schedule(ports, schedule_state)
     workflow, row = parsed.workflow(ports, schedule.workflow) if schedule else (None, None)
-    if schedule is not None and workflow is not None and workflow.target.has_lifecycle and gate is not None:
-        gate = counting.of_schedule(ports, gate, schedule, workflow) if gate.uncounted else gate
+    if schedule is not None and workflow is not None and workflow.target.has_lifecycle and schedule_state is not None:
+        schedule_state = (
+            counting.of_schedule(ports, schedule_state, schedule, workflow)
+            if schedule_state.uncounted
+            else schedule_state
+        )
         if row is not None and row.uncounted:
             counting.of_workflow(ports, row)
     known = Facts(
-        gate=gate,
+        schedule_state=schedule_state,
         schedule=schedule,
         workflow=workflow,
         counted=row is not None and row.counted,
         workflow_version=row.version if row is not None else 0,
         start_rate=start_rate(ports),
-        gathering=_waiting(ports, job, gate, schedule),
+        gathering=_waiting(ports, job, schedule_state, schedule),
         already=already(ports, job),
         origin=_origin(ports, job),
         backfill=ports.jobs.backfill(job.schedule, job.backfill) if job.backfill is not None else None,
@@ -79,8 +83,8 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
         known = replace(known, policy=policy_of(ports, schedule.policy))
     pooled = pools.ask_of(ports, workflow, schedule)
     known = replace(known, pool=pooled[0], pool_row=pooled[1]) if pooled is not None else known
-    states = _of_edition(ports, _lines(ports, job, known, schedule, workflow), schedule.workflow, row)
-    return replace(known, lines=states, successes=_successes(ports, schedule))
+    states = _of_edition(ports, _limits(ports, job, known, schedule, workflow), schedule.workflow, row)
+    return replace(known, limit_states=states, successes=_successes(ports, schedule))
 
 
 def _of_edition(
@@ -104,32 +108,34 @@ def _origin(ports: Ports, job: Job) -> Run | None:
     return attempts[-1] if attempts else None
 
 
-def _waiting(ports: Ports, job: Job, gate: ScheduleState | None, schedule: Schedule | None) -> Job | None:
+def _waiting(ports: Ports, job: Job, schedule_state: ScheduleState | None, schedule: Schedule | None) -> Job | None:
     """The job that a prepared fire would join, or that it has become already (C11)."""
-    if gate is None or schedule is None or not check.is_prepared(job):
+    if schedule_state is None or schedule is None or not check.is_prepared(job):
         return None
-    waits, *apart = claim.places_of_copy(job, schedule, gate, ports.clock.now())
-    for place in apart:
-        moved = ports.jobs.job(job.schedule, job.generation, place)
+    waits, *detached = claim.keys_of_copy(job, schedule, schedule_state, ports.clock.now())
+    for sort_key in detached:
+        moved = ports.jobs.job(job.schedule, job.generation, sort_key)
         if moved is not None and moved.job_id == job.job_id:
             return moved
     return ports.jobs.job(job.schedule, job.generation, waits)
 
 
-def _lines(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: Workflow) -> dict[str, LimitState]:
+def _limits(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: Workflow) -> dict[str, LimitState]:
     """The workflow's own line first: it says which others every start is counted in."""
     tracked = known.counted or is_tracked(schedule, workflow) or bool(schedule.constraints)
     if not tracked and known.policy is None:
         return {}
     own = names.workflow_limit(schedule.workflow)
-    states = {own: ports.jobs.line(own)} if tracked else {}
-    asks = replace(known, lines=states).asks(job.schedule.partition(".")[0])
-    named = dict.fromkeys((*(ask.line for ask in permits.with_spares(asks)), *claim.turns_of(job)))
-    return states | {line: ports.jobs.line(line) for line in named if line != own}
+    states = {own: ports.jobs.limit_state(own)} if tracked else {}
+    asks = replace(known, limit_states=states).asks(job.schedule.partition(".")[0])
+    named = dict.fromkeys((*(ask.limit_name for ask in permits.with_fallbacks(asks)), *claim.admissions_of(job)))
+    return states | {limit_name: ports.jobs.limit_state(limit_name) for limit_name in named if limit_name != own}
 
 
 def _successes(ports: Ports, schedule: Schedule) -> dict[str, Instant | None]:
-    return {name: ports.jobs.line(names.workflow_limit(name)).last_success_at for name in schedule.fresh_upstreams}
+    return {
+        name: ports.jobs.limit_state(names.workflow_limit(name)).last_success_at for name in schedule.fresh_upstreams
+    }
 
 
 def already(ports: Ports, job: Job) -> str | None:

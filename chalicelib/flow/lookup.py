@@ -28,8 +28,8 @@ class Stored:
     put_at: Instant
 
 
-def stored(ports: Ports, gate: ScheduleState | None) -> Stored | None:
-    version = ports.catalog.version(gate.schedule, gate.version) if gate else None
+def stored(ports: Ports, schedule_state: ScheduleState | None) -> Stored | None:
+    version = ports.catalog.version(schedule_state.schedule, schedule_state.version) if schedule_state else None
     return Stored(Schedule.model_validate(version.definition), version.created_at) if version else None
 
 
@@ -43,18 +43,18 @@ def is_same(stored: Stored | None, name: str, sent: Schedule) -> bool:
         return False  # what has no order counted from then is something else
 
 
-def definition_of(ports: Ports, gate: ScheduleState | None) -> Schedule | None:
-    found = stored(ports, gate)
+def definition_of(ports: Ports, schedule_state: ScheduleState | None) -> Schedule | None:
+    found = stored(ports, schedule_state)
     return found.definition if found else None
 
 
 def existing(ports: Ports, name: str) -> tuple[ScheduleState, Schedule]:
     """The gate and definition of a schedule that is there; refused with 404 if there is none."""
-    gate = ports.catalog.gate(name)
-    schedule = definition_of(ports, gate)
-    if gate is None or schedule is None or gate.mode == "deleted":
+    schedule_state = ports.catalog.schedule_state(name)
+    schedule = definition_of(ports, schedule_state)
+    if schedule_state is None or schedule is None or schedule_state.mode == "deleted":
         raise errors.not_found("schedule", name)
-    return gate, schedule
+    return schedule_state, schedule
 
 
 def workflow_of(ports: Ports, name: str) -> Workflow | None:

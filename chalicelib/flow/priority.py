@@ -15,7 +15,7 @@ from chalicelib.core.definitions.workflow import Workflow
 from chalicelib.core.jobs import priority as job_priority
 from chalicelib.core.jobs.priority import InheritedPriority
 from chalicelib.core.limits import names as limit_names
-from chalicelib.core.limits.pools import lines_of
+from chalicelib.core.limits.pools import limits_of
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.schedule import WAKE, Subscription
@@ -27,8 +27,8 @@ from chalicelib.flow import lookup
 from chalicelib.flow.limits import policies, pools
 from chalicelib.ports import Ports
 
-MOST_DOWNSTREAM = 100  # schedules that are read for one job; who lends from farther away is not heard
-MOST_RANKED = 200  # of each queue, when a schedule is put or enabled
+MAX_DOWNSTREAM = 100  # schedules that are read for one job; who lends from farther away is not heard
+MAX_RANKED = 200  # of each queue, when a schedule is put or enabled
 
 
 class Inherited:
@@ -50,8 +50,8 @@ def with_inherited(
     """The job with the highest priority that anything lends it, if that is more than its own."""
     own = overrides.priority_of(schedule, workflow)
     downstreams = (lending or Inherited(ports, job.schedule)).to(schedule.workflow)
-    lifts = [*_of_datasets(ports, job, schedule), *downstreams]
-    return job_priority.lifted(job, job_priority.highest(lifts, own))
+    inherited_ones = [*_of_datasets(ports, job, schedule), *downstreams]
+    return job_priority.raised(job, job_priority.highest(inherited_ones, own))
 
 
 def _of_datasets(ports: Ports, job: Job, schedule: Schedule) -> list[InheritedPriority]:
@@ -71,8 +71,8 @@ def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[Inherited
     seen, queue = {(starter, workflow)}, [(starter, workflow)]
     while queue:
         starter, workflow = queue.pop(0)
-        for row in ports.catalog.subscriptions(status_key(workflow, "COMPLETED"), MOST_DOWNSTREAM, None).items:
-            if followed == MOST_DOWNSTREAM:
+        for row in ports.catalog.subscriptions(status_key(workflow, "COMPLETED"), MAX_DOWNSTREAM, None).items:
+            if followed == MAX_DOWNSTREAM:
                 return found
             followed += 1
             version = ports.catalog.version(row.schedule, row.version)
@@ -81,10 +81,10 @@ def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[Inherited
             if schedule is None or runs is None or not _waits_for(row, schedule, starter, workflow):
                 continue
             found.append(InheritedPriority(overrides.priority_of(schedule, runs), row.schedule))
-            place = (row.schedule, schedule.workflow)
-            if place not in seen:
-                seen.add(place)
-                queue.append(place)
+            start = (row.schedule, schedule.workflow)
+            if start not in seen:
+                seen.add(start)
+                queue.append(start)
     return found
 
 
@@ -99,9 +99,9 @@ def _waits_for(row: Subscription, schedule: Schedule, starter: str, workflow: st
 
 def reprioritize(ports: Ports, name: str) -> None:
     """A schedule was put or enabled: what waits already of the workflows that it waits for is ranked anew."""
-    gate = ports.catalog.gate(name)
-    schedule = lookup.definition_of(ports, gate)
-    if gate is None or schedule is None or gate.mode not in GATHERING_MODES:
+    schedule_state = ports.catalog.schedule_state(name)
+    schedule = lookup.definition_of(ports, schedule_state)
+    if schedule_state is None or schedule is None or schedule_state.mode not in GATHERING_MODES:
         return
     upstreams: dict[str, set[str | None]] = {name: {None} for name in schedule.fresh_upstreams}
     for each in tree.upstreams(schedule.trigger):
@@ -109,20 +109,20 @@ def reprioritize(ports: Ports, name: str) -> None:
     for upstream, by in sorted(upstreams.items()):
         workflow = lookup.workflow_of(ports, upstream)
         if workflow is not None:
-            _lift_those_of(ports, upstream, workflow, by)
+            _raise_jobs_of(ports, upstream, workflow, by)
 
 
-def _lift_those_of(ports: Ports, name: str, workflow: Workflow, by: Collection[str | None]) -> None:
+def _raise_jobs_of(ports: Ports, name: str, workflow: Workflow, by: Collection[str | None]) -> None:
     """Jobs of the schedules ``by``, as a node of a DAG waits for the one before it alone; with None in it, of any.
     Whose schedules these are, and what is lent to them, is read once: hundreds of jobs may wait of each."""
     starters: dict[str, tuple[Schedule, list[InheritedPriority]] | None] = {}
-    for line in _queues_of(ports, name, workflow):
-        for waiter in ports.jobs.head_of(line, MOST_RANKED):
+    for limit_name in _queues_of(ports, name, workflow):
+        for waiter in ports.jobs.head_of(limit_name, MAX_RANKED):
             starter = waiter.job_schedule
             if None not in by and starter not in by:
                 continue
             if waiter.run is None and starter not in starters:
-                schedule = lookup.definition_of(ports, ports.catalog.gate(starter))
+                schedule = lookup.definition_of(ports, ports.catalog.schedule_state(starter))
                 ours = schedule is not None and schedule.workflow == name
                 starters[starter] = (schedule, _of_downstreams(ports, starter, name)) if schedule and ours else None
             known = starters.get(starter) if waiter.run is None else None
@@ -136,19 +136,19 @@ def _queues_of(ports: Ports, name: str, workflow: Workflow) -> list[str]:
     if workflow.pool is not None:
         pool = workflow.pool if "." in workflow.pool else f"{name.partition('.')[0]}.{workflow.pool}"
         row = pools.pool_of(ports, pool)
-        found += list(lines_of(pool, row)) if row is not None else []
+        found += list(limits_of(pool, row)) if row is not None else []
     return [*found, *workflow.target.queues(policies.start_rate(ports), workflow.resources)]
 
 
 def _rank_anew(
-    ports: Ports, waiter: Waiter, schedule: Schedule, workflow: Workflow, lent: list[InheritedPriority]
+    ports: Ports, waiter: Waiter, schedule: Schedule, workflow: Workflow, inherited: list[InheritedPriority]
 ) -> None:
     """One transaction: the job with its rank, out of its place and into another. Who lost the race has been served."""
-    job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_place)
-    if job is None or job.closed or job.waits_at != waiter.line or job.rank != waiter.rank:
+    job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+    if job is None or job.closed or job.queued_in != waiter.limit_name or job.rank != waiter.rank:
         return
     own = overrides.priority_of(schedule, workflow)
-    better = job_priority.lifted(job, job_priority.highest([*_of_datasets(ports, job, schedule), *lent], own))
+    better = job_priority.raised(job, job_priority.highest([*_of_datasets(ports, job, schedule), *inherited], own))
     rank = job_priority.rank_of(better, schedule, workflow)
     if rank < waiter.rank:
         later = replace(better, rank=rank, rev=job.rev + 1)

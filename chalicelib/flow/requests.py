@@ -12,36 +12,36 @@ from chalicelib.core.rows.ref import ref_of
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.writes import Create, Write
-from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
+from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class NewRequest:
     """The job that a request makes, and what it expects of the tables."""
 
     job: Job
     expects: Sequence[Write]
 
 
-def once(ports: Ports, request: str, wish: Callable[[], Wish], what: str) -> str:
+def once(ports: Ports, request: str, make: Callable[[], NewRequest], what: str) -> str:
     """Create the job of a request, or find the one that it created before. Returns the job's id.
 
     ``request`` is the id of the request, ``wish`` reads anew what the job follows from (it may refuse), ``what`` names
     that in the refusal of a request that loses too many races. The row of the request is created together with the job.
     So two repeats at once create one job, even when the schedule begins a new generation between them.
     """
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         before = ports.jobs.requested(request)
         if before is not None:
             _hint_again(ports, before.job_id)
             return before.job_id
-        wanted = wish()
-        job, now = wanted.job, ports.clock.now()
+        request_data = make()
+        job, now = request_data.job, ports.clock.now()
         if ports.runs.attempts(job.job_id) or ports.runs.record(job.job_id):
             return job.job_id  # a request from before requests were stored, and its job is history
         create = Create(job)
         kept = Requested(request, job.job_id, max(now, job.created_at) + HISTORY)
-        refused = ports.ledger.commit([create, *wanted.expects, Create(kept)])
+        refused = ports.ledger.commit([create, *request_data.expects, Create(kept)])
         if refused is None or create in refused.writes:
             _hint(ports, job)
             return job.job_id
@@ -72,5 +72,5 @@ def _hint_again(ports: Ports, job_id: str) -> None:
 def _hint(ports: Ports, job: Job) -> None:
     now = ports.clock.now()
     due = max(now, job.due_at if job.due_at is not None else now)
-    if due - now <= LONGEST_DELAY:  # the tick before its instant finds any that is due later
+    if due - now <= MAX_DELAY:  # the tick before its instant finds any that is due later
         ports.hints.send([ref_of(job)], due, now)

@@ -17,19 +17,19 @@ from chalicelib.core.writes import ClearStateWake, Replace
 from chalicelib.flow import facts, priority
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.priority import Inherited
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import MAX_RACES, Ports
 
-AT_ONCE = 100
+BATCH_SIZE = 100
 
 
 def all_of(ports: Ports, schedule: str) -> int:
     """Wake every job of a schedule whose gate asks for it, then settle the gate. What queues gets the rank and the
     timeout of the definition as it is now, or begins anew where that has other limits."""
-    gate = ports.catalog.gate(schedule)
-    if gate is None or gate.wake_at is None:
+    schedule_state = ports.catalog.schedule_state(schedule)
+    if schedule_state is None or schedule_state.wake_at is None:
         return 0
-    woken = _each(ports, gate.schedule, gate.generation, Inherited(ports, gate.schedule))
-    ports.ledger.commit([ClearStateWake(gate)])
+    woken = _each(ports, schedule_state.schedule, schedule_state.generation, Inherited(ports, schedule_state.schedule))
+    ports.ledger.commit([ClearStateWake(schedule_state)])
     return woken
 
 
@@ -42,7 +42,7 @@ def constrained(ports: Ports, schedule: str, generation: int) -> int:
 def _each(ports: Ports, schedule: str, generation: int, lending: Inherited | None = None) -> int:
     woken, cursor = 0, None
     while True:
-        page = ports.jobs.jobs(schedule, generation, AT_ONCE, cursor)
+        page = ports.jobs.jobs(schedule, generation, BATCH_SIZE, cursor)
         found = (ref for job in page.items if not job.closed for ref in _wake(ports, job, lending))
         refs = list(dict.fromkeys(found))
         woken += len(refs)
@@ -54,22 +54,22 @@ def _each(ports: Ports, schedule: str, generation: int, lending: Inherited | Non
         cursor = page.cursor
 
 
-def _wake_line(ports: Ports, line: str, now: Instant) -> Ref:
+def _wake_queue(ports: Ports, limit_name: str, now: Instant) -> Ref:
     """A job in a queue is woken through it, in its turn: a limit that was raised may let its head go."""
-    state = ports.jobs.line(line)
+    state = ports.jobs.limit_state(limit_name)
     if state.wake_at is not None and state.wake_at > now:
-        ports.ledger.commit([LeaseQueue(line, state.wake_at, now)])
-    return Ref("line", (line,))
+        ports.ledger.commit([LeaseQueue(limit_name, state.wake_at, now)])
+    return Ref("limit", (limit_name,))
 
 
 def _wake(ports: Ports, job: Job, lending: Inherited | None) -> tuple[Ref, ...]:
     """Put a job's ``wake_at`` to now. Lost to a race, the job was looked at by somebody, on older facts: again."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         now = ports.clock.now()
         if job.due_at is not None and job.due_at > now:
             return ()  # a prepared fire, or a retry: its own instant wakes it
-        refs = _wake_queued(ports, job, job.waits_at, lending, now) if job.waits_at is not None else None
-        if job.waits_at is None and ports.ledger.commit([Replace(_woken(job, now))]) is None:
+        refs = _wake_queued(ports, job, job.queued_in, lending, now) if job.queued_in is not None else None
+        if job.queued_in is None and ports.ledger.commit([Replace(_woken(job, now))]) is None:
             refs = (ref_of(job),)
         if refs is not None:
             return refs
@@ -77,7 +77,7 @@ def _wake(ports: Ports, job: Job, lending: Inherited | None) -> tuple[Ref, ...]:
         if current is None:
             return ()
         job = waiting.regained(ports, current)
-    raise RuntimeError(f"waking {job.job_id} lost {MOST_RACES} races; it will be tried again")
+    raise RuntimeError(f"waking {job.job_id} lost {MAX_RACES} races; it will be tried again")
 
 
 def _woken(job: Job, at: Instant | None) -> Job:
@@ -85,7 +85,7 @@ def _woken(job: Job, at: Instant | None) -> Job:
 
 
 def _wake_queued(
-    ports: Ports, job: Job, line: str, lending: Inherited | None, now: Instant
+    ports: Ports, job: Job, limit_name: str, lending: Inherited | None, now: Instant
 ) -> tuple[Ref, ...] | None:  # fmt: skip
     """A job that queues is woken through its line. Also of such a job the revision moves on: who decides on older facts
     loses. None if somebody else was faster."""
@@ -93,22 +93,22 @@ def _wake_queued(
     if known is None or lending is None or known.schedule is None or known.workflow is None:
         if ports.ledger.commit([Replace(_woken(job, job.wake_at))]) is not None:
             return None
-        return (_wake_line(ports, line, now),)
+        return (_wake_queue(ports, limit_name, now),)
     if claim.asks_otherwise(job, known.asks(job.schedule.partition(".")[0])):
-        later, plan = claim.request_again(job, {held: ports.jobs.line(held) for held in job.held}, now)
+        later, plan = claim.request_again(job, {held: ports.jobs.limit_state(held) for held in job.held}, now)
         if ports.ledger.commit(plan) is not None:
             return None
-        return (ref_of(later), *(_wake_line(ports, each, now) for each in dict.fromkeys((line, *job.held))))
-    lifted = priority.with_inherited(ports, job, known.schedule, known.workflow, lending)
-    if ports.ledger.commit(claim.rank_again(job, lifted, known)) is not None:
+        return (ref_of(later), *(_wake_queue(ports, each, now) for each in dict.fromkeys((limit_name, *job.held))))
+    raised = priority.with_inherited(ports, job, known.schedule, known.workflow, lending)
+    if ports.ledger.commit(claim.rank_again(job, raised, known)) is not None:
         return None
-    return (_wake_line(ports, line, now),)
+    return (_wake_queue(ports, limit_name, now),)
 
 
 def _again(ports: Ports, job: Job) -> Job | None:
     """The job where it is now: who has to wait leaves the place of a fire, and a match may be set apart."""
-    for place in dict.fromkeys((job.place, GATHERING, gather.detached_key(job))):
-        current = ports.jobs.job(job.schedule, job.generation, place)
+    for sort_key in dict.fromkeys((job.sort_key, GATHERING, gather.detached_key(job))):
+        current = ports.jobs.job(job.schedule, job.generation, sort_key)
         if current is not None and current.job_id == job.job_id and not current.closed:
             return current
     return None

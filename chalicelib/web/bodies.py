@@ -24,10 +24,10 @@ from chalicelib.core.limits.policies import Policy
 from chalicelib.core.limits.pools import Pool
 from chalicelib.core.triggers.registry import AnyGiven
 
-MOST_PAYLOAD = 10_000  # bytes: an event is stored once for each schedule that it touches
+MAX_PAYLOAD = 10_000  # bytes: an event is stored once for each schedule that it touches
 
 
-MOST_VALUE = 200  # characters of a partition key's value
+MAX_VALUE = 200  # characters of a partition key's value
 
 
 END_OF_TIME = 253_370_764_800_000  # ms: the year 9999, whose last day lies beyond all calendars in zones ahead of UTC
@@ -107,9 +107,9 @@ class NewEvent(Document):
     @classmethod
     def _fits(cls, payload: Properties) -> Properties:
         size = len(json.dumps(payload).encode())
-        if size > MOST_PAYLOAD:
+        if size > MAX_PAYLOAD:
             hint = "put large data into S3 and pass a reference"
-            raise SluiceError("too_large", f"expected a payload of at most {MOST_PAYLOAD} bytes, got {size}", "", hint)
+            raise SluiceError("too_large", f"expected a payload of at most {MAX_PAYLOAD} bytes, got {size}", "", hint)
         return payload
 
 
@@ -133,8 +133,8 @@ class NewPartition(Document):
         for key, value in given.items():
             if isinstance(value, bool) or not isinstance(value, str | int):
                 raise invalid(str(key), "text or a whole number", value)
-            if not 0 < len(str(value)) <= MOST_VALUE or "/" in str(value) or not str(value).isprintable():
-                raise invalid(str(key), f"1 to {MOST_VALUE} printable characters without '/'", value)
+            if not 0 < len(str(value)) <= MAX_VALUE or "/" in str(value) or not str(value).isprintable():
+                raise invalid(str(key), f"1 to {MAX_VALUE} printable characters without '/'", value)
         return {key: str(value) for key, value in given.items()}
 
 
@@ -195,10 +195,10 @@ class Bulk(Document):
 ShortText = Annotated[str, Field(max_length=500)]
 
 
-MOST_OUTPUT = 16_000  # characters of the last lines; what is longer loses its beginning
+MAX_OUTPUT = 16_000  # characters of the last lines; what is longer loses its beginning
 
 
-MOST_METRICS = 1_000  # bytes: they are written with the run's row at every heartbeat
+MAX_METRICS = 1_000  # bytes: they are written with the run's row at every heartbeat
 
 
 Metrics = dict[str, float | int | str | bool]
@@ -212,10 +212,8 @@ class _Measured(Document):
     @field_validator("metrics")
     @classmethod
     def _is_small(cls, metrics: Metrics) -> Metrics:
-        if (size := len(json.dumps(metrics).encode())) > MOST_METRICS:
-            raise invalid(
-                "", f"metrics of at most {MOST_METRICS} bytes", f"{size} bytes", "send fewer, or shorter ones"
-            )
+        if (size := len(json.dumps(metrics).encode())) > MAX_METRICS:
+            raise invalid("", f"metrics of at most {MAX_METRICS} bytes", f"{size} bytes", "send fewer, or shorter ones")
         return metrics
 
 
@@ -234,7 +232,7 @@ class Report(_Measured):
     @field_validator("output")
     @classmethod
     def _its_end(cls, output: str) -> str:
-        return output[-MOST_OUTPUT:]
+        return output[-MAX_OUTPUT:]
 
 
 class Claim(Document):

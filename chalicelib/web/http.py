@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
     M = TypeVar("M", bound=BaseModel)
 
-MOST_BODY = 1_000_000  # bytes; docs/api.md, Conventions
+MAX_BODY = 1_000_000  # bytes; docs/api.md, Conventions
 # A run row holds the properties of a workflow, a schedule and a run-now, and a DynamoDB item ends at 400 KB.
-MOST_DOCUMENT = 100_000
-MOST_DEPTH = 50  # 45 leaves need half of it; what is deeper is a mistake, or meant to hurt
+MAX_DOCUMENT = 100_000
+MAX_DEPTH = 50  # 45 leaves need half of it; what is deeper is a mistake, or meant to hurt
 PARTS = ("datasets", "workflows", "schedules", "dags", "events")  # what a body holds many of, each stored by itself
 CARRIED = ("data", "data_base64", "output")  # what has a limit of its own (L13, W5)
 
@@ -57,9 +57,9 @@ def answer(content: Any, status: int = 200, headers: dict[str, str] | None = Non
 def body(request: Request) -> dict[str, Any]:
     """The JSON object that was sent, whatever its content type says; an empty body is an empty object."""
     data = request.raw_body or b""
-    if len(data) > MOST_BODY:
+    if len(data) > MAX_BODY:
         hint = "put large data into S3 and pass a reference"
-        raise SluiceError("too_large", f"expected a body of at most {MOST_BODY} bytes, got {len(data)}", "body", hint)
+        raise SluiceError("too_large", f"expected a body of at most {MAX_BODY} bytes, got {len(data)}", "body", hint)
     if not data.strip():
         return {}
     try:
@@ -167,12 +167,12 @@ def _no_number(text: str) -> NoReturn:
 
 
 def _too_deep() -> SluiceError:
-    return invalid("body", f"at most {MOST_DEPTH} levels of objects and lists", "more", "flatten it")
+    return invalid("body", f"at most {MAX_DEPTH} levels of objects and lists", "more", "flatten it")
 
 
 def _check_depth(parsed: Any) -> None:
     level = [parsed]
-    for _ in range(MOST_DEPTH):
+    for _ in range(MAX_DEPTH):
         lists = [part for part in level if isinstance(part, list)]
         objects = [part for part in level if isinstance(part, dict)]
         level = [child for part in lists for child in part] + [child for part in objects for child in part.values()]
@@ -188,9 +188,9 @@ def _check_sizes(content: dict[str, Any]) -> None:
     for field, piece in pieces.items():
         own = {name: part for name, part in piece.items() if name not in CARRIED} if isinstance(piece, dict) else piece
         size = len(json.dumps(own))
-        if size > MOST_DOCUMENT:
+        if size > MAX_DOCUMENT:
             hint = "put large data into S3 and pass a reference"
-            message = f"expected a document of at most {MOST_DOCUMENT} bytes, got {size}"
+            message = f"expected a document of at most {MAX_DOCUMENT} bytes, got {size}"
             raise SluiceError("too_large", message, field, hint)
 
 

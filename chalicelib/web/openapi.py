@@ -8,7 +8,7 @@ from typing import Any
 
 from chalice.app import Blueprint, Chalice
 
-from chalicelib.web.paging import DEFAULT_LIMIT, MOST_FIRES, MOST_LIMIT
+from chalicelib.web.paging import DEFAULT_LIMIT, MAX_FIRES, MAX_LIMIT
 from chalicelib.web.routing import IDEMPOTENCY_KEY, IF_MATCH, Takes, route
 
 routes = Blueprint(__name__)
@@ -17,9 +17,9 @@ Json = dict[str, Any]
 SCHEMAS = "#/components/schemas/"
 TEXT: Json = {"type": "string"}
 QUERY: dict[str, Json] = {
-    "limit": {"type": "integer", "minimum": 1, "maximum": MOST_LIMIT, "default": DEFAULT_LIMIT},
+    "limit": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
     "cursor": {"type": "string", "description": "`next_cursor` of the page before"},
-    "count": {"type": "integer", "minimum": 1, "maximum": MOST_FIRES, "default": 10},
+    "count": {"type": "integer", "minimum": 1, "maximum": MAX_FIRES, "default": 10},
     "day": {"type": "string", "format": "date", "description": "a day of UTC"},
     "dry_run": {"type": "boolean", "default": False, "description": "tell what would change, and change nothing"},
     "update_schedules": {"type": "boolean", "description": "false leaves schedules alone; the installation's default"},

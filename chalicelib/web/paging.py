@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from chalicelib.ports import Page
 
 
-DEFAULT_LIMIT, MOST_LIMIT = 50, 500
+DEFAULT_LIMIT, MAX_LIMIT = 50, 500
 
 
 PAGING = ("limit", "cursor")
@@ -30,7 +30,7 @@ Read = Callable[[int, str | None], "Page[Any]"]
 
 def listing(request: Request, read: Read, view: Callable[[Any], dict[str, Any]]) -> dict[str, Any]:
     """One page of a list: ``read`` fetches it by limit and place, ``view`` shows an item."""
-    limit = number(request, "limit", DEFAULT_LIMIT, MOST_LIMIT)
+    limit = number(request, "limit", DEFAULT_LIMIT, MAX_LIMIT)
     cursor = query(request, "cursor")
     page = read(limit, None if cursor is None else _open(request, cursor))
     following = None if page.cursor is None else _seal(request, page.cursor)
@@ -61,4 +61,4 @@ def _mark(request: Request, place: str) -> str:
     return ids.digest(request.path, segments, filters, place, length=MARK)
 
 
-MOST_FIRES = 1000
+MAX_FIRES = 1000

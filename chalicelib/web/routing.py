@@ -18,7 +18,7 @@ IF_MATCH, IDEMPOTENCY_KEY = "If-Match", "Idempotency-Key"
 NAMES = {"ns": "namespace", "app": "app", "name": "name"}  # path parameters that are names -> the field in an error
 IDS = {"job_id": "job", "run_id": "run"}
 SCHEDULE = "/v1/namespaces/{ns}/apps/{app}/schedules/{name}"
-MOST_ID = 300  # a schedule's full name, a generation and a digest are shorter
+MAX_ID = 300  # a schedule's full name, a generation and a digest are shorter
 
 # A part of the request may have been carried out by then. Whatever is repeated with its key, or is a PUT, counts once.
 DOWN = "a service of AWS that this request needs does not answer"
@@ -139,11 +139,11 @@ def _check(request: Request, takes: Takes, segments: dict[str, str]) -> None:
             _check_owned(request, text)
         elif segment in NAMES:
             check_name(text, NAMES[segment])
-        elif segment in IDS and (len(text) > MOST_ID or ids.parse_job_id(text) is None):
+        elif segment in IDS and (len(text) > MAX_ID or ids.parse_job_id(text) is None):
             hint = "ids are as this API tells them, such as demo.flights.clean.mf3k0p2q.0a1b2c3d4e5f60718293"
-            raise errors.not_found(IDS[segment], text[:MOST_ID], hint)
+            raise errors.not_found(IDS[segment], text[:MAX_ID], hint)
         elif segment in OWN:
-            OWN[segment](text[:MOST_ID])
+            OWN[segment](text[:MAX_ID])
     parameters = request.query_params or MultiDict({})
     for name in parameters:
         if name not in takes.query:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-TAKEN_AT_ONCE = 10  # messages, the most that SQS hands out together
+BATCH_SIZE = 10  # messages, the most that SQS hands out together
 WAIT = 1  # seconds that a question to an empty queue takes
 LOOK_EVERY = 0.25  # seconds between looks at the depth of the queue
 DEPTH = ("ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible")
@@ -58,7 +58,7 @@ class Consumer:
             while not self._stop.is_set():
                 answer = sqs.receive_message(
                     QueueUrl=self._queue,
-                    MaxNumberOfMessages=TAKEN_AT_ONCE,
+                    MaxNumberOfMessages=BATCH_SIZE,
                     WaitTimeSeconds=WAIT,
                     MessageSystemAttributeNames=["SentTimestamp"],
                     MessageAttributeNames=["All"],

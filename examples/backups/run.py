@@ -24,7 +24,7 @@ from examples.backups.consumer import Arrival, Consumer
 from examples.backups.logs import Log, busiest
 from examples.flights import watch
 from examples.progress import counting
-from examples.stage import Document, Failed, Stage, check
+from examples.stage import Document, Failed, Stage, check, exit_code_of
 from infra.local import cloud
 
 HERE = Path(__file__).parent
@@ -274,4 +274,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of("example NAME=backups.run", main))

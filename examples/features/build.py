@@ -22,14 +22,14 @@ from rich.table import Table
 from examples.features.expected import WINDOW_DAYS, expected
 from examples.flights import data, watch
 from examples.progress import counting
-from examples.stage import ENDED, Document, Stage, check, most_at_once
+from examples.stage import ENDED, Document, Stage, check, exit_code_of, most_at_once
 from infra.local import cloud
 
 HERE = Path(__file__).parent
 ZONE = ZoneInfo("America/New_York")
 NIGHT = 3  # o'clock, as the app's expression has it
 MONTH = [date(2013, 2, 1) + timedelta(days=number) for number in range(28)]
-AT_ONCE = 2  # runs of the workflow, as the app's constraint has it
+BATCH_SIZE = 2  # runs of the workflow, as the app's constraint has it
 HANDED_OUT = 3  # by the backfill: one stands ready when another ends
 TWICE = date(2013, 2, 9)  # the snow storm's second day
 SCHEDULE, REPORT = "/apps/features/schedules/nightly", "/apps/features/schedules/report"
@@ -79,7 +79,7 @@ def backfill(stage: Stage) -> None:
         def is_over() -> bool:
             nonlocal seen
             seen = stage.client.get(f"{path}/{begun['backfill_id']}")
-            told = ", ".join(str(each["entry"])[:10] for each in seen["under_way"])
+            told = ", ".join(str(each["entry"])[:10] for each in seen["active"])
             counter.at(seen["succeeded"], f"under way: {told}" if told else "")
             return bool(seen["state"] != "RUNNING")
 
@@ -136,7 +136,7 @@ def verify(stage: Stage, nights: list[Document]) -> int:
     built = Counter(day_of(run) for run in nights)
     check(built == Counter(MONTH), "each night of the month once", built)
     spans = [(watch.instant(run["started_at"]), watch.instant(run["ended_at"])) for run in nights]
-    check(most_at_once(spans) <= AT_ONCE, f"at most {AT_ONCE} nights at a time", most_at_once(spans))
+    check(most_at_once(spans) <= BATCH_SIZE, f"at most {BATCH_SIZE} nights at a time", most_at_once(spans))
     wanted = expected(MONTH)
     rows = {(row["date"], row["origin"]): row for row in table_of(stage, "days")}
     check(rows.keys() == wanted.keys(), f"{len(wanted)} rows of days and origins", len(rows))
@@ -212,4 +212,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of("example NAME=features.build", main))

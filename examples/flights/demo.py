@@ -21,9 +21,11 @@ from rich.console import Console
 from rich.table import Table
 
 from examples.flights import data, watch
+from examples.stage import exit_code_of
 from infra.local import cloud
 from sluice import documents
 from sluice.client import Client
+from sluice.errors import NotReachable
 
 HERE = Path(__file__).parent
 JOBS = HERE.parents[1] / "jobs"
@@ -72,10 +74,19 @@ class Demo:
     def watch(self) -> list[dict[str, Any]]:
         """Look on until every complete day is joined and a report has been made after the last of them."""
         deadline = time.monotonic() + PATIENCE
+        runs: list[dict[str, Any]] = []
+        waiting: list[dict[str, Any]] = []
         with watch.Watch(self.console).open() as window:
             while True:
-                runs = self.runs()
-                waiting = self.client.get(f"/v1/namespaces/{self.name}/jobs")["items"]
+                try:
+                    runs = self.runs()
+                    waiting = self.client.get(f"/v1/namespaces/{self.name}/jobs")["items"]
+                except NotReachable as failure:  # a busy machine: the next look may be answered
+                    if time.monotonic() > deadline:
+                        raise
+                    window.show(runs, waiting, f"waiting for an answer of the API ({failure.message})")
+                    time.sleep(LOOK_EVERY)
+                    continue
                 missing = unmet(runs)
                 window.show(runs, waiting, f"waiting for {missing}" if missing else "done")
                 if missing is None:
@@ -194,4 +205,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of("demo", main))

@@ -19,7 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from examples.flights import data, watch
-from examples.stage import ENDED, Document, Stage, check, most_at_once
+from examples.stage import ENDED, Document, Stage, check, exit_code_of, most_at_once
 from infra.local import cloud
 
 HERE = Path(__file__).parent
@@ -79,7 +79,7 @@ class Watching:
 
             def is_over() -> bool:
                 jobs = [job for job in self.stage.client.get(f"{self.stage.base}/jobs")["items"] if job["met_at"]]
-                self.waited |= {node_of(job): job["reason"] for job in jobs if job["waits_at"]}
+                self.waited |= {node_of(job): job["reason"] for job in jobs if job["queued_in"]}
                 seen[:] = self.stage.client.get(f"{self.stage.base}{DAG}/runs")["items"]
                 runs = self.runs()
                 goal = standing(seen[0]) if seen else "waiting for the month"
@@ -206,4 +206,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(exit_code_of("example NAME=retraining.retrain", main))

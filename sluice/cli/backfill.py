@@ -202,7 +202,7 @@ def _show(view: Document, as_json: bool) -> None:
         ("ended", spell.both(view.get("ended_at"), now)),
     ]
     render.fields(console, told)
-    _show_under_way(console, view["under_way"])
+    _show_under_way(console, view["active"])
 
 
 def _show_under_way(console: Console, jobs: list[Document]) -> None:

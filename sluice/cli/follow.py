@@ -15,7 +15,7 @@ from sluice.errors import ApiRefused
 
 # RETRYING is not among them: another attempt follows it.
 OVER = ("SUCCEEDED", "FAILED", "CANCELLED", "ABORTED")
-FIRST_PAUSE, LONGEST_PAUSE = 0.25, 3.0  # seconds between two looks; grows, for what takes long is not in a hurry
+FIRST_PAUSE, MAX_PAUSE = 0.25, 3.0  # seconds between two looks; grows, for what takes long is not in a hurry
 # Looks that find neither job nor run before we believe that it is gone. A job that has just been made, or is just
 # becoming a run, may be missing from a lookup for a moment; if the API tells what became of it, two are enough.
 MISSES, MISSES_WITH_WORD = 8, 2
@@ -43,7 +43,7 @@ def until_over(
                 if view.get("state") in OVER:
                     return view
             pause(span)
-            span = min(LONGEST_PAUSE, span * 1.3)
+            span = min(MAX_PAUSE, span * 1.3)
 
 
 def look(client: Client, job_id: str) -> tuple[Document | None, ApiRefused | None]:

@@ -89,7 +89,7 @@ def show_job(console: Console, answer: Document) -> None:
         [
             ("decision", answer.get("decision")),
             ("why", answer.get("why")),
-            ("came", _lines(answer.get("came"))),
+            ("arrived", _lines(answer.get("arrived"))),
             ("missing", _lines(answer.get("missing"), "yellow")),
             ("wakes by", answer.get("wakes")),
             ("partition", spell.pairs(answer.get("correlation"))),

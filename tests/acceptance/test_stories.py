@@ -225,7 +225,7 @@ def _deployed(world: World, name: str, due: int, zone: str) -> None:
         "trigger": {"type": "time", "expression": f"{wall.minute} {wall.hour} * * *", "zone": zone},
     }
     schedule = Schedule.model_validate(document).resolved("demo", "flights")
-    gate, plan = lifecycle.put(full(name), schedule, None, None, True, world.clock.now(), "tester")
+    schedule_state, plan = lifecycle.put(full(name), schedule, None, None, True, world.clock.now(), "tester")
     workflow = Definition("workflow", full(name), {"target": SQS}, 1, world.clock.now(), "tester")
     rows = [row for write in plan if (row := getattr(write, "row", None)) is not None]
-    world.ports.ledger.put_all([Put(row) for row in (workflow, gate, *rows)])
+    world.ports.ledger.put_all([Put(row) for row in (workflow, schedule_state, *rows)])

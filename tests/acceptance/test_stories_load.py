@@ -28,12 +28,12 @@ def test_story_6() -> None:
     for number in range(1, DAYS + 1):
         world.upload(day(number))
     world.settle()
-    assert world.line("pool:demo.cluster").active == 4
+    assert world.limit_state("pool:demo.cluster").active == 4
 
     began: dict[str, int] = {}
     while world.clock.now() < NOON + 90 * MINUTE:
         world.pass_by("1m")
-        assert world.line("pool:demo.cluster").active <= 4
+        assert world.limit_state("pool:demo.cluster").active <= 4
         now = world.clock.now()
         for run in world.targets.emr.runs.values():
             if run.state == "SUBMITTED" and now - began.setdefault(run.id, now) >= 6 * MINUTE:

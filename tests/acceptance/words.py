@@ -151,5 +151,5 @@ def dues(world: World, name: str = "tick") -> list[float]:
 
 
 def is_gone(world: World, name: str = "tick") -> bool:
-    gate = world.ports.catalog.gate(full(name))
-    return gate is not None and gate.mode == "deleted"
+    schedule_state = world.ports.catalog.schedule_state(full(name))
+    return schedule_state is not None and schedule_state.mode == "deleted"

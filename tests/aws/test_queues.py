@@ -120,4 +120,4 @@ def test_o3_a_message_that_fails_each_time_is_left_to_the_sweep() -> None:
     hints, queue, _ = made()
     queue.fails = [{"0"}] * 3
     hints.send([A_JOB], NOON, NOON)
-    assert (queue.calls, queue.comes) == (aw_hints.MOST_TRIES, [])
+    assert (queue.calls, queue.comes) == (aw_hints.MAX_TRIES, [])

@@ -62,7 +62,7 @@ def test_w11_the_jobs_may_take_the_vcpus_that_the_model_gives_them() -> None:
     workflows = yaml.safe_load((ROOT / "sluice/system_app.yaml").read_text())["workflows"]
     spark = workflows["compact"]["target"]["spark"]
     executors, cores = (int(spark[f"spark.{name}"]) for name in ("dynamicAllocation.maxExecutors", "executor.cores"))
-    assert executors * cores == capacity.MOST_VCPUS
+    assert executors * cores == capacity.MAX_VCPUS
 
 
 def test_w11_without_the_cost_of_a_run_there_is_no_model() -> None:

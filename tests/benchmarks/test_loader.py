@@ -31,7 +31,7 @@ def test_e9_a_loaded_schedule_has_the_rows_that_a_put_writes(document: dict[str,
     load(loaded.ports.ledger, ["n.a.s"], document, loaded.clock.now())
 
     assert _stored(loaded) == _stored(put)
-    assert {sk for _, _, sk in _stored(loaded)} == {"GATE", "TIMER", "VERSION#0000000001", "SCHEDULE#s"}
+    assert {sk for _, _, sk in _stored(loaded)} == {"STATE", "TIMER", "VERSION#0000000001", "SCHEDULE#s"}
 
 
 def test_e9_many_are_loaded_as_one_is_each_under_its_name() -> None:
@@ -39,8 +39,8 @@ def test_e9_many_are_loaded_as_one_is_each_under_its_name() -> None:
     names = [f"n.a.s{number}" for number in range(600)]
     load(world.ports.ledger, names, SHOT, world.clock.now())
 
-    gates = [key for key in _stored(world) if key[2] == "GATE"]
-    assert len(gates) == 600
+    schedule_states = [key for key in _stored(world) if key[2] == "STATE"]
+    assert len(schedule_states) == 600
     timer = world.ports.catalog.timer("n.a.s599")
     assert timer is not None and timer.wake_at == world.clock.now() + 150 * SECOND
 

@@ -49,7 +49,7 @@ def test_e9_a_deployment_that_was_broken_off_is_sent_again_until_it_is_done() ->
     seconds, requests = registration.deployed(Flaky(2), {})  # type: ignore[arg-type]
     assert (requests, seconds >= 0) == (3, True)
     with pytest.raises(Failure):
-        registration.deployed(Flaky(registration.MOST_REQUESTS), {})  # type: ignore[arg-type]
+        registration.deployed(Flaky(registration.MAX_REQUESTS), {})  # type: ignore[arg-type]
 
 
 def test_e9_emitters_tell_how_fast_they_were_and_that_nothing_came_twice() -> None:

@@ -15,7 +15,7 @@ from benchmarks.cost.tally import Tally
 from tests.support import tables
 
 JOBS = "t-jobs_table"
-KEY = {"pk": {"S": "demo.flights.clean@1"}, "sk": {"S": "PENDING"}}
+KEY = {"pk": {"S": "demo.flights.clean@1"}, "sk": {"S": "GATHERING"}}
 WOKEN = {"wake_shard": {"S": "1"}, "wake_at": {"S": "2026-03-02T12:00:00.000Z"}}
 
 
@@ -61,7 +61,7 @@ def test_a_transaction_doubles_its_writes_and_checks_and_no_global_index(metered
 
 
 def test_a_marker_is_written_twice_because_its_local_index_holds_all_of_it(metered: MeteredDynamo) -> None:
-    marker = {"pk": KEY["pk"], "sk": {"S": "EVT#1"}, "event_job": {"S": "j1"}, "event": {"S": "x" * 1100}}
+    marker = {"pk": KEY["pk"], "sk": {"S": "APPLIED#1"}, "event_job": {"S": "j1"}, "event": {"S": "x" * 1100}}
     metered.put_item(TableName=JOBS, Item=marker)
 
     assert (metered.tally.table_units.total(), metered.tally.index_units.total()) == (2, 2)
@@ -114,9 +114,9 @@ def test_what_a_lambda_does_and_waits_is_its_own(metered: MeteredDynamo) -> None
     [
         ("RUN#r1", "A#001", "RUN"),
         ("RUN#r1", "RECORD", "RECORD"),
-        ("demo.flights.clean@1", "PENDING#2013/1/1", "PENDING"),
-        ("LINE#emr:00app", "STATE", "LINE emr"),
-        ("LINE#workflow:demo.flights.clean", "WAIT#5", "WAIT"),
+        ("demo.flights.clean@1", "GATHERING#2013/1/1", "GATHERING"),
+        ("LIMIT#emr:00app", "STATE", "LINE emr"),
+        ("LIMIT#workflow:demo.flights.clean", "WAIT#5", "WAIT"),
     ],
 )
 def test_rows_are_told_by_their_kind(pk: str, sk: str, kind: str) -> None:

@@ -18,8 +18,8 @@ def test_e9_filled_tables_hold_the_rows_that_a_put_writes() -> None:
         world.clock.wait_until(BEGIN)
     for number in range(120):
         model = NewSchedule.model_validate(document)
-        gate, _ = actions.put(put.ports, f"demo.flights.due{number:07d}", model, "bench", checked=True)
-        assert gate.mode == "enabled"
+        schedule_state, _ = actions.put(put.ports, f"demo.flights.due{number:07d}", model, "bench", checked=True)
+        assert schedule_state.mode == "enabled"
     tick.fill(filled.tables, "CatalogTable", "due", 120, tick.TIME)
 
     wanted = [key for key in _stored(put) if key[0] == "CatalogTable" and key[2] != "TIMER"]

@@ -99,7 +99,7 @@ def test_l12_backfills_are_listed_newest_first(api: PlayedApi, sluice: Sluice) -
 def test_l12_a_backfill_is_cancelled_with_its_runs_or_without(
     api: PlayedApi, sluice: Sluice, flags: list[str], query: dict[str, str]
 ) -> None:
-    api.play("POST", f"{ONE}/cancel", backfill("CANCELLED", under_way=[], reason="backfill x was cancelled by ada"))
+    api.play("POST", f"{ONE}/cancel", backfill("CANCELLED", active=[], reason="backfill x was cancelled by ada"))
     result = sluice("backfill", "cancel", CLEAN, "0a1b2c3d4e5f6071", *flags)
     assert result.exit_code == 0
     assert "was cancelled by ada" in result.stdout

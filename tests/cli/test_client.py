@@ -6,7 +6,7 @@ import socket
 
 import pytest
 
-from sluice.client import ATTEMPTS, LONGEST_PAUSE, Client
+from sluice.client import ATTEMPTS, MAX_PAUSE, Client
 from sluice.errors import ApiRefused, NotReachable, WrongUsage
 from sluice.signing import SignedHttp
 from tests.cli.played_api import Played, PlayedApi
@@ -127,7 +127,7 @@ def test_it_waits_as_long_as_the_server_asks_but_not_for_ever(
     asks = [Played(429, {"message": "slow down"}, {"Retry-After": seconds}) for seconds in ("2", "3600")]
     api.play("GET", "/v1/health", *asks, {"status": "ok"})
     client.get("/v1/health")
-    assert pauses == [2.0, LONGEST_PAUSE]
+    assert pauses == [2.0, MAX_PAUSE]
 
 
 def test_a_post_is_sent_once(api: PlayedApi, client: Client, pauses: list[float]) -> None:

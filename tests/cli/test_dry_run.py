@@ -34,7 +34,7 @@ SENT = [
 def step(event: Any, touched: bool, fires: bool, why: str, missing: tuple[str, ...] = ()) -> dict[str, Any]:
     at = "2026-11-22T05:00:00.000Z"
     came = ["1 partition of demo.flights"] if touched else []
-    result = {"touched": touched, "fires": fires, "why": why, "came": came, "missing": list(missing)}
+    result = {"touched": touched, "fires": fires, "why": why, "arrived": came, "missing": list(missing)}
     return {"at": at, "event": event, **result}
 
 
@@ -46,8 +46,8 @@ ANSWER = {
     ],
     "fires": 1,
     "left": [
-        {"why": "waits for demo.load", "turns_at": None, "correlation": {"day": "1"}},
-        {"why": "waits for demo.weather", "turns_at": None, "correlation": None},
+        {"why": "waits for demo.load", "changes_at": None, "correlation": {"day": "1"}},
+        {"why": "waits for demo.weather", "changes_at": None, "correlation": None},
     ],
     "why": "it fired once; 1 partition is left over",
 }

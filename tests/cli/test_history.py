@@ -35,7 +35,7 @@ def test_why_job_tells_the_decision_what_came_and_what_is_missing(api: PlayedApi
     lines = [line.split(maxsplit=1) for line in page.stdout.splitlines()]
     assert lines[0][1] == f"{JOB}  PENDING_TRIGGER"
     assert ["decision", "wait"] in lines
-    assert ["came", "1 partition of demo.flights came at 2026-11-20T11:00:00.000Z"] in lines
+    assert ["arrived", "1 partition of demo.flights came at 2026-11-20T11:00:00.000Z"] in lines
     assert ["missing", "1 partition of demo.weather"] in lines
     assert "wakes by   the next event that its trigger waits for" in page.stdout
     assert "(2 m ago)" in page.stdout

@@ -47,7 +47,7 @@ def real() -> dict[str, dict[str, Any]]:
         "workflow": definition("workflow", workflow.Workflow(target=target)),
         "dataset": definition("dataset", dataset),
         "schedule": views.schedule_view(ScheduleState("demo.flights.clean", 1, 1, "enabled", 0), schedule),
-        "job": views.job_view(Job("s", 1, "PENDING", "j", "gathering", "PENDING_TRIGGER", 0)),
+        "job": views.job_view(Job("s", 1, "GATHERING", "j", "gathering", "PENDING_TRIGGER", 0)),
         "run": views.run_view(RUN),
         "run_why": explain.why_run(RUN),
         "partition": views.partition_view(Partition("demo.flights", ("2013",), event, "o")),

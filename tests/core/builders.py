@@ -25,8 +25,8 @@ from chalicelib.core.triggers.tree import AnyTrigger, Composite
 
 NOON = parse_instant("2026-03-02T12:00:00Z")
 NAME = "demo.flights.clean"
-LINE = f"workflow:{NAME}"
-EMR_LINE = names.EMR_STARTS
+LIMIT = f"workflow:{NAME}"
+EMR_LIMIT = names.EMR_STARTS
 RATE = StartRate("app-1", 1 * SECOND, 20)
 
 # A gate must not depend on how busy the machine is, so no example has a deadline.
@@ -79,7 +79,7 @@ def dataset(**fields: Any) -> Dataset:
     return Dataset.model_validate({"bucket": "lake", "prefix": "raw/flights/", "keys": keys, **fields})
 
 
-def gate(**fields: Any) -> ScheduleState:
+def schedule_state(**fields: Any) -> ScheduleState:
     given = {"schedule": NAME, "generation": 7, "version": 1, "mode": "enabled", "updated_at": NOON, "mode_at": NOON}
     return ScheduleState(**{**given, **fields})
 
@@ -88,7 +88,7 @@ def job(kind: str = "gathering", **fields: Any) -> Job:
     places = {"gathering": GATHERING, "fire": f"FIRE#{iso(NOON)}#0#0", "retry": "RETRY#r#2", "run_now": "RUNNOW#1"}
     place = places.get(kind, "JOB#1")
     state = "PENDING_TRIGGER" if kind == "gathering" else "PENDING_CONSTRAINTS"
-    given = {"schedule": NAME, "generation": 7, "place": place, "job_id": f"{NAME}.7.first", "kind": kind}
+    given = {"schedule": NAME, "generation": 7, "sort_key": place, "job_id": f"{NAME}.7.first", "kind": kind}
     return Job(**{**given, "state": state, "created_at": NOON, **fields})
 
 
@@ -102,13 +102,21 @@ def facts(probe: ProbeResult | None = None, loads: Mapping[str, LoadReading] | N
     """``probe`` and ``loads`` are what external constraints were answered at this look."""
     answers = {f"load:{number}": reading for number, reading in (loads or {}).items()}
     fields = {"answers": answers | ({"probe:0": probe} if probe is not None else {}), **fields}
-    return Facts(**{"gate": gate(), "schedule": schedule(), "workflow": workflow(), "start_rate": RATE, **fields})
+    return Facts(
+        **{
+            "schedule_state": schedule_state(),
+            "schedule": schedule(),
+            "workflow": workflow(),
+            "start_rate": RATE,
+            **fields,
+        }
+    )
 
 
 def run(state: str = "STARTING", **fields: Any) -> Run:
     request = StartRequest(EMR, {"day": "1"}, "s3://control/context.json", "token", f"{NAME}.7.first-1")
     given = {"run_id": f"{NAME}.7.first", "attempt": 1, "schedule": NAME, "generation": 7, "workflow": NAME}
-    told = {"state": state, "request": request, "permits": (LINE, EMR_LINE), "fired_by": "trigger met"}
+    told = {"state": state, "request": request, "permits": (LIMIT, EMR_LIMIT), "fired_by": "trigger met"}
     counted = {"claimed_at": NOON, "created_at": NOON, "priority": 5, "attempts": 1, "kind": "gathering"}
     return Run(**{**given, **told, **counted, **fields})
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chalicelib.core.errors import SluiceError
-from chalicelib.core.sizes import MOST_BYTES, parse_bytes, spell_bytes
+from chalicelib.core.sizes import MAX_BYTES, format_bytes, parse_bytes
 from tests.core.builders import brief, thorough
 
 DECIMAL = {"B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12, "PB": 10**15}
@@ -36,10 +36,10 @@ def test_t9_a_size_is_a_number_of_bytes_or_of_a_unit(value: str | int, size: int
     assert parse_bytes(value, "bytes") == size
 
 
-@given(st.integers(1, MOST_BYTES), units)
+@given(st.integers(1, MAX_BYTES), units)
 @brief
 def test_t9_so_many_of_a_unit_are_so_many_times_its_bytes(count: int, unit: str) -> None:
-    count = count % (MOST_BYTES // UNITS[unit]) + 1
+    count = count % (MAX_BYTES // UNITS[unit]) + 1
     for text in (f"{count}{unit}", f"{count} {unit}", f"{count} {unit.lower()}", f"{count}.0 {unit.upper()}"):
         assert parse_bytes(text, "bytes") == count * UNITS[unit]
 
@@ -99,25 +99,25 @@ def test_t9_what_is_no_size_is_refused_with_field_expected_and_got(value: object
     ],
 )
 def test_t9_a_size_is_spelled_as_a_person_writes_it(size: int, words: str) -> None:
-    assert spell_bytes(size) == words
+    assert format_bytes(size) == words
 
 
-@given(st.integers(1, MOST_BYTES), units.filter(lambda unit: unit != "B"))
+@given(st.integers(1, MAX_BYTES), units.filter(lambda unit: unit != "B"))
 @thorough
 def test_t9_whole_numbers_of_a_unit_are_spelled_exactly(count: int, unit: str) -> None:
-    size = (count % (MOST_BYTES // UNITS[unit]) + 1) * UNITS[unit]
-    assert parse_bytes(spell_bytes(size), "bytes") == size
+    size = (count % (MAX_BYTES // UNITS[unit]) + 1) * UNITS[unit]
+    assert parse_bytes(format_bytes(size), "bytes") == size
 
 
 @given(st.integers(1, 999))
 @brief
 def test_t9_a_few_bytes_are_spelled_exactly(size: int) -> None:
-    assert spell_bytes(size) == f"{size} B"
-    assert parse_bytes(spell_bytes(size), "bytes") == size
+    assert format_bytes(size) == f"{size} B"
+    assert parse_bytes(format_bytes(size), "bytes") == size
 
 
-@given(st.integers(1, MOST_BYTES))
+@given(st.integers(1, MAX_BYTES))
 @thorough
 def test_t9_no_more_is_said_than_there_is_and_at_most_a_hundredth_less(size: int) -> None:
-    said = parse_bytes(spell_bytes(size), "bytes")
+    said = parse_bytes(format_bytes(size), "bytes")
     assert size * 99 // 100 <= said <= size

@@ -210,7 +210,7 @@ class Story:
                 )
                 if run.state == "CANCELLED":
                     over = f"the run of {_short(run.workflow)} is cancelled"
-                    yield run.moved_at or run.claimed_at, f"{run.run_id} over", over
+                    yield run.state_at or run.claimed_at, f"{run.run_id} over", over
             for record in self.world.records(name):
                 yield record.recorded_at, record.id, f"record {record.kind}: {record.reason}"
 

@@ -38,9 +38,9 @@ def wish(world: World, name: str, wanted: str) -> None:
 
 
 def mode_of(world: World, name: str) -> str:
-    gate = world.ports.catalog.gate(full(name))
-    assert gate is not None
-    return gate.mode
+    schedule_state = world.ports.catalog.schedule_state(full(name))
+    assert schedule_state is not None
+    return schedule_state.mode
 
 
 @pytest.mark.parametrize("wanted", WISHES)

@@ -63,7 +63,7 @@ class Road:
 
 
 @pytest.fixture
-def road(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Road]:
+def channel(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Road]:
     for name, value in cloud.environment().items():
         monkeypatch.setenv(name, value)
     made = Road(cloud, Client.from_environment())
@@ -72,75 +72,76 @@ def road(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Road]:
         made.client.post(f"/v1/namespaces/{made.name}/apps/flights/schedules/{schedule['name'].split('.')[2]}/disable")
 
 
-def test_a_day_of_real_flights_becomes_a_clean_one_and_its_join_waits_for_the_weather(road: Road) -> None:
+def test_a_day_of_real_flights_becomes_a_clean_one_and_its_join_waits_for_the_weather(channel: Road) -> None:
     for job in ("clean_flights.py", "delays_by_weather.py", "daily_report.py", "run_context.py"):
-        road.code(job, (ROOT / "jobs" / job).read_text())
-    values = {"namespace": road.name, "prefix": road.prefix, "lake": road.lake}
+        channel.code(job, (ROOT / "jobs" / job).read_text())
+    values = {"namespace": channel.name, "prefix": channel.prefix, "lake": channel.lake}
     app = documents.load(
-        str(ROOT / "examples" / "flights" / "app.yaml"), values | {"code": f"s3://{road.control}/code/{road.name}/"}
+        str(ROOT / "examples" / "flights" / "app.yaml"),
+        values | {"code": f"s3://{channel.control}/code/{channel.name}/"},
     )
     del app["schedules"]["report"]
-    road.deploy(app)
+    channel.deploy(app)
 
-    data.upload_day(road.s3, road.lake, f"{road.prefix}raw/", DAY, kinds=("flights",))
-    [clean] = road.until(lambda: [run for run in road.runs("clean") if run["state"] == "SUCCEEDED"], 120)
+    data.upload_day(channel.s3, channel.lake, f"{channel.prefix}raw/", DAY, kinds=("flights",))
+    [clean] = channel.until(lambda: [run for run in channel.runs("clean") if run["state"] == "SUCCEEDED"], 120)
 
     assert clean["correlation"] == {"year": "2013", "month": "1", "day": "1"}
     assert clean["start_calls"] == 1
-    folder = f"{road.prefix}clean/flights/year=2013/month=1/day=1/"
-    written = [row["Key"] for row in road.s3.list_objects_v2(Bucket=road.lake, Prefix=folder)["Contents"]]
+    folder = f"{channel.prefix}clean/flights/year=2013/month=1/day=1/"
+    written = [row["Key"] for row in channel.s3.list_objects_v2(Bucket=channel.lake, Prefix=folder)["Contents"]]
     assert f"{folder}_SUCCESS" in written
     assert any(key.endswith(".parquet") for key in written)
     context = json.loads(
-        road.s3.get_object(Bucket=road.control, Key=f"context/{clean['run_id']}.json")["Body"].read().decode()
+        channel.s3.get_object(Bucket=channel.control, Key=f"context/{clean['run_id']}.json")["Body"].read().decode()
     )
     assert context["events"][0]["partition"] == {"year": "2013", "month": "1", "day": "1"}
 
-    why = road.until(lambda: road.client.get(f"{road.base}/apps/flights/schedules/join/why")["jobs"], 20)
-    assert f"1 partition of {road.name}.weather" in why[0]["why"]
-    assert road.runs("join") == []
+    why = channel.until(lambda: channel.client.get(f"{channel.base}/apps/flights/schedules/join/why")["jobs"], 20)
+    assert f"1 partition of {channel.name}.weather" in why[0]["why"]
+    assert channel.runs("join") == []
 
-    data.upload_day(road.s3, road.lake, f"{road.prefix}raw/", DAY, kinds=("weather",))
-    [join] = road.until(lambda: [run for run in road.runs("join") if run["state"] == "SUCCEEDED"], 120)
+    data.upload_day(channel.s3, channel.lake, f"{channel.prefix}raw/", DAY, kinds=("weather",))
+    [join] = channel.until(lambda: [run for run in channel.runs("join") if run["state"] == "SUCCEEDED"], 120)
     upstream = json.loads(
-        road.s3.get_object(Bucket=road.control, Key=f"context/{join['run_id']}.json")["Body"].read().decode()
+        channel.s3.get_object(Bucket=channel.control, Key=f"context/{join['run_id']}.json")["Body"].read().decode()
     )["upstream"]
     assert upstream["run_id"] == clean["run_id"]
 
 
-def test_a_job_that_throws_leaves_its_last_error_in_the_run(road: Road) -> None:
-    entry = road.code("throws.py", THROWS)
+def test_a_job_that_throws_leaves_its_last_error_in_the_run(channel: Road) -> None:
+    entry = channel.code("throws.py", THROWS)
     app = {
-        "datasets": {"drop": {"bucket": "lake", "prefix": f"{road.prefix}drop/", "keys": ["n"]}},
+        "datasets": {"drop": {"bucket": "lake", "prefix": f"{channel.prefix}drop/", "keys": ["n"]}},
         "workflows": {"throws": {"target": {"type": "emr_serverless", "entry_point": entry}}},
         "schedules": {
             "fails": {"workflow": "throws", "enabled": True, "trigger": {"type": "partition", "dataset": "drop"}}
         },
     }
-    road.deploy(app)
-    road.s3.put_object(Bucket=road.lake, Key=f"{road.prefix}drop/n=1/a", Body=b"x")
+    channel.deploy(app)
+    channel.s3.put_object(Bucket=channel.lake, Key=f"{channel.prefix}drop/n=1/a", Body=b"x")
 
-    [run] = road.until(lambda: [run for run in road.runs("fails") if run["state"] == "FAILED"], 120)
+    [run] = channel.until(lambda: [run for run in channel.runs("fails") if run["state"] == "FAILED"], 120)
 
     assert "ValueError: column dep_time is not what it was" in run["reason"]
-    why = road.client.get(f"/v1/runs/{run['run_id']}/why")
+    why = channel.client.get(f"/v1/runs/{run['run_id']}/why")
     assert why["why"] == run["reason"]
     application, job_run = run["target_id"].split("/")
     key = f"logs/applications/{application}/jobs/{job_run}/SPARK_DRIVER/stdout.gz"
-    log = gzip.decompress(road.s3.get_object(Bucket=road.control, Key=key)["Body"].read()).decode()
+    log = gzip.decompress(channel.s3.get_object(Bucket=channel.control, Key=key)["Body"].read()).decode()
     assert "ValueError" in log
 
 
-def test_a_clock_delivers_to_a_queue_at_its_seconds_and_not_before(road: Road) -> None:
-    sqs = road.endpoints.client("sqs")
-    url = sqs.create_queue(QueueName=f"sluice-target-{road.name}")["QueueUrl"]
+def test_a_clock_delivers_to_a_queue_at_its_seconds_and_not_before(channel: Road) -> None:
+    sqs = channel.endpoints.client("sqs")
+    url = sqs.create_queue(QueueName=f"sluice-target-{channel.name}")["QueueUrl"]
     app = {
         "workflows": {"beat": {"target": {"type": "sqs", "queue_url": url}, "properties": {"kind": "beat"}}},
         "schedules": {
             "beat": {"workflow": "beat", "enabled": True, "trigger": {"type": "time", "expression": "@every 5s"}}
         },
     }
-    road.deploy(app)
+    channel.deploy(app)
 
     got: list[dict[str, Any]] = []
 
@@ -155,7 +156,7 @@ def test_a_clock_delivers_to_a_queue_at_its_seconds_and_not_before(road: Road) -
         got.extend(answer.get("Messages", []))
         return len(got) >= 3
 
-    road.until(three, 60)
+    channel.until(three, 60)
     sqs.delete_queue(QueueUrl=url)
     for message in got:
         nominal = json.loads(message["Body"])["logical_start_time"]

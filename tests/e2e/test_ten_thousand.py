@@ -18,8 +18,8 @@ from tests.support.world import flights
 pytestmark = [pytest.mark.cloud, pytest.mark.long]
 
 MANY = 10_000
-AT_ONCE = 4  # threads: side by side they lose races for the one job, as Lambdas do
-MOST_ITEM = 3_000  # bytes; a row that grew with every partition would have some hundred thousand
+BATCH_SIZE = 4  # threads: side by side they lose races for the one job, as Lambdas do
+MAX_ITEM = 3_000  # bytes; a row that grew with every partition would have some hundred thousand
 
 
 @pytest.fixture
@@ -39,18 +39,18 @@ def test_t7_ten_thousand_partitions_make_one_run_which_gets_them_all(scene: Clou
         values = (str(number // 10_000), str(number // 100 % 100), str(number % 100))
         register(scene.ports, "demo.flights", dataset, values, scene.clock.now(), f"k{number}")
 
-    with ThreadPoolExecutor(AT_ONCE) as pool:
+    with ThreadPoolExecutor(BATCH_SIZE) as pool:
         list(pool.map(arrive, range(MANY - 1)))
     [job] = scene.jobs("a")
     assert (job.leaves["0"].count, job.met_at) == (MANY - 1, None)
-    assert max(scene.item_sizes("jobs_table")) < MOST_ITEM
+    assert max(scene.item_sizes("jobs_table")) < MAX_ITEM
     arrive(MANY - 1)
     scene.settle()
 
     [run] = scene.runs("a")
     manifest = scene.context(run)["manifest"]
     assert len(read(scene, manifest)) == MANY
-    assert max(scene.item_sizes("runs_table")) < MOST_ITEM
+    assert max(scene.item_sizes("runs_table")) < MAX_ITEM
 
 
 def read(scene: CloudWorld, uri: str) -> set[tuple[Any, ...]]:

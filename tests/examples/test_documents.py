@@ -60,7 +60,7 @@ def test_h4_a_night_of_the_example_is_a_fire_of_its_schedule() -> None:
     assert isinstance(nightly.trigger, TimeTrigger)
     assert str(nightly.trigger.expression) == f"0 {build.NIGHT} * * *"
     assert nightly.zone == build.ZONE.key
-    assert [constraint.max for constraint in nightly.constraints] == [build.AT_ONCE]
+    assert [constraint.max for constraint in nightly.constraints] == [build.BATCH_SIZE]
 
 
 def test_h4_the_priorities_that_are_verified_are_those_of_the_document() -> None:

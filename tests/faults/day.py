@@ -265,7 +265,7 @@ class Day(QuickWorld):
         assert retried <= 50 * (self.worker_deaths + self.died), "tried again, and nobody died over it"
 
     def _check_rest(self) -> None:
-        left = [job for job in self._rows(Job, "JobsTable", "FIRE#", "JOB#", "PENDING", "RETRY#") if not job.closed]
+        left = [job for job in self._rows(Job, "JobsTable", "FIRE#", "JOB#", "GATHERING", "RETRY#") if not job.closed]
         assert left == []
         lines = [row for name, row in self.tables.rows() if name == "JobsTable" and row["sk"]["S"] == "STATE"]
         counted = [{name: int(row.get(name, {"N": "0"})["N"]) for name in ("active", "waiters")} for row in lines]

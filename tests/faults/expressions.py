@@ -36,10 +36,10 @@ Operand = Callable[[Item, Bound], Any]
 
 def check_bindings(bound: Bound, *expressions: str | None) -> None:
     used = {token for text in expressions if text for token in _TOKEN.findall(text)}
-    spare = (set(bound.names) | set(bound.values)) - used
+    fallback = (set(bound.names) | set(bound.values)) - used
     lacking = {token for token in used if token[0] in ":#"} - set(bound.names) - set(bound.values)
-    if spare or lacking:
-        raise Invalid(f"bound and not used: {sorted(spare)}; used and not bound: {sorted(lacking)}")
+    if fallback or lacking:
+        raise Invalid(f"bound and not used: {sorted(fallback)}; used and not bound: {sorted(lacking)}")
 
 
 def projection(arguments: Mapping[str, Any]) -> Callable[[Item], Item]:

@@ -39,7 +39,7 @@ from tests.support import backfills
 R = TypeVar("R")
 # What is overdue is hinted by the next tick: nothing is older than that and the grace, but what keeps failing.
 DROPPED_LETTER = "its dead letter was dropped"
-LONGEST_OVERDUE = 2 * MINUTE + 10 * SECOND
+MAX_OVERDUE = 2 * MINUTE + 10 * SECOND
 
 
 class Stock:
@@ -67,11 +67,11 @@ class Stock:
     @property
     def jobs(self) -> list[Job]:
         """Jobs that wait, those under a tombstone among them, and bare tombstones."""
-        return self._of(Job, "Jobs", "FIRE#", "JOB#", "PENDING", "REDRIVE#", "RETRY#", "RUNNOW#")
+        return self._of(Job, "Jobs", "FIRE#", "JOB#", "GATHERING", "REDRIVE#", "RETRY#", "RUNNOW#")
 
     @property
     def markers(self) -> list[AppliedEvent]:
-        return self._of(AppliedEvent, "Jobs", "EVT#")
+        return self._of(AppliedEvent, "Jobs", "APPLIED#")
 
     @property
     def waiters(self) -> list[Waiter]:
@@ -90,8 +90,8 @@ class Stock:
         return self._of(Backfill, "Jobs", "", head="BACKFILL#")
 
     @property
-    def gates(self) -> list[ScheduleState]:
-        return self._of(ScheduleState, "Catalog", "GATE")
+    def schedule_states(self) -> list[ScheduleState]:
+        return self._of(ScheduleState, "Catalog", "STATE")
 
     @property
     def timers(self) -> list[Timer]:
@@ -104,8 +104,8 @@ class Stock:
     @cached_property
     def lines(self) -> dict[str, LimitState]:
         found = (row for name, _, sk, row in self._rows if name == "JobsTable" and sk == "STATE")
-        named = ({**row, "line": {"S": row["pk"]["S"].removeprefix("LINE#")}} for row in found)
-        return {state.line: state for state in (items.from_item(LimitState, row) for row in named)}
+        named = ({**row, "limit_name": {"S": row["pk"]["S"].removeprefix("LIMIT#")}} for row in found)
+        return {state.limit_name: state for state in (items.from_item(LimitState, row) for row in named)}
 
     @cached_property
     def versions(self) -> dict[tuple[str, int], Schedule]:
@@ -140,19 +140,25 @@ def check_rest(world: QuickWorld, one_clock: bool = True) -> None:
         check_limits(stock.runs, stock.versions)
     for state in stock.lines.values():
         assert (state.active, state.waiters) == (0, 0), f"{state} at rest"
-    late = [(name, now - at) for at, name in stock.awake if at < now - LONGEST_OVERDUE]
+    late = [(name, now - at) for at, name in stock.awake if at < now - MAX_OVERDUE]
     assert late == [], "nothing is overdue for long"
     for backfill in stock.backfills:
         assert (backfill.state != "RUNNING", backfill.live) == (True, {}), f"{backfill} at rest"
-    current = {(gate.schedule, gate.generation): gate for gate in stock.gates if gate.mode != "deleted"}
+    current = {
+        (schedule_state.schedule, schedule_state.generation): schedule_state
+        for schedule_state in stock.schedule_states
+        if schedule_state.mode != "deleted"
+    }
     for job in stock.jobs:
-        gate = current.get((job.schedule, job.generation))
+        schedule_state = current.get((job.schedule, job.generation))
         if job.closed:
-            assert (job.held, job.waits_at, job.wake_at) == ((), None, None), f"an unsettled tombstone: {job}"
-        elif gate is None or gate.mode == "disabled":
-            assert job.kind in ("run_now", "redrive") and gate is not None, f"a job of a closed generation: {job}"
+            assert (job.held, job.queued_in, job.wake_at) == ((), None, None), f"an unsettled tombstone: {job}"
+        elif schedule_state is None or schedule_state.mode == "disabled":
+            assert job.kind in ("run_now", "redrive") and schedule_state is not None, (
+                f"a job of a closed generation: {job}"
+            )
         elif job.state != "PENDING_TRIGGER":
-            assert job.wake_at is not None or gate.mode in states.PAUSED_MODES, f"nothing will wake {job}"
+            assert job.wake_at is not None or schedule_state.mode in states.PAUSED_MODES, f"nothing will wake {job}"
 
 
 def check_awake(world: QuickWorld) -> None:
@@ -161,10 +167,10 @@ def check_awake(world: QuickWorld) -> None:
     for job in stock.jobs:
         if job.closed:
             continue
-        if job.waits_at is not None:
-            at = stock.lines[job.waits_at].wake_at
-            soon = at is not None and (at <= now + MINUTE or not limit_names.returns_permit(job.waits_at))
-            assert soon, f"nobody serves {job.waits_at} before {at}"
+        if job.queued_in is not None:
+            at = stock.lines[job.queued_in].wake_at
+            soon = at is not None and (at <= now + MINUTE or not limit_names.returns_permit(job.queued_in))
+            assert soon, f"nobody serves {job.queued_in} before {at}"
         else:
             _is_woken_in_time(job, facts.gather(world.ports, job), now)
 
@@ -199,34 +205,46 @@ def _slots_are_counted(stock: Stock) -> None:
 
 
 def _queues_are_what_jobs_say(stock: Stock) -> None:
-    queued = Counter(waiter.line for waiter in stock.waiters)
+    queued = Counter(waiter.limit_name for waiter in stock.waiters)
     for name, state in stock.lines.items():
         assert state.waiters == queued[name], f"{name} counts {state.waiters} waiters, and {queued[name]} are there"
         assert state.waiters == 0 or state.wake_at is not None, f"{name} has waiters and sleeps"
-    places = Counter((w.line, w.rank, w.job_schedule, w.job_generation, w.job_place, w.job_id) for w in stock.waiters)
-    waiting = Counter((job.waits_at, job.rank, job.schedule, job.generation, job.place, job.job_id)
-                      for job in stock.jobs if job.waits_at is not None)  # fmt: skip
+    places = Counter(
+        (w.limit_name, w.rank, w.job_schedule, w.job_generation, w.job_sort_key, w.job_id) for w in stock.waiters
+    )
+    waiting = Counter((job.queued_in, job.rank, job.schedule, job.generation, job.sort_key, job.job_id)
+                      for job in stock.jobs if job.queued_in is not None)  # fmt: skip
     runs = [w for run in stock.runs if (w := waiting_of.waiter_of(run)) is not None]
-    waiting.update((w.line, w.rank, w.job_schedule, w.job_generation, w.job_place, w.job_id) for w in runs)
+    waiting.update((w.limit_name, w.rank, w.job_schedule, w.job_generation, w.job_sort_key, w.job_id) for w in runs)
     assert places == waiting, "each place in a queue has its job or run, and each that waits its place"
-    assert all(run.state == "STARTING" for run in stock.runs if run.waits_at is not None), "only who is to start queues"
+    assert all(run.state == "STARTING" for run in stock.runs if run.queued_in is not None), (
+        "only who is to start queues"
+    )
 
 
 def _what_lives_stays(stock: Stock) -> None:
     """A living run, and a tombstone that has something to give back, has no TTL: its permits would never come back."""
     ends = [run for run in stock.runs if run.expires_at is not None and not states.is_terminal(run.state)]
     assert ends == [], "living runs that pass away"
-    holding = [job for job in stock.jobs if job.expires_at is not None and (job.held or job.waits_at or job.wake_at)]
+    holding = [job for job in stock.jobs if job.expires_at is not None and (job.held or job.queued_in or job.wake_at)]
     assert holding == [], "jobs that pass away with what they hold"
 
 
 def _what_lives_is_counted(world: QuickWorld, stock: Stock) -> None:
     """A living run has a permit of each group, and of the pool, that its schedule names by now; of those whose put is
     still under way, the gate or the workflow says so."""
-    gates = {gate.schedule: gate for gate in stock.gates if not gate.uncounted and gate.mode != "deleted"}
+    schedule_states = {
+        schedule_state.schedule: schedule_state
+        for schedule_state in stock.schedule_states
+        if not schedule_state.uncounted and schedule_state.mode != "deleted"
+    }
     for run in stock.runs:
-        gate = gates.get(run.schedule)
-        schedule = stock.versions.get((gate.schedule, gate.version)) if gate is not None else None
+        schedule_state = schedule_states.get(run.schedule)
+        schedule = (
+            stock.versions.get((schedule_state.schedule, schedule_state.version))
+            if schedule_state is not None
+            else None
+        )
         row = world.ports.catalog.definition("workflow", run.workflow)
         over = states.is_terminal(run.state) or row is None or row.uncounted
         if over or schedule is None or row is None or schedule.workflow != run.workflow:
@@ -243,15 +261,15 @@ def _index_is_what_gates_say(stock: Stock) -> None:
     expected: set[tuple[str, str, int, str]] = set()
     timed: dict[str, int] = {}
     ending: set[str] = set()  # what gathers no more may have a timer that wakes for its removal
-    for gate in stock.gates:
-        schedule = stock.versions[gate.schedule, gate.version]
-        gathers = gate.mode in states.GATHERING_MODES
-        rows = lifecycle.subscriptions(gate, schedule, 0) if gate.mode != "deleted" else []
+    for schedule_state in stock.schedule_states:
+        schedule = stock.versions[schedule_state.schedule, schedule_state.version]
+        gathers = schedule_state.mode in states.GATHERING_MODES
+        rows = lifecycle.subscriptions(schedule_state, schedule, 0) if schedule_state.mode != "deleted" else []
         expected |= {_place(row) for row in rows if gathers or row.leaf == WAKE}
         if gathers and tree.timed_leaves(schedule.trigger):
-            timed[gate.schedule] = gate.generation
-        elif gate.mode != "deleted" and (schedule.ttl is not None or schedule.when_done == "delete"):
-            ending.add(gate.schedule)
+            timed[schedule_state.schedule] = schedule_state.generation
+        elif schedule_state.mode != "deleted" and (schedule.ttl is not None or schedule.when_done == "delete"):
+            ending.add(schedule_state.schedule)
     _same({_place(row) for row in stock.subscriptions}, expected, "index rows")
     awake = [timer for timer in stock.timers if timer.schedule not in ending]
     clocks = {timer.schedule: timer.generation for timer in awake if timer.wake_at or timer.schedule in timed}
@@ -296,5 +314,5 @@ def _each_run_started_once(world: QuickWorld, stock: Stock) -> None:
 
 
 def _same(found: Iterable[Any], expected: Iterable[Any], what: str) -> None:
-    missing, spare = set(expected) - set(found), set(found) - set(expected)
-    assert not missing and not spare, f"{what}: missing {missing}, spare {spare}"
+    missing, fallback = set(expected) - set(found), set(found) - set(expected)
+    assert not missing and not fallback, f"{what}: missing {missing}, spare {fallback}"

@@ -48,7 +48,7 @@ from tests.support.world import EMR, SQS, flights, full
 
 BEFORE, HOUR, AFTER = 10, 60, 10  # minutes of the load
 SHIFT = 30  # minutes by which the second outage of a pair begins later
-MOST_REST = 150  # minutes after the load, in which what is under way comes to its end
+MAX_REST = 150  # minutes after the load, in which what is under way comes to its end
 LATE: Millis = MINUTE  # a fire that starts so much after its instant is late
 SPARK_TAKES = 90 * SECOND
 PATIENT = {"tries": 3, "delay": "1s", "backoff": {"tries": 30, "delay": "10s", "most": "5m"}}
@@ -143,7 +143,7 @@ class Platform(QuickWorld):
             self._load(minute)
             self._minute()
             self._note_behind(minute)
-        for minute in range(self.minutes, self.minutes + MOST_REST):
+        for minute in range(self.minutes, self.minutes + MAX_REST):
             self._minute()
             self._note_behind(minute)
             if not minute % 10:
@@ -360,7 +360,7 @@ class Platform(QuickWorld):
         and events that are not taken in, changes that are not in the lake."""
         now = self.clock.now()
         stock = invariants.Stock(self)
-        found = [name for at, name in stock.awake if at < now - invariants.LONGEST_OVERDUE]
+        found = [name for at, name in stock.awake if at < now - invariants.MAX_OVERDUE]
         old = now - 2 * MINUTE
         ended = {name for name, at in self.ended.items() if at < now - SILENCE}
         found += [f"the end of {run.run_id}" for run in stock.runs
@@ -479,7 +479,7 @@ def _refuse() -> None:
 
 
 def _is_to_start(run: Run) -> bool:
-    return run.state == "STARTING" and run.target_id is None and run.waits_at is None
+    return run.state == "STARTING" and run.target_id is None and run.queued_in is None
 
 
 def _started(run: Run) -> Instant:

@@ -31,7 +31,7 @@ from chalicelib.flow.schedules import pauses
 from chalicelib.flow.system import dispatch
 from tests.faults import dying, invariants
 from tests.faults.memory_tables import QuickWorld
-from tests.faults.weather import MOST_SKEW, Weather
+from tests.faults.weather import MAX_SKEW, Weather
 from tests.support import backfills
 from tests.support.crash import lost, redelivered, wrap
 from tests.support.fakes import APPLICATION
@@ -39,7 +39,7 @@ from tests.support.world import EMR, day, flights, full
 
 NAMES = ("a", "b", "c")
 LIVE = ("SUBMITTED", "RUNNING")
-MOST_LEFT = 40  # rounds after the last: each of them ends what runs, and lets the next begin
+MAX_LEFT = 40  # rounds after the last: each of them ends what runs, and lets the next begin
 
 
 class RumourWakes:
@@ -108,17 +108,21 @@ class RandomWorld(QuickWorld):
         start, cancel = emr.start, emr.cancel
 
         def starting(run: Run, context: Any) -> Answer:
-            gate = self.weather.undisturbed(lambda: self.ports.catalog.gate(run.schedule))
-            assert gate is not None
-            assert gate.generation == run.generation, f"{run} is started behind {gate}"
-            assert states.may_start(run.kind, gate.mode, run.backfill), f"{run} is started behind {gate}"
+            schedule_state = self.weather.undisturbed(lambda: self.ports.catalog.schedule_state(run.schedule))
+            assert schedule_state is not None
+            assert schedule_state.generation == run.generation, f"{run} is started behind {schedule_state}"
+            assert states.may_start(run.kind, schedule_state.mode, run.backfill), (
+                f"{run} is started behind {schedule_state}"
+            )
             if run.backfill is not None:
                 named = run.backfill
                 row = self.weather.undisturbed(lambda: self.ports.jobs.backfill(run.schedule, named))
                 assert row is not None
                 assert row.state == "RUNNING", f"{run} is started of {row}"
             kept = run.kind in ("run_now", "retry", "backfill") or run.unknown_answer
-            assert kept or run.version == gate.version, f"{run} is started with the properties before {gate}"
+            assert kept or run.version == schedule_state.version, (
+                f"{run} is started with the properties before {schedule_state}"
+            )
             return start(run, context)
 
         def cancelling(run: Run) -> None:
@@ -160,7 +164,7 @@ class RandomWorld(QuickWorld):
         for name in {row.schedule for row in rows}:
             mine = [row for row in rows if row.schedule == name]
             self.slow += [(marker.event, mine) for marker in stored[-2:]]
-        self.stalled = [job for job in invariants.Stock(self).jobs if job.place.startswith("FIRE#")] or self.stalled
+        self.stalled = [job for job in invariants.Stock(self).jobs if job.sort_key.startswith("FIRE#")] or self.stalled
 
     def slow_reader(self) -> None:
         """An event that was read before whatever happened since is applied by the rows that were read with it."""
@@ -228,7 +232,7 @@ class RandomWorld(QuickWorld):
     def clock_steps(self, skew: int) -> None:
         """The next Lambda has another clock."""
         self.has_stepped = True
-        self.weather.lambda_clock.skew = max(-MOST_SKEW, min(skew, MOST_SKEW))
+        self.weather.lambda_clock.skew = max(-MAX_SKEW, min(skew, MAX_SKEW))
 
     def redeployed(self, burst: int, horizon: int, more_shards: bool) -> None:
         """The stack's settings change between two invocations. Shards are only ever made more."""
@@ -300,7 +304,7 @@ class RandomWorld(QuickWorld):
         if all("policy" in document for document in self.documents.values()):
             starts = sorted([*self.targets.emr.called_at, *self.targets.queue.sent_at])
             most = dying.POLICIES["calm"]["max_events"]
-            least = MINUTE - 2 * MOST_SKEW * self.has_stepped
+            least = MINUTE - 2 * MAX_SKEW * self.has_stepped
             early = [late for first, late in zip(starts, starts[most:], strict=False) if late - first < least]
             assert early == [], f"more than {most} starts in a minute: {starts}"
 
@@ -355,7 +359,7 @@ class RandomWorld(QuickWorld):
             with suppress(SluiceError):
                 self.disable(name)  # it may be gone since its ttl has ended
         self._ends_of_runs(8)
-        for _ in range(MOST_LEFT):  # backfills of many days, one at a time
+        for _ in range(MAX_LEFT):  # backfills of many days, one at a time
             if any(state.active for state in invariants.Stock(self).lines.values()):
                 self._ends_of_runs(1)
         invariants.check_rest(self, one_clock=not (self.has_stepped or self.was_slow))

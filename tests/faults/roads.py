@@ -99,7 +99,7 @@ def _orphan_in_a_queue(world: World) -> None:
     """A place in a queue whose job went without it: nothing does that, and it must not stop the queue for ever."""
     upload(world, 1)
     ask, now = Slots("workflow:demo.flights.clean", 1), world.clock.now()
-    orphan = Waiter(ask.line, "0#orphan", "demo.flights.clean", 1, "PENDING", "demo.flights.clean.1.nobody")
+    orphan = Waiter(ask.limit_name, "0#orphan", "demo.flights.clean", 1, "GATHERING", "demo.flights.clean.1.nobody")
     redelivered(lambda: world.ports.ledger.commit([JoinQueue(ask, now, now), Create(orphan)]))
     upload(world, 2)
     finish(world)

@@ -69,8 +69,8 @@ def _deleted(world: World) -> None:
 
 def _gone(world: World) -> None:
     """Deleting what is deleted is refused: whoever asked and died is content with that."""
-    gate = world.ports.catalog.gate(full("nightly"))
-    if gate is None or gate.mode != "deleted":
+    schedule_state = world.ports.catalog.schedule_state(full("nightly"))
+    if schedule_state is None or schedule_state.mode != "deleted":
         world.delete("nightly")
 
 

@@ -20,9 +20,12 @@ def _lives(world: World) -> None:
 
 
 def _all_gone(world: World) -> bool:
-    gates = [world.ports.catalog.gate(full(name)) for name in NAMES]
+    schedule_states = [world.ports.catalog.schedule_state(full(name)) for name in NAMES]
     left = [name for name in NAMES if world.ports.catalog.timer(full(name)) or world.jobs(name)]
-    return all(gate is not None and gate.mode == "deleted" for gate in gates) and not left
+    return (
+        all(schedule_state is not None and schedule_state.mode == "deleted" for schedule_state in schedule_states)
+        and not left
+    )
 
 
 def _first_fails(run: EmrRun) -> str:

@@ -91,9 +91,9 @@ def _days(world: World, name: str) -> list[list[str]]:
 
 GATHERED = {
     "a feed that comes, and one that does not": Scenario(
-        {"came": on(by_ten_past(PARTITION)), "missing": on(by_ten_past(WEATHER), "join")},
+        {"arrived": on(by_ten_past(PARTITION)), "missing": on(by_ten_past(WEATHER), "join")},
         _one_feed_comes,
-        [({"came": [], "missing": ["SUCCEEDED"]}, 1)],
+        [({"arrived": [], "missing": ["SUCCEEDED"]}, 1)],
     ),
     "a feed that comes after its absence was noticed": Scenario(
         {"missing": on(by_ten_past(PARTITION))}, _a_feed_comes_late, [({"missing": []}, 0)]

@@ -16,7 +16,7 @@ from tests.support.schedules import at
 from tests.support.world import SQS, World, flights
 
 APP = "demo.flights"
-LARGE = "x" * (data.MOST_INLINE + 1)
+LARGE = "x" * (data.MAX_INLINE + 1)
 
 
 def _put_replace_delete(world: World) -> None:
@@ -70,9 +70,9 @@ def _reference(world: World) -> str | None:
 
 
 def _no_app(world: World) -> bool:
-    gate = world.ports.catalog.gate(message_schedule("demo.other", "daily"))
+    schedule_state = world.ports.catalog.schedule_state(message_schedule("demo.other", "daily"))
     left = world.ports.catalog.definition("workflow", message_schedule("demo.other", ""))
-    return gate is not None and gate.mode == "deleted" and left is None
+    return schedule_state is not None and schedule_state.mode == "deleted" and left is None
 
 
 MESSAGES = {

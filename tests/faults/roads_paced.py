@@ -70,7 +70,7 @@ def _be_refused_and_lose_a_row(world: World) -> None:
     for run in world.runs("daily"):
         waiter = waiter_of(run)
         if waiter is not None:
-            lost(lambda waiter=waiter: world.ports.ledger.commit([RemoveWaiter(waiter), LeaveQueue(waiter.line)]))
+            lost(lambda waiter=waiter: world.ports.ledger.commit([RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)]))
     passes(world, "11m")
     finish(world)
 

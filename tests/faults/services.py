@@ -33,7 +33,7 @@ THROTTLED = ("dynamodb", "s3", "emr", "lambda")
 SHARE = 0.7  # of the calls of a throttled service are refused
 SDK_TRIES = 3  # botocore's standard mode
 INVOKED = 5  # so often, while it is throttled, a Lambda for the same messages or the same minute
-LONGEST_DELAY: Millis = 15 * MINUTE  # of a message in SQS
+MAX_DELAY: Millis = 15 * MINUTE  # of a message in SQS
 STREAM_KEEPS = 24 * HOUR
 RESOURCES = Path(__file__).parents[2] / "infra" / "resources"
 
@@ -129,7 +129,7 @@ class Queue:
         if self._services.refuses("sqs", SDK_TRIES):
             raise self._services.error("sqs")
         now = self._clock.now()
-        self.messages.append(Message(body, now, max(now, min(due, now + LONGEST_DELAY))))
+        self.messages.append(Message(body, now, max(now, min(due, now + MAX_DELAY))))
 
     def next_at(self) -> Instant | None:
         """When the next message can be received; None while nobody can."""

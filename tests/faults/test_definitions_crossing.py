@@ -52,7 +52,7 @@ def a_pool(pool: dict[str, Any], *living: str) -> QuickWorld:
 
 def check(world: QuickWorld, name: str) -> None:
     for job in world.jobs(name):
-        check_job(world.ports, (job.schedule, job.generation, job.place))
+        check_job(world.ports, (job.schedule, job.generation, job.sort_key))
 
 
 def living(world: QuickWorld) -> int:

@@ -155,23 +155,23 @@ class CutAhead:
         self._plain, self._cut = plain, cut
 
     def read(self, _: Ports, wanted: Sequence[RowRequest]) -> Ports:
-        return _cut(self._cut.crossing(lambda: self._plain.ahead.read(self._plain, wanted)), self._cut)
+        return _cut(self._cut.crossing(lambda: self._plain.prefetch.read(self._plain, wanted)), self._cut)
 
     def stamps(self, wanted: Sequence[RowRequest]) -> Mapping[RowRequest, Stamp]:
-        return self._cut.crossing(lambda: self._plain.ahead.stamps(wanted))
+        return self._cut.crossing(lambda: self._plain.prefetch.stamps(wanted))
 
 
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("closing", CLOSINGS)
-def test_c13_whatever_a_closing_crosses_what_is_acknowledged_holds(closing: str, road: str) -> None:
-    calls = _cross(None, CLOSINGS[closing], ROADS[road])
+def test_c13_whatever_a_closing_crosses_what_is_acknowledged_holds(closing: str, channel: str) -> None:
+    calls = _cross(None, CLOSINGS[closing], ROADS[channel])
     for before in range(1, calls + 1):
         try:
-            _cross(before, CLOSINGS[closing], ROADS[road])
+            _cross(before, CLOSINGS[closing], ROADS[channel])
         except AssertionError as error:
             raise AssertionError(f"{closing} before call {before} of {calls}: {error}") from error
-    tried[closing, road] = calls
-    print(f"{closing} on the road of {road}: {calls} places where they may cross")
+    tried[closing, channel] = calls
+    print(f"{closing} on the road of {channel}: {calls} places where they may cross")
     assert calls >= 15
 
 
@@ -183,24 +183,26 @@ def test_the_crossings_are_many() -> None:
     assert sum(tried.values()) >= 500
 
 
-def _cross(before: int | None, closing: Closing, road: Road) -> int:
+def _cross(before: int | None, closing: Closing, channel: Road) -> int:
     """One order of things. Returns how many calls the road of the job takes."""
     world = QuickWorld(**SMALL)
-    world.deploy(flights({"daily": road.schedule}, twice={"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}))
-    road.before(world)
+    world.deploy(
+        flights({"daily": channel.schedule}, twice={"target": EMR, "retries": {"attempts": 2, "delay": "30s"}})
+    )
+    channel.before(world)
     already = {run.run_id + str(run.attempt) for run in world.runs("daily")}
     plain = world.ports
     acknowledged: list[Acknowledged] = []
 
     def close() -> None:
         cut_ports, world.ports = world.ports, plain
-        closing.act(world, road.schedule)
+        closing.act(world, channel.schedule)
         acknowledged.append(_at_the_acknowledgement(world))
         world.ports = cut_ports
 
     cut = Cut(before, close)
     world.ports = _cut(plain, cut)
-    road.travel(world)
+    channel.travel(world)
     world.settle()
     world.ports = plain
     if before is None:
@@ -220,7 +222,7 @@ def _cross(before: int | None, closing: Closing, road: Road) -> int:
     assert all(run.target_id for run in runs if run.request.name in passed), "what passed is on record"
     if closing.keeps and (then.came or closing.gathers):
         assert [run.state for run in runs] == ["SUCCEEDED"], "the job is not lost, and runs once"
-    if closing.may_start == "new" and road is not ROADS["a second attempt"]:
+    if closing.may_start == "new" and channel is not ROADS["a second attempt"]:
         late = [run for run in runs if run.request.name not in {*then.calls, *then.in_flight}]
         assert all(run.request.properties == NEW["properties"] for run in late), "what launches has the new properties"
     return cut.count
@@ -229,7 +231,7 @@ def _cross(before: int | None, closing: Closing, road: Road) -> int:
 def _at_the_acknowledgement(world: World) -> Acknowledged:
     calls, runs = list(world.targets.emr.calls), world.runs("daily")
     in_flight = {run.request.name for run in runs if run.calls > calls.count(run.request.name)}
-    came = bool(runs) or any(job.place != "PENDING" or job.met_at for job in world.jobs("daily"))
+    came = bool(runs) or any(job.sort_key != "GATHERING" or job.met_at for job in world.jobs("daily"))
     return Acknowledged(calls, in_flight, {run.run_id for run in runs}, came)
 
 
@@ -245,7 +247,7 @@ def _cut(plain: Ports, cut: Cut) -> Ports:
         jobs=CutPort(plain.jobs, cut),  # type: ignore[arg-type]
         runs=CutPort(plain.runs, cut),  # type: ignore[arg-type]
         targets=CutTargets(plain.targets, cut),
-        ahead=CutAhead(plain, cut),
+        prefetch=CutAhead(plain, cut),
     )
 
 

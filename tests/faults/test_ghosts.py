@@ -16,14 +16,14 @@ from chalicelib.flow.schedules import actions
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights, full
 
-LINE = "workflow:demo.flights.clean"
+LIMIT = "workflow:demo.flights.clean"
 
 
 def test_a_fire_that_waits_and_is_written_again_runs_once_and_leaks_no_slot(world: World) -> None:
     world.deploy(flights({"tick": at("@every 10s", **at_most(1))}))
     second = sorted(world.jobs("tick"), key=lambda job: job.due_at or 0)[1]
     world.pass_by("25s")
-    assert [job.job_id for job in world.jobs("tick") if job.place == GATHERING] == [second.job_id]
+    assert [job.job_id for job in world.jobs("tick") if job.sort_key == GATHERING] == [second.job_id]
 
     world.ports.ledger.put_all([Put(second)])
     world.hints.send([ref_of(second)], second.due_at or 0, 0)
@@ -34,7 +34,7 @@ def test_a_fire_that_waits_and_is_written_again_runs_once_and_leaks_no_slot(worl
     world.settle()
 
     assert second.job_id in [run.run_id for run in world.runs("tick")]
-    assert world.line(LINE).active == 0
+    assert world.limit_state(LIMIT).active == 0
 
 
 def test_a_refusal_for_good_after_an_unheard_start_keeps_the_run_that_lives(world: World) -> None:
@@ -47,7 +47,7 @@ def test_a_refusal_for_good_after_an_unheard_start_keeps_the_run_that_lives(worl
 
     [run] = world.runs("a")
     assert (run.state, run.target_id) == ("STARTING", "00app/jr00001")
-    assert world.line(LINE).active == 1
+    assert world.limit_state(LIMIT).active == 1
     world.finish()
     assert [run.state for run in world.runs("a")] == ["SUCCEEDED"]
 
@@ -80,18 +80,18 @@ def test_serving_a_queue_leaves_a_tombstone_where_it_lies(world: World) -> None:
     for number in (1, 2):
         world.upload(day(number))
         world.settle()
-    gate, schedule = lookup.existing(world.ports, full("a"))
-    _, plan = lifecycle.disable(gate, schedule, world.clock.now(), "a Lambda that dies before it drains")
+    schedule_state, schedule = lookup.existing(world.ports, full("a"))
+    _, plan = lifecycle.disable(schedule_state, schedule, world.clock.now(), "a Lambda that dies before it drains")
     assert world.ports.ledger.commit(plan) is None
 
     world.finish()
-    queue.serve(world.ports, LINE)
+    queue.serve(world.ports, LIMIT)
 
-    tombstone = world.ports.jobs.job(full("a"), gate.generation, GATHERING)
+    tombstone = world.ports.jobs.job(full("a"), schedule_state.generation, GATHERING)
     assert tombstone is not None
     assert tombstone.closed
     assert [record.kind for record in world.records("a")] == ["DROPPED"]
-    line = world.line(LINE)
+    line = world.limit_state(LIMIT)
     assert (line.active, line.waiters) == (0, 0)
 
 

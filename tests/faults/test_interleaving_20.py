@@ -17,7 +17,7 @@ from tests.faults.meetings.entry import try_two
 from tests.faults.meetings.situation import two
 from tests.faults.meetings.situations_queues import made
 from tests.faults.memory_tables import QuickWorld
-from tests.faults.test_interleavings_launch import LINE, Before
+from tests.faults.test_interleavings_launch import LIMIT, Before
 from tests.support.schedules import after, at_most, partitions
 from tests.support.world import APPLICATION, World, day, flights
 
@@ -35,7 +35,7 @@ def one_run_that(world: World, state: str) -> None:
     [run] = world.runs("daily")
     assert (run.state, run.target_id) == (state, f"{APPLICATION}/jr00001")
     assert [made.name for made in world.targets.emr.runs.values()].count(run.request.name) == 1
-    assert world.line(LINE).active == (0 if state == "SUCCEEDED" else 1)
+    assert world.limit_state(LIMIT).active == (0 if state == "SUCCEEDED" else 1)
 
 
 def test_interleaving_20_all_that_emr_tells_of_a_run_comes_before_its_id_is_recorded(world: QuickWorld) -> None:

@@ -45,7 +45,7 @@ def test_interleaving_02_a_prepared_fire_has_not_come_before_its_second(world: W
         },
     }
     world.deploy(flights({"both": either}))
-    assert [job.place[:5] for job in world.jobs("both")] == ["FIRE#"] * 2
+    assert [job.sort_key[:5] for job in world.jobs("both")] == ["FIRE#"] * 2
     world.clock.pass_by("20s")
     world.upload(day(1))
     world.settle()
@@ -156,13 +156,13 @@ def test_interleaving_07_one_event_touches_two_leaves_once_each(world: World) ->
 
 def test_interleaving_18_a_row_that_always_fails_is_leased_and_blocks_nobody(world: World) -> None:
     world.deploy(flights({"tick": at("@every 2m", "notify")}))
-    gate = world.ports.catalog.gate("demo.flights.tick")
-    assert gate is not None
+    schedule_state = world.ports.catalog.schedule_state("demo.flights.tick")
+    assert schedule_state is not None
     world.hints.lose = True
     emit.emit_due(world.ports)
     # A fire of a schedule whose definition cannot be read: every look at it fails.
     bad = replace(
-        world.jobs("tick")[0], place="FIRE#0#bad", job_id="demo.flights.tick.1.bad", leaf=None, schedule="bad"
+        world.jobs("tick")[0], sort_key="FIRE#0#bad", job_id="demo.flights.tick.1.bad", leaf=None, schedule="bad"
     )
     world.ports.ledger.put_all([Put(bad)])
     world.clock.pass_by("3m")
@@ -189,8 +189,8 @@ def test_interleaving_25_a_stalled_emitter_brings_back_a_fire_that_is_done(world
     world.settle()
 
     assert (len(world.targets.queue.messages), len(world.targets.emr.calls)) == (sent, calls)
-    places = [job.place for job in (*world.jobs("tick"), *world.jobs("emr"))]
-    assert not {fire.place for fire in stalled} & set(places), "the ghosts are gone, and nothing hints them for ever"
+    places = [job.sort_key for job in (*world.jobs("tick"), *world.jobs("emr"))]
+    assert not {fire.sort_key for fire in stalled} & set(places), "the ghosts are gone, and nothing hints them for ever"
 
 
 def test_interleaving_18_a_long_backlog_is_worked_off_tick_by_tick_each_row_once(world: World) -> None:

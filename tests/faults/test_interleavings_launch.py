@@ -12,7 +12,7 @@ from chalicelib.flow.jobs.queue import serve
 from tests.support.schedules import after, at_most, partitions
 from tests.support.world import APPLICATION, World, day, flights
 
-LINE = "workflow:demo.flights.clean"
+LIMIT = "workflow:demo.flights.clean"
 
 
 class Before:
@@ -49,7 +49,7 @@ def test_interleaving_01_nothing_more_starts_of_a_schedule_whose_jobs_queue_for_
 
     assert len(world.targets.emr.calls) == started
     assert [record.kind for record in world.records("daily")] == ["DROPPED"] * (300 - started)
-    assert (world.line("emr:starts").waiters, world.line(LINE).active) == (0, started)
+    assert (world.limit_state("emr:starts").waiters, world.limit_state(LIMIT).active) == (0, started)
 
 
 def test_interleaving_09_the_last_run_ends_between_a_look_and_the_queue(world: World) -> None:
@@ -63,7 +63,7 @@ def test_interleaving_09_the_last_run_ends_between_a_look_and_the_queue(world: W
     world.settle()
 
     assert len(world.runs("daily")) == 2
-    line = world.line(LINE)
+    line = world.limit_state(LIMIT)
     assert (line.active, line.waiters) == (1, 0)
 
 
@@ -81,7 +81,7 @@ def test_interleaving_10_a_freed_slot_goes_to_who_waits_not_to_a_newcomer(world:
     world.settle()
     assert world.runs("low") == [], "there is a free slot, but somebody waits for it"
 
-    serve(world.ports, LINE)
+    serve(world.ports, LIMIT)
     assert len(world.runs("urgent")) == 2
     assert world.runs("low") == []
 
@@ -95,9 +95,9 @@ def test_interleaving_13_a_slow_decision_about_one_job_does_not_hit_the_next(wor
     def claimed_by_another() -> None:
         """Meanwhile the slot is freed, J1 is claimed elsewhere, its run ends, and J2 comes into being."""
         world.finish()
-        gate = world.ports.catalog.gate("demo.flights.daily")
-        assert gate is not None
-        check_job(world.ports, ("demo.flights.daily", gate.generation, "PENDING"))
+        schedule_state = world.ports.catalog.schedule_state("demo.flights.daily")
+        assert schedule_state is not None
+        check_job(world.ports, ("demo.flights.daily", schedule_state.generation, "GATHERING"))
         world.upload(day(2))
 
     [first] = world.jobs("daily")
@@ -185,7 +185,7 @@ def test_interleaving_20_events_in_any_order_and_number_move_a_run_forward_only(
 
     assert [run.state for run in world.runs("daily")] == ["SUCCEEDED"]
     assert len(world.runs("next")) == 1
-    assert world.line(LINE).active == 0
+    assert world.limit_state(LIMIT).active == 0
 
 
 def test_interleaving_21_a_completion_that_wakes_nobody_is_found_within_a_tick(world: World) -> None:
@@ -239,10 +239,10 @@ def test_interleaving_27_a_limit_below_what_is_running_lets_no_fourth_start(worl
     for left in (2, 1):
         world.emr_says(f"jr0000{3 - left}", "SUCCESS")
         world.settle()
-        assert (len(world.runs("daily")), world.line(LINE).active) == (3, left)
+        assert (len(world.runs("daily")), world.limit_state(LIMIT).active) == (3, left)
     world.emr_says("jr00003", "SUCCESS")
     world.settle()
-    assert (len(world.runs("daily")), world.line(LINE).active) == (4, 1)
+    assert (len(world.runs("daily")), world.limit_state(LIMIT).active) == (4, 1)
 
 
 def test_e8_starts_keep_the_pace_of_the_application_by_priority(make_world: Any) -> None:

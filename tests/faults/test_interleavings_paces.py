@@ -45,7 +45,7 @@ def test_interleaving_12_a_crowd_a_halved_policy_and_an_urgent_event() -> None:
     crowd = {f"s{number:03d}": at(AT_FIVE_PAST, "notify", policy="calm") for number in range(300)}
     world.deploy(throttled({**crowd, "urgent": partitions(workflow="notify", policy="calm", priority=9)}))
     world.pass_by("6m")
-    assert world.line(CALM).waiters > 250
+    assert world.limit_state(CALM).waiters > 250
     assert max(len(str(row)) for _, row in world.tables.rows()) < 5_000, "no row holds the queue"
 
     halved = world.clock.now()
@@ -75,7 +75,7 @@ def test_interleaving_22_a_slot_and_a_pace_both_always_contended_keep_the_pace_a
     moves: list[tuple[str, str]] = []
     for second in range(180):
         world.pass_by("1s")
-        moves += [(job.job_id, job.waits_at) for job in world.jobs("daily") if job.waits_at is not None]
+        moves += [(job.job_id, job.queued_in) for job in world.jobs("daily") if job.queued_in is not None]
         if second % 4 == 0:
             world.finish()
             world.settle()
@@ -102,13 +102,13 @@ def test_interleaving_23_a_run_whose_calls_are_unanswered_and_throttled_is_recor
 
     world.disable("daily")
     line = "workflow:demo.flights.clean"
-    assert world.line(line).active == 1, "the slot is not given away while that run may live"
+    assert world.limit_state(line).active == 1, "the slot is not given away while that run may live"
     world.pass_by("5m")
 
     [made] = world.targets.emr.runs.values()
     assert made.state == "CANCELLED"
     assert [run.state for run in world.runs("daily")] == ["CANCELLED"]
-    assert world.line(line).active == 0
+    assert world.limit_state(line).active == 0
     check(world)
 
 

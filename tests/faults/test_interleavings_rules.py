@@ -104,9 +104,9 @@ def test_interleaving_16_a_span_without_any_data_ends_and_begins_with_each_start
 def test_interleaving_24_all_repeats_run_and_then_it_is_complete(world: World) -> None:
     world.deploy(flights({"beat": at("R4/PT3S", coalesce=False)}))
     start = world.clock.now()
-    gate = world.ports.catalog.gate(full("beat"))
-    assert gate is not None
-    assert gate.mode == "completed", "all four are prepared at once, and used up"
+    schedule_state = world.ports.catalog.schedule_state(full("beat"))
+    assert schedule_state is not None
+    assert schedule_state.mode == "completed", "all four are prepared at once, and used up"
 
     world.pass_by("20s")
 
@@ -196,6 +196,6 @@ def test_interleaving_26_a_run_that_was_refused_so_far_starts_with_the_new_prope
 
 
 def _mode(world: World, name: str) -> str:
-    gate = world.ports.catalog.gate(full(name))
-    assert gate is not None
-    return gate.mode
+    schedule_state = world.ports.catalog.schedule_state(full(name))
+    assert schedule_state is not None
+    return schedule_state.mode

@@ -119,8 +119,8 @@ def test_interleaving_25_a_stalled_emitter_writes_again_what_was_consumed(world:
     world.settle()
 
     assert (len(world.runs("tick")), len(world.targets.queue.messages)) == (runs, sent)
-    left = {job.place for job in world.jobs("tick")}
-    assert not left & {fire.place for fire in stalled.fires}, "the ghosts are gone, and nothing hints them for ever"
+    left = {job.sort_key for job in world.jobs("tick")}
+    assert not left & {fire.sort_key for fire in stalled.fires}, "the ghosts are gone, and nothing hints them for ever"
 
 
 def test_interleaving_25_a_ghost_of_a_schedule_that_is_gone_leads_nowhere(world: World) -> None:

@@ -21,7 +21,7 @@ from tests.support.pull_workers import PULLED
 from tests.support.schedules import at_most, partitions
 from tests.support.world import EMR, day, flights
 
-LINE = "workflow:demo.flights.clean"
+LIMIT = "workflow:demo.flights.clean"
 EVERY = 8  # calls between two looks, another remainder for each scenario
 
 
@@ -74,9 +74,9 @@ def test_h1_a_run_without_a_timeout_keeps_its_row_and_its_slot_however_long_it_r
         lives_on(world, HISTORY // 4 + DAY)
 
     [run] = world.runs("daily")
-    assert (run.state, world.line(LINE).active) == ("RUNNING", 1)
+    assert (run.state, world.limit_state(LIMIT).active) == ("RUNNING", 1)
     world.emr_says("jr00001", "SUCCESS")
-    assert world.line(LINE).active == 0
+    assert world.limit_state(LIMIT).active == 0
     [run] = world.runs("daily")
     assert run.expires_at == world.clock.now() + HISTORY, "it is kept for as long as any other, from its end on"
     lives_on(world, HISTORY + 2 * DAY)
@@ -110,7 +110,7 @@ def test_w7_a_run_that_has_outlived_its_pointer_hears_of_its_end_by_its_name() -
 
     world.emr_says("jr00001", "SUCCESS")
 
-    assert (world.runs("daily")[0].state, world.line(LINE).active) == ("SUCCEEDED", 0)
+    assert (world.runs("daily")[0].state, world.limit_state(LIMIT).active) == ("SUCCEEDED", 0)
 
 
 def test_w1_a_failed_attempt_is_kept_while_its_retry_waits_and_expires_once_that_is_a_run() -> None:

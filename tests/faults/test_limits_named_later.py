@@ -59,7 +59,7 @@ def test_interleaving_27_a_group_of_one_is_named_while_three_runs_are_going(how:
     carry = {"on_update": "carry"} if how == "carried" else {}
 
     world.put("daily", partitions(by=["day"], **in_group(), **carry))
-    assert world.line(GROUP).active == 3
+    assert world.limit_state(GROUP).active == 3
     world.upload(day(10))
     world.settle()
 
@@ -78,7 +78,7 @@ def test_c9_a_schedule_that_moves_to_another_group_takes_its_runs_along() -> Non
     world.settle()
 
     assert len(going(world, "daily", "other")) == 1
-    assert world.line("group:demo.light").active == 1, "its run counts in both as long as it goes"
+    assert world.limit_state("group:demo.light").active == 1, "its run counts in both as long as it goes"
     come_and_go(world, "daily", "other")
     invariants.check_rest(world)
 
@@ -103,7 +103,7 @@ def test_c9_a_group_that_was_left_and_is_named_again_counts_what_started_meanwhi
 
     world.put("daily", partitions(by=["day"], **in_group()))
 
-    assert world.line(GROUP).active == 2
+    assert world.limit_state(GROUP).active == 2
     world.upload(day(11))
     world.settle()
     assert len(going(world)) == 2
@@ -129,7 +129,7 @@ def test_w3_a_pool_that_a_schedule_names_counts_the_runs_that_are_going() -> Non
     world.put("other", partitions(by=["day"], workflow="join", pool="p"))
 
     world.put("daily", partitions(by=["day"], pool="p"))
-    assert world.line(POOL).active == 3
+    assert world.limit_state(POOL).active == 3
     world.upload(day(10))
     world.settle()
 
@@ -142,7 +142,7 @@ def test_w3_a_pool_that_a_workflow_names_counts_the_runs_that_are_going() -> Non
     world = running(3)
 
     put_workflow(world, pool="p")
-    assert world.line(POOL).active == 3
+    assert world.limit_state(POOL).active == 3
     world.upload(day(10))
     world.settle()
 
@@ -160,7 +160,7 @@ def test_w3_a_workflow_that_moves_to_another_pool_counts_in_both_until_its_runs_
     world.settle()
 
     put_workflow(world, pool="q")
-    assert (world.line(POOL).active, world.line("pool:demo.q").active) == (2, 2)
+    assert (world.limit_state(POOL).active, world.limit_state("pool:demo.q").active) == (2, 2)
     world.upload(day(10))
     world.settle()
 
@@ -176,7 +176,7 @@ def test_w3_a_share_of_a_pool_that_is_named_later_takes_what_fits_and_the_rest_i
     world.put("other", partitions(by=["day"], workflow="join", pool="p"))
 
     world.put("daily", partitions(by=["day"], pool="p"))
-    assert (world.line(f"{POOL}:demo.flights.clean").active, world.line(POOL).active) == (2, 1)
+    assert (world.limit_state(f"{POOL}:demo.flights.clean").active, world.limit_state(POOL).active) == (2, 1)
     world.upload(day(10))
     world.upload(day(11))
     world.settle()

@@ -34,7 +34,7 @@ from tests.support.clock import NOON
 from tests.support.schedules import at_most, partitions
 from tests.support.world import day, flights
 
-LINE = "workflow:demo.flights.w"
+LIMIT = "workflow:demo.flights.w"
 PACE = Pace("emr:app", 1000, 3)
 QUEUE = JoinQueue(PACE, NOON, NOON, 0, behind=True)
 JOB = rows.job()
@@ -44,16 +44,19 @@ SINGLE: list[tuple[list[Write], Write]] = [
     ([], Create(JOB)),
     ([Create(JOB)], Replace(replace(JOB, rev=2, reason="second"))),
     ([], Put(JOB)),
-    ([], PutState(rows.gate(), None)),
-    ([PutState(rows.gate(), None)], PutState(replace(rows.gate(), rev=2, mode="disabled"), rows.gate())),
-    ([PutState(replace(rows.gate(), wake_at=NOON), None)], ClearStateWake(rows.gate())),
+    ([], PutState(rows.schedule_state(), None)),
+    (
+        [PutState(rows.schedule_state(), None)],
+        PutState(replace(rows.schedule_state(), rev=2, mode="disabled"), rows.schedule_state()),
+    ),
+    ([PutState(replace(rows.schedule_state(), wake_at=NOON), None)], ClearStateWake(rows.schedule_state())),
     ([Create(JOB)], DeleteJob(JOB)),
-    ([Put(rows.note())], DeleteNotice(rows.note())),
+    ([Put(rows.notice())], DeleteNotice(rows.notice())),
     ([Put(LETTER)], DeleteDeadLetter(LETTER)),
     ([QUEUE], LeaseQueue("emr:app", NOON, NOON + 60_000)),
-    ([], ClearQueueWake(LINE)),
+    ([], ClearQueueWake(LIMIT)),
     ([], DelayPace(PACE, NOON + 5000)),
-    ([], TrackRates(LINE, ("9/1",))),
+    ([], TrackRates(LIMIT, ("9/1",))),
 ]
 
 
@@ -87,31 +90,36 @@ def test_a_write_that_counts_is_counted_once_when_its_answer_was_lost(world: Qui
 def test_a_slot_comes_back_once_when_the_answer_was_lost(world: QuickWorld, dynamo: Dynamo) -> None:
     world.tables.update_item(
         TableName="JobsTable",
-        Key={"pk": {"S": f"LINE#{LINE}"}, "sk": {"S": "STATE"}},
+        Key={"pk": {"S": f"LIMIT#{LIMIT}"}, "sk": {"S": "STATE"}},
         UpdateExpression="SET active = :active",
         ExpressionAttributeValues={":active": {"N": "2"}},
     )
     Unreliable(world.tables, unanswered=[1])
 
-    assert dynamo.commit([ReleasePermit(LINE, None)]) is None
+    assert dynamo.commit([ReleasePermit(LIMIT, None)]) is None
 
-    assert world.line(LINE).active == 1
+    assert world.limit_state(LIMIT).active == 1
 
 
 def test_a_transaction_whose_answer_was_lost_is_carried_out_once(world: QuickWorld, dynamo: Dynamo) -> None:
-    assert dynamo.commit([PutState(rows.gate(), None)]) is None
+    assert dynamo.commit([PutState(rows.schedule_state(), None)]) is None
     Unreliable(world.tables, unanswered=[1])
 
-    assert dynamo.commit([Create(JOB), CountFailure(rows.SCHEDULE), ExpectMode(rows.gate(), ("enabled",))]) is None
+    assert (
+        dynamo.commit([Create(JOB), CountFailure(rows.SCHEDULE), ExpectMode(rows.schedule_state(), ("enabled",))])
+        is None
+    )
 
-    assert dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, "PENDING"), Job) == JOB
+    assert dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, "GATHERING"), Job) == JOB
     assert dynamo.get(keys.failures(rows.SCHEDULE), Failures) == Failures(rows.SCHEDULE, 1)
 
 
 def test_a_race_that_another_won_stays_lost_also_after_a_lost_answer(world: QuickWorld, dynamo: Dynamo) -> None:
     """The first try is carried out, another replaces it, and only then the second try comes."""
-    assert dynamo.commit([PutState(rows.gate(), None)]) is None
-    mine, theirs = (replace(rows.gate(), rev=rev, mode=mode) for rev, mode in ((2, "disabled"), (3, "enabled")))
+    assert dynamo.commit([PutState(rows.schedule_state(), None)]) is None
+    mine, theirs = (
+        replace(rows.schedule_state(), rev=rev, mode=mode) for rev, mode in ((2, "disabled"), (3, "enabled"))
+    )
 
     def another() -> None:
         world.tables.after_write = lambda: None
@@ -120,9 +128,9 @@ def test_a_race_that_another_won_stays_lost_also_after_a_lost_answer(world: Quic
 
     world.tables.after_write = another
 
-    assert dynamo.commit([PutState(mine, rows.gate())]) is not None
+    assert dynamo.commit([PutState(mine, rows.schedule_state())]) is not None
 
-    assert dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState) == theirs
+    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == theirs
 
 
 def test_a_refusal_with_an_answer_costs_no_second_call(world: QuickWorld, dynamo: Dynamo) -> None:
@@ -142,11 +150,11 @@ def test_tables_that_never_answer_are_unavailable_after_a_few_seconds(world: Qui
 
     for call in (
         lambda: dynamo.commit([Create(JOB)]),
-        lambda: dynamo.commit([Create(JOB), PutState(rows.gate(), None)]),
+        lambda: dynamo.commit([Create(JOB), PutState(rows.schedule_state(), None)]),
         lambda: dynamo.put_all([Put(JOB)]),
-        lambda: dynamo.number(LINE),
-        lambda: dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState),
-        lambda: dynamo.get_many([keys.gate(rows.SCHEDULE)]),
+        lambda: dynamo.number(LIMIT),
+        lambda: dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState),
+        lambda: dynamo.get_many([keys.schedule_state(rows.SCHEDULE)]),
         lambda: dynamo.query("jobs", "pk = :pk", {"pk": "x"}, limit=1),
     ):
         began = passed[0]

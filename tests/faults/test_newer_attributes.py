@@ -48,8 +48,8 @@ def test_o11_no_write_erases_an_attribute_that_it_does_not_know(name: str) -> No
 
 def test_each_kind_of_row_that_is_written_again_has_kept_what_it_had() -> None:
     """The scenarios above write each of them over a row with an attribute that is not known."""
-    again = {"alert", "backfill", "dag_run", "definition", "gate", "job", "line", "note", "plan_part", "run", "seen",
-             "timer", "watch"}  # fmt: skip
+    again = {"window", "backfill", "dag_run", "definition", "state", "job", "limit", "notice", "plan_part",
+             "run", "last_arrival", "timer", "deadline"}  # fmt: skip
     for name in () if again <= KEPT else SCENARIOS:
         test_o11_no_write_erases_an_attribute_that_it_does_not_know(name)
     assert again - KEPT == set()
@@ -67,7 +67,7 @@ def test_o11_an_outbox_that_another_invocation_finishes_keeps_what_is_not_known(
     """The one that wrote it dies before the event is applied; the tick reads it, and goes on."""
     scenario = SCENARIOS[OUTBOXES[kind]]
     effects = play(scenario, world_for(scenario)).names
-    wrote = {"partition": "Partition", "object": "CountedObject", "posted": "Posted"}[kind]
+    wrote = {"partition": "Partition", "object": "CountedObject", "posted": "PostedEvent"}[kind]
     first = next(number for number, name in enumerate(effects, start=1) if wrote in name)
     world = world_for(scenario)
     rows = NewerRows(world)
@@ -87,7 +87,7 @@ _DERIVED = {"subscription", "listing", "failures", "waiter", "offer"}
 def kind_of(item: Item) -> str:
     head, name = item["pk"]["S"].partition("#")[0], item["sk"]["S"].partition("#")[0]
     match head, name:
-        case "SCHEDULE", ("TIMER" | "GATE" | "FAILURES" | "VERSION"):
+        case "SCHEDULE", ("TIMER" | "STATE" | "FAILURES" | "VERSION"):
             return str(name).lower()
         case "APP", ("SCHEDULE" | "MESSAGE"):
             return "listing"
@@ -103,7 +103,7 @@ def kind_of(item: Item) -> str:
             return "posted"
         case "DELIVERY", _:
             return "lease"
-        case "LINE", "WAIT":
+        case "LIMIT", "WAIT":
             return "waiter"
         case "PLAN", _:
             return "plan_part"
@@ -111,8 +111,8 @@ def kind_of(item: Item) -> str:
             return "run"
         case "RUN", "DAG":
             return "dag_run"
-        case _, "ABSENT":
-            return "seen"
+        case _, "ARRIVED":
+            return "last_arrival"
         case _ if "@" in head:
             return "job"
         case _:

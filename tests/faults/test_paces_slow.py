@@ -118,7 +118,7 @@ def test_e3_who_joins_the_queue_of_a_dead_server_takes_it_over() -> None:
     world.surprise, world.at = dies, world.calls + 1
     world.work(world.clock.now() + 6 * SECOND)
     assert len(world.started_at) == before
-    assert world.line("policy:demo.calm").waiters
+    assert world.limit_state("policy:demo.calm").waiters
     world.run_now("s0")
     world.work(world.clock.now() + 20 * SECOND)
     assert len(world.started_at) == 6, "no tick was needed"

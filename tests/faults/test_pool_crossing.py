@@ -13,7 +13,7 @@ from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import partitions
 from tests.support.world import EMR, World, day, flights, full
 
-LINE = "pool:demo.p"
+LIMIT = "pool:demo.p"
 POOLED = {"target": EMR, "pool": "p"}
 BOTH = {name: partitions(1, name, by=["day"]) for name in ("one", "two")}
 
@@ -32,13 +32,13 @@ def _check(name: str) -> Do:
     def act(world: World) -> None:
         [job] = world.jobs(name)
         assert job.schedule == full(name)
-        check_job(world.ports, (job.schedule, job.generation, job.place))
+        check_job(world.ports, (job.schedule, job.generation, job.sort_key))
 
     return act
 
 
 def _one_has_it(played: Played) -> None:
-    line = played.world.line(LINE)
+    line = played.world.limit_state(LIMIT)
     assert (_live(played.world), line.active, line.waiters) == (1, 1, 1)
 
 
@@ -46,7 +46,7 @@ def _one_after_the_other(world: QuickWorld) -> None:
     assert _live(world) == 1
     world.finish()
     world.settle()
-    assert (_live(world), world.line(LINE).waiters) == (1, 0)
+    assert (_live(world), world.limit_state(LIMIT).waiters) == (1, 0)
     world.finish()
     invariants.check_rest(world)
     assert [len(world.runs(name)) for name in BOTH] == [1, 1]

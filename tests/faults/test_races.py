@@ -24,7 +24,7 @@ from tests.support.world import World, day, flights
 
 pytestmark = pytest.mark.cloud
 
-LINE = "workflow:demo.flights.clean"
+LIMIT = "workflow:demo.flights.clean"
 GROUP = "group:demo.cluster"
 RATE = "rate:demo.flights.clean:2/600000"
 
@@ -53,8 +53,8 @@ def together(*acts: Callable[[], object]) -> list[object]:
 
 def checks(world: World, *names: str) -> list[Callable[[], object]]:
     """A check of each job of these schedules that does not queue yet."""
-    jobs = [job for name in names for job in world.jobs(name) if not job.waits_at]
-    places = [(job.schedule, job.generation, job.place) for job in jobs]
+    jobs = [job for name in names for job in world.jobs(name) if not job.queued_in]
+    places = [(job.schedule, job.generation, job.sort_key) for job in jobs]
     return [lambda place=place: check_job(world.ports, place) for place in places]  # type: ignore[misc]
 
 
@@ -72,22 +72,22 @@ def test_c9_two_schedules_racing_for_one_slot_never_exceed_it(world: World) -> N
     world.deploy(flights(schedules))
     for number in range(1, 9):
         world.upload(day(number))
-        jobs = {name: [job for job in world.jobs(name) if not job.waits_at] for name in schedules}
-        places = [(job.schedule, job.generation, job.place) for found in jobs.values() for job in found]
+        jobs = {name: [job for job in world.jobs(name) if not job.queued_in] for name in schedules}
+        places = [(job.schedule, job.generation, job.sort_key) for found in jobs.values() for job in found]
 
         together(*(lambda place=place: check_job(world.ports, place) for place in places))
 
-        line = world.line(LINE)
+        line = world.limit_state(LIMIT)
         running = [run for name in schedules for run in world.runs(name) if run.state == "STARTING"]
         assert (line.active, len(running)) == (1, 1)
-        waiting = [job for name in schedules for job in world.jobs(name) if job.waits_at]
+        waiting = [job for name in schedules for job in world.jobs(name) if job.queued_in]
         assert len(waiting) == line.waiters
 
     for _ in range(16):
         world.finish()
         world.settle()
     assert sorted(len(world.runs(name)) for name in schedules) == [8, 8]
-    assert (world.line(LINE).active, world.line(LINE).waiters) == (0, 0)
+    assert (world.limit_state(LIMIT).active, world.limit_state(LIMIT).waiters) == (0, 0)
 
 
 def test_c5_two_schedules_racing_for_one_rate_never_exceed_it(world: World) -> None:
@@ -102,7 +102,7 @@ def test_c5_two_schedules_racing_for_one_rate_never_exceed_it(world: World) -> N
         assert len(started(world, "a", "b")) == starts
         world.finish()
         world.clock.pass_by("10m")
-    line = world.line(RATE)
+    line = world.limit_state(RATE)
     assert line.waiters == 0
     assert gaps(started(world, "a", "b"), 2) >= 10 * MINUTE
 
@@ -135,10 +135,10 @@ def test_c1_two_workflows_racing_for_one_group_never_exceed_it(world: World) -> 
         runs = started(world, "clean", "join")
         assert len([run for run in runs if run.state == "STARTING"]) == 2
         assert len(runs) == ended + 2
-        line = world.line(GROUP)
+        line = world.limit_state(GROUP)
         assert (line.active, line.waiters) == (2, 6 - ended)
         world.finish()
-    assert (world.line(GROUP).active, world.line(GROUP).waiters) == (0, 0)
+    assert (world.limit_state(GROUP).active, world.limit_state(GROUP).waiters) == (0, 0)
 
 
 def test_l4_a_resume_racing_with_checks_and_ends_leaves_no_job_asleep(world: World) -> None:
@@ -150,14 +150,14 @@ def test_l4_a_resume_racing_with_checks_and_ends_leaves_no_job_asleep(world: Wor
         world.upload(day(number))
     world.pause("a")
 
-    together(*checks(world, "a"), lambda: world.resume("a"), world.finish, lambda: serve(world.ports, LINE))
+    together(*checks(world, "a"), lambda: world.resume("a"), world.finish, lambda: serve(world.ports, LIMIT))
     for _ in range(4):
         world.settle()
         world.finish()
     world.settle()
 
     assert [run.state for run in world.runs("a")] == ["SUCCEEDED"] * 6
-    assert (world.line(LINE).active, world.line(LINE).waiters) == (0, 0)
+    assert (world.limit_state(LIMIT).active, world.limit_state(LIMIT).waiters) == (0, 0)
 
 
 def test_t11_one_event_posted_side_by_side_counts_once(world: World) -> None:
@@ -175,7 +175,7 @@ def test_w10_many_checkers_of_one_job_make_one_run_and_one_start(world: World) -
     world.deploy(flights({"a": partitions()}))
     world.upload(day(1))
     [job] = world.jobs("a")
-    place = (job.schedule, job.generation, job.place)
+    place = (job.schedule, job.generation, job.sort_key)
 
     together(*([lambda: check_job(world.ports, place)] * 8))
 
@@ -218,7 +218,7 @@ def test_c13_a_disable_racing_with_claims_leaves_no_job_and_no_permit_behind(wor
         world.deploy(flights({name: partitions(by=["day"], **at_most(2))}))
         for each in range(1, 5):
             world.upload(f"raw/flights/year=2013/month={number}/day={each}/_SUCCESS")
-        places = [(job.schedule, job.generation, job.place) for job in world.jobs(name)]
+        places = [(job.schedule, job.generation, job.sort_key) for job in world.jobs(name)]
         acts = [lambda place=place: check_job(world.ports, place) for place in places]
         together(lambda name=name: world.disable(name), *acts)
 
@@ -227,6 +227,6 @@ def test_c13_a_disable_racing_with_claims_leaves_no_job_and_no_permit_behind(wor
         assert world.jobs(name) == []
         assert len([run for run in world.runs(name) if run.target_id]) == len(started)
         live = [run for run in world.runs(name) if run.state == "STARTING"]
-        assert (world.line(LINE).active, world.line(LINE).waiters) == (len(live), 0)
+        assert (world.limit_state(LIMIT).active, world.limit_state(LIMIT).waiters) == (len(live), 0)
         world.finish()
-        assert replace(world.line(LINE), wake_at=None).active == 0
+        assert replace(world.limit_state(LIMIT), wake_at=None).active == 0

@@ -86,7 +86,7 @@ class DagWorld(QuickWorld):
                     if name == each[0] and rounds.parse(value).dag_run == own.dag_run
                     if rounds.parse(value).number <= own.number and other.state == "SUCCEEDED"
                 ]
-                assert any((other.moved_at or 0) <= run.claimed_at for other in before), f"{run} before {each}"
+                assert any((other.state_at or 0) <= run.claimed_at for other in before), f"{run} before {each}"
 
 
 @settings(max_examples=40, deadline=None)

@@ -15,14 +15,14 @@ Rows = dict[tuple[str, str, str], Any]
 
 
 def test_what_is_read_of_a_row_is_its_stamp() -> None:
-    for kind, row in (("gate", rows.gate()), ("job", rows.job())):
+    for kind, row in (("schedule_state", rows.schedule_state()), ("job", rows.job())):
         item = items.to_item(row, 1, 1)
         assert items.picked(item, ATTRIBUTES[kind]) == stamp_of(row)
 
 
 def test_every_write_to_a_gate_or_a_job_changes_its_stamp_in_each_crash_scenario() -> None:
     """The crash scenarios once without a death; what each call changed is compared with what was there before."""
-    changes = {"gate": 0, "job": 0}
+    changes = {"schedule_state": 0, "job": 0}
     for name, scenario in SCENARIOS.items():
         world = QuickWorld(**{**SMALL, **scenario.tuned})
         before: Rows = {}
@@ -55,6 +55,6 @@ def _content(row: Any) -> Any:
 
 
 def _kind(row: Any) -> str:
-    if row["pk"]["S"].startswith("SCHEDULE#") and row["sk"]["S"] == "GATE":
-        return "gate"
-    return "job" if {"place", "job_id", "leaves"} <= row.keys() else ""
+    if row["pk"]["S"].startswith("SCHEDULE#") and row["sk"]["S"] == "STATE":
+        return "schedule_state"
+    return "job" if {"sort_key", "job_id", "leaves"} <= row.keys() else ""

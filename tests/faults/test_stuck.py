@@ -22,7 +22,7 @@ from tests.faults.memory_tables import QuickWorld
 from tests.support.schedules import after, at, at_most, partitions
 from tests.support.world import EMR, SQS, World, day, flights, full
 
-LINE = "workflow:demo.flights.clean"
+LIMIT = "workflow:demo.flights.clean"
 
 
 class Failing:
@@ -146,7 +146,7 @@ def test_w2_a_waiter_whose_check_raises_holds_up_nobody_behind_it(make_world: An
     world.settle()
     world.upload(day(1, "weather", "x.csv"))
     world.settle()
-    assert [job.waits_at for job in (*world.jobs("bad"), *world.jobs("good"))] == ["emr:starts", "emr:starts"]
+    assert [job.queued_in for job in (*world.jobs("bad"), *world.jobs("good"))] == ["emr:starts", "emr:starts"]
 
     Failing(world, lambda write: getattr(getattr(write, "row", None), "run_id", "").startswith(full("bad") + "."))
     for _ in range(3):
@@ -164,13 +164,13 @@ def test_a_job_that_held_a_slot_gives_it_back_when_its_target_has_become_a_queue
     world.upload(day(1))
     world.settle()
     world.pass_by("15s")
-    assert [job.held for job in world.jobs("a") if job.place == GATHERING] == [(LINE,)]
+    assert [job.held for job in world.jobs("a") if job.sort_key == GATHERING] == [(LIMIT,)]
 
     plain = {"properties": {}, "priority": 5, "retries": {"attempts": 1, "delay": "30s"}}
     store.put(world.ports, "workflow", "demo.flights.clean", {"target": SQS, **plain}, "tester")
     world.pass_by("3m")
 
-    assert world.line(LINE).active == 0
+    assert world.limit_state(LIMIT).active == 0
 
 
 def test_w7_a_run_that_its_target_knows_no_more_fails_and_gives_its_slot_back(world: World) -> None:
@@ -182,7 +182,7 @@ def test_w7_a_run_that_its_target_knows_no_more_fails_and_gives_its_slot_back(wo
 
     [run] = world.runs("a")
     assert (run.state, run.reason) == ("FAILED", "the target knows no such run any more")
-    assert world.line(LINE).active == 0
+    assert world.limit_state(LIMIT).active == 0
 
 
 def test_t17_a_job_that_gathers_for_months_still_knows_its_first_events(world: QuickWorld) -> None:
@@ -212,10 +212,10 @@ def test_w1_a_second_attempt_that_is_withdrawn_tells_the_failure(world: World) -
 
 def test_a_settled_tombstone_expires(world: World) -> None:
     world.deploy(flights({"a": partitions()}))
-    gate = world.ports.catalog.gate(full("a"))
-    assert gate is not None
+    schedule_state = world.ports.catalog.schedule_state(full("a"))
+    assert schedule_state is not None
     world.disable("a")
-    tombstone = world.ports.jobs.job(full("a"), gate.generation, GATHERING)
+    tombstone = world.ports.jobs.job(full("a"), schedule_state.generation, GATHERING)
     assert tombstone is not None
     assert tombstone.wake_at is None
     assert tombstone.expires_at is not None

@@ -69,7 +69,7 @@ def a_run_and_a_job_that_queue_for_a_start() -> QuickWorld:
     world.upload(day(1))
     world.upload(day(2))
     world.settle()
-    assert [row.waits_at for row in (*world.runs("daily"), *world.jobs("daily"))] == [EMR_QUEUE, EMR_QUEUE]
+    assert [row.queued_in for row in (*world.runs("daily"), *world.jobs("daily"))] == [EMR_QUEUE, EMR_QUEUE]
     world.clock.pass_by("10s")
     world.hints.sent = []
     world.targets.emr.answers = [NotNow("throttled")]
@@ -110,7 +110,7 @@ def lose_row(world: QuickWorld, row: Job | Run) -> None:
     """The row in the queue is gone, as after a restore of the tables from backups of different instants."""
     waiter = waiter_of(row)
     assert waiter is not None
-    assert world.ports.ledger.commit([RemoveWaiter(waiter), LeaveQueue(waiter.line)]) is None
+    assert world.ports.ledger.commit([RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)]) is None
 
 
 def a_run_without_its_row() -> QuickWorld:
@@ -135,7 +135,7 @@ def test_e8_a_run_that_has_lost_its_row_in_the_queue_queues_again_and_starts() -
 
     world.pass_by("12m")
 
-    assert [run.waits_at for run in world.runs("daily")] == [None, None]
+    assert [run.queued_in for run in world.runs("daily")] == [None, None]
     assert len(world.targets.emr.runs) == 2
     world.finish()
     world.settle()
@@ -146,10 +146,10 @@ def test_c9_a_job_that_has_lost_its_row_in_the_queue_queues_again_when_it_is_loo
     world = a_job_without_its_row()
     [job] = world.jobs("daily")
 
-    check_job(world.ports, (job.schedule, job.generation, job.place))
+    check_job(world.ports, (job.schedule, job.generation, job.sort_key))
 
     invariants.check(world)
-    assert world.line(WORKFLOW_QUEUE).waiters == 1
+    assert world.limit_state(WORKFLOW_QUEUE).waiters == 1
     world.finish()
     world.settle()
     assert len(world.runs("daily")) == 2

@@ -14,7 +14,7 @@ from tests.faults.unreliable_tables import no_answer, throttled
 from tests.support.clock import HandClock
 
 # How far the clocks of two Lambdas may be apart: those of AWS are kept to some milliseconds (NTP).
-MOST_SKEW: Millis = SECOND
+MAX_SKEW: Millis = SECOND
 
 
 class LambdaClock:

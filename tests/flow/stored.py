@@ -46,8 +46,12 @@ def send(world: World, document: dict[str, Any], app: str = "demo.flights", **ho
 def living(world: World, app: str = "demo.flights") -> dict[str, str]:
     """The mode of each schedule of an app, by short name."""
     names = lookup.schedules_of(world.ports, app)
-    gates = {name: world.ports.catalog.gate(name) for name in names}
-    return {name.rpartition(".")[2]: gate.mode for name, gate in gates.items() if gate is not None}
+    schedule_states = {name: world.ports.catalog.schedule_state(name) for name in names}
+    return {
+        name.rpartition(".")[2]: schedule_state.mode
+        for name, schedule_state in schedule_states.items()
+        if schedule_state is not None
+    }
 
 
 def workflows(world: World, app: str = "demo.flights") -> list[str]:

@@ -43,7 +43,7 @@ def test_a_ready_partition_becomes_one_run(world: World) -> None:
     world.finish()
     [run] = world.runs("clean")
     assert run.state == "SUCCEEDED"
-    assert world.line("workflow:demo.flights.clean").active == 0
+    assert world.limit_state("workflow:demo.flights.clean").active == 0
 
 
 def test_the_join_of_a_day_waits_for_the_weather_of_that_day(world: World) -> None:
@@ -72,7 +72,7 @@ def test_slots_are_queued_for_and_given_back(world: World) -> None:
         world.upload(day(number))
     world.settle()
     assert len(world.runs("clean")) == 2
-    line = world.line("workflow:demo.flights.clean")
+    line = world.limit_state("workflow:demo.flights.clean")
     assert (line.active, line.waiters) == (2, 3)
 
     world.finish()
@@ -84,7 +84,7 @@ def test_slots_are_queued_for_and_given_back(world: World) -> None:
     world.settle()
 
     assert [run.state for run in world.runs("clean")] == ["SUCCEEDED"] * 5
-    line = world.line("workflow:demo.flights.clean")
+    line = world.limit_state("workflow:demo.flights.clean")
     assert (line.active, line.waiters) == (0, 0)
 
 
@@ -112,7 +112,7 @@ def test_a_clock_trigger_starts_an_emr_run_and_coalesces_while_it_waits(world: W
     world.pass_by("40s")
 
     assert len(world.runs("tick")) == 1
-    assert [job.state for job in world.jobs("tick") if job.place == "PENDING"] == ["PENDING_LAUNCH"]
+    assert [job.state for job in world.jobs("tick") if job.sort_key == "GATHERING"] == ["PENDING_LAUNCH"]
     assert [record.kind for record in world.records("tick")] == ["COALESCED", "COALESCED"]
     world.finish()
     world.settle()

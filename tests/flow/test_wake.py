@@ -17,4 +17,4 @@ def test_l6_a_limit_that_is_raised_while_progress_is_carried_lets_the_waiting_jo
     world.settle()
 
     assert len(world.runs("a")) == 2
-    assert world.line("workflow:demo.flights.clean").waiters == 0
+    assert world.limit_state("workflow:demo.flights.clean").waiters == 0

@@ -103,7 +103,7 @@ def test_a_test_in_which_a_lambda_calls_beyond_its_role_fails() -> None:
 def test_what_only_the_test_itself_reads_is_no_call_of_a_lambda() -> None:
     with watched({name: Policy([]) for name in roles.LAMBDAS.values()}) as watch:
         world = QuickWorld()
-        assert world.ports.catalog.gate("demo.flights.clean") is None
+        assert world.ports.catalog.schedule_state("demo.flights.clean") is None
         assert at_work() is None
     assert watch.refused == []
 

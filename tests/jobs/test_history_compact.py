@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from history_compact import BYTES_A_FILE, MOST_FILES, files_for, transform, work
+from history_compact import BYTES_A_FILE, MAX_FILES, files_for, transform, work
 from history_days import LINE_SCHEMA, Days, day_of
 from pyspark.sql import Row, SparkSession
 from run_context import ContextError, RunContext
@@ -197,7 +197,7 @@ def test_h3_a_day_without_history_is_settled_as_empty(spark: SparkSession, lake:
 
 def test_h3_the_number_of_files_is_bounded_whatever_came() -> None:
     sizes = (0, 1, BYTES_A_FILE, BYTES_A_FILE + 1, 10**15)
-    assert [files_for(size) for size in sizes] == [1, 1, 1, 2, MOST_FILES]
+    assert [files_for(size) for size in sizes] == [1, 1, 1, 2, MAX_FILES]
 
 
 def test_h3_many_small_objects_become_one_file(spark: SparkSession, lake: Any, run: Any) -> None:

@@ -65,9 +65,9 @@ def living(world: World, name: str) -> list[str]:
 def check(row: Backfill, runs: list[Run]) -> None:
     """What always holds: never more under way than asked for, and every entry at most once."""
     mine = [run for run in runs if run.backfill == row.id]
-    under_way = [run for run in mine if not states.is_terminal(run.state)]
+    active = [run for run in mine if not states.is_terminal(run.state)]
     assert len(row.live) <= row.concurrency, f"{row} has more under way than it may"
-    assert len(under_way) <= row.concurrency, f"{len(under_way)} runs of {row}"
+    assert len(active) <= row.concurrency, f"{len(active)} runs of {row}"
     started = Counter((run.nominal_at, about(run)) for run in mine if run.attempt == 1 and run.state != "ABORTED")
     assert [entry for entry, count in started.items() if count > 1] == [], f"an entry of {row} ran twice"
     handed_out = row.succeeded + row.failed + row.cancelled + row.dropped + len(row.live)

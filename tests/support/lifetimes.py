@@ -54,17 +54,17 @@ def _backfill_is_final(row: Backfill, runs: Mapping[tuple[str, int], Run]) -> bo
 
 FINAL: dict[type, Place] = {
     # A message that is gone; one that is put again has a gate without an end.
-    ScheduleState: Place("Catalog", "SCHEDULE#", "GATE", lambda gate, _: gate.mode == "deleted"),
+    ScheduleState: Place("Catalog", "SCHEDULE#", "STATE", lambda schedule_state, _: schedule_state.mode == "deleted"),
     # Of a message whose last instant is known: HISTORY after that, when it has been deleted for as long.
     Version: Place("Catalog", "SCHEDULE#", "VERSION#", _always),
     # Nobody relies on a lease that is over: its row goes an hour later.
     DeliveryLease: Place("Jobs", "DELIVERY#", "LEASE#", lambda lease, _: lease.expires_at > lease.leased_until),
     # A tombstone that has given back what it held, and bars what comes late.
-    Job: Place("Jobs", "", "PENDING", lambda job, _: job.closed and job.wake_at is None and not job.held),
+    Job: Place("Jobs", "", "GATHERING", lambda job, _: job.closed and job.wake_at is None and not job.held),
     PostedEvent: Place("Jobs", "EVENT#", "EVENT", lambda row, _: row.wake_at is None),
-    DeadlineWatch: Place("Jobs", "WATCH#", "WATCH", lambda row, _: row.wake_at is None),
+    DeadlineWatch: Place("Jobs", "DEADLINE#", "DEADLINE", lambda row, _: row.wake_at is None),
     # Says that an event was applied, which does not change; it outlives its job by the job's own timeout.
-    AppliedEvent: Place("Jobs", "", "EVT#", _always),
+    AppliedEvent: Place("Jobs", "", "APPLIED#", _always),
     Backfill: Place("Jobs", "BACKFILL#", "", _backfill_is_final),
     PlanPart: Place("Jobs", "PLAN#", "", _always),  # `check` holds it against its backfill
     Run: Place("Runs", "RUN#", "A#", _run_is_final),

@@ -51,8 +51,8 @@ def play() -> None:
         world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
         play_scenario(scenario, world)
     roads = (_ready_datasets, _many_datasets, _told_late, _gathered, _told_of_statuses, _failed_unheard, _taken_late)
-    for road in (*roads, _asked_outside, _other_targets, _listed_application, _adapters):
-        road()
+    for channel in (*roads, _asked_outside, _other_targets, _listed_application, _adapters):
+        channel()
     with installation() as api:
         settle_in(api)
         _over_http(api)

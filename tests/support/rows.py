@@ -17,12 +17,12 @@ SCHEDULE = "demo.flights.clean"
 GENERATION = NOON
 
 
-def gate(**fields: Any) -> ScheduleState:
+def schedule_state(**fields: Any) -> ScheduleState:
     return replace(ScheduleState(SCHEDULE, GENERATION, 1, "enabled", NOON), **fields)
 
 
 def job(job_id: str = "j1", **fields: Any) -> Job:
-    plain = Job(SCHEDULE, GENERATION, "PENDING", job_id, "gathering", "PENDING_CONSTRAINTS", NOON, wake_at=NOON)
+    plain = Job(SCHEDULE, GENERATION, "GATHERING", job_id, "gathering", "PENDING_CONSTRAINTS", NOON, wake_at=NOON)
     return replace(plain, **fields)
 
 
@@ -57,8 +57,8 @@ def backfill(backfill_id: str = "b1", **fields: Any) -> Backfill:
     return replace(plain, **fields)
 
 
-def note(note_id: str = "j1", **fields: Any) -> PendingNotice:
-    plain = PendingNotice("demo.flights.w", "failed", note_id, SCHEDULE, "disk full", NOON, wake_at=NOON)
+def notice(notice_id: str = "j1", **fields: Any) -> PendingNotice:
+    plain = PendingNotice("demo.flights.w", "failed", notice_id, SCHEDULE, "disk full", NOON, wake_at=NOON)
     return replace(plain, **fields)
 
 

@@ -37,7 +37,7 @@ from chalicelib.settings import Settings
 from tests.support.clock import HandClock
 from tests.support.fakes import APPLICATION, FakeTargets, MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
 
-MOST_ROUNDS = 200
+MAX_ROUNDS = 200
 EMR = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
 SQS = {"type": "sqs", "queue_url": "https://sqs.example/sluice-target"}
 
@@ -78,7 +78,7 @@ class World:
             payloads=self.payloads,
             lake=self.lake,
             settings=made,
-            ahead=DynamoPrefetch(dynamo),
+            prefetch=DynamoPrefetch(dynamo),
             metrics=self.metrics,
         )
 
@@ -145,7 +145,7 @@ class World:
 
     def settle(self, invoke: Callable[[Callable[[], Any]], Any] = lambda act: act()) -> None:
         """Let every hint that is due arrive, and those that these bring about. ``invoke`` plays the Lambda runtime."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             now = self.clock.now()
             latest = max((due for due, _ in self.hints.sent if due <= now), default=now)
             due = self.hints.due(now)
@@ -154,7 +154,7 @@ class World:
             self.ports.clock.wait_until(latest)  # a Lambda whose clock is behind waits, as `dispatch_together` does
             for ref in self._crowd(due, invoke):
                 invoke(lambda ref=ref: dispatch.dispatch(self.ports, ref))
-        raise AssertionError(f"expected quiet within {MOST_ROUNDS} rounds of hints")
+        raise AssertionError(f"expected quiet within {MAX_ROUNDS} rounds of hints")
 
     def _crowd(self, due: list[Ref], invoke: Callable[[Callable[[], Any]], Any]) -> list[Ref]:
         """Fires that are due together are attended to together, as in one Lambda. Returns what is left to do singly."""
@@ -209,15 +209,15 @@ class World:
         return list(reversed(self.ports.runs.runs("schedule", full(name), 500, None).items))
 
     def jobs(self, name: str) -> list[Job]:
-        gate = self.ports.catalog.gate(full(name))
-        found = self.ports.jobs.jobs(full(name), gate.generation, 500, None).items if gate else ()
+        schedule_state = self.ports.catalog.schedule_state(full(name))
+        found = self.ports.jobs.jobs(full(name), schedule_state.generation, 500, None).items if schedule_state else ()
         return [job for job in found if not job.closed]
 
     def records(self, name: str) -> list[Record]:
         return list(reversed(self.ports.runs.records("schedule", full(name), 500, None).items))
 
-    def line(self, name: str) -> Any:
-        return self.ports.jobs.line(name)
+    def limit_state(self, name: str) -> Any:
+        return self.ports.jobs.limit_state(name)
 
     def context(self, run: Run) -> Any:
         return self.payloads.context(run.run_id)

@@ -19,7 +19,7 @@ def rows_read_alike(world: RollingWorld) -> None:
     were rows. What only one of them knows is its own affair."""
     for _, item in world.tables.rows():
         # The name of a line stands in its key alone.
-        told = {**item, "line": {"S": item["pk"]["S"]}} if class_of(dict(item)) == "LimitState" else dict(item)
+        told = {**item, "limit_name": {"S": item["pk"]["S"]}} if class_of(dict(item)) == "LimitState" else dict(item)
         by_old, by_new = world.old.read(told), world.new.read(told)
         both = by_old.keys() & by_new.keys()
         assert both, f"no field of {item} is known to both"

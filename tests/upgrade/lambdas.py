@@ -25,19 +25,7 @@ from tests.upgrade.trees import Changes
 
 BUS = {"version": "0", "account": "123456789012", "region": "us-east-1", "resources": []}
 STREAM = "arn:aws:dynamodb:us-east-1:123456789012:table/runs/stream/2026-03-02T00:00:00.000"
-# The classes of rows by the names that they had in an older version.
-BEFORE = {
-    "AppliedEvent": "Marker",
-    "LastArrival": "Seen",
-    "ScheduleState": "Gate",
-    "LimitState": "LineState",
-    "CountedObject": "SizedObject",
-    "PostedEvent": "Posted",
-    "PendingNotice": "Note",
-    "NoticeWindow": "Alert",
-    "DeadlineWatch": "Watch",
-}
-MEMORY, MOST_MILLIS = 512, 120_000
+MEMORY, MAX_MILLIS = 512, 120_000
 
 
 class Version:
@@ -108,14 +96,13 @@ class Version:
 
     def _class(self, name: str) -> Any:
         """The class of a row, in whichever module it stands."""
-        for known in (name, BEFORE.get(name, name)):
-            for module in self._modules:
-                if isinstance(found := vars(module).get(known), type):
-                    return found
+        for module in self._modules:
+            if isinstance(found := vars(module).get(name), type):
+                return found
         raise LookupError(f"expected a class {name} in version {self.name}")
 
     def _invoke(self, name: str, event: dict[str, Any]) -> Any:
-        return self._app.handler_map[name](event, LambdaContext(name, MEMORY, max_runtime_ms=MOST_MILLIS))
+        return self._app.handler_map[name](event, LambdaContext(name, MEMORY, max_runtime_ms=MAX_MILLIS))
 
     @staticmethod
     def _load_all(package: str) -> None:
@@ -137,23 +124,25 @@ def _change(number: int, item: Mapping[str, Any]) -> dict[str, Any]:
 
 def class_of(item: dict[str, Any]) -> str:
     """The class of the row that is stored as an item, by its key."""
-    table, place = item["pk"]["S"].partition("#")[0], item["sk"]["S"].partition("#")[0]
+    table, sort_key = item["pk"]["S"].partition("#")[0], item["sk"]["S"].partition("#")[0]
     if "@" in table:
-        return {"EVT": "AppliedEvent", "ABSENT": "LastArrival"}.get(place, "Job")
-    by_place = {
-        "GATE": "ScheduleState", "TIMER": "Timer", "VERSION": "Version", "FAILURES": "Failures",
+        return {"APPLIED": "AppliedEvent", "ARRIVED": "LastArrival"}.get(sort_key, "Job")
+    if sort_key == "STATE":
+        return "LimitState" if table == "LIMIT" else "ScheduleState"
+    by_sort_key = {
+        "TIMER": "Timer", "VERSION": "Version", "FAILURES": "Failures",
         "PARTITION": "Partition", "A": "Run", "RECORD": "Record", "OUTPUT": "Output", "DAG": "DagRun",
-        "STATE": "LimitState", "WAIT": "Waiter",
+        "WAIT": "Waiter",
     }  # fmt: skip
     by_table = {
         "NAMESPACES": "Definition", "NS": "Definition", "TRIGGER": "Subscription", "BUCKET": "PrefixRow",
         "OBJECTS": "CountedObject", "EVENT": "PostedEvent", "DELIVERY": "DeliveryLease", "REQUEST": "Requested",
-        "BACKFILL": "Backfill", "NOTE": "PendingNotice", "ALERT": "NoticeWindow", "WATCH": "DeadlineWatch",
+        "BACKFILL": "Backfill", "NOTICE": "PendingNotice", "WINDOW": "NoticeWindow", "DEADLINE": "DeadlineWatch",
         "PLAN": "PlanPart", "OFFER": "Offer", "DEAD": "DeadLetter", "TARGET": "Pointer",
     }  # fmt: skip
-    if table == "APP" or (table == "SCHEDULE" and place == "WORKFLOW"):
-        return "Listing" if place in ("SCHEDULE", "MESSAGE") else "Definition"
-    return by_table.get(table) or by_place[place]
+    if table == "APP" or (table == "SCHEDULE" and sort_key == "WORKFLOW"):
+        return "Listing" if sort_key in ("SCHEDULE", "MESSAGE") else "Definition"
+    return by_table.get(table) or by_sort_key[sort_key]
 
 
 def _plain(content: Any) -> Any:

@@ -48,7 +48,7 @@ def describe(package: str = "chalicelib") -> Described:
     plain = {"pk": "S", "sk": "S", "format": "N", "wake_at": "S", "wake_shard": "S"}
     numbers = {name: "N" for name, hint in get_type_hints(limit.LimitState).items() if _not_none(hint) is int}
     line = _attributes(limit.LimitState, numbers | plain | {"starts": "M", "rates": "SS"})
-    stored["LimitState"] = {"keys": ["LINE#<line> / STATE"], "attributes": line}
+    stored["LimitState"] = {"keys": ["LIMIT#<line> / STATE"], "attributes": line}
     parts = {kind.__name__: _attributes(kind, {}) for kind in (event.Event, run.StartRequest, job.Progress)}
     hint = json.loads(hints.encode([ref.Ref("job", ("schedule", "1", "place"))], NOON))
     return {

@@ -28,8 +28,8 @@ from tests.upgrade.lambdas import BUS, Version
 from tests.upgrade.row_books import RowBooks
 
 NS, APP = "/v1/namespaces/demo", "/v1/namespaces/demo/apps/flights"
-MOST_ROUNDS = 120
-MOST_REPEATS = 20  # of one request or event whose invocation dies
+MAX_ROUNDS = 120
+MAX_REPEATS = 20  # of one request or event whose invocation dies
 
 
 class Errors(logging.Handler):
@@ -101,7 +101,7 @@ class RollingWorld:
                 self.work()
             self.holds()
             if self.share(minute) != self.share(minute + 1):
-                self.at_switches.append(self.under_way())
+                self.at_switches.append(self.active())
             self.pass_minute()
 
     def something(self) -> None:
@@ -123,10 +123,10 @@ class RollingWorld:
 
     def work(self) -> None:
         """Let the messages that are visible arrive, and those that these bring about."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             if not any([self.deliver("objects"), self.deliver("custom"), self.deliver("hints")]):
                 return
-        raise AssertionError(f"expected quiet within {MOST_ROUNDS} rounds of messages")
+        raise AssertionError(f"expected quiet within {MAX_ROUNDS} rounds of messages")
 
     def deliver(self, name: str) -> bool:
         """One batch of a queue's messages, to one invocation. False if there is none."""
@@ -172,7 +172,7 @@ class RollingWorld:
         """A request of a client, which asks again if it gets no answer. Returns the answer, None if it is a refusal."""
         self.requests += 1
         key = {"Idempotency_Key": f"request-{self.requests}"} if method == "POST" else {}
-        for _ in range(MOST_REPEATS):
+        for _ in range(MAX_REPEATS):
             told = self.invoke(lambda version: version.request(method, path, body, **key, **headers))
             if told is not None and told[0] < 500:
                 if told[0] >= 300:
@@ -304,7 +304,7 @@ class RollingWorld:
         assert self.rows.lost == [], f"attributes of newer code that older code erased: {self.rows.lost}"
         return invariants.check(self.account.books)
 
-    def under_way(self) -> tuple[int, int, int]:
+    def active(self) -> tuple[int, int, int]:
         """How many runs live, jobs wait and places in queues are taken."""
         stock = self.holds()
         living = [run for run in stock.runs if not states.is_terminal(run.state)]
@@ -329,7 +329,7 @@ class RollingWorld:
 
     def runs_end(self, most_left: int = 2) -> None:
         """Time passes and job runs succeed, until nothing queues and hardly anything lives: what repeats goes on."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             self.pass_minute()
             self.claim()
             for run in self.account.emr.living():
@@ -339,7 +339,7 @@ class RollingWorld:
             living = [run for run in stock.runs if not states.is_terminal(run.state)]
             if len(living) <= most_left and not stock.waiters:
                 return
-        raise AssertionError(f"expected an end within {MOST_ROUNDS} rounds, got {living} {stock.waiters}")
+        raise AssertionError(f"expected an end within {MAX_ROUNDS} rounds, got {living} {stock.waiters}")
 
     @property
     def minute(self) -> int:
@@ -357,7 +357,7 @@ class RollingWorld:
 
     def _until_done(self, act: Callable[[Version], Any]) -> None:
         """An asynchronous invocation, which Lambda repeats if it fails."""
-        for _ in range(MOST_REPEATS):
+        for _ in range(MAX_REPEATS):
             if self.invoke(act) is not None:
                 return
         raise AssertionError(f"expected an invocation that lives, got {self.errors.found[-1:]}")

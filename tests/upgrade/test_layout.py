@@ -105,7 +105,7 @@ def test_a_renamed_attribute_in_the_code_changes_the_layout() -> None:
 
     found = layout.differences(layout.recorded(), layout.describe("chalicelib_renamed"))
 
-    assert "Job.waits_at is gone: older code reads it" in {each.text for each in found}
+    assert "Job.queued_in is gone: older code reads it" in {each.text for each in found}
     assert "Job.queues_at is new: it may be missing" in {each.text for each in found}
 
 

@@ -44,8 +44,10 @@ def play(old: Version, new: Version, share: Callable[[int], float], seed: int) -
 
 
 @pytest.mark.parametrize("road", ROADS)
-def test_o11_two_versions_side_by_side_lose_nothing_and_double_nothing(road: str, old: Version, new: Version) -> None:
-    world = play(old, new, ROADS[road], 1)
+def test_o11_two_versions_side_by_side_lose_nothing_and_double_nothing(
+    channel: str, old: Version, new: Version
+) -> None:
+    world = play(old, new, ROADS[channel], 1)
 
     nothing_is_lost_or_doubled(world)
     assert world.errors.found == []
@@ -57,7 +59,7 @@ def test_o11_two_versions_side_by_side_lose_nothing_and_double_nothing(road: str
     )
     assert answers_are_alike(world) > 100
     assert history_is_alike(world) > 0
-    for kind in ("job", "run", "line"):
+    for kind in ("job", "run", "limit"):
         assert world.rows.taken_over[kind, "old"] > 5 and world.rows.taken_over[kind, "new"] > 5, kind
         assert world.rows.kept[kind] > 5, kind
     assert world.deaths > 0 and world.crossed["old in new"] > 0 and world.crossed["new in old"] > 0
@@ -66,8 +68,8 @@ def test_o11_two_versions_side_by_side_lose_nothing_and_double_nothing(road: str
 @pytest.mark.long
 @pytest.mark.parametrize("seed", range(2, 14))
 @pytest.mark.parametrize("road", ROADS)
-def test_o11_two_versions_side_by_side_at_length(road: str, seed: int, old: Version, new: Version) -> None:
-    world = play(old, new, ROADS[road], seed)
+def test_o11_two_versions_side_by_side_at_length(channel: str, seed: int, old: Version, new: Version) -> None:
+    world = play(old, new, ROADS[channel], seed)
 
     nothing_is_lost_or_doubled(world)
     assert world.errors.found == []

@@ -24,13 +24,13 @@ from tests.upgrade.trees import Changes
 
 ROWS = "items.py"
 FORGETS: Changes = {ROWS: {"carried = dict(row.unknown)": "carried = {}"}}
-RENAMES: Changes = {"*.py": {"waits_at": "queues_at"}}
+RENAMES: Changes = {"*.py": {"queued_in": "queues_at"}}
 ADDS: Changes = {
     "core/rows/job.py": {
         "    prepared_at: Instant | None = None\n": '    prepared_at: Instant | None = None\n    hue: str = "green"\n',
     },
     "core/rows/run.py": {
-        "    bill_looks: int = 0\n": '    bill_looks: int = 0\n    hue: str = "green"\n',
+        "    bill_checks: int = 0\n": '    bill_checks: int = 0\n    hue: str = "green"\n',
     },
 }
 LOWER_LAYOUT: Changes = {ROWS: {f"FORMAT = {FORMAT}": f"FORMAT = {FORMAT - 1}"}}
@@ -93,7 +93,7 @@ def test_o11_older_code_refuses_rows_of_a_newer_layout_and_leaves_them_alone(bas
     assert len(refused) == len(world.errors.found) > 20, "only the older code fails"
     assert {name for error in refused for name in causes(error)} == {"NewerLayout"}
     assert world.rows.taken_over["run", new.name] > 0, "what the older code has written is read"
-    assert sum(world.rows.taken_over[kind, older.name] for kind in ("job", "run", "line", "gate", "timer")) == 0
+    assert sum(world.rows.taken_over[kind, older.name] for kind in ("job", "run", "limit", "state", "timer")) == 0
     assert sum(world.rows.lowered.values()) == 0
 
 

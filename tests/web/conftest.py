@@ -18,7 +18,7 @@ from app import app
 from chalicelib.wiring import ports
 from tests.support import tables
 
-MOST_ROUNDS = 50
+MAX_ROUNDS = 50
 NS = "/v1/namespaces/demo"
 APP = f"{NS}/apps/flights"
 KEYS = ["year", "month", "day"]
@@ -91,7 +91,7 @@ class Api:
 
     def work(self) -> None:
         """Let every hint that is due arrive at its Lambda, and those that these bring about."""
-        for _ in range(MOST_ROUNDS):
+        for _ in range(MAX_ROUNDS):
             found = self.messages(self.hints_url)
             if not found:
                 return
@@ -109,7 +109,7 @@ class Api:
             context = LambdaContext("check", 512, max_runtime_ms=120_000)
             answer = app.handler_map["check"]({"Records": records}, context)
             assert answer == {"batchItemFailures": []}
-        raise AssertionError(f"expected quiet within {MOST_ROUNDS} rounds of hints")
+        raise AssertionError(f"expected quiet within {MAX_ROUNDS} rounds of hints")
 
     def schedule(self, name: str, **changed: Any) -> dict[str, Any]:
         """Put a schedule of the workflow ``notify``, for every weekday unless it says otherwise."""

@@ -33,7 +33,7 @@ def test_l12_a_backfill_is_begun_seen_listed_and_cancelled(api: Api) -> None:
     assert (told["state"], told["total"], told["waiting"], told["order"]) == ("RUNNING", 31, 31, "newest")
     assert set(told) == set(recorded.backfill())
     assert (told["first"], told["position"]) == ("2026-01-31T02:00:00.000Z", "2026-01-28T02:00:00.000Z")
-    assert [each["entry"][:10] for each in told["under_way"]] == ["2026-01-31", "2026-01-30", "2026-01-29"]
+    assert [each["entry"][:10] for each in told["active"]] == ["2026-01-31", "2026-01-30", "2026-01-29"]
 
     path = f"{ONE}/backfills/{told['backfill_id']}"
     assert api.get(path) == told
@@ -41,7 +41,7 @@ def test_l12_a_backfill_is_begun_seen_listed_and_cancelled(api: Api) -> None:
     assert {(job["kind"], job["backfill"]) for job in jobs} == {("backfill", told["backfill_id"])}
 
     after = api.post(f"{path}/cancel")
-    assert (after["state"], after["cancelled"], after["under_way"]) == ("CANCELLED", 31, [])
+    assert (after["state"], after["cancelled"], after["active"]) == ("CANCELLED", 31, [])
     assert "was cancelled by" in after["reason"]
     assert api.post(f"{path}/cancel?runs=cancel") == after, "cancelling what is over changes nothing"
     [listed] = [item for item in api.get(f"{ONE}/backfills")["items"] if item["backfill_id"] == told["backfill_id"]]

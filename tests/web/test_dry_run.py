@@ -53,7 +53,7 @@ def test_l11_each_event_is_a_step_that_says_what_came_and_what_is_missing(api: A
         "touched": True,
         "fires": False,
         "why": "waits for 1 partition of demo.flights (1 partition of demo.flights came at 2026-11-20T11:00:00.000Z)",
-        "came": ["1 partition of demo.flights came at 2026-11-20T11:00:00.000Z"],
+        "arrived": ["1 partition of demo.flights came at 2026-11-20T11:00:00.000Z"],
         "missing": ["1 partition of demo.flights"],
     }
     assert (second["fires"], second["missing"]) == (True, [])
@@ -66,7 +66,7 @@ def test_l11_firing_consumes_what_came_and_the_rest_is_left(api: Api) -> None:
     assert fates(told) == ["counts", "fires", "counts"]
     [left] = told["left"]
     assert left["why"].startswith("waits for 1 partition of demo.flights (1 partition of demo.flights came at ")
-    assert (left["turns_at"], left["correlation"]) == (None, None)
+    assert (left["changes_at"], left["correlation"]) == (None, None)
     assert told["why"] == f"fires 1 time; then {left['why']}"
 
 
@@ -143,7 +143,7 @@ def test_t12_quiet_is_told_to_turn_when_time_has_passed(api: Api) -> None:
     told = rehearse(api, quiet, at("11:00:00", READY), at("11:10:00", READY))
     assert fates(told) == ["counts", "counts"]
     [left] = told["left"]
-    assert left["turns_at"] == "2026-11-20T11:25:00.000Z"
+    assert left["changes_at"] == "2026-11-20T11:25:00.000Z"
 
 
 def test_t12_time_that_passes_between_events_may_complete_a_match(api: Api) -> None:

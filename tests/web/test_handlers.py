@@ -186,9 +186,9 @@ def test_a_hint_that_is_early_is_sent_on_its_way_again(api: Api) -> None:
 @pytest.mark.parametrize(
     "ref",
     [
-        Ref("job", ("demo.flights.nightly", "1", "PENDING")),
+        Ref("job", ("demo.flights.nightly", "1", "GATHERING")),
         Ref("run", ("demo.flights.nightly.1.0a1b2c3d4e5f60718293", "001")),
-        Ref("line", ("workflow:demo.flights.clean",)),
+        Ref("limit", ("workflow:demo.flights.clean",)),
         Ref("partition", ("demo.flights", "2013", "1", "1")),
         Ref("timer", ("demo.flights.nightly",)),
     ],

@@ -9,7 +9,7 @@ from typing import Any
 import boto3
 import pytest
 
-from chalicelib.core.definitions.data import MOST_DATA, MOST_INLINE
+from chalicelib.core.definitions.data import MAX_DATA, MAX_INLINE
 from tests.web.conftest import APP, NS, Api
 
 PING = f"{APP}/messages/ping"
@@ -105,9 +105,9 @@ def test_l16_the_tilde_is_no_name(api: Api) -> None:
 
 
 def test_l13_data_of_256_kb_is_taken_and_lies_in_s3(api: Api) -> None:
-    api.put(PING, {"due_time": "1h", "workflow": "notify", "data": "x" * MOST_INLINE})
-    assert api.get(PING)["data"] == "x" * MOST_INLINE
-    content = bytes(range(256)) * (MOST_DATA // 256)
+    api.put(PING, {"due_time": "1h", "workflow": "notify", "data": "x" * MAX_INLINE})
+    assert api.get(PING)["data"] == "x" * MAX_INLINE
+    content = bytes(range(256)) * (MAX_DATA // 256)
     sent = {"due_time": "1h", "workflow": "notify", "content_type": "image/png",
             "data_base64": base64.b64encode(content).decode()}  # fmt: skip
     uri = api.put(PING, sent)["data_uri"]
@@ -122,7 +122,7 @@ def test_l13_data_of_256_kb_is_taken_and_lies_in_s3(api: Api) -> None:
 
 def test_l13_a_bucket_that_does_not_take_the_data_is_told(api: Api) -> None:
     api.put(APP, {"default_target": target(api), "data_bucket": "nobodys-bucket"})
-    error = api.refused(400, "PUT", PING, {"due_time": "1h", "data": "x" * (MOST_INLINE + 1)})
+    error = api.refused(400, "PUT", PING, {"due_time": "1h", "data": "x" * (MAX_INLINE + 1)})
     assert error["message"] == "expected a bucket nobodys-bucket that takes large data, got 'NoSuchBucket from S3'"
     assert "s3:PutObject on nobodys-bucket/data/*" in error["hint"]
 
@@ -168,7 +168,7 @@ def test_l16_a_delayed_publish_reaches_the_subscribers_of_a_topic_with_its_conte
     assert small["MessageAttributes"]["sluice-content-type"]["StringValue"] == "application/xml"
     assert small["MessageAttributes"]["sluice-schedule"]["StringValue"] == "demo.flights.~ping"
 
-    uri = api.put(PING, goes | {"data": "x" * (MOST_INLINE + 1), "content_type": "text/csv"})["data_uri"]
+    uri = api.put(PING, goes | {"data": "x" * (MAX_INLINE + 1), "content_type": "text/csv"})["data_uri"]
     api.work()
     [large] = received(api, queue)
     assert json.loads(large["Body"]) == {"data_uri": uri, "content_type": "text/csv"}

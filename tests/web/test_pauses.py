@@ -97,7 +97,7 @@ def test_l4_a_backlog_is_one_job_for_each_match_and_all_run_on_resume(api: Api) 
     arrive(api, 1, 2)
 
     queued = jobs(api)
-    assert [job["kind"] for job in queued] == ["backlog", "backlog"]
+    assert [job["kind"] for job in queued] == ["detached", "detached"]
     assert api.get(f"{ONE}/why")["why"].endswith("; 2 waiting: resume it")
     assert ran(api) == []
     api.post(f"{ONE}/resume")
@@ -166,9 +166,9 @@ def test_l19_a_schedule_that_failed_too_often_says_why_it_is_held(api: Api) -> N
 
     held = api.get(ONE)
     assert held["state"] == "hold"
-    assert "failed" in held["paused_because"]
-    assert held["paused_because"] in api.get(f"{ONE}/why")["why"]
-    assert api.post(f"{ONE}/resume")["paused_because"] is None
+    assert "failed" in held["pause_reason"]
+    assert held["pause_reason"] in api.get(f"{ONE}/why")["why"]
+    assert api.post(f"{ONE}/resume")["pause_reason"] is None
 
 
 # -- what is refused -------------------------------------------------------------------------------------------------

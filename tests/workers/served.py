@@ -21,10 +21,10 @@ class ShiftedClock:
     """The real time, and what a test adds to it. Whoever waits lets the others in meanwhile."""
 
     def __init__(self, lock: Any) -> None:
-        self._lock, self.ahead = lock, 0
+        self._lock, self.prefetch = lock, 0
 
     def now(self) -> int:
-        return time.time_ns() // 1_000_000 + self.ahead
+        return time.time_ns() // 1_000_000 + self.prefetch
 
     def wait_until(self, instant: int) -> None:
         while self.now() < instant:
@@ -69,7 +69,7 @@ class Served:
     def passes(self, seconds: int) -> None:
         """So much time goes by, a tick at the end of each minute."""
         for span in [60] * (seconds // 60) + [seconds % 60]:
-            self.clock.ahead += span * 1000
+            self.clock.prefetch += span * 1000
             with self.lock:
                 handlers.tick()
                 self.api.work()

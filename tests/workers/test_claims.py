@@ -65,7 +65,7 @@ def test_w5_the_first_heartbeat_says_that_the_work_has_begun_and_a_report_ends_i
     assert kept is not None
     assert (kept.text, kept.exit_code) == ("a\nall is well", 0)
     assert len(world.targets.queue.messages) == 2, "STARTED and COMPLETED were announced, once each"
-    assert world.line(f"workflow:{full('pulled')}").active == 0
+    assert world.limit_state(f"workflow:{full('pulled')}").active == 0
 
 
 def test_w5_a_report_that_comes_twice_is_one(world: World, ann: PullWorker) -> None:

@@ -52,7 +52,7 @@ def test_w5_the_last_attempt_that_is_lost_is_a_failure_with_that_reason(world: W
     world.pass_by("76s")
     run = world.runs("nightly")[0]
     assert (run.state, run.outcome) == ("FAILED", "lost")
-    assert world.line(f"workflow:{full('pulled')}").active == 0
+    assert world.limit_state(f"workflow:{full('pulled')}").active == 0
 
 
 @pytest.mark.parametrize(("on", "then"), [("lost", ["RETRYING", "STARTING"]), ("failed", ["FAILED"])])

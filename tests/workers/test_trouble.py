@@ -117,17 +117,17 @@ def test_w5_the_slots_of_a_pool_come_back_when_a_worker_dies_and_its_failures_ho
     for request in ("a", "b"):
         run_now(world, request=request)
     assert len(ann.claim(10)) == 1, "two slots of three are taken"
-    assert world.line("pool:demo.etl").active == 2
+    assert world.limit_state("pool:demo.etl").active == 2
     ann.beat()
     world.pass_by("3m")
 
     assert [run.state for run in world.runs("nightly")] == ["FAILED", "STARTING"]
-    gate = world.ports.catalog.gate("demo.flights.nightly")
-    assert gate is not None
-    assert gate.mode == "hold"
+    schedule_state = world.ports.catalog.schedule_state("demo.flights.nightly")
+    assert schedule_state is not None
+    assert schedule_state.mode == "hold"
     assert len(ann.claim(10)) == 1
     ann.succeed()
-    assert world.line("pool:demo.etl").active == 0
+    assert world.limit_state("pool:demo.etl").active == 0
 
 
 def test_w5_a_dead_worker_is_noticed_by_the_first_tick_after_its_lease(world: World, ann: PullWorker) -> None:

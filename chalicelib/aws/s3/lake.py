@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 # Bytes: some fifty thousand names of a manifest, or the longest part of a report, each line of it with a long reason.
-MOST_TEXT = 5_000_000
+MAX_TEXT = 5_000_000
 
 
 class S3Lake:
@@ -17,7 +17,7 @@ class S3Lake:
         self._glue = glue
 
     def text(self, bucket: str, key: str) -> str | None:
-        content = self.content(bucket, key, MOST_TEXT)
+        content = self.content(bucket, key, MAX_TEXT)
         return None if content is None else content.decode()
 
     def content(self, bucket: str, key: str, most: int) -> bytes | None:

@@ -15,7 +15,7 @@ from chalicelib.core.errors import invalid
 _NOT_OURS = {"NoSuchBucket", "AccessDenied", "AllAccessDisabled", "PermanentRedirect", "InvalidBucketName"}
 
 
-MOST_LOG, MOST_READ = 1_000_000, 256 * 1024  # bytes: of a log that is told, and of one read
+MAX_LOG, MAX_READ = 1_000_000, 256 * 1024  # bytes: of a log that is told, and of one read
 
 
 class S3Payloads:
@@ -73,10 +73,10 @@ class S3Payloads:
 def _tail(packed: Any) -> str:
     """The end of a gzip stream, without ever holding all of it: a driver may write for hours."""
     unpack, tail = zlib.decompressobj(wbits=zlib.MAX_WBITS | 16), b""
-    for start in iter(lambda: packed.read(MOST_READ), b""):
+    for start in iter(lambda: packed.read(MAX_READ), b""):
         chunk = start
         while chunk:
-            tail = (tail + unpack.decompress(chunk, MOST_READ))[-MOST_LOG:]
+            tail = (tail + unpack.decompress(chunk, MAX_READ))[-MAX_LOG:]
             chunk = unpack.unconsumed_tail
             if unpack.eof and unpack.unused_data:  # the next member: a log is uploaded part by part
                 chunk, unpack = unpack.unused_data, zlib.decompressobj(wbits=zlib.MAX_WBITS | 16)

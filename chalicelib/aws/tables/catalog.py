@@ -11,9 +11,9 @@ from chalicelib.core.rows.event import CountedObject, Partition
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
 from chalicelib.ports import Kind, Page
 
-MOST_FOLDERS = 50  # of an object's key, from the outermost
+MAX_FOLDERS = 50  # of an object's key, from the outermost
 NEAR_PREFIXES = 20  # rows of less than 200 bytes: one read of 4 KB
-MOST_VERSIONS = 20_000  # kept in memory, a kilobyte or two each
+MAX_VERSIONS = 20_000  # kept in memory, a kilobyte or two each
 
 
 class DynamoCatalog:
@@ -29,14 +29,14 @@ class DynamoCatalog:
     def knows(self, key: Key) -> bool:
         return key in self._versions
 
-    def gate(self, schedule: str) -> ScheduleState | None:
-        return self._dynamo.get(keys.gate(schedule), ScheduleState)
+    def schedule_state(self, schedule: str) -> ScheduleState | None:
+        return self._dynamo.get(keys.schedule_state(schedule), ScheduleState)
 
     def version(self, schedule: str, version: int) -> Version | None:
         key = keys.version(schedule, version)
         found = self._versions.get(key) or self._dynamo.get(key, Version)
         if found is not None:
-            if len(self._versions) >= MOST_VERSIONS:
+            if len(self._versions) >= MAX_VERSIONS:
                 self._versions.clear()
             self._versions[key] = found
         return found
@@ -66,7 +66,7 @@ class DynamoCatalog:
         return Page(tuple(items.from_item(Listing, item) for item in page.items), page.cursor)
 
     def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
-        folders = [key[: index + 1] for index, letter in enumerate(key) if letter == "/"][:MOST_FOLDERS]
+        folders = [key[: index + 1] for index, letter in enumerate(key) if letter == "/"][:MAX_FOLDERS]
         row = self._longest_prefix(bucket, folders) if folders else None
         definition = self.definition("dataset", row.dataset) if row else None
         return (row.dataset, Dataset.model_validate(definition.document)) if row and definition else None

@@ -29,7 +29,7 @@ from chalicelib.settings import Settings
 R = TypeVar("R")
 
 # DynamoDB: at most 100 actions in a transaction, 25 puts and 100 gets in a batch.
-MOST_ACTIONS, MOST_PUTS, MOST_GETS = 100, 25, 100
+MAX_ACTIONS, MAX_PUTS, MAX_GETS = 100, 25, 100
 
 
 class Dynamo:
@@ -63,15 +63,15 @@ class Dynamo:
         statements = [statement(write, self._names, self.shards) for write in writes]
         if len({made.key for made in statements}) < len(statements):
             raise ValueError(f"expected each key once in a plan, got {[tuple(made.key) for made in statements]}")
-        if len(statements) > MOST_ACTIONS:
-            raise ValueError(f"expected at most {MOST_ACTIONS} writes in a plan, got {len(statements)}")
+        if len(statements) > MAX_ACTIONS:
+            raise ValueError(f"expected at most {MAX_ACTIONS} writes in a plan, got {len(statements)}")
         only = statements[0] if len(writes) == 1 and statements[0].action != "ConditionCheck" else None
         if only is not None and not own_writes.is_relative(only.action, only.arguments):
             return self._single(only, writes)
         return self._transaction(statements, writes)
 
-    def number(self, line: str) -> int:
-        key = keys.line(line)
+    def number(self, limit_name: str) -> int:
+        key = keys.limit(limit_name)
         answer = self._ask(
             self._client.update_item,
             TableName=self._names[key.table],
@@ -98,8 +98,8 @@ class Dynamo:
         """Items by key, read strongly; what does not exist is left out. With ``only``: their keys and these attributes
         of the items of each table."""
         found: dict[Key, Item] = {}
-        for start in range(0, len(wanted), MOST_GETS):
-            part = wanted[start : start + MOST_GETS]
+        for start in range(0, len(wanted), MAX_GETS):
+            part = wanted[start : start + MAX_GETS]
             asked: dict[str, Any] = {}
             for key in part:
                 if self._names[key.table] not in asked:
@@ -196,8 +196,8 @@ class Dynamo:
         return tried(self._patience, call, **arguments)
 
     def _in_batches(self, requests: Sequence[tuple[Key, dict[str, Any]]]) -> None:
-        for start in range(0, len(requests), MOST_PUTS):
-            self._batch([(key.table, request) for key, request in requests[start : start + MOST_PUTS]])
+        for start in range(0, len(requests), MAX_PUTS):
+            self._batch([(key.table, request) for key, request in requests[start : start + MAX_PUTS]])
 
     def _batch(self, requests: Sequence[tuple[str, dict[str, Any]]]) -> None:
         pending: dict[str, Any] = {}

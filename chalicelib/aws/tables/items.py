@@ -1,6 +1,7 @@
 """Rows as DynamoDB items and back. Free-form documents are stored as JSON text, everything else as plain attributes.
 
-``format`` counts the layouts that were ever released; a reader knows them all (O11). In the second one runs are packed.
+``format`` is the number of the layout (O11). Layouts 1 and 2 had other names and were never released, so nothing reads
+them; code reads every layout that was released. Since layout 2 runs are packed into one attribute.
 An attribute more is no new layout: code that does not know it carries it along (`core/rows/stored.py`).
 """
 
@@ -27,7 +28,7 @@ from chalicelib.core.writes import Row
 R = TypeVar("R")
 Item = dict[str, Any]
 
-FORMAT = 2
+FORMAT = 3
 # Floats and deep structures of users survive as text, byte for byte; DynamoDB's numbers would not keep them.
 _JSON_FIELDS = {"definition", "document", "properties", "request", "event", "metrics"}
 _CARRIED = "unknown"  # the one field that is not stored under its own name

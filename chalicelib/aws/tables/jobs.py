@@ -16,7 +16,7 @@ from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import Offer
 from chalicelib.ports import Page
 
-# Markers sort before every kind of job (ABSENT# < EVT# < FIRE# < JOB# < PENDING < ...): a listing starts behind them.
+# APPLIED# and ARRIVED# sort before every kind of job (FIRE# < GATHERING < JOB# < ...): a listing of jobs starts there.
 FIRST_JOB = "FIRE#"
 
 
@@ -24,8 +24,8 @@ class DynamoJobs:
     def __init__(self, dynamo: Dynamo) -> None:
         self._dynamo = dynamo
 
-    def job(self, schedule: str, generation: int, place: str) -> Job | None:
-        return self._dynamo.get(keys.job(schedule, generation, place), Job)
+    def job(self, schedule: str, generation: int, sort_key: str) -> Job | None:
+        return self._dynamo.get(keys.job(schedule, generation, sort_key), Job)
 
     def find(self, job_id: str) -> Job | None:
         parsed = ids.parse_job_id(job_id)
@@ -55,8 +55,8 @@ class DynamoJobs:
         found = self._dynamo.query_all("jobs", "pk = :pk AND event_job = :job", values, index="events")
         return tuple(items.from_item(AppliedEvent, item).event for item in found)
 
-    def seen(self, schedule: str, generation: int, leaf: str) -> Instant | None:
-        found = self._dynamo.get(keys.seen(schedule, generation, leaf), LastArrival)
+    def last_arrival(self, schedule: str, generation: int, leaf: str) -> Instant | None:
+        found = self._dynamo.get(keys.last_arrival(schedule, generation, leaf), LastArrival)
         return found.at if found else None
 
     def posted(self, event_id: str) -> PostedEvent | None:
@@ -72,18 +72,18 @@ class DynamoJobs:
         found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": f"BACKFILL#{schedule}"})
         return tuple(items.from_item(Backfill, item) for item in found)
 
-    def note(self, workflow: str, what: str, note_id: str) -> PendingNotice | None:
-        return self._dynamo.get(keys.note(workflow, what, note_id), PendingNotice)
+    def notice(self, workflow: str, what: str, notice_id: str) -> PendingNotice | None:
+        return self._dynamo.get(keys.notice(workflow, what, notice_id), PendingNotice)
 
-    def notes(self, workflow: str, limit: int) -> tuple[PendingNotice, ...]:
-        found, _ = self._dynamo.query("jobs", "pk = :pk", {"pk": keys.note(workflow, "", "").pk}, limit=limit)
+    def notices(self, workflow: str, limit: int) -> tuple[PendingNotice, ...]:
+        found, _ = self._dynamo.query("jobs", "pk = :pk", {"pk": keys.notice(workflow, "", "").pk}, limit=limit)
         return tuple(items.from_item(PendingNotice, item) for item in found)
 
-    def alert(self, workflow: str, road: str) -> NoticeWindow | None:
-        return self._dynamo.get(keys.alert(workflow, road), NoticeWindow)
+    def notice_window(self, workflow: str, channel: str) -> NoticeWindow | None:
+        return self._dynamo.get(keys.notice_window(workflow, channel), NoticeWindow)
 
-    def watch(self, job_id: str) -> DeadlineWatch | None:
-        return self._dynamo.get(keys.watch(job_id), DeadlineWatch)
+    def deadline(self, job_id: str) -> DeadlineWatch | None:
+        return self._dynamo.get(keys.deadline(job_id), DeadlineWatch)
 
     def plan_part(self, plan: str, number: int) -> PlanPart | None:
         return self._dynamo.get(keys.plan_part(plan, number), PlanPart)
@@ -92,15 +92,17 @@ class DynamoJobs:
         found = self._dynamo.query_all("jobs", "pk = :pk", {"pk": keys.deliveries(due)})
         return tuple(items.from_item(DeliveryLease, item) for item in found)
 
-    def line(self, line: str) -> LimitState:
-        item = self._dynamo.get_many([keys.line(line)]).get(keys.line(line))
-        return items.from_item(LimitState, {**item, "line": {"S": line}}) if item else LimitState(line)
+    def limit_state(self, limit_name: str) -> LimitState:
+        item = self._dynamo.get_many([keys.limit(limit_name)]).get(keys.limit(limit_name))
+        return (
+            items.from_item(LimitState, {**item, "limit_name": {"S": limit_name}}) if item else LimitState(limit_name)
+        )
 
     def is_queued(self, waiter: Waiter) -> bool:
         return self._dynamo.get(keys.key_of(waiter), Waiter) == waiter
 
-    def head_of(self, line: str, count: int) -> tuple[Waiter, ...]:
-        values = {"pk": f"LINE#{line}", "sk": "WAIT#"}
+    def head_of(self, limit_name: str, count: int) -> tuple[Waiter, ...]:
+        values = {"pk": f"LIMIT#{limit_name}", "sk": "WAIT#"}
         found, _ = self._dynamo.query("jobs", "pk = :pk AND begins_with(sk, :sk)", values, limit=count)
         return tuple(items.from_item(Waiter, item) for item in found)
 

@@ -9,7 +9,7 @@
 | catalog | APP#<ns.app>            | GRAPH#<name>~<digest>    | Definition      | get: a graph of a DAG's run    |
 | catalog | APP#<ns.app>            | SCHEDULE#<name>          | Listing         | list schedules of an app       |
 | catalog | APP#<ns.app>            | MESSAGE#<name>           | Listing         | list messages of an app        |
-| catalog | SCHEDULE#<full>         | GATE, TIMER, VERSION#<n> | as named        | get; a claim checks GATE alone |
+| catalog | SCHEDULE#<full>         | STATE, TIMER, VERSION#<n> | as named        | get; a claim checks STATE alone |
 | catalog | SCHEDULE#<full>         | FAILURES                 | Failures        | get, when a run has failed     |
 | catalog | SCHEDULE#<ns.app.~name> | WORKFLOW                 | Definition      | get: a message's own target    |
 | catalog | SCHEDULE#<ns.app.~>     | WORKFLOW                 | Definition      | get: an app's default target   |
@@ -17,21 +17,21 @@
 | catalog | BUCKET#<bucket>         | PREFIX#<prefix>          | PrefixRow       | batch get of a key's folders   |
 | catalog | DATASET#<ns.ds>         | PARTITION#<v>/<v>        | Partition       | get, list                      |
 | catalog | OBJECTS#<ns.ds>#<part>  | OBJECT#<digest of key>   | CountedObject     | get; 256 parts share the load  |
-| jobs    | <schedule>@<generation> | PENDING[#<v>/<v>]        | Job (gathering) | get                            |
+| jobs    | <schedule>@<generation> | GATHERING[#<v>/<v>]        | Job (gathering) | get                            |
 | jobs    | <schedule>@<generation> | FIRE# JOB# RETRY# RUNNOW# | Job            | get; query to list and drain   |
 | jobs    | <schedule>@<generation> | REDRIVE#<run id>#<n>     | Job             | the same                       |
-| jobs    | <schedule>@<generation> | ABSENT#<leaf>            | Seen            | get, when its leaf is due      |
+| jobs    | <schedule>@<generation> | ARRIVED#<leaf>            | Seen            | get, when its leaf is due      |
 | jobs    | EVENT#<event id>        | EVENT                    | Posted          | get                            |
 | jobs    | DELIVERY#<due instant>  | LEASE#<digest of jobs>   | DeliveryLease   | query: which jobs are sent now |
-| jobs    | <schedule>@<generation> | EVT#<event id>           | Marker          | local index `events` by job id |
+| jobs    | <schedule>@<generation> | APPLIED#<event id>           | Marker          | local index `events` by job id |
 | jobs    | REQUEST#<request id>    | REQUEST                  | Requested       | get: the job of a request      |
 | jobs    | BACKFILL#<schedule>     | <id>                     | Backfill        | get, list                      |
-| jobs    | NOTE#<workflow>         | <what>#<job id>          | Note            | get, query: what is to be told |
-| jobs    | ALERT#<workflow>        | <digest of the target>   | Alert           | get: what was told lately      |
-| jobs    | WATCH#<job id>          | WATCH                    | Watch           | get: is a job in time?         |
+| jobs    | NOTICE#<workflow>         | <what>#<job id>          | Note            | get, query: what is to be told |
+| jobs    | WINDOW#<workflow>        | <digest of the target>   | Alert           | get: what was told lately      |
+| jobs    | DEADLINE#<job id>          | DEADLINE                  | Watch           | get: is a job in time?         |
 | jobs    | PLAN#<digest of it>     | <number>                 | PlanPart        | get; a hundred entries each    |
-| jobs    | LINE#<line>             | STATE                    | LimitState       | get                            |
-| jobs    | LINE#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
+| jobs    | LIMIT#<line>             | STATE                    | LimitState       | get                            |
+| jobs    | LIMIT#<line>             | WAIT#<rank>              | Waiter          | query: the head of the queue   |
 | jobs    | OFFER#<pool>            | <rank>                   | Offer           | query: what a worker takes     |
 | runs    | RUN#<run id>            | A#<attempt>, RECORD      | Run, Record     | get, query                     |
 | runs    | RUN#<run id>            | OUTPUT#<attempt>         | Output          | get: the last lines of a run   |
@@ -78,7 +78,7 @@ def key_of(row: Row) -> Key:
         case Definition():
             return definition(row.kind, row.name)
         case ScheduleState():
-            return gate(row.schedule)
+            return schedule_state(row.schedule)
         case Version():
             return version(row.schedule, row.version)
         case Listing():
@@ -89,8 +89,8 @@ def key_of(row: Row) -> Key:
         case PrefixRow():
             return prefix(row.bucket, row.prefix)
         case Subscription():
-            place = f"{row.schedule}#{row.leaf}#{ids.base36(row.generation)}"
-            return Key("catalog", f"TRIGGER#{row.event_key}", place)
+            sort_key = f"{row.schedule}#{row.leaf}#{ids.base36(row.generation)}"
+            return Key("catalog", f"TRIGGER#{row.event_key}", sort_key)
         case Timer():
             return timer(row.schedule)
         case Partition():
@@ -104,25 +104,25 @@ def key_of(row: Row) -> Key:
         case Requested():
             return requested(row.id)
         case LastArrival():
-            return seen(row.schedule, row.generation, row.leaf)
+            return last_arrival(row.schedule, row.generation, row.leaf)
         case Failures():
             return failures(row.schedule)
         case Backfill():
             return backfill(row.schedule, row.id)
         case PendingNotice():
-            return note(row.workflow, row.what, row.id)
+            return notice(row.workflow, row.what, row.id)
         case NoticeWindow():
-            return alert(row.workflow, row.road)
+            return notice_window(row.workflow, row.channel)
         case DeadlineWatch():
-            return watch(row.id)
+            return deadline(row.id)
         case PlanPart():
             return plan_part(row.plan, row.number)
         case AppliedEvent():
-            return Key("jobs", jobs_of(row.schedule, row.generation), f"EVT#{row.event.id}")
+            return Key("jobs", jobs_of(row.schedule, row.generation), f"APPLIED#{row.event.id}")
         case Job():
-            return job(row.schedule, row.generation, row.place)
+            return job(row.schedule, row.generation, row.sort_key)
         case Waiter():
-            return Key("jobs", f"LINE#{row.line}", f"WAIT#{row.rank}")
+            return Key("jobs", f"LIMIT#{row.limit_name}", f"WAIT#{row.rank}")
         case Offer():
             return Key("jobs", f"OFFER#{row.pool}", row.rank)
         case Output():
@@ -158,8 +158,8 @@ def definitions(kind: str, parent: str) -> tuple[str, str]:
     return f"{'APP' if of_app else 'NS'}#{parent}", f"{kind.upper()}#"
 
 
-def gate(schedule: str) -> Key:
-    return Key("catalog", f"SCHEDULE#{schedule}", "GATE")
+def schedule_state(schedule: str) -> Key:
+    return Key("catalog", f"SCHEDULE#{schedule}", "STATE")
 
 
 def version(schedule: str, number: int) -> Key:
@@ -200,8 +200,8 @@ def requested(request: str) -> Key:
     return Key("jobs", f"REQUEST#{request}", "REQUEST")
 
 
-def seen(schedule: str, generation: int, leaf: str) -> Key:
-    return Key("jobs", jobs_of(schedule, generation), f"ABSENT#{leaf}")
+def last_arrival(schedule: str, generation: int, leaf: str) -> Key:
+    return Key("jobs", jobs_of(schedule, generation), f"ARRIVED#{leaf}")
 
 
 def failures(schedule: str) -> Key:
@@ -212,32 +212,32 @@ def jobs_of(schedule: str, generation: int) -> str:
     return f"{schedule}@{ids.base36(generation)}"
 
 
-def job(schedule: str, generation: int, place: str) -> Key:
-    return Key("jobs", jobs_of(schedule, generation), place)
+def job(schedule: str, generation: int, sort_key: str) -> Key:
+    return Key("jobs", jobs_of(schedule, generation), sort_key)
 
 
 def gathering(schedule: str, generation: int) -> Key:
     return job(schedule, generation, GATHERING)
 
 
-def line(name: str) -> Key:
-    return Key("jobs", f"LINE#{name}", "STATE")
+def limit(name: str) -> Key:
+    return Key("jobs", f"LIMIT#{name}", "STATE")
 
 
 def backfill(schedule: str, backfill_id: str) -> Key:
     return Key("jobs", f"BACKFILL#{schedule}", backfill_id)
 
 
-def note(workflow: str, what: str, note_id: str) -> Key:
-    return Key("jobs", f"NOTE#{workflow}", f"{what}#{note_id}")
+def notice(workflow: str, what: str, notice_id: str) -> Key:
+    return Key("jobs", f"NOTICE#{workflow}", f"{what}#{notice_id}")
 
 
-def alert(workflow: str, road: str) -> Key:
-    return Key("jobs", f"ALERT#{workflow}", road)
+def notice_window(workflow: str, channel: str) -> Key:
+    return Key("jobs", f"WINDOW#{workflow}", channel)
 
 
-def watch(job_id: str) -> Key:
-    return Key("jobs", f"WATCH#{job_id}", "WATCH")
+def deadline(job_id: str) -> Key:
+    return Key("jobs", f"DEADLINE#{job_id}", "DEADLINE")
 
 
 def plan_part(plan: str, number: int) -> Key:
@@ -276,24 +276,24 @@ def ref_of(key: Key) -> Ref | None:
         return Ref("timer", (name,))
     if key.table == "catalog" and key.sk.startswith("PARTITION#"):
         return Ref("partition", (name, *key.sk.removeprefix("PARTITION#").split("/")))
-    if key.table == "catalog" and key.sk == "GATE":
-        return Ref("gate", (name,))
+    if key.table == "catalog" and key.sk == "STATE":
+        return Ref("schedule", (name,))
     if key.table == "catalog" and head == "OBJECTS":
         return Ref("object", (name.rpartition("#")[0], key.sk.removeprefix("OBJECT#")))
     if key.table == "jobs" and head == "EVENT":
-        return Ref("posted", (name,))
+        return Ref("event", (name,))
     if key.table == "runs" and key.sk.startswith("A#"):
         return Ref("run", (name, key.sk.removeprefix("A#")))
     if key.table == "runs" and key.sk == "DAG":
         return Ref("dag_run", (name,))
-    if key.table == "jobs" and head == "LINE":
-        return Ref("line", (name,))
-    if key.table == "jobs" and head == "NOTE":
-        return Ref("note", (name, *key.sk.split("#", 1)))
-    if key.table == "jobs" and head == "WATCH":
-        return Ref("watch", (name,))
-    if key.table == "jobs" and head == "ALERT":
-        return Ref("alert", (name, key.sk))
+    if key.table == "jobs" and head == "LIMIT":
+        return Ref("limit", (name,))
+    if key.table == "jobs" and head == "NOTICE":
+        return Ref("notice", (name, *key.sk.split("#", 1)))
+    if key.table == "jobs" and head == "DEADLINE":
+        return Ref("deadline", (name,))
+    if key.table == "jobs" and head == "WINDOW":
+        return Ref("notice_window", (name, key.sk))
     if key.table == "jobs" and head == "BACKFILL":
         return Ref("backfill", (name, key.sk))
     if key.table == "jobs" and "@" in key.pk:

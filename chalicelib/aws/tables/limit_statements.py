@@ -44,14 +44,14 @@ class _Update:
     values: dict[str, Any] = field(default_factory=dict)
     names: dict[str, str] = field(default_factory=dict)
 
-    def built(self, line: str) -> Built:
+    def built(self, limit_name: str) -> Built:
         expression = f"SET {', '.join(self.sets)}" if self.sets else ""
         if self.removes:
             expression += f" REMOVE {', '.join(self.removes)}"
         several = len(self.expects) > 1
         wrapped = (f"({each})" if several and " OR " in each and each != NOBODY else each for each in self.expects)
         expected = " AND ".join(wrapped) or None
-        action, key, arguments = update(keys.line(line), expression.strip(), expected, **self.values)
+        action, key, arguments = update(keys.limit(limit_name), expression.strip(), expected, **self.values)
         return action, key, arguments | ({"ExpressionAttributeNames": self.names} if self.names else {})
 
     def nobody_waits(self) -> None:
@@ -122,7 +122,7 @@ def _take_permit(write: AcquirePermit, _: Shards) -> Built:
         made.values["one"] = 1
     elif not permits.is_unlimited(write.ask):
         made.nobody_waits()
-    return made.built(write.ask.line)
+    return made.built(write.ask.limit_name)
 
 
 def _take_slot(made: _Update, write: AcquirePermit, ask: Slots) -> None:
@@ -144,7 +144,7 @@ def _begin_slot(made: _Update, holder: str, write: AcquirePermit | RecordStart, 
     made.values["now"] = now
     if write.numbers:
         made.numbers(read)
-    if limit_names.is_of_workflow(ask.line):
+    if limit_names.is_of_workflow(ask.limit_name):
         made.of_edition(read)
     if ask.gap is not None:
         made.as_read(read)
@@ -153,10 +153,10 @@ def _begin_slot(made: _Update, holder: str, write: AcquirePermit | RecordStart, 
         made.values["rates"] = len(read.rates)
     else:
         made.expects.append("attribute_not_exists(rates)")
-    if len(read.starts) < slots.MOST_STARTS:
+    if len(read.starts) < slots.MAX_STARTS:
         made.remembers(read, holder, now)
     else:
-        made.sets.append("crowd = :now")
+        made.sets.append("untracked_start = :now")
 
 
 def _enter_log(made: _Update, write: AcquirePermit, ask: RateWindow) -> None:
@@ -173,11 +173,11 @@ def _begin(write: RecordStart, _: Shards) -> Built:
         made.counts_up()
         made.as_read(write.read)
         made.remembers(write.read, write.begins, write.now)
-    return made.built(write.ask.line)
+    return made.built(write.ask.limit_name)
 
 
 def _join(write: JoinQueue, shards: Shards) -> Built:
-    key = keys.line(write.ask.line)
+    key = keys.limit(write.ask.limit_name)
     wake = items.wake(write.wake_at, key.pk, shards.wake)
     expression = (
         "SET waiters = if_not_exists(waiters, :zero) + :one, wake_shard = :shard, wake_at = if_not_exists(wake_at, :at)"
@@ -202,28 +202,28 @@ def _no_permit(ask: PermitRequest, write: JoinQueue) -> tuple[str, dict[str, Any
 
 
 def _leave(write: LeaveQueue, _: Shards) -> Built:
-    return update(keys.line(write.line), "SET waiters = waiters - :one", "waiters > :zero", one=1, zero=0)
+    return update(keys.limit(write.limit_name), "SET waiters = waiters - :one", "waiters > :zero", one=1, zero=0)
 
 
 def _give_back(write: ReleasePermit, shards: Shards) -> Built:
     made = _Update(values={"zero": 0})
     remembered = write.ended is not None and write.ended.holder in write.ended.read.starts
-    if not limit_names.is_rate_window(write.line):
+    if not limit_names.is_rate_window(write.limit_name):
         made.sets.append("active = active - :units")
         made.values["units"] = write.units
-    if remembered or limit_names.is_rate_window(write.line):
+    if remembered or limit_names.is_rate_window(write.limit_name):
         made.counts_up()  # of a log that has forgotten the start already, this is all there is to write
     if write.ended is not None and remembered:
         made.forgets(write.ended.holder)
     _remember_success(made, write)
     if write.wake_at is None:
         made.nobody_waits()
-        return made.built(write.line)
-    wake = items.wake(write.wake_at, keys.line(write.line).pk, shards.wake)
+        return made.built(write.limit_name)
+    wake = items.wake(write.wake_at, keys.limit(write.limit_name).pk, shards.wake)
     made.sets.append("wake_shard = :shard, wake_at = :at")
     made.expects.append("waiters > :zero")
     made.values |= {"shard": wake["wake_shard"], "at": wake["wake_at"]}
-    return made.built(write.line)
+    return made.built(write.limit_name)
 
 
 def _remember_success(made: _Update, write: ReleasePermit) -> None:
@@ -242,7 +242,7 @@ def _remember_success(made: _Update, write: ReleasePermit) -> None:
 
 
 def _count_rates(write: TrackRates, _: Shards) -> Built:
-    key = keys.line(write.line)
+    key = keys.limit(write.limit_name)
     return (
         "Update",
         key,
@@ -254,11 +254,11 @@ def _count_rates(write: TrackRates, _: Shards) -> Built:
 
 
 def _new_edition(write: NewEdition, _: Shards) -> Built:
-    return update(keys.line(write.line), "SET edition = :edition", None, edition=write.edition)
+    return update(keys.limit(write.limit_name), "SET edition = :edition", None, edition=write.edition)
 
 
-def _lease_line(write: LeaseQueue, shards: Shards) -> Built:
-    key = keys.line(write.line)
+def _lease_queue(write: LeaseQueue, shards: Shards) -> Built:
+    key = keys.limit(write.limit_name)
     read, until = items.wake(write.read, key.pk, shards.wake), items.wake(write.until, key.pk, shards.wake)
     values: dict[str, Any] = {"until": until["wake_at"], "read": read["wake_at"]}
     if write.asked is None:
@@ -266,8 +266,8 @@ def _lease_line(write: LeaseQueue, shards: Shards) -> Built:
     return update(key, "SET wake_at = :until, asked_at = :asked", "wake_at = :read", **values, asked=write.asked)
 
 
-def _settle_line(write: ClearQueueWake, _: Shards) -> Built:
-    return update(keys.line(write.line), "REMOVE wake_at, wake_shard", NOBODY, zero=0)
+def _clear_queue_wake(write: ClearQueueWake, _: Shards) -> Built:
+    return update(keys.limit(write.limit_name), "REMOVE wake_at, wake_shard", NOBODY, zero=0)
 
 
 def _with_layout(build: Callable[[Any, Shards], Built]) -> Callable[[Any, Shards], Built]:
@@ -294,9 +294,9 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     JoinQueue: _join,
     LeaveQueue: _leave,
     ReleasePermit: _give_back,
-    LeaseQueue: _lease_line,
+    LeaseQueue: _lease_queue,
     DelayPace: hold_back,
     AdvancePace: quicken,
-    ClearQueueWake: _settle_line,
+    ClearQueueWake: _clear_queue_wake,
 }
 BUILDERS = {kind: _with_layout(build) for kind, build in _BUILDERS.items()}

@@ -15,7 +15,7 @@ def take_pace(write: AcquirePermit) -> Built:
     ask, head = write.ask, write.read.head
     if isinstance(ask, Slots | RateWindow):
         raise TypeError("expected a pace")
-    key, leaving = keys.line(ask.line), ", waiters = waiters - :one" if write.from_queue else ""
+    key, leaving = keys.limit(ask.limit_name), ", waiters = waiters - :one" if write.from_queue else ""
     # Two forms of max(head, now) + spacing, for an update expression knows no max.
     behind = head <= write.now
     base = ":now" if behind else "head"
@@ -32,12 +32,12 @@ def take_pace(write: AcquirePermit) -> Built:
 
 def hold_back(write: DelayPace, shards: Shards) -> Built:
     """Whoever holds it back further, or has taken a permit meanwhile, is not undone: the head only grows."""
-    key, head = keys.line(write.ask.line), write.until + write.ask.slack
+    key, head = keys.limit(write.ask.limit_name), write.until + write.ask.slack
     return update(key, "SET head = :head", "attribute_not_exists(head) OR head < :head", head=head)
 
 
 def quicken(write: AdvancePace, shards: Shards) -> Built:
-    key, wake_at = keys.line(write.line), write.read.wake_at
+    key, wake_at = keys.limit(write.limit_name), write.read.wake_at
     sets, expected = "SET head = :head", "head = :read"
     values: dict[str, Any] = {"head": write.head, "read": write.read.head}
     if wake_at is not None and wake_at > write.head:

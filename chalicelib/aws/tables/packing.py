@@ -21,7 +21,7 @@ _LEVEL, _RAW, _MEMORY = 9, -15, 8
 # stands last, for it is told in the fewest bits.
 _WORDS = (
     b'{"late":true,"cancel":true,"unknown_answer":true,"pause_after":3,"backfill":"cursor":null,"leases":1,"paced_until"'
-    b':17,"waits_at":"policy:","rank":"lease_until":17,"payload":{"dataset":"path":"s3://","partition":{"year":"2026",'
+    b':17,"queued_in":"policy:","rank":"lease_until":17,"payload":{"dataset":"path":"s3://","partition":{"year":"2026",'
     b'"month":"1","day":"1"},"workflow":"run_id":"status":"size":1,"correlation":{"year":"2026","month":"1","day":"1"},'
     b'"reason":"","announce":["STARTED","COMPLETED"],"fired_by":"trigger met:  reached COMPLETED at 2026-; 1 partition '
     b'of  came at 2026-","kind":"gathering","event":{"id":"time-","kind":"time","key":"time:","instant":17,'
@@ -32,7 +32,7 @@ _WORDS = (
     b'"py_files":["s3://"],"spark":{},"application_id":null,"execution_role_arn":null},"properties":{"output":"s3://"},'
     b'"context_uri":"s3://sluice-/context/.json","client_token":"","name":"-1"},"permits":["workflow:","emr:00f"],"kind"'
     b':"fire","fired_by":"due","claimed_at":17,"created_at":17,"priority":5,"attempts":1,"version":1,"nominal_at":17,'
-    b'"due_at":17,"accepted_at":17,"start_requested_at":17,"started_at":17,"ended_at":17,"moved_at":17,"running_at":17,'
+    b'"due_at":17,"accepted_at":17,"start_requested_at":17,"started_at":17,"ended_at":17,"state_at":17,"running_seen_at":17,'
     b'"target_id":"00f","calls":1,"expires_at":17'
 )
 
@@ -47,7 +47,7 @@ def pack(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def unpack(row: Mapping[str, Any]) -> dict[str, Any]:
-    """The attributes of a run, whether they were packed (layout 2) or stored one by one (layout 1)."""
+    """The attributes of a run, whether they were packed or stored one by one."""
     packed = row.get(ATTRIBUTE)
     if packed is None:
         return dict(row)

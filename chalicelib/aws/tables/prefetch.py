@@ -23,7 +23,7 @@ from chalicelib.ports import Ports, RowRequest
 R = TypeVar("R")
 # Rows that were parsed lately, with the items that they were parsed from: a delivery reads each of its rows twice, and
 # mostly nothing has changed. A kilobyte or two each.
-MOST_PARSED = 10_000
+MAX_PARSED = 10_000
 Parsed = dict[Key, tuple[Item, Any]]
 
 
@@ -40,20 +40,20 @@ class DynamoPrefetch:
     def read(self, ports: Ports, wanted: Sequence[RowRequest]) -> Ports:
         if not isinstance(ports.catalog, DynamoCatalog):
             raise TypeError(f"expected a catalog in DynamoDB, got {type(ports.catalog).__name__}")
-        places = {key for want in wanted if not ports.catalog.knows(key := _key(want))} - self._rows.keys()
-        found = self._dynamo.get_many(sorted(places))
-        rows = {**self._rows, **{place: found.get(place) for place in places}}
+        keys_of = {key for request in wanted if not ports.catalog.knows(key := _key(request))} - self._rows.keys()
+        found = self._dynamo.get_many(sorted(keys_of))
+        rows = {**self._rows, **{key: found.get(key) for key in keys_of}}
         read: Any = _Read(self._dynamo, rows, self._parsed)
-        ahead, catalog = DynamoPrefetch(self._dynamo, rows, self._parsed), ports.catalog.over(read)
-        return replace(ports, catalog=catalog, jobs=DynamoJobs(read), runs=DynamoRuns(read), ahead=ahead)
+        prefetch, catalog = DynamoPrefetch(self._dynamo, rows, self._parsed), ports.catalog.over(read)
+        return replace(ports, catalog=catalog, jobs=DynamoJobs(read), runs=DynamoRuns(read), prefetch=prefetch)
 
     def stamps(self, wanted: Sequence[RowRequest]) -> dict[RowRequest, Stamp]:
         """Read strongly. What is sent over the network and parsed are some attributes of each row; it costs as many
         units as the whole rows."""
-        places = {_key(want): want for want in wanted}
-        attributes = {key.table: ATTRIBUTES[str(want[0])] for key, want in places.items()}
-        found = self._dynamo.get_many(sorted(places), attributes)
-        return {places[key]: items.picked(item, attributes[key.table]) for key, item in found.items()}
+        keys_of = {_key(request): request for request in wanted}
+        attributes = {key.table: ATTRIBUTES[str(request[0])] for key, request in keys_of.items()}
+        found = self._dynamo.get_many(sorted(keys_of), attributes)
+        return {keys_of[key]: items.picked(item, attributes[key.table]) for key, item in found.items()}
 
 
 class _Read:
@@ -72,7 +72,7 @@ class _Read:
             return None
         known = self._parsed.get(key)
         if known is None or known[0] != item:
-            if len(self._parsed) >= MOST_PARSED:
+            if len(self._parsed) >= MAX_PARSED:
                 self._parsed.clear()
             known = self._parsed[key] = (item, items.from_item(kind, item))
         found: R = known[1]
@@ -82,20 +82,20 @@ class _Read:
         return getattr(self._dynamo, name)
 
 
-def _key(want: RowRequest) -> Key:
-    match want:
-        case ("gate", schedule):
-            return keys.gate(str(schedule))
+def _key(request: RowRequest) -> Key:
+    match request:
+        case ("schedule_state", schedule):
+            return keys.schedule_state(str(schedule))
         case ("timer", schedule):
             return keys.timer(str(schedule))
         case ("version", schedule, number):
             return keys.version(str(schedule), int(number))
         case ("workflow", name):
             return keys.definition("workflow", str(name))
-        case ("job", schedule, generation, place):
-            return keys.job(str(schedule), int(generation), str(place))
+        case ("job", schedule, generation, key):
+            return keys.job(str(schedule), int(generation), str(key))
         case ("run", run_id, attempt):
             return keys.run(str(run_id), int(attempt))
         case ("record", job_id):
             return keys.record(str(job_id))
-    raise ValueError(f"expected a row that can be read ahead, got {want}")
+    raise ValueError(f"expected a row that can be read ahead, got {request}")

@@ -100,15 +100,20 @@ def _put_row(write: Put, shards: Shards) -> Built:
     return _put(write.row, shards, None)
 
 
-def _settle_gate(write: ClearStateWake, _: Shards) -> Built:
-    return update(keys.gate(write.gate.schedule), "REMOVE wake_at, wake_shard", "rev = :rev", rev=write.gate.rev)
+def _clear_state_wake(write: ClearStateWake, _: Shards) -> Built:
+    return update(
+        keys.schedule_state(write.schedule_state.schedule),
+        "REMOVE wake_at, wake_shard",
+        "rev = :rev",
+        rev=write.schedule_state.rev,
+    )
 
 
 def _put_seen(write: PutLastArrival, shards: Shards) -> Built:
     if write.over is None:
-        return _put(write.seen, shards, ABSENT)
+        return _put(write.last_arrival, shards, ABSENT)
     # The one attribute that changes: the row was not read, so what else newer code keeps in it is not known here.
-    key, values = keys.key_of(write.seen), {"at": write.seen.at, "over": write.over}
+    key, values = keys.key_of(write.last_arrival), {"at": write.last_arrival.at, "over": write.over}
     action, key, arguments = update(key, "SET #at = :at", "#at = :over", **values)
     return action, key, arguments | {"ExpressionAttributeNames": {"#at": "at"}}
 
@@ -121,16 +126,16 @@ def _count_failure(write: CountFailure, _: Shards) -> Built:
     return action, key, arguments | {"ExpressionAttributeNames": {"#count": "count", "#format": "format"}}
 
 
-def _put_gate(write: PutState, shards: Shards) -> Built:
+def _put_state(write: PutState, shards: Shards) -> Built:
     if write.over is None:
-        return _put(write.gate, shards, ABSENT)
-    action, key, arguments = _put(write.gate, shards, None)
-    return action, key, arguments | _gate_condition(write.over, (write.over.mode,))
+        return _put(write.schedule_state, shards, ABSENT)
+    action, key, arguments = _put(write.schedule_state, shards, None)
+    return action, key, arguments | _mode_condition(write.over, (write.over.mode,))
 
 
-def _gate_condition(gate: ScheduleState, modes: tuple[str, ...]) -> dict[str, Any]:
+def _mode_condition(schedule_state: ScheduleState, modes: tuple[str, ...]) -> dict[str, Any]:
     listed = ", ".join(f":m{index}" for index in range(len(modes)))
-    values = {"generation": gate.generation, "version": gate.version, "rev": gate.rev}
+    values = {"generation": schedule_state.generation, "version": schedule_state.version, "rev": schedule_state.rev}
     modes_asked = {f"m{index}": mode for index, mode in enumerate(modes)}
     condition_text = f"generation = :generation AND version = :version AND rev = :rev AND #mode IN ({listed})"
     return condition(condition_text, values | modes_asked) | {"ExpressionAttributeNames": {"#mode": "mode"}}
@@ -183,11 +188,11 @@ def _take_letter(write: DeleteDeadLetter, _: Shards) -> Built:
 
 
 def _remove(write: RemoveWaiter, _: Shards) -> Built:
-    expected = "job_id = :job AND job_place = :place"
+    expected = "job_id = :job AND job_sort_key = :sort_key"
     return (
         "Delete",
         keys.key_of(write.row),
-        condition(expected, {"job": write.row.job_id, "place": write.row.job_place}),
+        condition(expected, {"job": write.row.job_id, "sort_key": write.row.job_sort_key}),
     )
 
 
@@ -196,7 +201,7 @@ def _not_waiting(write: ExpectNotWaiting, _: Shards) -> Built:
     if waiter.run is not None:
         key = keys.run(*waiter.run)
     else:
-        key = keys.job(waiter.job_schedule, waiter.job_generation, waiter.job_place)
+        key = keys.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
     if write.read is None:
         return "ConditionCheck", key, condition(ABSENT, {})
     if isinstance(write.read, Run):
@@ -220,12 +225,12 @@ def _not_run(write: ExpectNoRun, _: Shards) -> Built:
 def _take_out(write: DeleteJob, _: Shards) -> Built:
     expected = "job_id = :job AND (attribute_not_exists(closed) OR closed = :closed)"
     values: dict[str, Any] = {"job": write.job.job_id, "closed": write.job.closed}
-    if write.job.waits_at is not None:
+    if write.job.queued_in is not None:
         # What the job holds and where it queues must be what the plan gives back and gives up.
-        expected += " AND waits_at = :line"
-        values["line"] = write.job.waits_at
+        expected += " AND queued_in = :limit"
+        values["limit"] = write.job.queued_in
     elif not write.job.closed:
-        expected += " AND attribute_not_exists(waits_at)"
+        expected += " AND attribute_not_exists(queued_in)"
     if write.exact:
         expected += " AND rev = :rev"
         values["rev"] = write.job.rev
@@ -243,9 +248,9 @@ def _end_lease(write: EndLease, _: Shards) -> Built:
     return "Delete", keys.key_of(write.lease), expected
 
 
-def _gate_is(write: ExpectMode, _: Shards) -> Built:
-    gate = write.gate
-    return "ConditionCheck", keys.gate(gate.schedule), _gate_condition(gate, write.modes)
+def _expect_mode(write: ExpectMode, _: Shards) -> Built:
+    schedule_state = write.schedule_state
+    return "ConditionCheck", keys.schedule_state(schedule_state.schedule), _mode_condition(schedule_state, write.modes)
 
 
 def _not_closed(write: ExpectOpen, _: Shards) -> Built:
@@ -264,7 +269,7 @@ def _close(write: CloseGeneration, shards: Shards) -> Built:
         "format": items.FORMAT,
         "schedule": write.schedule,
         "generation": write.generation,
-        "place": GATHERING,
+        "sort_key": GATHERING,
         "job_id": "",
         "kind": "gathering",
         "state": "PENDING_TRIGGER",
@@ -285,7 +290,7 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     Create: _create,
     Replace: _replace,
     Put: _put_row,
-    PutState: _put_gate,
+    PutState: _put_state,
     PutDefinition: _put_definition,
     ExpectDefinition: _definition_is,
     TrackStarts: _count_starts,
@@ -300,11 +305,11 @@ _BUILDERS: dict[type, Callable[[Any, Shards], Built]] = {
     DeleteJob: _take_out,
     TakeLease: _take_lease,
     EndLease: _end_lease,
-    ExpectMode: _gate_is,
+    ExpectMode: _expect_mode,
     ExpectOpen: _not_closed,
     ExpectNoneGathering: _none_gathering,
     CloseGeneration: _close,
-    ClearStateWake: _settle_gate,
+    ClearStateWake: _clear_state_wake,
     PutLastArrival: _put_seen,
     CountFailure: _count_failure,
     **limit_statements.BUILDERS,

@@ -44,7 +44,7 @@ UNKNOWN = {
     "RequestTimeoutException",
     "TransactionInProgressException",
 }
-FIRST_PAUSE, LONGEST_PAUSE = 0.01, 1.0  # seconds: conflicts on a hot row are over within milliseconds
+FIRST_PAUSE, MAX_PAUSE = 0.01, 1.0  # seconds: conflicts on a hot row are over within milliseconds
 
 
 def _nobody() -> None:
@@ -86,7 +86,7 @@ class Tries:
         patience = self._patience
         if cause is None or is_throttled(cause):  # a batch that was taken in part comes without an error
             patience.throttled()
-        wait = patience.draw(0, min(FIRST_PAUSE * 2.0 ** min(self._failed, 10), LONGEST_PAUSE))
+        wait = patience.draw(0, min(FIRST_PAUSE * 2.0 ** min(self._failed, 10), MAX_PAUSE))
         if patience.now() + wait >= self._ends_at:
             seconds = f"{patience.seconds:g} seconds"
             told = (

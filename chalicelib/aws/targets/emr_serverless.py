@@ -24,14 +24,14 @@ R = TypeVar("R")
 _GOING: tuple[RunState, ...] = ("STARTING", "RUNNING")
 UNKNOWN = "the target knows no such run any more"
 # ListJobRuns: 1 a second, GetJobRun: 10. So a page costs as much as ten questions, and answers up to fifty.
-LISTED, WORTH, MOST_PAGES = 50, 10, 20
+LISTED, WORTH, MAX_PAGES = 50, 10, 20
 BETWEEN_PAGES, BETWEEN_QUESTIONS = 1.0, 0.1  # seconds, where many are asked about
 CLOCKS = 2 * MINUTE  # that EMR's clock and ours may be apart
-MOST_PAGES_FOUND = 40  # of fifty runs: 2,000 that were created within a few minutes
-MOST_REFUSALS = 4  # of one page: 1 + 2 + 4 seconds of pauses
+MAX_PAGES_FOUND = 40  # of fifty runs: 2,000 that were created within a few minutes
+MAX_REFUSALS = 4  # of one page: 1 + 2 + 4 seconds of pauses
 BETWEEN_ATTEMPTS = 0.2  # seconds, before a call that was not answered is made once more
-MOST_TAG = 256  # characters of a tag's value
-MOST_REASON = 4_000  # characters of the driver's last lines that a run row keeps
+MAX_TAG = 256  # characters of a tag's value
+MAX_REASON = 4_000  # characters of the driver's last lines that a run row keeps
 
 # A start call answers within a second. One that does not is not waited for long: the next call has the same token.
 CALL: dict[str, Any] = {"connect_timeout": 2, "read_timeout": 6, "retries": {"total_max_attempts": 1}}
@@ -109,7 +109,7 @@ class EmrServerlessTarget:
             if error.response["Error"]["Code"] in emr_answers.NOT_NOW:
                 return None  # too many questions: this one is asked again at its next look
             raise
-        return _news(found, run)
+        return _update(found, run)
 
     def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         """By ListJobRuns, as long as its pages cost less of EMR's rates than a GetJobRun for each; one by one what it
@@ -126,10 +126,10 @@ class EmrServerlessTarget:
         """A listing does not say what was billed: one that has ended is asked about by itself. If that is a question
         too many, its state does not wait for its bill."""
         if listed is not None and EMR_STATE.get(listed["state"]) in _GOING:
-            return _news(listed, run)
+            return _update(listed, run)
         self._pause(BETWEEN_QUESTIONS)
         told = self.ask(run)
-        return _news(listed, run) if told is None and listed is not None else told
+        return _update(listed, run) if told is None and listed is not None else told
 
     def _list(self, application_id: str, wanted: Mapping[str, Run]) -> list[dict[str, Any]]:
         """Those of the wanted job runs that a few pages of the listing show, which begins with the newest."""
@@ -137,7 +137,7 @@ class EmrServerlessTarget:
         since = datetime.fromtimestamp(oldest / 1000, UTC) - timedelta(days=1)  # wide: pages are few, newest first
         asked: dict[str, Any] = {"applicationId": application_id, "createdAtAfter": since, "maxResults": LISTED}
         found: list[dict[str, Any]] = []
-        for number in range(min(len(wanted) // WORTH, MOST_PAGES)):
+        for number in range(min(len(wanted) // WORTH, MAX_PAGES)):
             self._pause(BETWEEN_PAGES if number else 0)
             try:
                 page = self._twice(self._client.list_job_runs, **asked)
@@ -162,7 +162,7 @@ class EmrServerlessTarget:
         asked = {"applicationId": application_id, "maxResults": LISTED, "createdAtAfter": _told(first - CLOCKS)}
         if run.lease_until is not None:
             asked["createdAtBefore"] = _told(run.lease_until + CLOCKS)
-        for number in range(MOST_PAGES_FOUND):
+        for number in range(MAX_PAGES_FOUND):
             self._pause(BETWEEN_PAGES if number else 0)
             page = self._page(asked)
             for found in page["jobRuns"]:
@@ -171,11 +171,11 @@ class EmrServerlessTarget:
             if not page.get("nextToken"):
                 return None
             asked["nextToken"] = page["nextToken"]
-        raise RuntimeError(f"expected run {run.request.name} within {MOST_PAGES_FOUND} pages of job runs, got more")
+        raise RuntimeError(f"expected run {run.request.name} within {MAX_PAGES_FOUND} pages of job runs, got more")
 
     def _page(self, asked: Mapping[str, Any]) -> Any:
         """A page of the listing. A throttled call is made again, a little later each time."""
-        for number in range(MOST_REFUSALS - 1):
+        for number in range(MAX_REFUSALS - 1):
             try:
                 return self._twice(self._client.list_job_runs, **asked)
             except ClientError as error:
@@ -222,15 +222,15 @@ def _tag(name: str) -> str:
 
     https://docs.aws.amazon.com/emr-serverless/latest/APIReference/API_StartJobRun.html: `[A-Za-z0-9 /_.:=+@-]*`
     """
-    return name.replace("~", "@")[:MOST_TAG]
+    return name.replace("~", "@")[:MAX_TAG]
 
 
-def _news(found: Mapping[str, Any], run: Run) -> RunUpdate | None:
+def _update(found: Mapping[str, Any], run: Run) -> RunUpdate | None:
     """What a job run, or its line in a listing, tells of a run."""
     state = EMR_STATE.get(found["state"], "STARTING")
     if state == "STARTING":
         return None
-    reason = str(found.get("stateDetails") or "")[-MOST_REASON:] if state in ("FAILED", "CANCELLED") else ""
+    reason = str(found.get("stateDetails") or "")[-MAX_REASON:] if state in ("FAILED", "CANCELLED") else ""
     began, ended = _instant(found.get("startedAt")), _instant(found.get("endedAt"))
     told = began if state == "RUNNING" else ended  # neither stands in a listing
     at = told if told is not None else round(found["updatedAt"].timestamp() * 1000)

@@ -17,9 +17,9 @@ T = TypeVar("T")
 Call = tuple[Run, Mapping[str, Any]]
 
 JSON = "application/json"
-MOST_BYTES = 262_144  # of a message with its attributes, and of a batch of them, in SQS, SNS, EventBridge and Lambda
-MOST_ENTRIES = 10
-MOST_ID = 128  # characters of a group or a deduplication id
+MAX_BYTES = 262_144  # of a message with its attributes, and of a batch of them, in SQS, SNS, EventBridge and Lambda
+MAX_ENTRIES = 10
+MAX_ID = 128  # characters of a group or a deduplication id
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def size_of(text: str, typed: Mapping[str, Mapping[str, str]]) -> int:
 
 
 def too_large(service: str, size: int) -> Never:
-    return Never(f"expected a message of at most {MOST_BYTES} bytes for {service}, got {size}; pass it by reference")
+    return Never(f"expected a message of at most {MAX_BYTES} bytes for {service}, got {size}; pass it by reference")
 
 
 def in_batches(
@@ -121,24 +121,24 @@ def in_batches(
     batches: dict[str, tuple[list[int], list[tuple[Run, T]], int]] = {}
 
     def flush(name: str) -> None:
-        places, entries, _ = batches.pop(name)
-        answers.update(zip(places, send(name, entries), strict=True))
+        indexes, entries, _ = batches.pop(name)
+        answers.update(zip(indexes, send(name, entries), strict=True))
 
-    for place, (run, context) in enumerate(calls):
+    for index, (run, context) in enumerate(calls):
         built = build(run, context)
         if isinstance(built, Never):
-            answers[place] = built
+            answers[index] = built
             continue
         entry, size = built
         name = address(run)
-        if name in batches and (len(batches[name][0]) == MOST_ENTRIES or batches[name][2] + size > MOST_BYTES):
+        if name in batches and (len(batches[name][0]) == MAX_ENTRIES or batches[name][2] + size > MAX_BYTES):
             flush(name)
-        places, entries, total = batches.get(name, ([], [], 0))
-        batches[name] = ([*places, place], [*entries, (run, entry)], total + size)
+        indexes, entries, total = batches.get(name, ([], [], 0))
+        batches[name] = ([*indexes, index], [*entries, (run, entry)], total + size)
     for name in list(batches):
         flush(name)
-    return [answers[place] for place in range(len(calls))]
+    return [answers[index] for index in range(len(calls))]
 
 
 def _fitting(text: str) -> str:
-    return text if len(text) <= MOST_ID else ids.digest(text, length=40)
+    return text if len(text) <= MAX_ID else ids.digest(text, length=40)

@@ -11,7 +11,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib.aws.targets import envelope
 from chalicelib.aws.targets.aws_errors import answer_of, refusal
 from chalicelib.aws.targets.clients import DELIVERY, Clients
-from chalicelib.aws.targets.envelope import MOST_BYTES, Call
+from chalicelib.aws.targets.envelope import MAX_BYTES, Call
 from chalicelib.aws.targets.no_lifecycle import Untracked
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, Started
@@ -55,7 +55,7 @@ def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
     }
     # https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html
     size = sum(len(str(entry[name]).encode()) for name in ("Source", "DetailType", "Detail"))
-    return (entry, size) if size <= MOST_BYTES else envelope.too_large("EventBridge", size)
+    return (entry, size) if size <= MAX_BYTES else envelope.too_large("EventBridge", size)
 
 
 def build(clients: Clients, settings: Settings) -> EventBusTarget:

@@ -16,7 +16,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, Started
 from chalicelib.settings import Settings
 
-MOST_REASON = 200  # characters of an answer that a reason quotes
+MAX_REASON = 200  # characters of an answer that a reason quotes
 AGAIN = (408, 425)  # besides 429 and what is the server's fault
 WITHOUT_BODY = ("GET", "DELETE")
 
@@ -87,7 +87,7 @@ def retry_after(text: str | None, now: Instant) -> Millis | None:
 
 
 def _quoted(body: bytes) -> str:
-    text = " ".join(body[: 4 * MOST_REASON].decode(errors="replace").split())[:MOST_REASON]
+    text = " ".join(body[: 4 * MAX_REASON].decode(errors="replace").split())[:MAX_REASON]
     return f": {text}" if text.isprintable() and text else ""
 
 

@@ -11,13 +11,13 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib.aws.targets import envelope
 from chalicelib.aws.targets.aws_errors import refusal
 from chalicelib.aws.targets.clients import Clients
-from chalicelib.aws.targets.envelope import MOST_BYTES
+from chalicelib.aws.targets.envelope import MAX_BYTES
 from chalicelib.aws.targets.no_lifecycle import Untracked
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, Started
 from chalicelib.settings import Settings
 
-MOST_REASON = 1_000
+MAX_REASON = 1_000
 
 
 class LambdaTarget(Untracked):
@@ -26,7 +26,7 @@ class LambdaTarget(Untracked):
 
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
         payload = json.dumps(envelope.envelope(run, context)).encode()
-        if len(payload) > MOST_BYTES:
+        if len(payload) > MAX_BYTES:
             return envelope.too_large("Lambda", len(payload))
         wait = bool(run.request.target["wait"])
         told = self._invoke(str(run.request.target["function"]), payload, "RequestResponse" if wait else "Event")
@@ -43,7 +43,7 @@ class LambdaTarget(Untracked):
             return told if isinstance(told, Never) else NoAnswer(getattr(told, "why", "no answer"))
         if told.get("FunctionError"):
             return NoAnswer(f"the function failed: {_text(told)}")
-        return bytes(told["Payload"].read(MOST_BYTES))
+        return bytes(told["Payload"].read(MAX_BYTES))
 
     def _invoke(self, function: str, payload: bytes, kind: str) -> Mapping[str, Any] | Answer:
         try:
@@ -57,12 +57,12 @@ class LambdaTarget(Untracked):
 
 def _text(told: Mapping[str, Any]) -> str:
     """What a function that failed says of it: ``{"errorMessage": ...}``."""
-    text = told["Payload"].read(MOST_BYTES).decode(errors="replace")
+    text = told["Payload"].read(MAX_BYTES).decode(errors="replace")
     try:
         said = json.loads(text)
     except ValueError:
         said = text
-    return str(said.get("errorMessage") or text if isinstance(said, dict) else said)[:MOST_REASON]
+    return str(said.get("errorMessage") or text if isinstance(said, dict) else said)[:MAX_REASON]
 
 
 def build(clients: Clients, settings: Settings) -> LambdaTarget:

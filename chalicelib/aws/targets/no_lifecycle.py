@@ -9,7 +9,7 @@ from typing import Any
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, RunUpdate
 
-MOST_AT_ONCE = 16
+MAX_BATCH = 16
 
 
 class Untracked:
@@ -23,7 +23,7 @@ class Untracked:
         """Side by side: a slow consumer must not hold up the others, nor use up the time of a Lambda."""
         if len(calls) < 2:
             return [self.start(run, context) for run, context in calls]
-        with ThreadPoolExecutor(min(MOST_AT_ONCE, len(calls))) as pool:
+        with ThreadPoolExecutor(min(MAX_BATCH, len(calls))) as pool:
             return list(pool.map(lambda call: self.start(*call), calls))
 
     def ask(self, run: Run) -> RunUpdate | None:

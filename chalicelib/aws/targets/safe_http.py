@@ -21,7 +21,7 @@ from urllib.parse import SplitResult, urlsplit
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.targets import urls
 
-MOST_BODY = 65_536  # bytes of an answer that are read
+MAX_BODY = 65_536  # bytes of an answer that are read
 _SIXTOFOUR, _NAT64 = IPv6Network("2002::/16"), IPv6Network("64:ff9b::/96")
 
 Resolve = Callable[[str, int], list[str]]
@@ -165,7 +165,7 @@ def _exchange(
     try:
         connection.request(method, path, body, dict(headers))
         told = connection.getresponse()
-        content = told.read(MOST_BODY)
+        content = told.read(MAX_BODY)
         if cut.is_set():
             raise TimeoutError  # hanging up looks like the end of an answer
         return Reply(told.status, {name.lower(): value for name, value in told.getheaders()}, content)

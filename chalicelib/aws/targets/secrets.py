@@ -17,7 +17,7 @@ from chalicelib.core.targets.answers import Never, NotNow
 
 # A rotated secret is in use everywhere after this long; until then the previous key signs as well.
 KEPT: Millis = 5 * MINUTE
-MOST_KEYS = 2
+MAX_KEYS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,7 @@ def parse(text: str) -> tuple[Key, ...] | None:
     except (ValueError, TypeError, KeyError):
         return None
     usable = all(key.secret and key.id.isascii() and key.id.replace("-", "").replace(".", "").isalnum() for key in keys)
-    return keys if 1 <= len(keys) <= MOST_KEYS and usable else None
+    return keys if 1 <= len(keys) <= MAX_KEYS and usable else None
 
 
 def signature(keys: tuple[Key, ...], now: Instant, body: bytes) -> str:

@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib.aws.targets import envelope
 from chalicelib.aws.targets.aws_errors import refusal
 from chalicelib.aws.targets.clients import DELIVERY, Clients
-from chalicelib.aws.targets.envelope import MOST_BYTES, Call
+from chalicelib.aws.targets.envelope import MAX_BYTES, Call
 from chalicelib.aws.targets.no_lifecycle import Untracked
 from chalicelib.aws.targets.sqs import batch_answers
 from chalicelib.core.rows.run import Run
@@ -28,7 +28,7 @@ class SnsTarget(Untracked):
         return envelope.in_batches(calls, lambda run: str(run.request.target["topic_arn"]), _build, self._send)
 
     def _send(self, topic_arn: str, entries: Sequence[tuple[Run, Entry]]) -> Sequence[Answer]:
-        named = [{"Id": str(place), **entry} for place, (_, entry) in enumerate(entries)]
+        named = [{"Id": str(index), **entry} for index, (_, entry) in enumerate(entries)]
         try:
             told = self._client.publish_batch(TopicArn=topic_arn, PublishBatchRequestEntries=named)
         except ClientError as error:
@@ -48,7 +48,7 @@ def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
     if str(target["topic_arn"]).endswith(".fifo"):
         entry |= envelope.fifo(run)
     size = envelope.size_of(content.as_text, typed) + len(str(target.get("subject") or ""))
-    return (entry, size) if size <= MOST_BYTES else envelope.too_large("SNS", size)
+    return (entry, size) if size <= MAX_BYTES else envelope.too_large("SNS", size)
 
 
 def build(clients: Clients, settings: Settings) -> SnsTarget:

@@ -10,7 +10,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from chalicelib.aws.targets import envelope
 from chalicelib.aws.targets.aws_errors import answer_of, refusal
 from chalicelib.aws.targets.clients import DELIVERY, Clients
-from chalicelib.aws.targets.envelope import MOST_BYTES, Call
+from chalicelib.aws.targets.envelope import MAX_BYTES, Call
 from chalicelib.aws.targets.no_lifecycle import Untracked
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, Started
@@ -27,7 +27,7 @@ class SqsTarget(Untracked):
         return envelope.in_batches(calls, lambda run: str(run.request.target["queue_url"]), _build, self._send)
 
     def _send(self, queue_url: str, entries: Sequence[tuple[Run, Entry]]) -> Sequence[Answer]:
-        named = [{"Id": str(place), **entry} for place, (_, entry) in enumerate(entries)]
+        named = [{"Id": str(index), **entry} for index, (_, entry) in enumerate(entries)]
         try:
             if len(entries) == 1:
                 told = self._client.send_message(QueueUrl=queue_url, **entries[0][1])
@@ -60,7 +60,7 @@ def _build(run: Run, context: Mapping[str, Any]) -> tuple[Entry, int] | Never:
     if str(run.request.target["queue_url"]).endswith(".fifo"):
         entry |= envelope.fifo(run)
     size = envelope.size_of(content.as_text, typed)
-    return (entry, size) if size <= MOST_BYTES else envelope.too_large("SQS", size)
+    return (entry, size) if size <= MAX_BYTES else envelope.too_large("SQS", size)
 
 
 def build(clients: Clients, settings: Settings) -> SqsTarget:

@@ -28,11 +28,11 @@ from chalicelib.core.triggers.occurrences import Recurrence
 from chalicelib.core.triggers.partition import partition_key
 
 # More is a mistake, or several backfills: to make a plan takes time, and somebody waits for the answer.
-MOST_ENTRIES = 10_000
+MAX_ENTRIES = 10_000
 # Entries in one row of a plan: values of ten keys of 200 characters stay well below DynamoDB's 400 KB.
 PART = 100
 # Jobs handed out in one transaction, which holds the backfill and the gate besides.
-AT_ONCE = 50
+BATCH_SIZE = 50
 
 EntryState = Literal["waiting", "running", "succeeded", "failed", "cancelled", "dropped", "again"]
 
@@ -60,8 +60,8 @@ def instants(schedule: Schedule, anchor: Instant | None, since: Instant, until: 
     for rule in times:
         for instant in _due(rule, anchor, since, until):
             found.add(instant)
-            if len(found) > MOST_ENTRIES:
-                raise _too_many(f"more than {MOST_ENTRIES} in this interval", "to")
+            if len(found) > MAX_ENTRIES:
+                raise _too_many(f"more than {MAX_ENTRIES} in this interval", "to")
     return tuple(iso(instant) for instant in sorted(found))
 
 
@@ -74,7 +74,7 @@ def _due(rule: Recurrence, anchor: Instant | None, since: Instant, until: Instan
     elif isinstance(parsed, expressions.Interval):
         counted = [*named, *(at for at in (parsed.start, anchor) if at is not None), since]
         for instant in range(since + (counted[0] - since) % parsed.every, until, parsed.every):
-            if exclusions.end_of(rule.excluding, rule.place, instant) is None:
+            if exclusions.end_of(rule.excluding, rule.zone_name, instant) is None:
                 yield instant
     else:
         free = rule.unbounded()
@@ -122,7 +122,7 @@ def entries_of(keys: Sequence[str], partitions: Iterable[tuple[str, ...]], by: t
         raise invalid("partitions.dataset", f"a dataset with the key {missing[0]}, by which jobs are told apart", keys)
     ordered = sorted(set(partitions), key=lambda values: [_natural(value) for value in values])
     last = {tuple(values[keys.index(key)] for key in by) if by else values: values for values in ordered}
-    if len(last) > MOST_ENTRIES:
+    if len(last) > MAX_ENTRIES:
         raise _too_many(f"{len(last)} partitions", "partitions")
     return tuple("/".join(values) for values in last.values())
 
@@ -166,10 +166,10 @@ def advance(row: Backfill, seen: Mapping[str, EntryState], generation: int, ende
     room = max(0, row.concurrency - len(live) - len(again)) if goes_on else 0
     fresh = range(row.next, min(row.total, row.next + room))
     wanted = [*again, *fresh]
-    hand_out = wanted[:AT_ONCE]
+    hand_out = wanted[:BATCH_SIZE]
     # What does not fit into this transaction comes with the next; who is to be handed out again keeps its place.
     live |= {str(entry): generation for entry in hand_out} | {
-        str(entry): row.live[str(entry)] for entry in again[AT_ONCE:]
+        str(entry): row.live[str(entry)] for entry in again[BATCH_SIZE:]
     }
     following = row.next + sum(entry >= row.next for entry in hand_out)
     if goes_on and not live and following >= row.total:
@@ -201,7 +201,7 @@ def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created
     return Job(
         schedule=row.schedule,
         generation=row.generation,
-        place=place_of(row.id, index),
+        sort_key=sort_key_of(row.id, index),
         job_id=job_id(row, index, row.generation),
         kind="backfill",
         state="PENDING_CONSTRAINTS",
@@ -220,7 +220,7 @@ def job_id(row: Backfill, index: int, generation: int) -> str:
     return ids.job_id(row.schedule, generation, f"backfill:{row.id}:{index}")
 
 
-def place_of(backfill: str, index: int) -> str:
+def sort_key_of(backfill: str, index: int) -> str:
     return f"JOB#BACKFILL#{backfill}#{index:06d}"
 
 
@@ -269,4 +269,4 @@ def _natural(value: str) -> tuple[tuple[int, int, str], ...]:
 
 
 def _too_many(got: str, field: str) -> Exception:
-    return invalid(field, f"at most {MOST_ENTRIES} runs in one backfill", got, "make several of it, one after another")
+    return invalid(field, f"at most {MAX_ENTRIES} runs in one backfill", got, "make several of it, one after another")

@@ -11,8 +11,8 @@ from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import parse_instant
 from chalicelib.core.rows.backfill import BackfillOrder
 
-MOST_AT_ONCE = 100  # runs that one backfill may have under way: their jobs are one transaction's worth
-MOST_VALUE = 200  # characters of a partition key's value
+MAX_BATCH = 100  # runs that one backfill may have under way: their jobs are one transaction's worth
+MAX_VALUE = 200  # characters of a partition key's value
 
 
 def _check_moment(text: str) -> str:
@@ -24,8 +24,8 @@ def _text(given: Any) -> Any:
     """A value as it stands in the folders of S3; a whole number is taken for its digits."""
     if isinstance(given, bool) or not isinstance(given, str | int):
         raise invalid("", "text or a whole number", given)
-    if not 0 < len(str(given)) <= MOST_VALUE or "/" in str(given) or not str(given).isprintable():
-        raise invalid("", f"1 to {MOST_VALUE} printable characters without '/'", given)
+    if not 0 < len(str(given)) <= MAX_VALUE or "/" in str(given) or not str(given).isprintable():
+        raise invalid("", f"1 to {MAX_VALUE} printable characters without '/'", given)
     return str(given)
 
 
@@ -62,7 +62,7 @@ class Backfill(Document):
     from_: Moment | None = Field(default=None, alias="from")
     to: Moment | None = None
     partitions: PartitionRange | None = None
-    concurrency: int = Field(default=1, ge=1, le=MOST_AT_ONCE)
+    concurrency: int = Field(default=1, ge=1, le=MAX_BATCH)
     order: BackfillOrder = "oldest"
     properties: Properties = Field(default_factory=dict)
     dry_run: bool = False

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from chalicelib.core.constraints.constraint import Condition, Constraint, Situation
 from chalicelib.core.documents import Duration
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import duration, iso, spell_duration
+from chalicelib.core.instants import duration, format_duration, iso
 from chalicelib.core.states import WaitReason
 
 _PERSON = r"^arn:aws[a-z-]*:(iam|sts)::\d{12}:(user|role|assumed-role)/.{1,512}$"
@@ -63,7 +63,7 @@ class Approval(Constraint):
 
     def describe(self) -> str:
         whom = [f"a {self.role}"] if self.role is not None else []
-        limit = f" within {spell_duration(duration(self.timeout))}" if self.timeout is not None else ""
+        limit = f" within {format_duration(duration(self.timeout))}" if self.timeout is not None else ""
         return f"approved by {' or '.join([*whom, *self.people])}{limit}"
 
     def evaluate(self, s: Situation) -> Condition:

@@ -15,7 +15,7 @@ from chalicelib.core.states import WaitReason
 from chalicelib.core.time import exclusions
 from chalicelib.core.time.exclusions import Excluded
 
-MOST_STEPS = 400  # from one day, or exclusion, to the next; more than seven years of a day each week that is left out
+MAX_STEPS = 400  # from one day, or exclusion, to the next; more than seven years of a day each week that is left out
 
 
 class Calendar(Constraint):
@@ -59,7 +59,7 @@ class Calendar(Constraint):
     def opens_at(self, now: Instant) -> Instant | None:
         """The first instant from ``now`` on that the calendar allows; None if there is none, or none in sight."""
         zone, at = self.zone or "UTC", now
-        for _ in range(MOST_STEPS):
+        for _ in range(MAX_STEPS):
             if (end := exclusions.end_of(self.excluding, zone, at)) is not None:
                 at = end
             elif not self.only or exclusions.end_of(self.only, zone, at) is not None:

@@ -33,13 +33,13 @@ class Concurrency(Constraint):
         return f"at most {count_of(self.max, 'run')} {whose} at a time"
 
     def evaluate(self, s: Situation) -> Condition:
-        line = self._line(s.workflow, s.namespace)
-        active, held = s.line(line).active, line in s.job.held
+        limit_name = self._limit(s.workflow, s.namespace)
+        active, held = s.limit_state(limit_name).active, limit_name in s.job.held
         told = "a slot is held" if held else f"{active} of {self.max} in use"
         return self.met(told) if held or active < self.max else self.unmet(told)
 
     def permits(self, workflow: str, namespace: str) -> Iterable[Slots]:
-        return (Slots(self._line(workflow, namespace), self.max),)
+        return (Slots(self._limit(workflow, namespace), self.max),)
 
     def groups(self) -> tuple[str, ...]:
         return (self.group,) if self.group is not None else ()
@@ -47,7 +47,7 @@ class Concurrency(Constraint):
     def makes_room(self) -> bool:
         return self.on_unmet == "cancel_other"
 
-    def _line(self, workflow: str, namespace: str) -> str:
+    def _limit(self, workflow: str, namespace: str) -> str:
         """The limit whose slots it counts. A group belongs to the schedule's namespace."""
         if self.group is not None:
             return names.group_limit(namespace, self.group)

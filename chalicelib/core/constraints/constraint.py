@@ -158,19 +158,19 @@ class Situation:
     job: Job
     workflow: str
     namespace: str
-    lines: Mapping[str, LimitState]
+    limit_states: Mapping[str, LimitState]
     successes: Mapping[str, Instant | None]
     now: Instant
     externals: Mapping[str, External] = field(default_factory=dict)
     answers: Mapping[str, Answer] = field(default_factory=dict)
 
-    def line(self, name: str) -> LimitState:
-        return self.lines.get(name) or LimitState(name)
+    def limit_state(self, name: str) -> LimitState:
+        return self.limit_states.get(name) or LimitState(name)
 
     @property
     def met_at(self) -> Instant:
         """When the trigger was met: of a job that needs none, when it came into being."""
-        if self.job.kind in ("gathering", "backlog"):
+        if self.job.kind in ("gathering", "detached"):
             return self.job.met_at if self.job.met_at is not None else self.now
         return self.job.created_at
 

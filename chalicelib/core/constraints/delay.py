@@ -6,7 +6,7 @@ from typing import ClassVar, Literal
 
 from chalicelib.core.constraints.constraint import Condition, Constraint, OnUnmet, Situation
 from chalicelib.core.documents import Duration
-from chalicelib.core.instants import Millis, duration, spell_duration
+from chalicelib.core.instants import Millis, duration, format_duration
 from chalicelib.core.states import WaitReason
 
 
@@ -26,7 +26,7 @@ class Delay(Constraint):
 
     def describe(self) -> str:
         event = "its trigger was met" if self.since == "met" else "the job was created"
-        return f"{spell_duration(self.span)} after {event}"
+        return f"{format_duration(self.span)} after {event}"
 
     def evaluate(self, s: Situation) -> Condition:
         began = s.job.created_at if self.since == "created" else s.met_at

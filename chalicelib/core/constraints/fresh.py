@@ -9,7 +9,7 @@ from pydantic import Field
 
 from chalicelib.core.constraints.constraint import Condition, Constraint, OnUnmet, Situation, Use
 from chalicelib.core.documents import Duration, Reference
-from chalicelib.core.instants import Instant, Millis, duration, iso, spell_duration
+from chalicelib.core.instants import Instant, Millis, duration, format_duration, iso
 from chalicelib.core.names import Names
 from chalicelib.core.states import WaitReason
 from chalicelib.core.triggers.program_status import status_key
@@ -30,7 +30,7 @@ class Fresh(Constraint):
         return duration(self.within)
 
     def describe(self) -> str:
-        return f"{', '.join(self.workflows)} succeeded within {spell_duration(self.span)}"
+        return f"{', '.join(self.workflows)} succeeded within {format_duration(self.span)}"
 
     def evaluate(self, s: Situation) -> Condition:
         last = {name: s.successes.get(name) for name in self.workflows}

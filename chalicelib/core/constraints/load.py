@@ -28,7 +28,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.states import WaitReason
 from chalicelib.core.targets.answers import Never, NoAnswer
 
-MOST_WHY = 300
+MAX_WHY = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,7 +184,7 @@ def failed(load: Load, why: str, before: Answer | None, now: Instant) -> LoadRea
     """No value: asked again after ``recheck``, doubled with every failure up to an hour."""
     failures = before.failures + 1 if before is not None else 1
     pause = max(load.span, min(load.span * 2 ** min(failures - 1, 20), HOUR))
-    return LoadReading(None, now, now + pause, why[:MOST_WHY], failures)
+    return LoadReading(None, now, now + pause, why[:MAX_WHY], failures)
 
 
 def assume(load: Load, met: bool, now: Instant) -> LoadReading:

@@ -38,10 +38,10 @@ from chalicelib.core.targets.urls import Headers, Url
 
 Verdict = Literal["met", "unmet", "abort", "failed"]
 
-MOST_WHY = 500  # characters of a probe's reason that are kept with the job
+MAX_WHY = 500  # characters of a probe's reason that are kept with the job
 SHORTEST: Millis = 10 * SECOND
 LONGEST: Millis = DAY
-LONGEST_FAILING: Millis = HOUR
+MAX_FAILING: Millis = HOUR
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +180,7 @@ def read(text: bytes, retry: Millis, before: Answer | None, now: Instant) -> Pro
         return failed("it answered with something else than JSON", retry, before, now)
     if not isinstance(answer, dict):
         return failed("it answered with something else than a JSON object", retry, before, now)
-    why = str(answer.get("why") or "")[:MOST_WHY]
+    why = str(answer.get("why") or "")[:MAX_WHY]
     if answer.get("abort") is True:
         return ProbeResult("abort", now, now + retry, why or "it gave no reason")
     if answer.get("met") is True:
@@ -199,5 +199,5 @@ def read(text: bytes, retry: Millis, before: Answer | None, now: Instant) -> Pro
 def failed(why: str, retry: Millis, before: Answer | None, now: Instant) -> ProbeResult:
     """A question without a usable answer. Asked again after ``retry``, doubled with every failure up to an hour."""
     failures = before.failures + 1 if before else 1
-    pause = max(retry, min(retry * 2 ** min(failures - 1, 20), LONGEST_FAILING))
-    return ProbeResult("failed", now, now + pause, f"it could not be asked: {why}"[:MOST_WHY], failures)
+    pause = max(retry, min(retry * 2 ** min(failures - 1, 20), MAX_FAILING))
+    return ProbeResult("failed", now, now + pause, f"it could not be asked: {why}"[:MAX_WHY], failures)

@@ -14,7 +14,7 @@ from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.states import WaitReason
 from chalicelib.core.text import count_of
 
-MOST_RATE = 500  # starts that a rate line remembers: its row is rewritten with every start
+MAX_RATE = 500  # starts that a rate line remembers: its row is rewritten with every start
 _NAMED_SPANS: dict[str, Millis] = {"hour": HOUR, "day": DAY}
 
 
@@ -25,7 +25,7 @@ class Rate(Constraint):
     wait_reason: ClassVar[WaitReason] = "rate"
 
     type: Literal["rate"]
-    max: int = Field(ge=1, le=MOST_RATE)
+    max: int = Field(ge=1, le=MAX_RATE)
     per: str
     on_unmet: OnUnmet = "wait"
 
@@ -45,8 +45,8 @@ class Rate(Constraint):
 
     def evaluate(self, s: Situation) -> Condition:
         log = self._window(s.workflow)
-        held = log.line in s.job.held
-        return self.met_from(s.now if held else rate_window.frees_at(log, s.line(log.line)), s.now)
+        held = log.limit_name in s.job.held
+        return self.met_from(s.now if held else rate_window.frees_at(log, s.limit_state(log.limit_name)), s.now)
 
     def permits(self, workflow: str, namespace: str) -> Iterable[RateWindow]:
         return (self._window(workflow),)

@@ -7,7 +7,7 @@ from typing import ClassVar, Literal
 
 from chalicelib.core.constraints.constraint import Condition, Constraint, OnUnmet, Situation
 from chalicelib.core.documents import Duration
-from chalicelib.core.instants import Millis, duration, spell_duration
+from chalicelib.core.instants import Millis, duration, format_duration
 from chalicelib.core.limits import names, slots
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.states import WaitReason
@@ -31,11 +31,11 @@ class SinceLastRun(Constraint):
 
     def describe(self) -> str:
         which = "" if self.of == "any" else "successful "
-        return f"{spell_duration(self.span)} since the last {which}run started"
+        return f"{format_duration(self.span)} since the last {which}run started"
 
     def evaluate(self, s: Situation) -> Condition:
         ask = self._gap(s.workflow)
-        return self.met_from(slots.gap_ends(ask, s.line(ask.line)) or 0, s.now)
+        return self.met_from(slots.gap_ends(ask, s.limit_state(ask.limit_name)) or 0, s.now)
 
     def permits(self, workflow: str, namespace: str) -> Iterable[Slots]:
         return (self._gap(workflow),)

@@ -49,7 +49,7 @@ class NodeStatus:
     state: NodeState
     why: str
     round: Round
-    seen: NodeRows
+    rows: NodeRows
 
 
 def again(dag: Dag, what: str, node: str | None) -> frozenset[str]:
@@ -74,14 +74,14 @@ def last_rerun(dag: Dag, row: DagRun) -> tuple[Round, frozenset[str]]:
 
 
 def _reruns(dag: Dag, dag_run: str, row: DagRun | None) -> Iterator[tuple[Round, frozenset[str]]]:
-    for number, wish in enumerate(row.reruns if row else (), start=2):
-        yield Round(dag_run, number, wish["what"] == "only"), again(dag, wish["what"], wish.get("node"))
+    for number, rerun in enumerate(row.reruns if row else (), start=2):
+        yield Round(dag_run, number, rerun["what"] == "only"), again(dag, rerun["what"], rerun.get("node"))
 
 
-def generation_at(gate: ScheduleState, instant: Instant) -> int:
+def generation_at(schedule_state: ScheduleState, instant: Instant) -> int:
     """The generation of a node's schedule whose runs those of a DAG's run begun at this instant are: a DAG that was
     deleted may have come again. Generations are the instants at which they began."""
-    known = (*gate.former, gate.generation)
+    known = (*schedule_state.former, schedule_state.generation)
     return max((each for each in known if each <= instant), default=known[0])
 
 
@@ -130,7 +130,7 @@ def _stand(
     if lost:
         skipped = all(_is_skipped(edge, before[edge.from_]) for edge in lost)
         return "SKIPPED" if skipped else "BLOCKED", "; ".join(_lost(edge, before[edge.from_]) for edge in lost)
-    open_ones = [edge.from_ for edge in edges if not reaches(edge, before[edge.from_].seen.run)]
+    open_ones = [edge.from_ for edge in edges if not reaches(edge, before[edge.from_].rows.run)]
     if open_ones:
         return "WAITING" if seen.job is not None else "PENDING", f"waits for {', '.join(open_ones)}"
     # Its own round was begun after those before it had ended, and told it of them; it hears of none that came later.
@@ -141,7 +141,7 @@ def _stand(
 
 def _is_lost(edge: Edge, upstream: NodeStatus) -> bool:
     """Whether an edge will never let what follows it go, unless something is run again."""
-    return upstream.state not in UNDER_WAY and not reaches(edge, upstream.seen.run)
+    return upstream.state not in UNDER_WAY and not reaches(edge, upstream.rows.run)
 
 
 def _is_skipped(edge: Edge, upstream: NodeStatus) -> bool:
@@ -152,6 +152,6 @@ def _lost(edge: Edge, upstream: NodeStatus) -> str:
     return f"needs {edge.from_} {' or '.join(edge.on)}, which is {upstream.state}"
 
 
-def place_of(round_: Round) -> dict[str, str]:
+def correlation_of(round_: Round) -> dict[str, str]:
     """The correlation of the jobs of a round."""
     return {dag_rounds.KEY: str(round_)}

@@ -17,8 +17,8 @@ from chalicelib.core.documents import Described, Document, Duration, Name, Prope
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.triggers.tree import AnyTrigger
 
-MOST_NODES = 100  # each is a schedule, put one after the other in one request
-MOST_EDGES = 1_000
+MAX_NODES = 100  # each is a schedule, put one after the other in one request
+MAX_EDGES = 1_000
 End = Literal["COMPLETED", "FAILED", "KILLED"]
 
 
@@ -66,8 +66,8 @@ class Dag(Described):
     by: tuple[str, ...] = Field(default=(), max_length=10)
     zone: str = "UTC"
     catch_up: CatchUp = Field(default_factory=CatchUp)
-    nodes: dict[Name, Node] = Field(min_length=1, max_length=MOST_NODES)
-    edges: tuple[Edge, ...] = Field(default=(), max_length=MOST_EDGES)
+    nodes: dict[Name, Node] = Field(min_length=1, max_length=MAX_NODES)
+    edges: tuple[Edge, ...] = Field(default=(), max_length=MAX_EDGES)
 
     @field_validator("zone")
     @classmethod

@@ -22,8 +22,8 @@ from chalicelib.core.errors import SluiceError, invalid
 
 C = TypeVar("C", bound="Carried")
 
-MOST_DATA = 256 * 1024  # bytes: L13, and what an SQS message, an SNS message and an event of a bus may hold
-MOST_INLINE = 16 * 1024  # bytes
+MAX_DATA = 256 * 1024  # bytes: L13, and what an SQS message, an SNS message and an event of a bus may hold
+MAX_INLINE = 16 * 1024  # bytes
 
 JSON, TEXT, BYTES = "application/json", "text/plain; charset=utf-8", "application/octet-stream"
 # RFC 9110: type/subtype and parameters. Printable and on one line, for it becomes a header.
@@ -53,9 +53,9 @@ class Carried(Document):
             if self.data is not None and not isinstance(self.data, str) and not is_json(self.content_type):
                 raise invalid("data", f"text for the content type {self.content_type}", self.data)
         content = content_of(self)
-        if content is not None and len(content) > MOST_DATA:
+        if content is not None and len(content) > MAX_DATA:
             hint = "put it into S3 and send a reference"
-            message = f"expected data of at most {MOST_DATA} bytes, got {len(content)}"
+            message = f"expected data of at most {MAX_DATA} bytes, got {len(content)}"
             raise SluiceError("too_large", message, given[0], hint)
         return self
 
@@ -94,7 +94,7 @@ def told(carried: Carried) -> Mapping[str, Any] | None:
 
 def is_large(carried: Carried) -> bool:
     content = content_of(carried)
-    return content is not None and len(content) > MOST_INLINE
+    return content is not None and len(content) > MAX_INLINE
 
 
 def key_of(owner: str, carried: Carried) -> str:

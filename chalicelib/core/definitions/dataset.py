@@ -12,7 +12,7 @@ from chalicelib.core.errors import invalid
 BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
 
 
-MOST_PREFIX = 900  # bytes: an S3 key has 1,024, and the partition and the file want some too
+MAX_PREFIX = 900  # bytes: an S3 key has 1,024, and the partition and the file want some too
 
 
 class Readiness(Document):
@@ -91,8 +91,8 @@ class Dataset(Described):
     @field_validator("prefix")
     @classmethod
     def _names_a_folder(cls, prefix: str) -> str:
-        if len(prefix.encode()) > MOST_PREFIX:
-            raise invalid("", f"a prefix of at most {MOST_PREFIX} bytes", prefix)
+        if len(prefix.encode()) > MAX_PREFIX:
+            raise invalid("", f"a prefix of at most {MAX_PREFIX} bytes", prefix)
         if not prefix.endswith("/") or prefix.startswith("/") or "//" in prefix:
             raise invalid("", "a prefix that ends with '/' and does not begin with one, such as raw/flights/", prefix)
         return prefix

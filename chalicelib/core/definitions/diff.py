@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Final
 
-MOST_SHOWN = 80  # characters of a value; the whole of it can be read in its version
-DEEPEST_SHOWN = 4  # levels of a value
+MAX_SHOWN = 80  # characters of a value; the whole of it can be read in its version
+MAX_DEPTH_SHOWN = 4  # levels of a value
 
 _ABSENT: Final = object()
 
@@ -35,13 +35,13 @@ def _members(before: Any, after: Any) -> list[tuple[str, Any, Any]] | None:
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         return [(key, before.get(key, _ABSENT), after.get(key, _ABSENT)) for key in sorted({*before, *after})]
     if isinstance(before, list | tuple) and isinstance(after, list | tuple):
-        places = range(max(len(before), len(after)))
-        return [(str(place), _at(before, place), _at(after, place)) for place in places]
+        indexes = range(max(len(before), len(after)))
+        return [(str(index), _at(before, index), _at(after, index)) for index in indexes]
     return None
 
 
-def _at(values: list[Any] | tuple[Any, ...], place: int) -> Any:
-    return values[place] if place < len(values) else _ABSENT
+def _at(values: list[Any] | tuple[Any, ...], index: int) -> Any:
+    return values[index] if index < len(values) else _ABSENT
 
 
 def _same(before: Any, after: Any) -> bool:
@@ -59,8 +59,8 @@ def _change(before: Any, after: Any) -> str:
 
 
 def _shown(value: Any) -> str:
-    text = _spelled(value, DEEPEST_SHOWN)
-    return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."
+    text = _spelled(value, MAX_DEPTH_SHOWN)
+    return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 
 def _spelled(value: Any, levels: int) -> str:

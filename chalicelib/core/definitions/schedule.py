@@ -71,10 +71,10 @@ class CatchUp(Document):
         return duration(self.within)
 
 
-MOST_EVENTS = 100_000  # of one fire (E2)
+MAX_EVENTS = 100_000  # of one fire (E2)
 
 
-LONGEST_SPREAD: Millis = 31 * DAY
+MAX_SPREAD: Millis = 31 * DAY
 
 
 class Spread(Document):
@@ -83,13 +83,13 @@ class Spread(Document):
     An event that is not started within the window is started late, and marked so, or is dropped on record.
     """
 
-    count: int = Field(ge=1, le=MOST_EVENTS)
+    count: int = Field(ge=1, le=MAX_EVENTS)
     over: Duration | None = None
     overflow: Literal["late", "drop"] = "late"
 
     @model_validator(mode="after")
     def _has_a_window(self) -> Spread:
-        if self.span > LONGEST_SPREAD:
+        if self.span > MAX_SPREAD:
             raise invalid("over", "a window of at most 31 days", self.over)
         if self.overflow == "drop" and self.over is None:
             raise invalid("over", "a window, which what is dropped does not fit into", None)
@@ -160,7 +160,7 @@ class Schedule(Described, Carried):
 
     @model_validator(mode="before")
     @classmethod
-    def _lift_by(cls, data: Any) -> Any:
+    def _default_by(cls, data: Any) -> Any:
         """``by`` may be written in the trigger, where it reads best; it speaks of the whole job all the same."""
         if isinstance(data, dict) and isinstance(data.get("trigger"), dict) and "by" in data["trigger"]:
             if data.get("by"):

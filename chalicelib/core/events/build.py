@@ -77,7 +77,7 @@ def status_event(run: Run, status: str) -> Event:
         key=status_key(run.workflow, status),
         instant=at,
         # Our own clock, as for every other event: the target's may tell whole seconds, or be ahead of an enable.
-        accepted_at=(run.running_at if status == "STARTED" else run.moved_at) or at,
+        accepted_at=(run.running_seen_at if status == "STARTED" else run.state_at) or at,
         partition=rounds.announced(run),
         workflow=run.workflow,
         run_id=run.run_id,

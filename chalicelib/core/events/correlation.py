@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from urllib.parse import quote
 
 from chalicelib.core import ids
-from chalicelib.core.events.partitions import LONGEST_PLACE
+from chalicelib.core.events.partitions import MAX_SORT_KEY
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import GATHERING
 from chalicelib.core.rows.schedule import Subscription
@@ -31,12 +31,10 @@ def _names(value: object) -> bool:
     return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
 
 
-def gathering_place(correlation: Mapping[str, str] | None) -> str:
+def gathering_key(correlation: Mapping[str, str] | None) -> str:
     """The sort key of the gathering job, one per value of the correlation keys."""
     if not correlation:
         return GATHERING
     place = "/".join(quote(value, safe="").replace("~", "%7E") for value in correlation.values())
     # A sort key holds 1,024 bytes; a digest stands for what is long. No quoted value begins with '~'.
-    return (
-        f"{GATHERING}#{place}" if len(place) <= LONGEST_PLACE else f"{GATHERING}#~{ids.digest(*correlation.values())}"
-    )
+    return f"{GATHERING}#{place}" if len(place) <= MAX_SORT_KEY else f"{GATHERING}#~{ids.digest(*correlation.values())}"

@@ -25,7 +25,7 @@ from chalicelib.core.triggers.size import size_key
 MAX_METADATA = 32_000_000
 # The operation of a snapshot without a summary, which only the first format of tables allows, or of a later format.
 UNKNOWN = "unknown"
-_LARGEST = 2**63 - 1  # ids and counts are longs
+_MAX_ID = 2**63 - 1  # ids and counts are longs
 _LATEST = 253_402_300_799_999  # the last millisecond of the year 9999
 _METADATA = re.compile(r"metadata/[^/]+\.metadata\.json(\.gz)?")
 # A table without a catalog numbers its files. The writer that creates the next file has committed.
@@ -119,14 +119,14 @@ def _snapshot(told: Mapping[str, Any]) -> Snapshot:
     summary = told.get("summary") or {}
 
     def count(name: str, default: int | None) -> int | None:
-        return _bounded(summary[name], 0, _LARGEST) if name in summary else default
+        return _bounded(summary[name], 0, _MAX_ID) if name in summary else default
 
     operation = str(summary.get("operation", UNKNOWN))
     missing = 0 if summary else None  # writers leave out what is nothing
     return Snapshot(
-        id=str(_bounded(told["snapshot-id"], -_LARGEST, _LARGEST)),
+        id=str(_bounded(told["snapshot-id"], -_MAX_ID, _MAX_ID)),
         parent_id=_id(told.get("parent-snapshot-id")),
-        sequence_number=_bounded(told.get("sequence-number", 0), 0, _LARGEST),
+        sequence_number=_bounded(told.get("sequence-number", 0), 0, _MAX_ID),
         committed_at=_bounded(told["timestamp-ms"], 0, _LATEST),
         operation=operation if operation in get_args(Operation) else UNKNOWN,
         added_data_files=count("added-data-files", missing),
@@ -139,7 +139,7 @@ def _snapshot(told: Mapping[str, Any]) -> Snapshot:
 
 def _id(told: Any) -> str | None:
     """Writers say -1 as well for a snapshot that there is not."""
-    return None if told in (None, -1) else str(_bounded(told, -_LARGEST, _LARGEST))
+    return None if told in (None, -1) else str(_bounded(told, -_MAX_ID, _MAX_ID))
 
 
 def _bounded(told: Any, least: int, most: int) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from chalicelib.core.definitions.dataset import Dataset
 from chalicelib.core.instants import Instant
 
-LONGEST_PLACE = 500
+MAX_SORT_KEY = 500
 
 
 @dataclass(frozen=True, slots=True)

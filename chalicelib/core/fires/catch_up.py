@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from chalicelib.core.definitions.schedule import CatchUp
-from chalicelib.core.instants import DAY, MINUTE, Instant, Millis, iso, spell_duration
+from chalicelib.core.instants import DAY, MINUTE, Instant, Millis, format_duration, iso
 from chalicelib.core.triggers.occurrences import Series
 
 # A fire is missed when it is prepared so much too late: a tick that comes a little late is no outage.
 MISSED_AFTER: Millis = MINUTE
 # How many skipped fires are counted one by one in one look; beyond, the record says "at least".
-MOST_COUNTED = 10_000
+MAX_COUNTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ def skip(series: Series, nominal: Instant, rule: CatchUp, now: Instant, left: in
     stop, why = _stop(series, nominal, rule, now)
     if nominal >= stop:
         return None
-    count, following = series.count(nominal, stop, MOST_COUNTED if left is None else min(MOST_COUNTED, left))
+    count, following = series.count(nominal, stop, MAX_COUNTED if left is None else min(MAX_COUNTED, left))
     if left is not None and count >= left:
         return _to_the_last(series, Skipped(left, nominal, stop, None, True, why), rule, now)
     exact = following is None or following >= stop
@@ -59,7 +59,7 @@ def _to_the_last(series: Series, all_left: Skipped, rule: CatchUp, now: Instant)
 def _stop(series: Series, nominal: Instant, rule: CatchUp, now: Instant) -> tuple[Instant, str]:
     """All before this instant are skipped, and why."""
     oldest = now - rule.span
-    too_old = f" by more than {'a day' if rule.span == DAY else spell_duration(rule.span)}"
+    too_old = f" by more than {'a day' if rule.span == DAY else format_duration(rule.span)}"
     if rule.mode == "none":
         return now - MISSED_AFTER, ", of which none is made up for,"
     if rule.mode == "latest" and nominal < now - MISSED_AFTER:

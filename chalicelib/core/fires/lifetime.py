@@ -20,7 +20,7 @@ Ending = Literal["complete", "remove", "delete"]
 # A fire that is due at the very end of a ttl comes before the end: it is inclusive.
 LINGER: Millis = 1 * SECOND
 # Between two looks whether the last run has ended: first soon, then as long again as it has taken so far.
-SOONEST_LOOK, LATEST_LOOK = 10 * SECOND, HOUR
+MIN_CHECK_PAUSE, MAX_CHECK_PAUSE = 10 * SECOND, HOUR
 BY = "sluice"  # who deletes a schedule whose life is over
 
 
@@ -36,11 +36,11 @@ def is_used_up(timer: Timer, schedule: Schedule) -> bool:
     return not timer.next and not timer.begun and tree.is_single_time(schedule.trigger)
 
 
-def decide(gate: ScheduleState, timer: Timer, schedule: Schedule, now: Instant) -> Ending | None:
+def decide(schedule_state: ScheduleState, timer: Timer, schedule: Schedule, now: Instant) -> Ending | None:
     """What the end of its life asks for at this moment; None if it has not come."""
     end = closes_at(schedule)
     over = end is not None and now >= end and not timer.next and not timer.begun
-    match gate.mode:
+    match schedule_state.mode:
         case "enabled":
             return "complete" if over or is_used_up(timer, schedule) else None
         case "completed":
@@ -53,20 +53,31 @@ def decide(gate: ScheduleState, timer: Timer, schedule: Schedule, now: Instant) 
             return None
 
 
-def resting(gate: ScheduleState, schedule: Schedule) -> Timer | None:
+def resting(schedule_state: ScheduleState, schedule: Schedule) -> Timer | None:
     """The timer of a schedule that gathers nothing: it wakes for the end of its life, if that has one."""
     end = closes_at(schedule)
-    return None if end is None else Timer(gate.schedule, gate.generation, gate.version, gate.since, {}, wake_at=end)
+    return (
+        None
+        if end is None
+        else Timer(
+            schedule_state.schedule,
+            schedule_state.generation,
+            schedule_state.version,
+            schedule_state.since,
+            {},
+            wake_at=end,
+        )
+    )
 
 
 def completed(timer: Timer, schedule: Schedule, last_due: Instant) -> Timer:
     """The timer after the last fire: it wakes to remove the schedule, if it is to be removed."""
-    first_look = last_due + LINGER if schedule.when_done == "delete" else None
-    looks = [look for look in (first_look, closes_at(schedule)) if look is not None]
-    return replace(timer, next={}, begun=(), wake_at=min(looks, default=None))
+    first_check = last_due + LINGER if schedule.when_done == "delete" else None
+    instants_due = [instant for instant in (first_check, closes_at(schedule)) if instant is not None]
+    return replace(timer, next={}, begun=(), wake_at=min(instants_due, default=None))
 
 
-def look_again(timer: Timer, gate: ScheduleState, now: Instant) -> Timer:
+def check_again(timer: Timer, schedule_state: ScheduleState, now: Instant) -> Timer:
     """The timer of a schedule whose last run has not ended."""
-    span = min(max(now - gate.mode_at, SOONEST_LOOK), LATEST_LOOK)
+    span = min(max(now - schedule_state.mode_at, MIN_CHECK_PAUSE), MAX_CHECK_PAUSE)
     return replace(timer, rev=timer.rev + 1, wake_at=now + span)

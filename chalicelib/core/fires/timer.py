@@ -21,9 +21,9 @@ from chalicelib.core.triggers.occurrences import Recurrence, Series
 from chalicelib.core.triggers.tree import NumberedLeaf
 
 # How many schedule events of one timer are prepared in one go; the rest follows with the next look.
-MOST_FIRES = 500
+MAX_FIRES = 500
 # How many fires may have events left to write: a window that is longer than the time between fires overlaps them.
-MOST_BEGUN = 50
+MAX_BEGUN = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,10 +37,10 @@ class Emission:
     more: bool = False
 
 
-def first_timer(schedule: Schedule, gate: ScheduleState, now: Instant) -> Timer | None:
+def first_timer(schedule: Schedule, schedule_state: ScheduleState, now: Instant) -> Timer | None:
     """The timer of a schedule that begins to gather at ``now``; None if nothing of it goes by the clock. Enabling never
     catches up; of an elapsed leaf only a run that started since counts (T13)."""
-    blank = Timer(gate.schedule, gate.generation, gate.version, now, {})
+    blank = Timer(schedule_state.schedule, schedule_state.generation, schedule_state.version, now, {})
     upcoming = {}
     for leaf in tree.timed_leaves(schedule.trigger):
         # Fires come after the instant at which a schedule begins. A due_time may be that instant: it means now.
@@ -79,15 +79,15 @@ def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Em
 
 def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
     """When a timer wants the next look: its earliest event, or the end of its schedule's life."""
-    looks = [end] if (end := lifetime.closes_at(schedule)) is not None else []
-    looks += [spread.due_of(schedule, first, written) for _, first, written in timer.begun]
-    full = len(timer.begun) >= MOST_BEGUN
+    instants_due = [end] if (end := lifetime.closes_at(schedule)) is not None else []
+    instants_due += [spread.due_of(schedule, first, written) for _, first, written in timer.begun]
+    full = len(timer.begun) >= MAX_BEGUN
     for leaf in tree.timed_leaves(schedule.trigger) if not full else ():
         nominal, rule = timer.next.get(leaf.id), leaf.trigger.recurrence()
         if nominal is not None and rule is not None:
             nominal = series(timer, schedule, leaf.id, rule).due(nominal)
-        looks += [] if nominal is None else [nominal]
-    return min(looks, default=None)
+        instants_due += [] if nominal is None else [nominal]
+    return min(instants_due, default=None)
 
 
 def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Instant) -> Timer:
@@ -188,7 +188,7 @@ class _Portion:
         self.fired = dict(self.timer.fired)
 
     def room(self) -> int:
-        return MOST_FIRES - len(self.fires)
+        return MAX_FIRES - len(self.fires)
 
     def go_on(self) -> None:
         """The events that are still to be written of fires begun before."""
@@ -205,7 +205,7 @@ class _Portion:
             self._count(leaf, rule, missed.count)
             nominal = missed.following
             self.counts_on = nominal is not None and nominal < missed.until
-        while nominal is not None and not self.counts_on and self.room() and len(self.begun) < MOST_BEGUN:
+        while nominal is not None and not self.counts_on and self.room() and len(self.begun) < MAX_BEGUN:
             due = own.due(nominal)
             if due >= self.horizon:
                 break
@@ -268,7 +268,7 @@ def _fire(timer: Timer, leaf: str, nominal: Instant, due: Instant, index: int = 
     return Job(
         schedule=timer.schedule,
         generation=timer.generation,
-        place=f"FIRE#{iso(nominal)}#{leaf}#{index}",
+        sort_key=f"FIRE#{iso(nominal)}#{leaf}#{index}",
         job_id=job_id,
         kind="fire",
         state="PENDING_CONSTRAINTS",

@@ -24,9 +24,9 @@ from chalicelib.core.runs.costs import Prices, Usage, cost_usd
 SCHEMA = 2
 ROOT = "history/"
 LATE_ROOT = "history_late/"
-MOST_REASON = 500  # characters; the run's own row has all of it
+MAX_REASON = 500  # characters; the run's own row has all of it
 # The daily compaction runs after this much of the next day. What of a day comes later is told to the late one.
-SETTLES: Millis = HOUR
+FINAL_AFTER: Millis = HOUR
 # Late lines of one day that come within this are told as one. Shorter, by more than it takes to put them, than what
 # the late settling waits after the first of them (`sluice/system_app.yaml`): so it finds them all.
 LATE_SLOT: Millis = 5 * MINUTE
@@ -90,7 +90,7 @@ def late_days(found: Sequence[Part], now: Instant) -> list[str]:
     the dataset of late days has one partition for each. A partition counts once (T7): what comes after its day was
     settled again needs another."""
     days = {part.key.removeprefix(ROOT).partition("/")[0] for part in found}
-    settled = f"day={iso(now - SETTLES)[:10]}"
+    settled = f"day={iso(now - FINAL_AFTER)[:10]}"
     arrived = iso(now - now % LATE_SLOT)[:16].replace("T", "-").replace(":", "-")
     return [f"{LATE_ROOT}{day}/arrived={arrived}/late" for day in sorted(days) if day < settled]
 
@@ -124,9 +124,9 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "workflow": run.workflow,
         "state": run.state,
         "outcome": run.outcome,
-        "reason": run.reason[:MOST_REASON] or None,
+        "reason": run.reason[:MAX_REASON] or None,
         "job": run.kind,
-        "fired_by": run.fired_by[:MOST_REASON],
+        "fired_by": run.fired_by[:MAX_REASON],
         "number": run.number or None,
         "priority": run.priority,
         "attempts": run.attempts,
@@ -201,7 +201,7 @@ def _record_line(record: Record) -> Line:
         "rev": 1,
         **_owner(record.schedule),
         "state": record.kind,
-        "reason": record.reason[:MOST_REASON] or None,
+        "reason": record.reason[:MAX_REASON] or None,
         "count": record.count,
         "created_at": record.created_at,
         "ended_at": record.recorded_at,

@@ -105,7 +105,7 @@ class Duplicate:
 Decision = Launch | Wait | Abort | Expire | Drop | Skip | Coalesce | MakeRoom | Duplicate
 
 
-def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Decision:
+def decide(job: Job, facts: Facts, now: Instant, serving: str | None = None) -> Decision:
     """What is to become of a job. ``turn`` names the line whose queue serves it at this moment, if one does."""
     if job.due_at is not None and job.due_at > now:
         return Wait(job.due_at, job.state, f"is due at {iso(job.due_at)}")
@@ -116,23 +116,23 @@ def decide(job: Job, facts: Facts, now: Instant, turn: str | None = None) -> Dec
         return Drop(gone)
     if job.retry_at is not None and job.retry_at > now:
         return Wait(job.retry_at, job.state, job.reason)
-    gate, schedule = facts.gate, facts.schedule
-    if gate is None or schedule is None or facts.workflow is None:
+    schedule_state, schedule = facts.schedule_state, facts.schedule
+    if schedule_state is None or schedule is None or facts.workflow is None:
         return Abort(f"workflow {schedule.workflow if schedule else 'unknown'} does not exist any more")
     overflow = too_late(job, schedule, now)
     if overflow is not None:
         return Drop(overflow)
     if is_unseen(job):
-        settled = _decide_fire(job, facts, gate, schedule)
-        if settled is not None:
-            return settled
-    return _decide_open(job, facts, schedule, now, turn)
+        locked = _decide_fire(job, facts, schedule_state, schedule)
+        if locked is not None:
+            return locked
+    return _decide_open(job, facts, schedule, now, serving)
 
 
 def is_prepared(job: Job) -> bool:
     """Whether a job is still the schedule event that the emitter wrote. One that had to wait has left that place, which
     a stalled emitter may write again; set apart, it is a job by itself: it joins none, and none joins it (C11)."""
-    return job.place.startswith("FIRE#")
+    return job.sort_key.startswith("FIRE#")
 
 
 def is_unseen(job: Job) -> bool:
@@ -140,41 +140,41 @@ def is_unseen(job: Job) -> bool:
     return is_prepared(job) or (job.kind == "fire" and job.met_at is None and job.tries == 0)
 
 
-def coalesces(schedule: Schedule, gate: ScheduleState) -> bool:
+def coalesces(schedule: Schedule, schedule_state: ScheduleState) -> bool:
     """Whether a fire that has to wait makes the one pending job, which later fires join (C11)."""
-    return schedule.coalesce and gate.mode != "backlog" and gate.mode in GATHERING_MODES
+    return schedule.coalesce and schedule_state.mode != "backlog" and schedule_state.mode in GATHERING_MODES
 
 
-def detaches(schedule: Schedule, gate: ScheduleState) -> bool:
+def detaches(schedule: Schedule, schedule_state: ScheduleState) -> bool:
     """Whether a match that is complete makes room for the next one at once (C11, and the backlog of L4)."""
-    return gate.mode in GATHERING_MODES and not coalesces(schedule, gate)
+    return schedule_state.mode in GATHERING_MODES and not coalesces(schedule, schedule_state)
 
 
-def _decide_fire(job: Job, facts: Facts, gate: ScheduleState, schedule: Schedule) -> Decision | None:
+def _decide_fire(job: Job, facts: Facts, schedule_state: ScheduleState, schedule: Schedule) -> Decision | None:
     nominal = job.nominal_at if job.nominal_at is not None else job.due_at
-    if nominal in gate.skips:
+    if nominal in schedule_state.skips:
         return Skip(f"the occurrence of {iso(nominal or 0)} is skipped, as was asked")
     unwanted = timer.unwanted(job, schedule)
     if unwanted is not None:
         return Drop(unwanted)
-    if gate.mode == "drain" and (job.due_at or 0) >= gate.mode_at:
+    if schedule_state.mode == "drain" and (job.due_at or 0) >= schedule_state.mode_at:
         return Drop("it was due after the schedule was paused to drain")
-    if gate.mode not in GATHERING_MODES and not tree.is_single_time(schedule.trigger):
-        return Drop(f"the schedule gathers no more: its mode is {gate.mode}")
+    if schedule_state.mode not in GATHERING_MODES and not tree.is_single_time(schedule.trigger):
+        return Drop(f"the schedule gathers no more: its mode is {schedule_state.mode}")
     waiting = facts.gathering if is_prepared(job) else None
     if waiting is None or waiting.closed:
         return None
     if waiting.job_id == job.job_id:
         return Duplicate("waits already: a stalled emitter wrote it again")
-    if not coalesces(schedule, gate):
+    if not coalesces(schedule, schedule_state):
         return None
-    if is_over(waiting, schedule, gate, job.due_at or 0):
+    if is_over(waiting, schedule, schedule_state, job.due_at or 0):
         return MakeRoom(waiting, f"job {waiting.job_id} timed out before this fire was due")
     return Coalesce(f"joined job {waiting.job_id}, which was still waiting")
 
 
-def _decide_open(job: Job, facts: Facts, schedule: Schedule, now: Instant, turn: str | None) -> Decision:
-    deadline = deadline_of(job, schedule, facts.gate)
+def _decide_open(job: Job, facts: Facts, schedule: Schedule, now: Instant, serving: str | None) -> Decision:
+    deadline = deadline_of(job, schedule, facts.schedule_state)
     late = deadline is not None and now >= deadline
     forced = late and runs_anyway(schedule)
     verdict = verdict_of(job, schedule, now)
@@ -185,15 +185,15 @@ def _decide_open(job: Job, facts: Facts, schedule: Schedule, now: Instant, turn:
         return Abort(timed_out(job, schedule))
     if verdict is not None and not met and not forced:
         limit = tree.expires_at(schedule.trigger, job.leaves)
-        return Wait(_earliest(deadline, limit, verdict.turns_at), "PENDING_TRIGGER", verdict.why)
+        return Wait(_earliest(deadline, limit, verdict.changes_at), "PENDING_TRIGGER", verdict.why)
     held_up = _paused(job, facts, None if forced else deadline)
     if held_up is not None:
         return held_up
     until = None if forced else deadline
-    queued = job.waits_at is not None and job.waits_at != turn
+    queued = job.queued_in is not None and job.queued_in != serving
     unmet = _decide_constraints(job, facts, schedule, now, until, forced) if not queued else None
     why = f"run anyway after its timeout: {job.reason}" if forced else _reason(job, schedule, verdict, now)
-    return unmet or _decide_lines(job, facts, now, turn, until, why, forced)
+    return unmet or _decide_limits(job, facts, now, serving, until, why, forced)
 
 
 def _decide_constraints(
@@ -206,28 +206,30 @@ def _decide_constraints(
     if waits:
         until = _earliest(deadline, _latest(waits))
         reason = waits[0].constraint.wait_reason
-        return Wait(until, "PENDING_CONSTRAINTS", _words(waits), job.waits_at is not None, reason)
-    aborts = [each for each in unmet if each.aborts and not (_queues(each) and job.waits_at)]
+        return Wait(until, "PENDING_CONSTRAINTS", _words(waits), job.queued_in is not None, reason)
+    aborts = [each for each in unmet if each.aborts and not (_queues(each) and job.queued_in)]
     return Abort(_words(aborts)) if aborts and not is_repeated(job) else None
 
 
-def _decide_lines(
-    job: Job, facts: Facts, now: Instant, turn: str | None, deadline: Instant | None, why: str, forced: bool
+def _decide_limits(
+    job: Job, facts: Facts, now: Instant, serving: str | None, deadline: Instant | None, why: str, forced: bool
 ) -> Decision:
     asks = facts.asks(job.schedule.partition(".")[0])
-    waiting = next((ask for ask in asks if ask.line == job.waits_at), None) if job.waits_at != turn else None
+    waiting = next((ask for ask in asks if ask.limit_name == job.queued_in), None) if job.queued_in != serving else None
     if waiting is not None:
-        lent = f"; {job.lent}" if job.lent else ""
-        return Wait(deadline, "PENDING_LAUNCH", f"{permits.why(waiting, facts.line(waiting.line))}{lent}")
+        inherited = f"; {job.inherited}" if job.inherited else ""
+        return Wait(
+            deadline, "PENDING_LAUNCH", f"{permits.why(waiting, facts.limit_state(waiting.limit_name))}{inherited}"
+        )
     too_large = next((ask for ask in asks if permits.never_fits(ask) and not permits.is_held(ask, job.held)), None)
     if too_large is not None:
         # At the head of a queue it would stop all others for ever; the pool may grow, so it is looked at again.
         until = _earliest(deadline, now + slots.TOO_LARGE)
-        state = facts.line(too_large.line)
-        return Wait(until, "PENDING_CONSTRAINTS", permits.why(too_large, state), job.waits_at is not None, "pool")
+        state = facts.limit_state(too_large.limit_name)
+        return Wait(until, "PENDING_CONSTRAINTS", permits.why(too_large, state), job.queued_in is not None, "pool")
     used_up = next((ask for ask in asks if isinstance(ask, RateWindow) and _is_void(ask, job, facts, now)), None)
     if used_up is not None:
-        rate = permits.why(used_up, facts.line(used_up.line))
+        rate = permits.why(used_up, facts.limit_state(used_up.limit_name))
         return Wait(now, "PENDING_CONSTRAINTS", f"the rate was used up by others while it queued: {rate}", leaves=True)
     if _is_out_of_order(asks, job) or permits.holds_other_units(asks, job.held, job.units):
         # A changed schedule asks for a line that comes before one it holds: taken out of order, two jobs could wait
@@ -240,15 +242,15 @@ def _decide_lines(
 
 def _is_void(ask: RateWindow, job: Job, facts: Facts, now: Instant) -> bool:
     """Whether a job holds a place in a log that it would not be given now: it queued elsewhere, others started (C5)."""
-    state, own = facts.line(ask.line), ids.holder_of(job.job_id, job.attempt)
+    state, own = facts.limit_state(ask.limit_name), ids.holder_of(job.job_id, job.attempt)
     others = {holder: at for holder, at in state.starts.items() if holder != own}
-    return ask.line in job.held and not permits.has_permit(ask, replace(state, starts=others), now)
+    return ask.limit_name in job.held and not permits.has_permit(ask, replace(state, starts=others), now)
 
 
 def _is_out_of_order(asks: tuple[PermitRequest, ...], job: Job) -> bool:
     """Whether a job holds a line that comes after one where it may still have to wait. A line that only counts it never
     holds it up, and a log that does is told at the start, whatever the job holds by then."""
-    last = max((ask.order for ask in permits.with_spares(asks) if ask.line in job.held), default=None)
+    last = max((ask.order for ask in permits.with_fallbacks(asks) if ask.limit_name in job.held), default=None)
     missing = [ask for ask in asks if not permits.is_held(ask, job.held) and not permits.is_unlimited(ask)]
     return last is not None and any(ask.order < last for ask in missing)
 
@@ -257,17 +259,17 @@ def verdict_of(job: Job, schedule: Schedule, now: Instant) -> tree.Verdict | Non
     """How the trigger of a gathering job stands; None for a job that needs none, or whose match is settled."""
     if job.kind != "gathering":
         return None
-    settled = job.met_at is not None and (job.waits_at is not None or not tree.is_fickle(schedule.trigger))
+    locked = job.met_at is not None and (job.queued_in is not None or not tree.is_revocable(schedule.trigger))
     verdict = tree.evaluate(schedule.trigger, job.leaves, now)
-    return replace(verdict, met=True, missing=()) if settled else verdict
+    return replace(verdict, met=True, missing=()) if locked else verdict
 
 
 def _reason(job: Job, schedule: Schedule, verdict: tree.Verdict | None, now: Instant) -> str:
     """What fired it, whatever it waited for since."""
     match job.kind:
-        case "backlog":
-            came = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).came)
-            return f"trigger met: {came}"
+        case "detached":
+            arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
+            return f"trigger met: {arrived}"
         case "run_now":
             return "run now" if job.due_at is None else f"asked to run at {iso(job.due_at)}"
         case "backfill":
@@ -281,25 +283,26 @@ def _reason(job: Job, schedule: Schedule, verdict: tree.Verdict | None, now: Ins
 
 
 def _not_claimable(job: Job, facts: Facts) -> str | None:
-    gate = facts.gate
-    if gate is None or gate.mode == "deleted":
+    schedule_state = facts.schedule_state
+    if schedule_state is None or schedule_state.mode == "deleted":
         return "the schedule was deleted"
-    if gate.generation != job.generation:
+    if schedule_state.generation != job.generation:
         return "the schedule was replaced or enabled anew since"
     if job.backfill is not None and (facts.backfill is None or facts.backfill.state != "RUNNING"):
         return facts.backfill.reason if facts.backfill else "its backfill is gone"
-    if gate.mode not in claimable(job.kind, job.backfill) and gate.mode not in PAUSED_MODES:
-        return f"the schedule was {gate.mode}"
+    if schedule_state.mode not in claimable(job.kind, job.backfill) and schedule_state.mode not in PAUSED_MODES:
+        return f"the schedule was {schedule_state.mode}"
     return "the schedule was disabled" if job.closed else None
 
 
 def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
     """In hold and backlog a job that could go is kept until the schedule is resumed (L4)."""
-    gate = facts.gate
-    if gate is None or gate.mode in claimable(job.kind, job.backfill):
+    schedule_state = facts.schedule_state
+    if schedule_state is None or schedule_state.mode in claimable(job.kind, job.backfill):
         return None
-    why = f"the schedule is on {gate.mode} since {iso(gate.mode_at)}{f' ({gate.reason})' if gate.reason else ''}"
-    return Wait(deadline, "PENDING_CONSTRAINTS", why, job.waits_at is not None, "paused")
+    reason = f" ({schedule_state.reason})" if schedule_state.reason else ""
+    why = f"the schedule is on {schedule_state.mode} since {iso(schedule_state.mode_at)}{reason}"
+    return Wait(deadline, "PENDING_CONSTRAINTS", why, job.queued_in is not None, "paused")
 
 
 def _is_no_line(condition: Condition) -> bool:

@@ -48,14 +48,14 @@ from chalicelib.core.writes import (
 )
 
 # The sweep finds a fire without a hint after so long; with one it is looked at when it is due.
-LATE_LOOK: Millis = 5 * SECOND
+LATE_CHECK: Millis = 5 * SECOND
 
 
 # Who is claimed sooner has waited for nothing but the claim itself.
 WAITED: Millis = 5 * SECOND
 
 
-MOST_WAITED = 120  # characters: a run's row is billed by the KB
+MAX_WAITED = 120  # characters: a run's row is billed by the KB
 
 
 def build_run(
@@ -69,7 +69,7 @@ def build_run(
     appointment: Instant | None = None,
 ) -> Run:
     """The run that a job becomes: its outbox, with exactly the start request that every call will carry."""
-    gate, schedule, workflow = _complete(facts)
+    schedule_state, schedule, workflow = _complete(facts)
     # What runs again carries what it carried, and nothing that was added since (W15).
     again = facts.origin if job.rerun_of is not None else None
     properties = dict(job.properties) if job.rerun_of else properties_of(workflow, schedule, job.properties)
@@ -88,8 +88,8 @@ def build_run(
     return Run(
         run_id=job.job_id,
         attempt=job.attempt,
-        schedule=gate.schedule,
-        generation=gate.generation,
+        schedule=schedule_state.schedule,
+        generation=schedule_state.generation,
         workflow=schedule.workflow,
         state="STARTING",
         request=request,
@@ -102,7 +102,7 @@ def build_run(
         latest_start=latest_start(job, schedule, workflow),
         attempts=retries_of(schedule, workflow).attempts if workflow.target.has_lifecycle else job.attempt,
         kind=job.kind,
-        version=gate.version,
+        version=schedule_state.version,
         nominal_at=job.event.instant if job.event and job.event.kind == "time" else None,
         due_at=job.due_at,
         late=job.window_end is not None and now >= job.window_end,
@@ -129,16 +129,19 @@ def _number(job: Job, facts: Facts, own: str, permits: tuple[str, ...]) -> int:
     """The next number of the workflow, as its line was read; the claim expects that nobody took it since. A further
     attempt keeps the run's, and who lost a race has taken one before. What takes no permit of that line, a mere
     delivery, has none (H1)."""
-    return job.number or (facts.line(own).numbered + 1 if own in permits else 0)
+    return job.number or (facts.limit_state(own).numbered + 1 if own in permits else 0)
 
 
-def _takes_number(job: Job, line: str) -> bool:
-    return not job.number and names.numbers(line)
+def _takes_number(job: Job, limit_name: str) -> bool:
+    return not job.number and names.numbers(limit_name)
 
 
 def wants_number(job: Job, asks: tuple[PermitRequest, ...]) -> str | None:
     """The line that numbers this job's run, if it does and has not done so yet."""
-    return next((line for line in (*job.held, *(ask.line for ask in asks)) if _takes_number(job, line)), None)
+    return next(
+        (limit_name for limit_name in (*job.held, *(ask.limit_name for ask in asks)) if _takes_number(job, limit_name)),
+        None,
+    )
 
 
 def waited_for(job: Job, now: Instant) -> str:
@@ -147,7 +150,7 @@ def waited_for(job: Job, now: Instant) -> str:
     has waited for nothing that it could name: its instant is that of the past."""
     since = job.accepted_at if job.accepted_at is not None and job.kind != "retry" else job.due_at
     waited = since is not None and now - since >= WAITED and not (job.kind == "backfill" and job.rev == 1)
-    return job.reason[:MOST_WAITED] if waited else ""
+    return job.reason[:MAX_WAITED] if waited else ""
 
 
 def parse_holder(holder: str) -> tuple[str, int]:
@@ -157,24 +160,28 @@ def parse_holder(holder: str) -> tuple[str, int]:
 
 def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[Write]:
     """One transaction: the job out, the run in, permits taken, the gate open for this generation and version."""
-    gate, schedule, _ = _complete(facts)
+    schedule_state, schedule, _ = _complete(facts)
     # Where an event may undo the match, the claim is of what was read; anywhere else a steady stream would starve it.
-    exact = job.kind == "gathering" and job.waits_at is None and tree.is_fickle(schedule.trigger)
-    plan: list[Write] = [DeleteJob(job, exact), Create(run), ExpectMode(gate, claimable(job.kind, job.backfill))]
+    exact = job.kind == "gathering" and job.queued_in is None and tree.is_revocable(schedule.trigger)
+    plan: list[Write] = [
+        DeleteJob(job, exact),
+        Create(run),
+        ExpectMode(schedule_state, claimable(job.kind, job.backfill)),
+    ]
     if job.backfill is not None:
         plan.append(ExpectBackfillRunning(job.schedule, job.backfill))
     plan += _as_defined(facts)
-    if check.is_prepared(job) and check.coalesces(schedule, gate):
+    if check.is_prepared(job) and check.coalesces(schedule, schedule_state):
         plan.append(ExpectNoneGathering(job.schedule, job.generation))
     holder = holder_of(job.job_id, job.attempt)
-    take = tuple(ask for ask in route.take if not names.is_turn(ask.line))
+    take = tuple(ask for ask in route.take if not names.is_admission(ask.limit_name))
     plan += _permits(take, job, facts, now, begins=holder, appointment=route.appointment)
-    turns = replace(job, held=turns_of(job))
+    admissions = replace(job, held=admissions_of(job))
     return [
         *plan,
         *_begun(job, facts, now, holder),
-        *run_queued.leave(job, _lines_of(take)),
-        *returns.return_held(turns, facts.lines, now),
+        *run_queued.leave(job, _limits_of(take)),
+        *returns.return_held(admissions, facts.limit_states, now),
     ]
 
 
@@ -188,64 +195,64 @@ def _as_defined(facts: Facts) -> list[Write]:
     return [ExpectDefinition(facts.pool_row)]
 
 
-def turns_of(job: Job) -> tuple[str, ...]:
+def admissions_of(job: Job) -> tuple[str, ...]:
     """The lines that say it is one of the next at a policy, which it no longer is once it has started."""
-    return tuple(line for line in job.held if names.is_turn(line))
+    return tuple(limit_name for limit_name in job.held if names.is_admission(limit_name))
 
 
 def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
     """One transaction: the permits before the line that blocks are held, the job queues there, counted as a waiter."""
-    gate, schedule, workflow = _complete(facts)
+    schedule_state, schedule, workflow = _complete(facts)
     blocked = route.blocked
     if blocked is None:
         raise ValueError("expected a route that is blocked, got one that is free")
     taken = tuple(ask for ask in route.take if not _is_told_only(ask))
-    state = facts.line(blocked.line)
-    place = rank_of(job, schedule, workflow)
+    state = facts.limit_state(blocked.limit_name)
+    sort_key = rank_of(job, schedule, workflow)
     queued = replace(
         job,
-        place=waiting_key(job, schedule, gate),
+        sort_key=waiting_key(job, schedule, schedule_state),
         state="PENDING_LAUNCH",
-        held=(*job.held, *(ask.line for ask in taken)),
+        held=(*job.held, *(ask.limit_name for ask in taken)),
         units=returns.units_of(taken, job.units),
-        waits_at=blocked.line,
-        rank=place,
+        queued_in=blocked.limit_name,
+        rank=sort_key,
         met_at=job.met_at if job.met_at is not None else now,
-        reason=f"{why_blocked(route, facts)}{told_lent(job)}",
+        reason=f"{why_blocked(route, facts)}{inheritance(job)}",
         rev=job.rev + 1,
-        wake_at=timeout.deadline_of(job, schedule, gate),
+        wake_at=timeout.deadline_of(job, schedule, schedule_state),
     )
-    waiter = Waiter(blocked.line, place, queued.schedule, queued.generation, queued.place, queued.job_id)
+    waiter = Waiter(blocked.limit_name, sort_key, queued.schedule, queued.generation, queued.sort_key, queued.job_id)
     return [
         *moved(job, queued),
-        ExpectMode(gate, claimable(job.kind, job.backfill)),
+        ExpectMode(schedule_state, claimable(job.kind, job.backfill)),
         *_as_defined(facts),
         *_permits(taken, job, facts, now),
-        *run_queued.leave(job, _lines_of(taken)),
+        *run_queued.leave(job, _limits_of(taken)),
         _join(blocked, route, facts, now, state.rev),
         Create(waiter),
     ]
 
 
 def _join(blocked: PermitRequest, route: Route, facts: Facts, now: Instant, rev: int) -> JoinQueue:
-    look = limit_route.queue_looks_at(route, facts.lines, now)
-    return JoinQueue(blocked, limit_permits.horizon(blocked, now), look, rev, route.behind is not None)
+    served_at = limit_route.queue_served_at(route, facts.limit_states, now)
+    return JoinQueue(blocked, limit_permits.horizon(blocked, now), served_at, rev, route.behind is not None)
 
 
 def asks_otherwise(job: Job, asks: tuple[PermitRequest, ...]) -> bool:
     """Whether a job that queues would take another way now: its queue no longer limits it, it holds a permit that it
     does not need, or it lacks one of a limit before its queue."""
-    here = next((ask for ask in asks if ask.line == job.waits_at), None)
+    here = next((ask for ask in asks if ask.limit_name == job.queued_in), None)
     if here is None or limit_permits.is_unlimited(here):
         return True
-    if isinstance(here, Pace) and here.line != limit_route.paces_of(asks)[-1].line:
+    if isinstance(here, Pace) and here.limit_name != limit_route.paces_of(asks)[-1].limit_name:
         return True
-    asked = {ask.line for ask in limit_permits.with_spares(asks)}
+    asked = {ask.limit_name for ask in limit_permits.with_fallbacks(asks)}
     limits = (ask for ask in asks if not isinstance(ask, Pace) and not limit_permits.is_unlimited(ask))
     lacking = any(ask.order < here.order and not limit_permits.is_held(ask, job.held) for ask in limits)
     return (
         lacking
-        or any(line not in asked for line in job.held)
+        or any(limit_name not in asked for limit_name in job.held)
         or limit_permits.holds_other_units(asks, job.held, job.units)
     )
 
@@ -257,12 +264,12 @@ def request_again(job: Job, states: Mapping[str, LimitState], now: Instant) -> t
     return later, yield_queue(job, later, states, now)
 
 
-def rank_again(job: Job, lifted: Job, facts: Facts) -> list[Write]:
+def rank_again(job: Job, raised: Job, facts: Facts) -> list[Write]:
     """A job that queues, with the timeout and the rank of the definition as it is now. Its place in the queue moves
     with it. ``lifted``: the job with what is lent to it now."""
-    gate, schedule, workflow = _complete(facts)
-    rank, wake_at = rank_of(lifted, schedule, workflow), timeout.deadline_of(job, schedule, gate)
-    later = Replace(replace(lifted, rank=rank, wake_at=wake_at, leases=0, rev=job.rev + 1))
+    schedule_state, schedule, workflow = _complete(facts)
+    rank, wake_at = rank_of(raised, schedule, workflow), timeout.deadline_of(job, schedule, schedule_state)
+    later = Replace(replace(raised, rank=rank, wake_at=wake_at, leases=0, rev=job.rev + 1))
     before, after = run_queued.waiter_of(job), run_queued.waiter_of(replace(job, rank=rank))
     if before is None or after is None or before == after:
         return [later]
@@ -272,16 +279,16 @@ def rank_again(job: Job, lifted: Job, facts: Facts) -> list[Write]:
 def why_blocked(route: Route, facts: Facts) -> str:
     """Why a job waits where its route is blocked."""
     ask = route.behind or route.blocked
-    return limit_permits.why(ask, facts.line(ask.line)) if ask is not None else ""
+    return limit_permits.why(ask, facts.limit_state(ask.limit_name)) if ask is not None else ""
 
 
-def _lines_of(asks: tuple[PermitRequest, ...]) -> tuple[str, ...]:
-    return tuple(ask.line for ask in asks)
+def _limits_of(asks: tuple[PermitRequest, ...]) -> tuple[str, ...]:
+    return tuple(ask.limit_name for ask in asks)
 
 
-def told_lent(job: Job) -> str:
+def inheritance(job: Job) -> str:
     """Who has lent a job its priority, behind the reason why it waits."""
-    return f"; {job.lent}" if job.lent else ""
+    return f"; {job.inherited}" if job.inherited else ""
 
 
 def _is_told_only(ask: PermitRequest) -> bool:
@@ -289,55 +296,55 @@ def _is_told_only(ask: PermitRequest) -> bool:
     return isinstance(ask, RateWindow) and not ask.binding
 
 
-def waiting_key(job: Job, schedule: Schedule, gate: ScheduleState) -> str:
+def waiting_key(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> str:
     """A fire that must wait leaves its own place, which a stalled emitter may write again: it becomes the gathering
     job, so that later fires coalesce with it, or, where none do, a job apart. So does a match that time completed,
     where each is a job of its own. Others stay where they are."""
     if check.is_prepared(job):
-        return GATHERING if check.coalesces(schedule, gate) else gather.detached_key(job)
-    apart = job.kind == "gathering" and job.waits_at is None and check.detaches(schedule, gate)
-    return gather.detached_key(job) if apart else job.place
+        return GATHERING if check.coalesces(schedule, schedule_state) else gather.detached_key(job)
+    detached = job.kind == "gathering" and job.queued_in is None and check.detaches(schedule, schedule_state)
+    return gather.detached_key(job) if detached else job.sort_key
 
 
-def places_of_copy(job: Job, schedule: Schedule, gate: ScheduleState, now: Instant) -> tuple[str, ...]:
+def keys_of_copy(job: Job, schedule: Schedule, schedule_state: ScheduleState, now: Instant) -> tuple[str, ...]:
     """Where a prepared fire may be already, if its emitter has written it twice. Where it would wait; and, once it is
     late or may have been approved, apart: what was tried, approved or has timed out is there. A late one may also have
     begun to wait as the gathering job, before the mode of its schedule changed. A fire that is looked at in time was
     not tried before, so it costs no read."""
-    waits, apart = waiting_key(job, schedule, gate), gather.detached_key(job)
-    late = job.due_at is not None and now - job.due_at >= LATE_LOOK
-    may_be_apart = late or any(each.by_person for each in schedule.constraints)
-    others = [apart] if may_be_apart else []
+    waits, detached = waiting_key(job, schedule, schedule_state), gather.detached_key(job)
+    late = job.due_at is not None and now - job.due_at >= LATE_CHECK
+    may_be_detached = late or any(each.by_person for each in schedule.constraints)
+    others = [detached] if may_be_detached else []
     others += [GATHERING] if late and schedule.coalesce else []
-    return (waits, *(place for place in others if place != waits))
+    return (waits, *(sort_key for sort_key in others if sort_key != waits))
 
 
-def apart_from_emitter(job: Job, later: Job) -> Job:
+def detached_from_emitter(job: Job, later: Job) -> Job:
     """The job as it stands later, out of the place that its emitter may write again: there it would lose its tries and
     its approvals."""
-    return replace(later, place=gather.detached_key(job)) if check.is_prepared(job) else later
+    return replace(later, sort_key=gather.detached_key(job)) if check.is_prepared(job) else later
 
 
 def moved(job: Job, later: Job) -> list[Write]:
     """The job as it stands later, in its place or in another. It is moved as it was read: an event that came meanwhile
     may have undone the match, or belongs to it, and whoever wakes it has newer facts."""
-    if later.place == job.place:
+    if later.sort_key == job.sort_key:
         return [Replace(later)]
     if job.kind != "gathering":
         return [DeleteJob(job, exact=True), Create(replace(later, rev=1))]
-    beside = [ExpectOpen(job.schedule, job.generation)] if job.place != GATHERING else []
+    beside = [ExpectOpen(job.schedule, job.generation)] if job.sort_key != GATHERING else []
     return [DeleteJob(job, exact=True), Create(gather.detach(later)), *beside]
 
 
-def beside(job: Job, apart: Job) -> list[Write]:
+def beside(job: Job, detached: Job) -> list[Write]:
     """A job set apart while another takes its place. Where it queues, its place in the queue names the new one."""
     waiter = run_queued.waiter_of(job)
-    return [Create(apart), *([Put(replace(waiter, job_place=apart.place))] if waiter is not None else [])]
+    return [Create(detached), *([Put(replace(waiter, job_sort_key=detached.sort_key))] if waiter is not None else [])]
 
 
 def yield_queue(job: Job, later: Job, states: Mapping[str, LimitState], now: Instant) -> list[Write]:
     """Out of the queue, for a wait that is at no line: what it holds goes back, its place in the queue is given up."""
-    out = replace(later, held=(), units=0, waits_at=None, rank=None)
+    out = replace(later, held=(), units=0, queued_in=None, rank=None)
     return [*moved(job, out), *run_queued.leave(job), *returns.return_held(job, states, now)]
 
 
@@ -371,11 +378,11 @@ def _permits(
         AcquirePermit(
             ask,
             appointment if appointment is not None and isinstance(ask, Pace) else now,
-            facts.line(ask.line),
-            from_queue=ask.line == job.waits_at,
-            begins=own if isinstance(ask, RateWindow) else begins if names.names_starts(ask.line) else None,
+            facts.limit_state(ask.limit_name),
+            from_queue=ask.limit_name == job.queued_in,
+            begins=own if isinstance(ask, RateWindow) else begins if names.names_starts(ask.limit_name) else None,
             passing=limit_route.passes(ask, take),
-            numbers=begins is not None and _takes_number(job, ask.line),
+            numbers=begins is not None and _takes_number(job, ask.limit_name),
         )
         for ask in take
     ]
@@ -383,16 +390,16 @@ def _permits(
 
 def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
     """The start of a run, told to the lines whose permits its job held while it queued for another."""
-    asks = {ask.line: ask for ask in limit_permits.with_spares(facts.asks(job.schedule.partition(".")[0]))}
-    held = [asks[line] for line in job.held if line in asks and names.names_starts(line)]
+    asks = {ask.limit_name: ask for ask in limit_permits.with_fallbacks(facts.asks(job.schedule.partition(".")[0]))}
+    held = [asks[limit_name] for limit_name in job.held if limit_name in asks and names.names_starts(limit_name)]
     return [
-        RecordStart(ask, now, facts.line(ask.line), holder, _takes_number(job, ask.line))
+        RecordStart(ask, now, facts.limit_state(ask.limit_name), holder, _takes_number(job, ask.limit_name))
         for ask in held
         if not isinstance(ask, Pace)
     ]
 
 
 def _complete(facts: Facts) -> tuple[ScheduleState, Schedule, Workflow]:
-    if facts.gate is None or facts.schedule is None or facts.workflow is None:
+    if facts.schedule_state is None or facts.schedule is None or facts.workflow is None:
         raise ValueError("expected complete facts: a job without gate, schedule or workflow is dropped before")
-    return facts.gate, facts.schedule, facts.workflow
+    return facts.schedule_state, facts.schedule, facts.workflow

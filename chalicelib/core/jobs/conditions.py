@@ -21,7 +21,7 @@ def evaluate(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[
         job=job,
         workflow=schedule.workflow,
         namespace=job.schedule.partition(".")[0],
-        lines=facts.lines,
+        limit_states=facts.limit_states,
         successes=facts.successes,
         now=now,
         externals=externals_of(schedule.constraints),

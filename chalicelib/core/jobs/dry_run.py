@@ -66,18 +66,18 @@ def _play(
     at = event.accepted_at
     correlation = event_correlation.correlate(schedule.by, event) if schedule.by else None
     lost = bool(schedule.by) and correlation is None
-    place = event_correlation.gathering_place(correlation)
+    sort_key = event_correlation.gathering_key(correlation)
     row = Subscription(event.key, "demo.dry.run", 0, 0, number, 0)
-    job = waiting.get(place)
+    job = waiting.get(sort_key)
     over = job is not None and timeout.is_over(job, schedule, None, at)
     touches = [Touch(event, () if lost else touched)]
     gathered = gather.gather(job, touches, schedule, row, correlation, at, against, over)
     after = gathered.job if gathered.job is not None else None if gathered.dropped else job
     verdict = tree.evaluate(schedule.trigger, after.leaves if after else {}, at)
     fires = after is not None and verdict.met
-    waiting.pop(place, None)
+    waiting.pop(sort_key, None)
     if after is not None and not fires:
-        waiting[place] = after
+        waiting[sort_key] = after
     if not touched and not against:
         return Step(at, words, False, fires, verdict, "no leaf of the trigger waits for it")
     if lost:
@@ -89,15 +89,15 @@ def _play(
 def _let_time_pass(schedule: Schedule, waiting: dict[str, Job], until: Instant) -> list[Step]:
     """The matches that time alone completes by ``until``: no other event came for long enough (T12)."""
     steps: list[Step] = []
-    for place, job in list(waiting.items()):
+    for sort_key, job in list(waiting.items()):
         at = job.created_at
         verdict = tree.evaluate(schedule.trigger, job.leaves, at)
-        while not verdict.met and verdict.turns_at is not None and verdict.turns_at <= until:
-            at = verdict.turns_at
+        while not verdict.met and verdict.changes_at is not None and verdict.changes_at <= until:
+            at = verdict.changes_at
             verdict = tree.evaluate(schedule.trigger, job.leaves, at)
         if verdict.met and not gather.has_expired(job, schedule, at):
             steps.append(Step(at, "time passes", True, True, verdict, verdict.why))
-            del waiting[place]
+            del waiting[sort_key]
     return sorted(steps, key=lambda step: step.at)
 
 

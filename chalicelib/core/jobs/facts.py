@@ -40,12 +40,15 @@ def _unhurried(ask: PermitRequest) -> PermitRequest:
             return ask
 
 
-def _turns(asks: tuple[PermitRequest, ...], pace: Pace, policy: str) -> tuple[Slots, ...]:
+def _admissions(asks: tuple[PermitRequest, ...], pace: Pace, policy: str) -> tuple[Slots, ...]:
     """Who waits for the pace of a policy keeps what it has of groups and pools, which others want as well. So only as
     many may as start within `NEXT_AT_PACE`, one at least; the backlog queues behind them, and keeps nothing."""
-    shared = [ask for ask in asks if isinstance(ask, Slots) and ask.limit is not None and names.is_shared(ask.line)]
+    shared = [
+        ask for ask in asks if isinstance(ask, Slots) and ask.limit is not None and names.is_shared(ask.limit_name)
+    ]
     return tuple(
-        Slots(names.turn_limit(policy, ask.line), math.ceil(NEXT_AT_PACE / pace.spacing)) for ask in shared[:1]
+        Slots(names.admission_limit(policy, ask.limit_name), math.ceil(NEXT_AT_PACE / pace.spacing))
+        for ask in shared[:1]
     )
 
 
@@ -57,13 +60,13 @@ class Facts:
     of, ``origin`` the run that it repeats (W15); ``pool`` is what it asks of its pool, by the definition ``pool_row``;
     ``workflow_version`` is that of the workflow's definition, 0 for the graph of a DAG."""
 
-    gate: ScheduleState | None
+    schedule_state: ScheduleState | None
     schedule: Schedule | None
     workflow: Workflow | None
     start_rate: StartRate
     gathering: Job | None = None
     already: str | None = None
-    lines: Mapping[str, LimitState] = field(default_factory=dict)
+    limit_states: Mapping[str, LimitState] = field(default_factory=dict)
     successes: Mapping[str, Instant | None] = field(default_factory=dict)
     counted: bool = False
     backfill: Backfill | None = None
@@ -74,14 +77,14 @@ class Facts:
     answers: Mapping[str, Answer] = field(default_factory=dict)
     workflow_version: int = 0
 
-    def line(self, name: str) -> LimitState:
-        return self.lines.get(name) or LimitState(name)
+    def limit_state(self, name: str) -> LimitState:
+        return self.limit_states.get(name) or LimitState(name)
 
     def asks(self, namespace: str) -> tuple[PermitRequest, ...]:
         """The lines that a job goes through, in their order; none if its schedule or workflow is gone."""
         if self.schedule is None or self.workflow is None:
             return ()
-        rates = self.line(names.workflow_limit(self.schedule.workflow)).rates
+        rates = self.limit_state(names.workflow_limit(self.schedule.workflow)).rates
         asks = asks_of(self.schedule, self.workflow, self.start_rate, namespace, rates, self.counted)
         if self.pool is not None and self.workflow.target.has_lifecycle:
             asks = permits.in_order((*asks, self.pool))
@@ -90,4 +93,4 @@ class Facts:
         if self.schedule.policy is None or self.policy is None:
             return asks
         pace = self.policy.pace(self.schedule.policy)
-        return permits.in_order((*asks, pace, *_turns(asks, pace, self.schedule.policy)))
+        return permits.in_order((*asks, pace, *_admissions(asks, pace, self.schedule.policy)))

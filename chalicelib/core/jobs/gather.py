@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from chalicelib.core import ids
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.schedule import Schedule
-from chalicelib.core.events.correlation import gathering_place
-from chalicelib.core.instants import Instant, iso, spell_duration
+from chalicelib.core.events.correlation import gathering_key
+from chalicelib.core.instants import Instant, format_duration, iso
 from chalicelib.core.jobs import timeout
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job, Progress
@@ -39,7 +39,7 @@ class Gathered:
 
     job: Job | None
     dropped: Record | None = None
-    apart: Job | None = None
+    detached: Job | None = None
 
 
 def touched(schedule: Schedule, event: Event, rows: Iterable[Subscription]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -67,7 +67,7 @@ def gather(
     ``timed_out``: these events were accepted after the job's timeout, so they begin the next job."""
     touches = tuple(touch for touch in touches if touch.leaves)
     # A job that queues is settled: it holds places and permits, so nothing that comes takes it out unseen.
-    against = () if job is not None and job.waits_at is not None else against
+    against = () if job is not None and job.queued_in is not None else against
     if job is None or has_expired(job, schedule, now):
         if not touches:
             return Gathered(None)
@@ -78,7 +78,7 @@ def gather(
         if begun.job_id != job.job_id:  # a DAG's node has one job per round: its events stay together
             if job.met_at is None and not timeout.runs_anyway(schedule):
                 return Gathered(begun, _timed_out(job, schedule, now))
-            return Gathered(begun, apart=out_of_time(job, now))
+            return Gathered(begun, detached=out_of_time(job, now))
     if not touches and not any(leaf in job.leaves for leaf in against):
         return Gathered(None)
     progress = {leaf: gathered for leaf, gathered in job.leaves.items() if leaf not in against}
@@ -113,8 +113,8 @@ def _begun(
 def refresh(job: Job, schedule: Schedule, now: Instant) -> Job:
     """A gathering job with its state, reason and ``wake_at`` as its progress wants them. What is met stays met, unless
     an event may undo it and the job does not queue yet."""
-    settled = job.met_at is not None and (job.waits_at is not None or not tree.is_fickle(schedule.trigger))
-    if settled:
+    locked = job.met_at is not None and (job.queued_in is not None or not tree.is_revocable(schedule.trigger))
+    if locked:
         return job
     verdict = tree.evaluate(schedule.trigger, job.leaves, now)
     if verdict.met:
@@ -124,19 +124,19 @@ def refresh(job: Job, schedule: Schedule, now: Instant) -> Job:
             job, state="PENDING_CONSTRAINTS", met_at=met_at, accepted_at=accepted, reason=verdict.why, wake_at=now
         )
     span = schedule.timeout_millis
-    looks = [
+    instants_due = [
         job.created_at + span if span is not None else None,
         tree.expires_at(schedule.trigger, job.leaves),
-        verdict.turns_at,
+        verdict.changes_at,
     ]
-    wake = min((look for look in looks if look is not None), default=None)
+    wake = min((instant for instant in instants_due if instant is not None), default=None)
     return replace(job, state="PENDING_TRIGGER", met_at=None, reason=verdict.why, wake_at=wake)
 
 
 def detach(job: Job) -> Job:
     """A job whose trigger is met, in a place of its own, so that the next event begins a new one (C11)."""
-    kind = "backlog" if job.kind == "gathering" else job.kind
-    return replace(job, place=detached_key(job), kind=kind, rev=1)
+    kind = "detached" if job.kind == "gathering" else job.kind
+    return replace(job, sort_key=detached_key(job), kind=kind, rev=1)
 
 
 def out_of_time(job: Job, now: Instant) -> Job:
@@ -160,9 +160,9 @@ def has_expired(job: Job, schedule: Schedule, now: Instant) -> bool:
 
 def expiry(job: Job, schedule: Schedule, now: Instant) -> Record:
     """The record of a partial match that has grown too old."""
-    span = spell_duration(tree.window_of(schedule.trigger) or 0)
-    came = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).came)
-    reason = f"the partial match was not completed within {span} and is dropped: {came}"
+    span = format_duration(tree.window_of(schedule.trigger) or 0)
+    arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
+    reason = f"the partial match was not completed within {span} and is dropped: {arrived}"
     return Record(
         job.job_id, "EXPIRED", job.schedule, job.generation, reason, now, job.created_at, expires_at=now + HISTORY
     )
@@ -195,7 +195,7 @@ def _new_job(first: Event, subscription: Subscription, correlation: Mapping[str,
     return Job(
         schedule=subscription.schedule,
         generation=subscription.generation,
-        place=gathering_place(correlation),
+        sort_key=gathering_key(correlation),
         job_id=ids.job_id(subscription.schedule, subscription.generation, begins),
         kind="gathering",
         state="PENDING_TRIGGER",

@@ -31,7 +31,7 @@ def ask_of(name: str, pool: Pool, workflow: Workflow, schedule: Schedule) -> Slo
     share = _share_of(name, pool, schedule)
     if share is None or share[1] < units:
         return common
-    return Slots(share_limit(name, share[0]), share[1], units=units, unit=pool.word, spare=common)
+    return Slots(share_limit(name, share[0]), share[1], units=units, unit=pool.word, fallback=common)
 
 
 def _share_of(name: str, pool: Pool, schedule: Schedule) -> tuple[str, int] | None:
@@ -99,8 +99,8 @@ def _tightest(asks: list[PermitRequest]) -> tuple[PermitRequest, ...]:
     """Two constraints on one limit: the tighter one holds, for a limit is asked once."""
     found: dict[str, PermitRequest] = {}
     for ask in asks:
-        known = found.get(ask.line)
-        found[ask.line] = _both(known, ask) if isinstance(known, Slots) and isinstance(ask, Slots) else ask
+        known = found.get(ask.limit_name)
+        found[ask.limit_name] = _both(known, ask) if isinstance(known, Slots) and isinstance(ask, Slots) else ask
     return tuple(found.values())
 
 
@@ -108,4 +108,4 @@ def _both(one: Slots, other: Slots) -> Slots:
     """Of two gaps the wider is held by the claim; an `any` counts whatever the other does, and failed runs besides."""
     limits = [each.limit for each in (one, other) if each.limit is not None]
     gaps = [each.gap for each in (one, other) if each.gap is not None]
-    return Slots(one.line, min(limits, default=None), max(gaps, default=None), one.any_run or other.any_run)
+    return Slots(one.limit_name, min(limits, default=None), max(gaps, default=None), one.any_run or other.any_run)

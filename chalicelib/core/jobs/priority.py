@@ -21,7 +21,7 @@ class InheritedPriority:
 
     @property
     def why(self) -> str:
-        return f"priority {self.priority} lent by {self.by}"
+        return f"priority {self.priority}, inherited from {self.by}"
 
 
 def carried(priority: int, before: int, own: int) -> int:
@@ -34,19 +34,19 @@ def effective(job: Job, schedule: Schedule, workflow: Workflow) -> int:
     return max(priority_of(schedule, workflow), job.priority if job.priority is not None else 0)
 
 
-def lifted(job: Job, lift: InheritedPriority | None) -> Job:
+def raised(job: Job, inherited_one: InheritedPriority | None) -> Job:
     """The job with a priority that is lent to it, or with none: what was lent before may not be so any more. An attempt
     that follows another keeps what that one had."""
-    floor = job.priority if job.kind == "retry" and not job.lent else None
-    if lift is None or (floor is not None and floor >= lift.priority):
-        return replace(job, priority=floor, lent="")
-    return replace(job, priority=lift.priority, lent=lift.why)
+    floor = job.priority if job.kind == "retry" and not job.inherited else None
+    if inherited_one is None or (floor is not None and floor >= inherited_one.priority):
+        return replace(job, priority=floor, inherited="")
+    return replace(job, priority=inherited_one.priority, inherited=inherited_one.why)
 
 
-def highest(lifts: list[InheritedPriority], own: int) -> InheritedPriority | None:
+def highest(inherited_ones: list[InheritedPriority], own: int) -> InheritedPriority | None:
     """Of what is lent the highest, if it is more than one has; of equals the first by name."""
-    more = [lift for lift in lifts if lift.priority > own]
-    return min(more, key=lambda lift: (-lift.priority, lift.by), default=None)
+    more = [inherited_one for inherited_one in inherited_ones if inherited_one.priority > own]
+    return min(more, key=lambda inherited_one: (-inherited_one.priority, inherited_one.by), default=None)
 
 
 def rank_of(job: Job, schedule: Schedule, workflow: Workflow) -> str:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import spread
-from chalicelib.core.instants import Instant, spell_duration
+from chalicelib.core.instants import Instant, format_duration
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
 
 
-def deadline_of(job: Job, schedule: Schedule, gate: ScheduleState | None = None) -> Instant | None:
+def deadline_of(job: Job, schedule: Schedule, schedule_state: ScheduleState | None = None) -> Instant | None:
     """The earlier of the two; None if the job may wait for ever."""
-    ends = (_timeout_of(job, schedule, gate), None if is_repeated(job) else spread.last_chance(job, schedule))
+    ends = (_timeout_of(job, schedule, schedule_state), None if is_repeated(job) else spread.last_chance(job, schedule))
     return min((end for end in ends if end is not None), default=None)
 
 
@@ -27,13 +27,13 @@ def runs_anyway(schedule: Schedule) -> bool:
 
 def timed_out(job: Job, schedule: Schedule) -> str:
     """The words for a job whose timeout has ended it."""
-    span = spell_duration(schedule.timeout_millis or 0)
+    span = format_duration(schedule.timeout_millis or 0)
     return f"not launched within its timeout of {span}: {job.reason or 'it was not looked at in time'}"
 
 
-def is_over(job: Job, schedule: Schedule, gate: ScheduleState | None, at: Instant) -> bool:
+def is_over(job: Job, schedule: Schedule, schedule_state: ScheduleState | None, at: Instant) -> bool:
     """Whether the time of a job is over at this instant: what is accepted from then on belongs to the next job."""
-    end = deadline_of(job, schedule, gate)
+    end = deadline_of(job, schedule, schedule_state)
     return end is not None and at >= end
 
 
@@ -43,7 +43,7 @@ def is_repeated(job: Job) -> bool:
     return job.kind in ("retry", "redrive", "backfill") or job.tries > 0
 
 
-def _timeout_of(job: Job, schedule: Schedule, gate: ScheduleState | None) -> Instant | None:
+def _timeout_of(job: Job, schedule: Schedule, schedule_state: ScheduleState | None) -> Instant | None:
     """When the timeout ends; what is tried again has none, for it was launched in time. Spans in which timeouts stood
     still (L4) move it; while one lasts there is none. What an outage has held up has its whole timeout from when it
     was prepared."""
@@ -52,7 +52,7 @@ def _timeout_of(job: Job, schedule: Schedule, gate: ScheduleState | None) -> Ins
         return None
     created_at = job.created_at if job.prepared_at is None else job.prepared_at
     deadline = created_at + span
-    for began, ended in gate.pauses if gate else ():
+    for began, ended in schedule_state.pauses if schedule_state else ():
         start = max(began, created_at)
         if start >= deadline:
             continue

@@ -9,49 +9,49 @@ from chalicelib.core.instants import Millis
 EMR_STARTS = "emr:starts"
 
 
-def describe(line: str) -> str:
-    kind, _, name = line.partition(":")
+def describe(limit_name: str) -> str:
+    kind, _, name = limit_name.partition(":")
     if kind == "rate":
         return f"workflow {name.partition(':')[0]}"
     if kind == "pool":
         pool, _, owner = name.partition(":")
         return f"the share of {owner} in pool {pool}" if owner else f"pool {pool}"
-    if kind == "turn":
+    if kind == "admission":
         return f"policy {name.partition(':')[0]}"
     words = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}"}
     words["application"] = f"EMR application {name}"
-    return (words | {"emr": "the EMR start rate of this account"}).get(kind, line)
+    return (words | {"emr": "the EMR start rate of this account"}).get(kind, limit_name)
 
 
-def returns_permit(line: str) -> bool:
+def returns_permit(limit_name: str) -> bool:
     """Whether a permit of this line comes back when the run ends. Those of a pace and of a log are spent."""
-    return not (is_pace(line) or is_rate_window(line))
+    return not (is_pace(limit_name) or is_rate_window(limit_name))
 
 
-def is_rate_window(line: str) -> bool:
-    return line.startswith("rate:")
+def is_rate_window(limit_name: str) -> bool:
+    return limit_name.startswith("rate:")
 
 
-def is_pace(line: str) -> bool:
-    return line.startswith(("emr:", "policy:"))
+def is_pace(limit_name: str) -> bool:
+    return limit_name.startswith(("emr:", "policy:"))
 
 
-def is_target_pace(line: str) -> bool:
+def is_target_pace(limit_name: str) -> bool:
     """Whether a pace is what the target itself demands, and not a policy of ours."""
-    return line.startswith("emr:")
+    return limit_name.startswith("emr:")
 
 
 def workflow_limit(workflow: str) -> str:
     return f"workflow:{workflow}"
 
 
-def is_of_workflow(line: str) -> bool:
-    return line.startswith("workflow:")
+def is_of_workflow(limit_name: str) -> bool:
+    return limit_name.startswith("workflow:")
 
 
-def numbers(line: str) -> bool:
+def numbers(limit_name: str) -> bool:
     """Whether this line numbers its starts: that of a workflow does (H1)."""
-    return is_of_workflow(line)
+    return is_of_workflow(limit_name)
 
 
 def group_limit(namespace: str, group: str) -> str:
@@ -76,8 +76,8 @@ def policy_limit(policy: str) -> str:
     return f"policy:{policy}"
 
 
-def is_pool(line: str) -> bool:
-    return line.startswith("pool:")
+def is_pool(limit_name: str) -> bool:
+    return limit_name.startswith("pool:")
 
 
 def pool_limit(pool: str) -> str:
@@ -90,35 +90,35 @@ def share_limit(pool: str, owner: str) -> str:
     return f"pool:{pool}:{owner}"
 
 
-def turn_limit(policy: str, shared: str) -> str:
+def admission_limit(policy: str, shared: str) -> str:
     """Those who are the next at a policy, of all that take of a line which others share."""
-    return f"turn:{policy}:{shared}"
+    return f"admission:{policy}:{shared}"
 
 
-def is_turn(line: str) -> bool:
+def is_admission(limit_name: str) -> bool:
     """Whether its slots are those of jobs: they come back when a job starts, and no run has any."""
-    return line.startswith("turn:")
+    return limit_name.startswith("admission:")
 
 
-def is_shared(line: str) -> bool:
+def is_shared(limit_name: str) -> bool:
     """Whether other workflows take of it, too."""
-    return line.startswith(("group:", "pool:", "application:"))
+    return limit_name.startswith(("group:", "pool:", "application:"))
 
 
-def names_starts(line: str) -> bool:
+def names_starts(limit_name: str) -> bool:
     """Whether a line of slots names the runs that hold them, and when these started. Lines that many workflows take of
     do not: each KB of such a row would cost every start."""
-    return not line.startswith(("turn:", "pool:", "application:"))
+    return not limit_name.startswith(("admission:", "pool:", "application:"))
 
 
-def pool_of(line: str) -> str:
+def pool_of(limit_name: str) -> str:
     """The full name of the pool that a line is of, or is a share of."""
-    return line.removeprefix("pool:").partition(":")[0]
+    return limit_name.removeprefix("pool:").partition(":")[0]
 
 
-def order_of_slots(line: str) -> int:
+def order_of_slots(limit_name: str) -> int:
     """Where slots come in the order of lines: what a job has to itself before what it shares with ever more others, so
     that nobody keeps what many share while waiting for what few do."""
-    kinds = ("workflow", "turn", "group", "pool", "application")
-    kind = line.partition(":")[0]
+    kinds = ("workflow", "admission", "group", "pool", "application")
+    kind = limit_name.partition(":")[0]
     return kinds.index(kind) if kind in kinds else len(kinds)

@@ -42,7 +42,7 @@ class Pace:
     permit. ``rule`` is the pace in words.
     """
 
-    line: str
+    limit_name: str
     spacing: Millis
     burst: int
     tolerance: Millis = LATE_START
@@ -50,7 +50,7 @@ class Pace:
 
     @property
     def order(self) -> tuple[int, int, str]:
-        return (2, self.spacing, self.line)
+        return (2, self.spacing, self.limit_name)
 
     @property
     def slack(self) -> Millis:

@@ -13,11 +13,11 @@ holding what it has while it queues for the next: so no two jobs can wait for ea
 
 from __future__ import annotations
 
-from chalicelib.core.instants import SECOND, Instant, Millis, iso, spell_duration
-from chalicelib.core.limits.names import describe, is_pool, is_turn
+from chalicelib.core.instants import SECOND, Instant, Millis, format_duration, iso
+from chalicelib.core.limits.names import describe, is_admission, is_pool
 from chalicelib.core.limits.pace import LEAD, Pace
 from chalicelib.core.limits.rate_window import RateWindow, frees_at
-from chalicelib.core.limits.slots import SLOTS_LOOK, Slots
+from chalicelib.core.limits.slots import SLOTS_RECHECK, Slots
 from chalicelib.core.rows.limit import LimitState
 
 # How long a line is its server's alone. The server renews it while it goes on; if it dies, another one takes over.
@@ -52,23 +52,23 @@ def is_unlimited(ask: PermitRequest) -> bool:
     return (isinstance(ask, Slots) and ask.limit is None) or (isinstance(ask, RateWindow) and not ask.binding)
 
 
-def next_look(ask: PermitRequest, state: LimitState, now: Instant) -> Instant:
+def next_service(ask: PermitRequest, state: LimitState, now: Instant) -> Instant:
     """When the queue of this line wants serving if nothing happens before."""
     match ask:
         case Slots():
-            return now + SLOTS_LOOK
+            return now + SLOTS_RECHECK
         case RateWindow():
             return max(now, frees_at(ask, state))
         case Pace():
             return max(now, state.head - ask.slack)
 
 
-def horizon(ask: PermitRequest, now: Instant, in_turn: bool = False) -> Instant:
+def horizon(ask: PermitRequest, now: Instant, is_served: bool = False) -> Instant:
     """Up to which instant a permit of this line may be taken now, ahead from the queue alone. A newcomer that waits for
     its instant would pass who is more urgent and comes meanwhile, and keep the rest of its batch waiting."""
     if not isinstance(ask, Pace):
         return now
-    return now + (LEAD if in_turn else ask.room)
+    return now + (LEAD if is_served else ask.room)
 
 
 def is_timed(ask: PermitRequest | None) -> bool:
@@ -86,20 +86,22 @@ def why(ask: PermitRequest, state: LimitState) -> str:
     """Why a job waits at this line, in the words that ``why`` shows."""
     ahead = f", {state.waiters} waiting" if state.waiters else ""
     match ask:
-        case Slots() if is_turn(ask.line):
-            return f"waits for its turn at {describe(ask.line)}: others are next{ahead}"
+        case Slots() if is_admission(ask.limit_name):
+            return f"waits for its turn at {describe(ask.limit_name)}: others are next{ahead}"
         case Slots():
             short = f"; it has {ask.limit}, so take less or make it larger" if never_fits(ask) else ""
-            short += f"; {ask.owed} more are to come back from parts that were made smaller" if ask.owed else ""
-            return (
-                f"waits for {_wanted(ask)} of {describe(ask.line)}: {state.active} of {ask.limit} in use{ahead}{short}"
+            short += (
+                f"; {ask.overdrawn} more are to come back from parts that were made smaller" if ask.overdrawn else ""
             )
+            in_use = f"{state.active} of {ask.limit} in use"
+            return f"waits for {_wanted(ask)} of {describe(ask.limit_name)}: {in_use}{ahead}{short}"
         case RateWindow():
-            rule = f"at most {ask.limit} runs claimed per {spell_duration(ask.span)}"
-            return f"waits for the rate of {describe(ask.line)}: {rule}, the next at {iso(frees_at(ask, state))}{ahead}"
+            rule = f"at most {ask.limit} runs claimed per {format_duration(ask.span)}"
+            frees = iso(frees_at(ask, state))
+            return f"waits for the rate of {describe(ask.limit_name)}: {rule}, the next at {frees}{ahead}"
         case Pace():
-            rule = ask.rule or f"one start every {spell_duration(ask.spacing)}, burst {ask.burst}"
-            return f"waits for its turn at {describe(ask.line)}: {rule}{ahead}"
+            rule = ask.rule or f"one start every {format_duration(ask.spacing)}, burst {ask.burst}"
+            return f"waits for its turn at {describe(ask.limit_name)}: {rule}{ahead}"
 
 
 def _wanted(ask: Slots) -> str:
@@ -108,10 +110,10 @@ def _wanted(ask: Slots) -> str:
     return f"{ask.units} {ask.unit}"
 
 
-def with_spares(asks: tuple[PermitRequest, ...]) -> tuple[PermitRequest, ...]:
+def with_fallbacks(asks: tuple[PermitRequest, ...]) -> tuple[PermitRequest, ...]:
     """Every line that these may take a permit of, in their order."""
     return tuple(
-        each for ask in asks for each in (ask, ask.spare if isinstance(ask, Slots) else None) if each is not None
+        each for ask in asks for each in (ask, ask.fallback if isinstance(ask, Slots) else None) if each is not None
     )
 
 
@@ -119,17 +121,19 @@ def never_fits(ask: PermitRequest) -> bool:
     """Whether a job asks for more than there is, here and where it may be taken instead."""
     if not isinstance(ask, Slots) or ask.limit is None or ask.limit >= ask.units:
         return False
-    return ask.spare is None or never_fits(ask.spare)
+    return ask.fallback is None or never_fits(ask.fallback)
 
 
 def is_held(ask: PermitRequest, held: tuple[str, ...]) -> bool:
     """Whether a job has the permit that it asks for, here or where it may be taken instead."""
-    return ask.line in held or (isinstance(ask, Slots) and ask.spare is not None and ask.spare.line in held)
+    return ask.limit_name in held or (
+        isinstance(ask, Slots) and ask.fallback is not None and ask.fallback.limit_name in held
+    )
 
 
 def holds_other_units(asks: tuple[PermitRequest, ...], held: tuple[str, ...], units: int) -> bool:
     """Whether a job holds units of a pool that it would not take now: of another one, or not as many."""
-    pool = next((ask for ask in asks if isinstance(ask, Slots) and is_pool(ask.line)), None)
-    if not any(is_pool(line) for line in held):
+    pool = next((ask for ask in asks if isinstance(ask, Slots) and is_pool(ask.limit_name)), None)
+    if not any(is_pool(limit_name) for limit_name in held):
         return False
     return pool is None or not is_held(pool, held) or pool.units != units

@@ -15,21 +15,21 @@ from pydantic import Field, model_validator
 
 from chalicelib.core.documents import Described, Duration
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import SECOND, Millis, duration, spell_duration
+from chalicelib.core.instants import SECOND, Millis, duration, format_duration
 from chalicelib.core.limits.names import policy_limit
 from chalicelib.core.limits.pace import Pace
 
-LARGEST_TOLERANCE: Millis = 2 * SECOND
+MAX_TOLERANCE: Millis = 2 * SECOND
 
 
 TOLERANCE_SHARE = 50  # 2 % of the interval
 
 
 # One read of the gate and the waking of a sleeping process fit in; of 1 in 1 s it leaves 95 % of what is allowed.
-LEAST_TOLERANCE: Millis = 50
+MIN_TOLERANCE: Millis = 50
 
 
-LEAST_SPACING: Millis = 10  # a line is one row, and hands out about a hundred permits a second
+MIN_SPACING: Millis = 10  # a line is one row, and hands out about a hundred permits a second
 
 
 class Policy(Described):
@@ -40,7 +40,7 @@ class Policy(Described):
 
     @model_validator(mode="after")
     def _fits_a_line(self) -> Policy:
-        most = self.span // LEAST_SPACING
+        most = self.span // MIN_SPACING
         if self.span < SECOND:
             raise invalid("interval", "an interval of at least 1s", self.interval)
         if self.max_events > most:
@@ -56,7 +56,7 @@ class Policy(Described):
     @property
     def tolerance(self) -> Millis:
         """How long after its appointment a start may begin."""
-        return min(LARGEST_TOLERANCE, max(LEAST_TOLERANCE, self.span // TOLERANCE_SHARE))
+        return min(MAX_TOLERANCE, max(MIN_TOLERANCE, self.span // TOLERANCE_SHARE))
 
     @property
     def spacing(self) -> Millis:
@@ -65,7 +65,7 @@ class Policy(Described):
 
     def pace(self, name: str) -> Pace:
         """What a job under this policy asks of its line. ``name`` is the policy's full name."""
-        rule = f"at most {self.max_events} starts in any {spell_duration(self.span)}"
+        rule = f"at most {self.max_events} starts in any {format_duration(self.span)}"
         return Pace(policy_limit(name), self.spacing, 1, self.tolerance, rule)
 
 

@@ -18,22 +18,22 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.limits.names import pool_limit, share_limit
 from chalicelib.core.rows.limit import LimitState
 
-MOST_UNITS = 1_000_000
-MOST_SHARES = 20  # each is a line, and is looked at when the common part has room
+MAX_UNITS = 1_000_000
+MAX_SHARES = 20  # each is a line, and is looked at when the common part has room
 
 
 class Share(Document):
     """``reserved`` units of a pool, for one workflow or group alone."""
 
-    reserved: int = Field(ge=1, le=MOST_UNITS)
+    reserved: int = Field(ge=1, le=MAX_UNITS)
 
 
 class Pool(Described):
     """``size`` slots or vCPUs. ``shares`` are called by a workflow (``app.name``) or a concurrency group (``name``)."""
 
-    size: int = Field(ge=1, le=MOST_UNITS)
+    size: int = Field(ge=1, le=MAX_UNITS)
     unit: Literal["slots", "vcpu"] = "slots"
-    shares: dict[Reference, Share] = Field(default_factory=dict, max_length=MOST_SHARES)
+    shares: dict[Reference, Share] = Field(default_factory=dict, max_length=MAX_SHARES)
 
     @model_validator(mode="after")
     def _leaves_no_share_out(self) -> Pool:
@@ -62,42 +62,46 @@ def owner_of(share: str, pool: str) -> str:
     return share if len(parts) in (1, 3) else f"{namespace}.{share}"
 
 
-def lines_of(name: str, pool: Pool) -> dict[str, int]:
+def limits_of(name: str, pool: Pool) -> dict[str, int]:
     """The lines of a pool and how many units each has: the common part first, then the shares."""
     shares = {share_limit(name, owner_of(key, name)): share.reserved for key, share in pool.shares.items()}
     return {pool_limit(name): pool.common, **shares}
 
 
-def cut_by(
+def shrunk_by(
     name: str, old: Pool, new: Pool, before: Collection[str], states: Mapping[str, LimitState]
 ) -> tuple[str, ...]:
     """The lines of a pool that may have more in use than they have now: those that a change makes smaller, and those
     that were made so ``before`` and still have."""
-    had, has = lines_of(name, old), lines_of(name, new)
-    smaller = {line for line, units in had.items() if has.get(line, 0) < units}
-    still = {line for line in before if line in states and states[line].active > has.get(line, 0)}
+    had, has = limits_of(name, old), limits_of(name, new)
+    smaller = {limit_name for limit_name, units in had.items() if has.get(limit_name, 0) < units}
+    still = {
+        limit_name
+        for limit_name in before
+        if limit_name in states and states[limit_name].active > has.get(limit_name, 0)
+    }
     return tuple(sorted(smaller | still))
 
 
-def owed(name: str, pool: Pool, states: Mapping[str, LimitState]) -> int:
+def overdrawn(name: str, pool: Pool, states: Mapping[str, LimitState]) -> int:
     """How many units are in use in these lines beyond what they have. Nobody else gets them before they come back."""
-    has = lines_of(name, pool)
-    return sum(max(0, state.active - has.get(line, 0)) for line, state in states.items())
+    has = limits_of(name, pool)
+    return sum(max(0, state.active - has.get(limit_name, 0)) for limit_name, state in states.items())
 
 
 def use_of(name: str, pool: Pool, states: Mapping[str, LimitState]) -> dict[str, Any]:
     """How a pool stands, for views: in all, and share by share."""
-    parts = {line: states.get(line) or LimitState(line) for line in lines_of(name, pool)}
+    parts = {limit_name: states.get(limit_name) or LimitState(limit_name) for limit_name in limits_of(name, pool)}
     return {
         "in_use": sum(state.active for state in parts.values()),
         "waiting": sum(state.waiters for state in parts.values()),
         "parts": [
             {
-                "of": "everybody" if line == pool_limit(name) else line.rpartition(":")[2],
+                "of": "everybody" if limit_name == pool_limit(name) else limit_name.rpartition(":")[2],
                 "units": units,
-                "in_use": parts[line].active,
-                "waiting": parts[line].waiters,
+                "in_use": parts[limit_name].active,
+                "waiting": parts[limit_name].waiters,
             }
-            for line, units in lines_of(name, pool).items()
+            for limit_name, units in limits_of(name, pool).items()
         ],
     }

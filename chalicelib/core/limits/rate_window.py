@@ -25,14 +25,14 @@ class RateWindow:
     """What a job asks of a log line: fewer than ``limit`` claims in the last ``span`` ms (C5). ``binding`` False: its
     start is counted there, for the sake of others, but not limited."""
 
-    line: str
+    limit_name: str
     limit: int
     span: Millis
     binding: bool = True
 
     @property
     def order(self) -> tuple[int, int, str]:
-        return (0, self.span, self.line)
+        return (0, self.span, self.limit_name)
 
 
 def frees_at(ask: RateWindow, state: LimitState) -> Instant:

@@ -18,13 +18,13 @@ from chalicelib.core.rows.run import Run
 def return_held(job: Job, states: Mapping[str, LimitState], now: Instant) -> list[ReleasePermit]:
     """Give back what a job holds that will not start with it: slots, and its entries in logs."""
     back: list[ReleasePermit] = []
-    for line in job.held:
-        state = states.get(line) or LimitState(line)
+    for limit_name in job.held:
+        state = states.get(limit_name) or LimitState(limit_name)
         wake = now if state.waiters > 0 else None
-        if names.returns_permit(line):
-            back.append(ReleasePermit(line, wake, units=units_at(line, job.units)))
-        elif names.is_rate_window(line):
-            back.append(ReleasePermit(line, wake, Ended(holder_of(job.job_id, job.attempt), state)))
+        if names.returns_permit(limit_name):
+            back.append(ReleasePermit(limit_name, wake, units=units_at(limit_name, job.units)))
+        elif names.is_rate_window(limit_name):
+            back.append(ReleasePermit(limit_name, wake, Ended(holder_of(job.job_id, job.attempt), state)))
     return back
 
 
@@ -34,29 +34,31 @@ def give_back(
     """Give the slots of a run back; where somebody waits, the very same write wakes the queue. The line learns of a
     success when it started and ended."""
     plan: list[ReleasePermit] = []
-    for line in permits:
-        if not names.returns_permit(line):
+    for limit_name in permits:
+        if not names.returns_permit(limit_name):
             continue
-        state = states.get(line) or LimitState(line)
+        state = states.get(limit_name) or LimitState(limit_name)
         ended = _ended(run, state) if run is not None else None
         plan.append(
-            ReleasePermit(line, now if state.waiters > 0 else None, ended, units_at(line, run.units if run else 0))
+            ReleasePermit(
+                limit_name, now if state.waiters > 0 else None, ended, units_at(limit_name, run.units if run else 0)
+            )
         )
     return plan
 
 
-def units_at(line: str, units: int) -> int:
+def units_at(limit_name: str, units: int) -> int:
     """How much comes back to a line: of a pool what was taken, of any other one slot."""
-    return units if names.is_pool(line) and units else 1
+    return units if names.is_pool(limit_name) and units else 1
 
 
 def units_of(asks: tuple[PermitRequest, ...], before: int) -> int:
     """What a job holds of its pool with these permits; ``before``: what it held already. 0: of no pool."""
-    return next((ask.units for ask in asks if isinstance(ask, Slots) and names.is_pool(ask.line)), before)
+    return next((ask.units for ask in asks if isinstance(ask, Slots) and names.is_pool(ask.limit_name)), before)
 
 
 def _ended(run: Run, state: LimitState) -> Ended:
     holder = holder_of(run.run_id, run.attempt)
     if run.state != "SUCCEEDED":
         return Ended(holder, state)
-    return Ended(holder, state, run.claimed_at, run.moved_at)
+    return Ended(holder, state, run.claimed_at, run.state_at)

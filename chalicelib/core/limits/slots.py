@@ -16,15 +16,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from chalicelib.core.instants import SECOND, Instant, Millis
-from chalicelib.core.limits.names import is_turn, order_of_slots, returns_permit
+from chalicelib.core.limits.names import is_admission, order_of_slots, returns_permit
 from chalicelib.core.rows.limit import LimitState
 
 # Living runs whose starts are remembered one by one; a row with more would cost every start of the workflow.
-MOST_STARTS = 100
+MAX_STARTS = 100
 
 
 # A queue for slots is due again so soon after a look that the very next tick finds it.
-SLOTS_LOOK: Millis = 5 * SECOND
+SLOTS_RECHECK: Millis = 5 * SECOND
 
 
 # How often the runs that hold the slots of a queue are asked about: at each tick.
@@ -44,30 +44,33 @@ class Slots:
     nobody waits there, for a share of a pool; the queue is here. ``owed``: so many of the places are in use elsewhere,
     since the pool was cut otherwise (W3)."""
 
-    line: str
+    limit_name: str
     limit: int | None
     gap: Millis | None = None
     any_run: bool = False
     units: int = 1
     unit: str = "slot"
-    spare: Slots | None = None
-    owed: int = 0
+    fallback: Slots | None = None
+    overdrawn: int = 0
 
     @property
     def order(self) -> tuple[int, int, str]:
-        return (1, order_of_slots(self.line), self.line)
+        return (1, order_of_slots(self.limit_name), self.limit_name)
 
     @property
     def below(self) -> int | None:
         """The permit in one comparison: there is one while fewer than so many are in use."""
-        return None if self.limit is None else self.limit - self.owed - self.units + 1
+        return None if self.limit is None else self.limit - self.overdrawn - self.units + 1
 
 
 def gap_ends(ask: Slots, state: LimitState) -> Instant | None:
     """When ``gap`` after the last start is over (C4); None if nothing has started that counts."""
     if ask.gap is None:
         return None
-    known = [*state.starts.values(), *([state.crowd] if state.active > len(state.starts) and state.crowd else [])]
+    known = [
+        *state.starts.values(),
+        *([state.untracked_start] if state.active > len(state.starts) and state.untracked_start else []),
+    ]
     last = state.last_start if ask.any_run else state.last_success_start
     latest = max(known + ([last] if last is not None else []), default=None)
     return None if latest is None else latest + ask.gap
@@ -76,6 +79,6 @@ def gap_ends(ask: Slots, state: LimitState) -> Instant | None:
 def asks_holders(state: LimitState, now: Instant) -> bool:
     """Whether the runs that hold the slots of a line are to be asked about: jobs wait for one, and the event of an end
     may have been lost (W7)."""
-    if not returns_permit(state.line) or is_turn(state.line) or state.waiters == 0:
+    if not returns_permit(state.limit_name) or is_admission(state.limit_name) or state.waiters == 0:
         return False
     return state.active > 0 and now - state.asked_at >= ASK_HOLDERS

@@ -60,7 +60,7 @@ class JoinQueue:
 class LeaveQueue:
     """Count one waiter less, without a permit."""
 
-    line: str
+    limit_name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +78,7 @@ class ReleasePermit:
     """Give a permit back, or what was taken of a pool. ``wake_at`` None expects that nobody waits; else that somebody
     does, and wakes the queue."""
 
-    line: str
+    limit_name: str
     wake_at: Instant | None
     ended: Ended | None = None
     units: int = 1
@@ -88,7 +88,7 @@ class ReleasePermit:
 class TrackRates:
     """From now on every start of a workflow is counted in these log lines."""
 
-    line: str
+    limit_name: str
     rates: tuple[str, ...]
 
 
@@ -96,7 +96,7 @@ class TrackRates:
 class NewEdition:
     """The workflow of this line is another one from now on: what was read of it before starts nothing any more."""
 
-    line: str
+    limit_name: str
     edition: int
 
 
@@ -106,7 +106,7 @@ class LeaseQueue:
 
     ``asked``: the runs that hold its slots are asked about at this instant."""
 
-    line: str
+    limit_name: str
     read: Instant
     until: Instant
     asked: Instant | None = None
@@ -124,7 +124,7 @@ class DelayPace:
 class AdvancePace:
     """The next permit of a pace comes at ``head``, sooner than it was read: its policy allows more than before."""
 
-    line: str
+    limit_name: str
     read: LimitState
     head: Instant
 
@@ -133,4 +133,4 @@ class AdvancePace:
 class ClearQueueWake:
     """Take a line out of the wake index, expecting that nobody waits."""
 
-    line: str
+    limit_name: str

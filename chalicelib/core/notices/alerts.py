@@ -20,10 +20,10 @@ from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
 WINDOW: Millis = 5 * MINUTE  # within which notices of one workflow to one target are told together
 
 
-MOST_TAKEN = 30  # notes that one transaction takes in: with the messages of ten targets there are less than 100 rows
+MAX_TAKEN = 30  # notes that one transaction takes in: with the messages of ten targets there are less than 100 rows
 
 
-MOST_TOLD = 10  # of those that are told together; the others are counted
+MAX_LISTED = 10  # of those that are told together; the others are counted
 
 
 NOTICE = "notice-"  # what the names of the messages begin with that notices are
@@ -33,7 +33,7 @@ NOTICE = "notice-"  # what the names of the messages begin with that notices are
 class AlertStep:
     """What follows from a look at an alert: how it stands then (None: it is over), and the message to be sent now."""
 
-    alert: NoticeWindow | None
+    window: NoticeWindow | None
     notice: dict[str, Any] | None = None
 
 
@@ -48,41 +48,51 @@ def rests_until(alerts: Collection[NoticeWindow | None], now: Instant) -> Instan
     with what else comes, at the end of their windows. None if somebody is to be told at once."""
     if not alerts or None in alerts:
         return None
-    ends = [alert.until for alert in alerts if alert is not None and alert.until > now]
+    ends = [window.until for window in alerts if window is not None and window.until > now]
     return min(ends, default=now + MINUTE)  # whose window is over is being told at this moment
 
 
 def add_notices(
-    notes: Sequence[PendingNotice], road: str, target: dict[str, Any], alert: NoticeWindow | None, now: Instant
+    notices_due: Sequence[PendingNotice],
+    channel: str,
+    target: dict[str, Any],
+    window: NoticeWindow | None,
+    now: Instant,
 ) -> AlertStep:
     """An alert after notes of something more, of one workflow and for one target. The first are told at once, the
     others wait for the end of the window."""
-    told = sorted((_told(note) for note in notes), key=_by_time)
-    if alert is None:
-        workflow = notes[0].workflow
-        begun = NoticeWindow(workflow, road, target, since=now, until=now + WINDOW, wake_at=now + WINDOW)
-        return AlertStep(begun, _notice(workflow, told[:MOST_TOLD], len(told), now, now))
-    kept = tuple(sorted([*alert.told, *told], key=_by_time)[:MOST_TOLD])
-    return AlertStep(replace(alert, count=alert.count + len(told), told=kept, rev=alert.rev + 1, leases=0))
+    told = sorted((_told(notice) for notice in notices_due), key=_by_time)
+    if window is None:
+        workflow = notices_due[0].workflow
+        begun = NoticeWindow(workflow, channel, target, since=now, until=now + WINDOW, wake_at=now + WINDOW)
+        return AlertStep(begun, _notice(workflow, told[:MAX_LISTED], len(told), now, now))
+    kept = tuple(sorted([*window.told, *told], key=_by_time)[:MAX_LISTED])
+    return AlertStep(replace(window, count=window.count + len(told), told=kept, rev=window.rev + 1, leases=0))
 
 
-def close(alert: NoticeWindow, now: Instant) -> AlertStep:
+def close(window: NoticeWindow, now: Instant) -> AlertStep:
     """An alert at the end of its window: what came meanwhile is told together, and another window begins."""
-    if alert.count == 0:
+    if window.count == 0:
         return AlertStep(None)
     later = replace(
-        alert, count=0, told=(), since=now, until=now + WINDOW, rev=alert.rev + 1, leases=0, wake_at=now + WINDOW
+        window, count=0, told=(), since=now, until=now + WINDOW, rev=window.rev + 1, leases=0, wake_at=now + WINDOW
     )
-    return AlertStep(later, _notice(alert.workflow, list(alert.told), alert.count, alert.since, now))
+    return AlertStep(later, _notice(window.workflow, list(window.told), window.count, window.since, now))
 
 
-def message_name(workflow: str, road: str, source: object) -> str:
+def message_name(workflow: str, channel: str, source: object) -> str:
     """The name of the message that a notice is: the same for whoever sends the same one again."""
-    return f"{NOTICE}{ids.digest(workflow, road, source, length=24)}"
+    return f"{NOTICE}{ids.digest(workflow, channel, source, length=24)}"
 
 
-def _told(note: PendingNotice) -> dict[str, str]:
-    return {"what": note.what, "schedule": note.schedule, "id": note.id, "reason": note.reason, "at": iso(note.at)}
+def _told(notice: PendingNotice) -> dict[str, str]:
+    return {
+        "what": notice.what,
+        "schedule": notice.schedule,
+        "id": notice.id,
+        "reason": notice.reason,
+        "at": iso(notice.at),
+    }
 
 
 def _by_time(told: Mapping[str, str]) -> str:

@@ -22,7 +22,7 @@ REMEMBERED: Millis = 45 * DAY  # how long after its last instant a watch says th
 class Judged:
     """A watch after a look, and what is to be told: pairs of what was missed, and why."""
 
-    watch: DeadlineWatch
+    deadline: DeadlineWatch
     missed: tuple[tuple[str, str], ...] = ()
 
 
@@ -39,16 +39,16 @@ def begun(job: Job, schedule: Schedule, workflow: Workflow | None, now: Instant)
 
 
 def judge(
-    watch: DeadlineWatch, job: Job | None, attempts: Sequence[Run], record: Record | None, now: Instant
+    deadline: DeadlineWatch, job: Job | None, attempts: Sequence[Run], record: Record | None, now: Instant
 ) -> Judged:
     """What has become due of a watch. Work that left without a run is told as aborted, or dropped on purpose; a run
     that failed is told as that: neither is missed besides. Its first attempt is its start, its last one its end."""
     run = attempts[-1] if attempts else None
     over = run is not None and is_terminal(run.state) and run.state not in ("SUCCEEDED", "RETRYING")
     if record is not None or (over and (run is None or run.start_requested_at is None)):
-        return Judged(_settled(watch, None, None, now))
+        return Judged(_closed(deadline, None, None, now))
     missed: list[tuple[str, str]] = []
-    start_by, end_by = watch.start_by, watch.end_by
+    start_by, end_by = deadline.start_by, deadline.end_by
     if start_by is not None and now >= start_by:
         at = began(attempts[0]) if attempts else None
         if at is None or at > start_by:
@@ -59,7 +59,7 @@ def judge(
         if not over and (at is None or at > end_by):
             missed.append(("missed_end", f"not ended by {iso(end_by)}{_why(job, run)}"))
         end_by = None
-    return Judged(_settled(watch, start_by, end_by, now), tuple(missed))
+    return Judged(_closed(deadline, start_by, end_by, now), tuple(missed))
 
 
 def began(run: Run) -> Instant | None:
@@ -67,20 +67,20 @@ def began(run: Run) -> Instant | None:
     one heartbeat before its lease ends, or, if it has been heard of since, when it began."""
     if not is_pulled(run):
         return run.start_requested_at
-    if run.running_at is not None or run.target_id is None:
-        return run.running_at
+    if run.running_seen_at is not None or run.target_id is None:
+        return run.running_seen_at
     return run.claimed_at if run.lease_until is None else run.lease_until - heartbeat_of(run)
 
 
-def _next(watch: DeadlineWatch) -> Instant | None:
-    return min((at for at in (watch.start_by, watch.end_by) if at is not None), default=None)
+def _next(deadline: DeadlineWatch) -> Instant | None:
+    return min((at for at in (deadline.start_by, deadline.end_by) if at is not None), default=None)
 
 
-def _settled(watch: DeadlineWatch, start_by: Instant | None, end_by: Instant | None, now: Instant) -> DeadlineWatch:
+def _closed(deadline: DeadlineWatch, start_by: Instant | None, end_by: Instant | None, now: Instant) -> DeadlineWatch:
     """The watch with what is still to be judged. Once that is nothing, it is kept for so long after its last instant
     that nothing is watched, and told, a second time."""
-    last = max(now, *(at for at in (watch.start_by, watch.end_by) if at is not None), 0)
-    after = replace(watch, start_by=start_by, end_by=end_by, rev=watch.rev + 1, leases=0)
+    last = max(now, *(at for at in (deadline.start_by, deadline.end_by) if at is not None), 0)
+    after = replace(deadline, start_by=start_by, end_by=end_by, rev=deadline.rev + 1, leases=0)
     judged = start_by is None and end_by is None
     return replace(after, wake_at=_next(after), expires_at=last + REMEMBERED + DAY if judged else None)
 

@@ -30,7 +30,7 @@ class Definition(StoredRow):
     updated_at: Instant
     by: str = ""
     counted: bool = False
-    cut: tuple[str, ...] = ()
+    shrunk: tuple[str, ...] = ()
     edition: int = 0
     uncounted: bool = False
 

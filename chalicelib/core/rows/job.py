@@ -49,7 +49,7 @@ class Progress:
         return Progress(self.count + more, first, last, self.amount + amount, self.unknown)
 
 
-GATHERING = "PENDING"
+GATHERING = "GATHERING"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Job(StoredRow):
 
     schedule: str
     generation: int
-    place: str
+    sort_key: str
     job_id: str
     kind: JobKind
     state: JobState
@@ -87,7 +87,7 @@ class Job(StoredRow):
     event: Event | None = None
     held: tuple[str, ...] = ()
     units: int = 0
-    waits_at: str | None = None
+    queued_in: str | None = None
     rank: str | None = None
     reason: str = ""
     closed: bool = False
@@ -100,7 +100,7 @@ class Job(StoredRow):
     retry_at: Instant | None = None
     probed: Mapping[str, Any] = field(default_factory=dict)
     priority: int | None = None
-    lent: str = ""
+    inherited: str = ""
     measured: Mapping[str, Any] = field(default_factory=dict)
     approvals: Mapping[str, Any] = field(default_factory=dict)
     wake_at: Instant | None = None

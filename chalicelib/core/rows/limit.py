@@ -31,14 +31,14 @@ class LimitState:
     wait. ``edition`` is that of the workflow's definition: each start expects it as it was read.
     """
 
-    line: str
+    limit_name: str
     active: int = 0
     waiters: int = 0
     head: Instant = 0
     wake_at: Instant | None = None
     rev: int = 0
     starts: Mapping[str, Instant] = field(default_factory=dict)
-    crowd: Instant = 0
+    untracked_start: Instant = 0
     last_start: Instant | None = None
     last_success_start: Instant | None = None
     last_success_at: Instant | None = None
@@ -53,14 +53,14 @@ class Waiter(StoredRow):
     """A place in a queue. ``rank`` sorts by inverse priority, latest start, age; ``job`` is where its job lives: for a
     run that has been claimed, and must take a permit anew, that is ``A#<attempt>``."""
 
-    line: str
+    limit_name: str
     rank: str
     job_schedule: str
     job_generation: int
-    job_place: str
+    job_sort_key: str
     job_id: str
 
     @property
     def run(self) -> tuple[str, int] | None:
         """The run and attempt that wait here, if it is no job."""
-        return (self.job_id, int(self.job_place[2:])) if self.job_place.startswith("A#") else None
+        return (self.job_id, int(self.job_sort_key[2:])) if self.job_sort_key.startswith("A#") else None

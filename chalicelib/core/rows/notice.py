@@ -34,7 +34,7 @@ class NoticeWindow(StoredRow):
     have come meanwhile (``count``, the first of them in ``told``) are told together. Quiet, it goes."""
 
     workflow: str
-    road: str
+    channel: str
     target: Mapping[str, Any]
     since: Instant
     until: Instant

@@ -11,17 +11,17 @@ from chalicelib.core.rows.job import Job
 RefKind = Literal[
     "job",
     "run",
-    "line",
+    "limit",
     "partition",
     "object",
-    "posted",
+    "event",
     "timer",
-    "gate",
+    "schedule",
     "backfill",
     "dag_run",
-    "note",
-    "alert",
-    "watch",
+    "notice",
+    "notice_window",
+    "deadline",
 ]
 
 
@@ -34,4 +34,4 @@ class Ref:
 
 
 def ref_of(job: Job) -> Ref:
-    return Ref("job", (job.schedule, ids.base36(job.generation), job.place))
+    return Ref("job", (job.schedule, ids.base36(job.generation), job.sort_key))

@@ -61,7 +61,7 @@ class Output(StoredRow):
     run_id: str
     attempt: int
     text: str
-    told_at: Instant
+    reported_at: Instant
     exit_code: int | None = None
     expires_at: Instant | None = None
 
@@ -109,18 +109,18 @@ class Run(StoredRow):
     """One attempt of a run: outbox while STARTING, then history. ``permits`` are given back when it ends, to its pool
     ``units`` of them. ``latest_start`` is when it must start to meet its deadline.
 
-    ``started_at`` and ``ended_at`` are the target's instants. ``moved_at`` is ours: when the state was taken in, and so
-    when its status was accepted as an event; ``running_at`` is the same for STARTED, which may be told later.
+    ``started_at`` and ``ended_at`` are the target's instants. ``state_at`` is ours: when the state was taken in, and so
+    when its status was accepted as an event; ``running_seen_at`` is the same for STARTED, which may be told later.
     ``version`` is that of the schedule whose properties it carries. ``cancel`` says that its end is wanted: whoever
     attends to it asks the target for that, until it has ended. ``pause_after``: how many failures in a row its schedule
     bears. ``paced_from`` and ``paced_until``: a start call may begin between these instants with the permits of its
-    paces; None once they are used up. While it queues for new ones, ``waits_at`` and ``rank`` are its place.
+    paces; None once they are used up. While it queues for new ones, ``queued_in`` and ``rank`` are its place.
     ``due_at`` is when a fire was due, ``late`` that it was claimed only after the window that its events are spread
     over (E2).
     ``run_timeout`` is how long it may run (W12; 0: for ever); ``outcome`` says what a plain failure does not.
     ``lease`` counts the leases of a worker's run, ``metrics`` are what it told last (W5). ``number`` counts the runs of
     its workflow (H1), 0 where none is taken; ``waited_for`` is what it waited for last. ``billed`` is what its target
-    has billed: vCPU-hours, GB-hours of memory and of storage, each in thousandths; ``bill_looks`` how often it was
+    has billed: vCPU-hours, GB-hours of memory and of storage, each in thousandths; ``bill_checks`` how often it was
     asked for that after the end. ``start_by`` and ``end_by`` are its deadline, if it has one (H5).
     ``workflow_version`` is that of the workflow's definition at the claim (T10); 0 if it has none.
     """
@@ -148,8 +148,8 @@ class Run(StoredRow):
     start_requested_at: Instant | None = None
     started_at: Instant | None = None
     ended_at: Instant | None = None
-    moved_at: Instant | None = None
-    running_at: Instant | None = None
+    state_at: Instant | None = None
+    running_seen_at: Instant | None = None
     correlation: Mapping[str, str] | None = None
     partition: Mapping[str, str] | None = None
     event: Event | None = None
@@ -169,7 +169,7 @@ class Run(StoredRow):
     latest_start: Instant | None = None
     paced_from: Instant | None = None
     paced_until: Instant | None = None
-    waits_at: str | None = None
+    queued_in: str | None = None
     rank: str | None = None
     reason: str = ""
     announce: tuple[str, ...] = ()
@@ -178,7 +178,7 @@ class Run(StoredRow):
     number: int = 0
     waited_for: str = ""
     billed: tuple[int, ...] = ()
-    bill_looks: int = 0
+    bill_checks: int = 0
     start_by: Instant | None = None
     end_by: Instant | None = None
     workflow_version: int = 0

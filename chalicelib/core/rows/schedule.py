@@ -75,7 +75,7 @@ class Subscription(StoredRow):
     version: int
     leaf: str
     since: Instant
-    apart: bool = False
+    detached: bool = False
 
 
 @dataclass(frozen=True, slots=True)

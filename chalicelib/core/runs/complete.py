@@ -31,50 +31,50 @@ class Advance:
         return states.is_terminal(self.run.state)
 
     @property
-    def settled(self) -> bool:
+    def final(self) -> bool:
         """Whether no other attempt follows."""
         return self.ended and self.retry is None
 
 
-def advance(run: Run, news: RunUpdate, now: Instant, retry_delay: Millis | None) -> Advance | None:
+def advance(run: Run, update: RunUpdate, now: Instant, retry_delay: Millis | None) -> Advance | None:
     """The next state of a run, or None for old news. ``retry_delay`` None: no other attempt may follow."""
-    if _is_outdated(run, news, now):
+    if _is_outdated(run, update, now):
         return None
-    expired = _expired(run, news)
-    news = interpret(run, news)
-    state = news.state
+    expired = _expired(run, update)
+    update = interpret(run, update)
+    state = update.state
     retry: Job | None = None
     if state == "FAILED" and retry_delay is not None and run.attempt < run.attempts and not run.cancel:
-        state, retry = "RETRYING", _retry(run, news.reason, now + retry_delay)
+        state, retry = "RETRYING", _retry(run, update.reason, now + retry_delay)
     if not states.may_move(run.state, state):
         return None
     moved = replace(
         run,
         state=state,
         rev=run.rev + 1,
-        target_id=run.target_id or news.target_id,
-        reason=_reason(run, state, news),
-        moved_at=now,
+        target_id=run.target_id or update.target_id,
+        reason=_reason(run, state, update),
+        state_at=now,
         lease_until=expired,
         leases=0,
-        waits_at=None,
+        queued_in=None,
         rank=None,
-        outcome=_outcome_of(run, state, news),
-        metrics=news.metrics or run.metrics,
+        outcome=_outcome_of(run, state, update),
+        metrics=update.metrics or run.metrics,
         # What is told while it runs is not all of it.
-        billed=news.billed if states.is_terminal(state) and news.billed else run.billed,
+        billed=update.billed if states.is_terminal(state) and update.billed else run.billed,
     )
     if state == "RUNNING":
-        moved = replace(moved, started_at=news.at, running_at=now, lease_until=workers.lease_until(run, now))
+        moved = replace(moved, started_at=update.at, running_seen_at=now, lease_until=workers.lease_until(run, now))
     else:
         # A retry that is dropped makes its run FAILED; the attempt has ended long before.
-        moved = replace(moved, ended_at=news.at if run.ended_at is None else run.ended_at)
-        if run.started_at is None and news.started_at is not None:
-            moved = replace(moved, started_at=news.started_at)
+        moved = replace(moved, ended_at=update.at if run.ended_at is None else run.ended_at)
+        if run.started_at is None and update.started_at is not None:
+            moved = replace(moved, started_at=update.started_at)
         if state == "SUCCEEDED" and run.state == "STARTING":
             # Its start was never told; whoever waits for STARTED still gets it, before COMPLETED.
-            begun = news.started_at if news.started_at is not None else news.at
-            moved = replace(moved, started_at=begun, running_at=now, announce=(*run.announce, "STARTED"))
+            begun = update.started_at if update.started_at is not None else update.at
+            moved = replace(moved, started_at=begun, running_seen_at=now, announce=(*run.announce, "STARTED"))
     # Only what is over passes away: a run that lives on, however long, keeps its row and with it its permits. A failed
     # attempt lives on in the next one, whose claim makes it final (`superseded`).
     over = states.is_terminal(state) and retry is None
@@ -87,58 +87,58 @@ def superseded(run: Run, now: Instant) -> Run:
     return replace(run, expires_at=now + HISTORY, rev=run.rev + 1)
 
 
-def interpret(run: Run, news: RunUpdate) -> RunUpdate:
+def interpret(run: Run, update: RunUpdate) -> RunUpdate:
     """News as it counts. Who was cancelled for running too long has failed, for that reason (W12); also who was so by
     EMR, which knows the limit, because nobody here was there to do it."""
-    unheard = run.state == "STARTING" and news.started_at is not None
-    ran = replace(run, state="RUNNING", started_at=news.started_at) if unheard else run
-    if news.state == "CANCELLED" and follow.has_run_out(ran, news.at):
-        run = follow.timed_out(run, news.at)
-    state = follow.counts_as(run, news.state)
+    unheard = run.state == "STARTING" and update.started_at is not None
+    ran = replace(run, state="RUNNING", started_at=update.started_at) if unheard else run
+    if update.state == "CANCELLED" and follow.has_run_out(ran, update.at):
+        run = follow.timed_out(run, update.at)
+    state = follow.counts_as(run, update.state)
     if run.outcome == "timed_out" and state == "FAILED" and not states.is_terminal(run.state):
-        return replace(news, state=state, reason=run.reason, outcome="timed_out")
-    return replace(news, state=state)
+        return replace(update, state=state, reason=run.reason, outcome="timed_out")
+    return replace(update, state=state)
 
 
-def _reason(run: Run, state: RunState, news: RunUpdate) -> str:
+def _reason(run: Run, state: RunState, update: RunUpdate) -> str:
     """Why its end was wanted comes before what the target says of it, and does without that."""
-    if not run.cancel or (state != "CANCELLED" and news.reason) or run.reason in news.reason:
-        return news.reason
-    return "; ".join(why for why in (run.reason, news.reason) if why)
+    if not run.cancel or (state != "CANCELLED" and update.reason) or run.reason in update.reason:
+        return update.reason
+    return "; ".join(why for why in (run.reason, update.reason) if why)
 
 
-def _outcome_of(run: Run, state: RunState, news: RunUpdate) -> Outcome | None:
+def _outcome_of(run: Run, state: RunState, update: RunUpdate) -> Outcome | None:
     """What a run keeps of how it failed: nothing if it did so by itself, which its state says already."""
     if state == "SUCCEEDED":
         return None
-    return run.outcome or (news.outcome if news.outcome != "failed" else None)
+    return run.outcome or (update.outcome if update.outcome != "failed" else None)
 
 
-def _expired(run: Run, news: RunUpdate) -> Instant | None:
+def _expired(run: Run, update: RunUpdate) -> Instant | None:
     """That its worker was not heard of any more stays with an attempt, whatever else is the reason of its end: a report
     that comes after all is late."""
-    lost = news.outcome == "lost" and workers.is_pulled(run)
+    lost = update.outcome == "lost" and workers.is_pulled(run)
     return run.lease_until if lost or states.is_terminal(run.state) else None
 
 
-def _is_outdated(run: Run, news: RunUpdate, now: Instant) -> bool:
+def _is_outdated(run: Run, update: RunUpdate, now: Instant) -> bool:
     """What was said of a lease that is another's by now, of a death from which a heartbeat came in between, or of a run
     at the target that has this one's name and is not it: whoever clones a run gets that."""
-    if run.target_id is not None and news.target_id not in (None, run.target_id):
+    if run.target_id is not None and update.target_id not in (None, run.target_id):
         return True
-    if news.lease is not None and (news.lease != run.lease or run.target_id is None):
+    if update.lease is not None and (update.lease != run.lease or run.target_id is None):
         return True
-    return news.outcome == "lost" and workers.is_pulled(run) and not workers.is_expired(run, now)
+    return update.outcome == "lost" and workers.is_pulled(run) and not workers.is_expired(run, now)
 
 
-def plan(before: Run, step: Advance, lines: Mapping[str, LimitState], now: Instant) -> list[Write]:
+def plan(before: Run, step: Advance, limit_states: Mapping[str, LimitState], now: Instant) -> list[Write]:
     """One transaction: the run moves on, its permits come back when it ended, its next attempt is queued."""
     writes: list[Write] = [Replace(step.run), *queued.leave(before), *workers.withdrawn(before)]
     if step.ended and not states.is_terminal(before.state):
-        writes += returns.give_back(before.permits, lines, now, step.run)
+        writes += returns.give_back(before.permits, limit_states, now, step.run)
     if step.retry is not None:
         writes.append(Create(step.retry))
-    if step.run.backfill is not None and step.settled:
+    if step.run.backfill is not None and step.final:
         writes.append(WakeBackfill(step.run.schedule, step.run.backfill, now))
     letter = dead_letters.of(step.run, now)
     return [*writes, *_tally(step.run), *([Put(letter)] if letter else [])]
@@ -194,7 +194,7 @@ def _retry(run: Run, reason: str, due: Instant) -> Job:
     return Job(
         schedule=run.schedule,
         generation=run.generation,
-        place=f"RETRY#{run.run_id}#{run.attempt + 1}",
+        sort_key=f"RETRY#{run.run_id}#{run.attempt + 1}",
         job_id=run.run_id,
         kind="retry",
         state="PENDING_CONSTRAINTS",

@@ -36,7 +36,7 @@ def checked(run: Run, billed: Sequence[int], now: Instant) -> Run:
     """The run after its target was asked; ``billed`` is empty if it does not know yet, or gave no answer. Looks whose
     time passed unused, in an outage, are not made up for."""
     passed = sum(1 for after in AFTER if _ended(run) + after <= now)
-    told = replace(run, billed=tuple(billed) or run.billed, bill_looks=passed, leases=0, rev=run.rev + 1)
+    told = replace(run, billed=tuple(billed) or run.billed, bill_checks=passed, leases=0, rev=run.rev + 1)
     return replace(told, wake_at=next_check(told, now))
 
 
@@ -44,14 +44,14 @@ def _due(run: Run) -> Instant | None:
     if not states.is_terminal(run.state) or run.target_id is None or run.outcome == "lost":
         return None
     # Nothing at all is what is told before anything is reckoned: EMR bills a minute at least.
-    if any(run.billed) or run.bill_looks >= len(AFTER) or not registry.of_run(run).bills:
+    if any(run.billed) or run.bill_checks >= len(AFTER) or not registry.of_run(run).bills:
         return None
-    return _ended(run) + AFTER[run.bill_looks]
+    return _ended(run) + AFTER[run.bill_checks]
 
 
 def _ended(run: Run) -> Instant:
     """When its end was taken in, which is when the target was asked first."""
-    return run.moved_at if run.moved_at is not None else run.claimed_at
+    return run.state_at if run.state_at is not None else run.claimed_at
 
 
 THOUSANDTHS = 1_000  # EMR Serverless tells resource hours with three decimals

@@ -25,10 +25,12 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.writes import PutDefinition, Write
 
 
-def is_uncounted(gate: ScheduleState | None, new: Schedule, old: Schedule | None) -> bool:
+def is_uncounted(schedule_state: ScheduleState | None, new: Schedule, old: Schedule | None) -> bool:
     """Whether living runs of a schedule may lack a permit of what its new version names. ``gate`` and ``old`` are those
     before; a schedule that was deleted may have runs, and has no old version."""
-    return gate is not None and (gate.uncounted or bool(_named(new) - (_named(old) if old is not None else set())))
+    return schedule_state is not None and (
+        schedule_state.uncounted or bool(_named(new) - (_named(old) if old is not None else set()))
+    )
 
 
 def _named(schedule: Schedule) -> set[tuple[str, str | None]]:
@@ -43,20 +45,20 @@ def missing_groups(run: Run, schedule: Schedule) -> list[str]:
     """The lines of groups that a schedule names and its run has no permit of."""
     namespace = run.schedule.partition(".")[0]
     named = [names.group_limit(namespace, group) for group in groups_of(schedule)]
-    return [line for line in named if line not in run.permits]
+    return [limit_name for limit_name in named if limit_name not in run.permits]
 
 
 def lacks_pool(run: Run, ask: Slots) -> bool:
     """Whether a run holds nothing of the pool that is asked, in whichever part."""
-    pool = pool_of(ask.line)
-    return not any(names.is_pool(line) and pool_of(line) == pool for line in run.permits)
+    pool = pool_of(ask.limit_name)
+    return not any(names.is_pool(limit_name) and pool_of(limit_name) == pool for limit_name in run.permits)
 
 
 def with_group(run: Run, state: LimitState) -> tuple[Run, Write]:
     """A run that is counted in a group from now on, whatever its limit, and the write that counts it."""
-    after = replace(run, permits=(*run.permits, state.line))
+    after = replace(run, permits=(*run.permits, state.limit_name))
     holder = holder_of(run.run_id, run.attempt)
-    return after, AcquirePermit(Slots(state.line, None), run.claimed_at, state, from_queue=False, begins=holder)
+    return after, AcquirePermit(Slots(state.limit_name, None), run.claimed_at, state, from_queue=False, begins=holder)
 
 
 def with_pool(run: Run, ask: Slots, row: Definition, share: LimitState) -> tuple[Run, list[Write]]:
@@ -67,13 +69,13 @@ def with_pool(run: Run, ask: Slots, row: Definition, share: LimitState) -> tuple
     on, so that nobody who asked before gets what this run has."""
     units = run.units or ask.units
     full = ask.limit is not None and share.active + units > ask.limit
-    part = ask.spare if ask.spare is not None and full else ask
-    taken = Slots(part.line, None, units=units, unit=ask.unit)
-    cut = replace(row, cut=tuple(sorted({*row.cut, part.line})), edition=row.edition + 1)
-    after = replace(run, permits=(*run.permits, part.line), units=units)
-    read = LimitState(part.line)  # of a pool no start is remembered, so nothing that was read is relied on
+    part = ask.fallback if ask.fallback is not None and full else ask
+    taken = Slots(part.limit_name, None, units=units, unit=ask.unit)
+    shrunk = replace(row, shrunk=tuple(sorted({*row.shrunk, part.limit_name})), edition=row.edition + 1)
+    after = replace(run, permits=(*run.permits, part.limit_name), units=units)
+    read = LimitState(part.limit_name)  # of a pool no start is remembered, so nothing that was read is relied on
     permit = AcquirePermit(taken, run.claimed_at, read, from_queue=False)
-    return after, [permit, PutDefinition(cut, row.version, row.edition)]
+    return after, [permit, PutDefinition(shrunk, row.version, row.edition)]
 
 
 def living(state: LimitState, schedule: str | None) -> list[tuple[str, int]]:

@@ -38,7 +38,7 @@ def redrive(run: Run, generation: int, now: Instant) -> Job:
     return Job(
         schedule=run.schedule,
         generation=generation,
-        place=f"REDRIVE#{run.run_id}#{run.attempt + 1}",
+        sort_key=f"REDRIVE#{run.run_id}#{run.attempt + 1}",
         job_id=run.run_id,
         kind="redrive",
         state="PENDING_CONSTRAINTS",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis, duration, spell_duration
+from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis, duration, format_duration
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
@@ -24,11 +24,11 @@ JUST_HEARD: Millis = 30 * SECOND  # what was heard of a run so lately is believe
 def next_poll(run: Run, now: Instant, first: bool = False) -> Instant:
     """When a living run is looked at next. ``first``: it has just been started."""
     if run.lease_until is not None and run.target_id is not None:
-        look = run.lease_until
+        next_poll = run.lease_until
     else:
-        look = now + (_interval(run) or (SILENT_FIRST if first else SILENT_LATER))
+        next_poll = now + (_interval(run) or (SILENT_FIRST if first else SILENT_LATER))
     end = times_out_at(run)
-    return look if end is None else min(look, max(end, now))
+    return next_poll if end is None else min(next_poll, max(end, now))
 
 
 def times_out_at(run: Run) -> Instant | None:
@@ -50,7 +50,7 @@ def has_run_out(run: Run, now: Instant) -> bool:
 
 def timed_out(run: Run, now: Instant) -> Run:
     """The run whose end is wanted because of its timeout. It will have failed, and not been cancelled."""
-    why = f"timed out: it ran longer than {spell_duration(run.run_timeout or 0)}, and was cancelled"
+    why = f"timed out: it ran longer than {format_duration(run.run_timeout or 0)}, and was cancelled"
     return replace(run, outcome="timed_out", reason=why, wake_at=now, leases=0, rev=run.rev + 1)
 
 
@@ -63,7 +63,7 @@ def is_silent(run: Run, now: Instant) -> bool:
 
 def may_have_ended(run: Run, now: Instant) -> bool:
     """Whether a run that keeps a slot is worth a question: it is silent, and what it told last is not quite new."""
-    heard = run.moved_at if run.moved_at is not None else run.claimed_at
+    heard = run.state_at if run.state_at is not None else run.claimed_at
     return is_silent(run, now) and now - heard >= JUST_HEARD
 
 

@@ -46,7 +46,7 @@ def calling(run: Run, now: Instant) -> Run:
         start_requested_at=first,
         paced_from=None,
         paced_until=None,
-        waits_at=None,
+        queued_in=None,
         rank=None,
         rev=run.rev + 1,
         wake_at=lease,
@@ -74,9 +74,9 @@ def next_span(paces: tuple[Pace, ...], states: Mapping[str, LimitState], now: In
     return Span(appointment, appointment + min(pace.tolerance for pace in paces))
 
 
-def needs_turn(run: Run, now: Instant) -> bool:
+def needs_permit(run: Run, now: Instant) -> bool:
     """Whether the next start call wants a permit of each of its paces: those before are used up or too old (E3, E8)."""
-    paced = any(names.is_pace(line) for line in run.permits)
+    paced = any(names.is_pace(limit_name) for limit_name in run.permits)
     return paced and (run.paced_until is None or now > run.paced_until)
 
 
@@ -85,20 +85,22 @@ def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant
     blocked = route.blocked
     if blocked is None:
         raise ValueError("expected a route that is blocked, got one that is free")
-    ask, state = route.behind or blocked, states.get(blocked.line) or LimitState(blocked.line)
-    place = limit_permits.rank(run.priority, run.latest_start, run.created_at, run.run_id)
-    turn = limit_permits.why(ask, states.get(ask.line) or LimitState(ask.line))
-    why = f"{run.reason}; {turn}" if run.calls and run.reason else turn  # what the target said, and what it means
+    ask, state = route.behind or blocked, states.get(blocked.limit_name) or LimitState(blocked.limit_name)
+    sort_key = limit_permits.rank(run.priority, run.latest_start, run.created_at, run.run_id)
+    take_permits = limit_permits.why(ask, states.get(ask.limit_name) or LimitState(ask.limit_name))
+    why = (
+        f"{run.reason}; {take_permits}" if run.calls and run.reason else take_permits
+    )  # what the target said, and what it means
     # Its line wakes it; should its place be lost, it is looked at all the same.
     queued = replace(
-        run, waits_at=blocked.line, rank=place, reason=why, rev=run.rev + 1, wake_at=now + follow.SILENT_LATER
+        run, queued_in=blocked.limit_name, rank=sort_key, reason=why, rev=run.rev + 1, wake_at=now + follow.SILENT_LATER
     )
-    look = limit_route.queue_looks_at(route, states, now)
-    join = JoinQueue(blocked, limit_permits.horizon(blocked, now), look, state.rev, route.behind is not None)
+    served_at = limit_route.queue_served_at(route, states, now)
+    join = JoinQueue(blocked, limit_permits.horizon(blocked, now), served_at, state.rev, route.behind is not None)
     return [Replace(queued), join, *(Create(waiter) for waiter in [run_queued.waiter_of(queued)] if waiter is not None)]
 
 
-def turn(
+def take_permits(
     run: Run, called: Run, paces: tuple[Pace, ...], states: Mapping[str, LimitState], appointment: Instant
 ) -> list[Write]:
     """One transaction: the call on record, with a permit of each pace for this instant."""
@@ -106,20 +108,20 @@ def turn(
         AcquirePermit(
             pace,
             appointment,
-            states.get(pace.line) or LimitState(pace.line),
-            from_queue=pace.line == run.waits_at,
+            states.get(pace.limit_name) or LimitState(pace.limit_name),
+            from_queue=pace.limit_name == run.queued_in,
             passing=limit_route.passes(pace, paces),
         )
         for pace in paces
     ]
-    return [Replace(called), *permits, *run_queued.leave(run, [pace.line for pace in paces])]
+    return [Replace(called), *permits, *run_queued.leave(run, [pace.limit_name for pace in paces])]
 
 
 def uncalled(before: Run, called: Run, span: Span | None, now: Instant) -> Run:
     """The run without the call that was recorded and is not made. ``called`` is the run as it stands, which others may
     have changed since. ``span`` is when it may call with the permits that it has; None: they are gone, or it needs
     none."""
-    waited = before.waits_at is not None and called.reason == before.reason
+    waited = before.queued_in is not None and called.reason == before.reason
     return replace(
         called,
         calls=before.calls,
@@ -138,7 +140,7 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
     """The run after an answer that leaves it STARTING. One that was started waits for no further call."""
     later = replace(run, rev=run.rev + 1, leases=0)
     if isinstance(answer, Started):
-        later = replace(later, waits_at=None, rank=None)
+        later = replace(later, queued_in=None, rank=None)
         if run.cancel:
             return replace(later, target_id=answer.target_id, lease_until=None, wake_at=now)
         return replace(

@@ -58,10 +58,10 @@ def start_of(run: Run, told: str, at: Instant) -> tuple[Measure, Millis] | None:
     return None
 
 
-def reason_of_line(line: str) -> WaitReason:
-    """The class of the waits in the queue of a line."""
-    if is_target_pace(line):
+def wait_reason_of(limit_name: str) -> WaitReason:
+    """The class of the waits in the queue of a limit_name."""
+    if is_target_pace(limit_name):
         return "emr_start"
-    if is_pool(line):
+    if is_pool(limit_name):
         return "pool"
-    return "slots" if line.startswith(("workflow:", "group:")) else "rate"
+    return "slots" if limit_name.startswith(("workflow:", "group:")) else "rate"

@@ -1,6 +1,6 @@
 """A job or a run that waits in the queue of a line: its row there, how it leaves, and how it goes on without that row.
 
-What waits says so itself (``waits_at``, ``rank``) and has a `Waiter` row in the queue; the line counts the rows. The
+What waits says so itself (``queued_in``, ``rank``) and has a `Waiter` row in the queue; the line counts the rows. The
 three change in one transaction. A restore from backups of different instants may still part them: what names a queue
 and has no row there is served by nobody. The next look at it takes the name off (`without_place`), and it goes on as a
 job or run that has not queued yet.
@@ -24,11 +24,11 @@ W = TypeVar("W", Job, Run)
 
 def waiter_of(row: Job | Run) -> Waiter | None:
     """The row that a job or a run has in a queue; None if it waits in none."""
-    if row.waits_at is None or row.rank is None:
+    if row.queued_in is None or row.rank is None:
         return None
     if isinstance(row, Run):
-        return Waiter(row.waits_at, row.rank, row.schedule, row.generation, f"A#{row.attempt:03d}", row.run_id)
-    return Waiter(row.waits_at, row.rank, row.schedule, row.generation, row.place, row.job_id)
+        return Waiter(row.queued_in, row.rank, row.schedule, row.generation, f"A#{row.attempt:03d}", row.run_id)
+    return Waiter(row.queued_in, row.rank, row.schedule, row.generation, row.sort_key, row.job_id)
 
 
 def leave(row: Job | Run, taken: Collection[str] = ()) -> list[Write]:
@@ -36,9 +36,11 @@ def leave(row: Job | Run, taken: Collection[str] = ()) -> list[Write]:
     waiter = waiter_of(row)
     if waiter is None:
         return []
-    return [RemoveWaiter(waiter)] if waiter.line in taken else [RemoveWaiter(waiter), LeaveQueue(waiter.line)]
+    return (
+        [RemoveWaiter(waiter)] if waiter.limit_name in taken else [RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)]
+    )
 
 
-def without_place(row: W, wake_at: Instant) -> W:
+def off_queue(row: W, wake_at: Instant) -> W:
     """A job or a run that names no queue any more, and is to be looked at."""
-    return replace(row, waits_at=None, rank=None, rev=row.rev + 1, wake_at=wake_at)
+    return replace(row, queued_in=None, rank=None, rev=row.rev + 1, wake_at=wake_at)

@@ -23,8 +23,8 @@ from chalicelib.core.writes import Delete, ExpectBackfillRunning, ExpectMode, Wr
 
 # An offer that nobody takes is looked at again: its schedule may have been closed, its row put back from a backup. The
 # longer it lies there, the less often: thousands of them must not keep the sweep from what is urgent.
-OFFER_LOOK: Millis = 10 * MINUTE
-LATEST_LOOK: Millis = 30 * MINUTE
+OFFER_CHECK: Millis = 10 * MINUTE
+MAX_CHECK_PAUSE: Millis = 30 * MINUTE
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,11 +90,11 @@ def offered(run: Run, now: Instant) -> Run:
         reason=f"waits for a worker of pool {pool_of(run)}",
         paced_from=None,
         paced_until=None,
-        waits_at=None,
+        queued_in=None,
         rank=None,
         leases=0,
         rev=run.rev + 1,
-        wake_at=now + OFFER_LOOK,
+        wake_at=now + OFFER_CHECK,
         expires_at=None,
     )
 
@@ -102,7 +102,7 @@ def offered(run: Run, now: Instant) -> Run:
 def offered_again(run: Run, now: Instant) -> Run:
     """The run that still lies in its pool, looked at next after as long again as it has lain there."""
     lain = now - (run.start_requested_at if run.start_requested_at is not None else now)
-    return replace(run, wake_at=now + min(max(lain, OFFER_LOOK), LATEST_LOOK), leases=0, rev=run.rev + 1)
+    return replace(run, wake_at=now + min(max(lain, OFFER_CHECK), MAX_CHECK_PAUSE), leases=0, rev=run.rev + 1)
 
 
 def leased(run: Run, worker: str, now: Instant) -> Run:
@@ -115,7 +115,7 @@ def leased(run: Run, worker: str, now: Instant) -> Run:
 def given_back(run: Run, why: str, now: Instant) -> Run:
     """The run on offer again: its worker has not begun it. Whoever wants its end has said why before."""
     free = replace(run, target_id=None, lease_until=None, metrics=None, leases=0, rev=run.rev + 1)
-    return replace(free, wake_at=now) if run.cancel else replace(free, reason=why, wake_at=now + OFFER_LOOK)
+    return replace(free, wake_at=now) if run.cancel else replace(free, reason=why, wake_at=now + OFFER_CHECK)
 
 
 def lease_until(run: Run, now: Instant) -> Instant | None:
@@ -123,11 +123,11 @@ def lease_until(run: Run, now: Instant) -> Instant | None:
     return now + heartbeat_of(run) if is_pulled(run) else None
 
 
-def still_open(gate: ScheduleState, run: Run) -> list[Write]:
+def still_open(schedule_state: ScheduleState, run: Run) -> list[Write]:
     """Expects that the run may still start, so that whoever closes its schedule or its backfill wins (C13)."""
     modes = tuple(mode for mode in get_args(states.Mode) if states.may_start(run.kind, mode, run.backfill))
     backfill = [ExpectBackfillRunning(run.schedule, run.backfill)] if run.backfill is not None else []
-    return [ExpectMode(gate, modes), *backfill]
+    return [ExpectMode(schedule_state, modes), *backfill]
 
 
 def withdrawn(run: Run) -> list[Write]:

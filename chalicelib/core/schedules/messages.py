@@ -25,11 +25,11 @@ from chalicelib.core.writes import Create, Delete, Put, Row, Write
 
 
 def put(
-    name: str, schedule: Schedule, target: AnyTarget | None, gate: ScheduleState | None, now: Instant, by: str
+    name: str, schedule: Schedule, target: AnyTarget | None, schedule_state: ScheduleState | None, now: Instant, by: str
 ) -> tuple[ScheduleState, list[Write]]:
     """Write a message over whatever stands under its name, in one transaction. It begins anew: the pending fires of the
     one before belong to a generation that is closed. ``gate`` is the one that was read."""
-    after, plan = lifecycle.put(name, schedule, None, gate, True, now, by)
+    after, plan = lifecycle.put(name, schedule, None, schedule_state, True, now, by)
     timer = timer_in(plan)
     if timer is None or not timer.next or min(timer.next.values()) > (schedule.ends_at or inf):
         hint = "correct due_time or ttl: what has no instant left to be sent at is not kept"
@@ -41,7 +41,7 @@ def put(
     if target is not None:
         return after, [*plan, Put(replace(own, document=Workflow(target=target).model_dump(mode="json")))]
     # The one before may have had a target of its own.
-    return after, [*plan, Delete(own)] if gate is not None and gate.mode != "deleted" else plan
+    return after, [*plan, Delete(own)] if schedule_state is not None and schedule_state.mode != "deleted" else plan
 
 
 def timer_in(plan: Sequence[Write]) -> Timer | None:

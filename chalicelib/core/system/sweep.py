@@ -20,7 +20,7 @@ GRACE: Millis = 5 * SECOND
 
 
 # How many overdue rows of a table one tick looks at; the rest is older work for the next tick.
-MOST_ROWS = 500
+MAX_ROWS = 500
 
 
 # Rows that are hinted and then leased in one go. A tick that dies in between leaves so many to be hinted once more.
@@ -28,7 +28,7 @@ SLICE = 25
 
 
 # The sweep begins no further slice so long after its tick began: the Lambda has 60 s, and prepares fires first.
-LONGEST_TICK: Millis = 45 * SECOND
+MAX_TICK: Millis = 45 * SECOND
 
 
 PARKED_AFTER = 12
@@ -39,7 +39,7 @@ BEFORE_TICK: Millis = 10 * SECOND
 
 
 # EMR answers 10 GetJobRun a second, and 50 in a burst: so many questions are hinted at once, the next ones later.
-ASKED_AT_ONCE = 50
+POLL_BATCH = 50
 
 
 ASK_EVERY: Millis = 5 * SECOND
@@ -50,13 +50,13 @@ def is_question(row: object, now: Instant) -> bool:
     return isinstance(row, Run) and (follow.is_silent(row, now) or costs.is_due(row, now))
 
 
-def in_turns(refs: Sequence[Ref], now: Instant, before: int = 0) -> list[tuple[Instant, Sequence[Ref]]]:
+def in_slices(refs: Sequence[Ref], now: Instant, before: int = 0) -> list[tuple[Instant, Sequence[Ref]]]:
     """When which of those runs are asked about, so that all of a tick together keep EMR's rate (W7). ``before``: how
     many this tick has asked about already."""
-    turns: dict[int, list[Ref]] = {}
+    slices: dict[int, list[Ref]] = {}
     for number, ref in enumerate(refs, start=before):
-        turns.setdefault(number // ASKED_AT_ONCE, []).append(ref)
-    return [(now + turn * ASK_EVERY, together) for turn, together in turns.items()]
+        slices.setdefault(number // POLL_BATCH, []).append(ref)
+    return [(now + slice_number * ASK_EVERY, together) for slice_number, together in slices.items()]
 
 
 @dataclass(frozen=True, slots=True)

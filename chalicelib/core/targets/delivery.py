@@ -18,15 +18,15 @@ from pydantic import Field, model_validator
 
 from chalicelib.core.documents import Document, Duration
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import DAY, HOUR, Instant, Millis, duration, spell_duration
+from chalicelib.core.instants import DAY, HOUR, Instant, Millis, duration, format_duration
 from chalicelib.core.targets import backoff as target_backoff
 from chalicelib.core.targets.answers import Never, NoAnswer, NotNow
 
 # With 1, 2, 4, ... seconds between them and at most 5 minutes, these span about 20 minutes.
 PATIENCE = 12
-LONGEST_PAUSE: Millis = DAY
+MAX_PAUSE: Millis = DAY
 # A target may ask for a later try (Retry-After), not for one that is never made.
-LONGEST_ASKED: Millis = 6 * HOUR
+MAX_ASKED_PAUSE: Millis = 6 * HOUR
 
 
 class Backoff(Document):
@@ -39,9 +39,9 @@ class Backoff(Document):
 
     @model_validator(mode="after")
     def _is_bounded(self) -> Backoff:
-        if not 1 <= duration(self.delay) <= LONGEST_PAUSE:
+        if not 1 <= duration(self.delay) <= MAX_PAUSE:
             raise invalid("delay", "a delay of at most 1d", self.delay)
-        if not duration(self.delay) <= duration(self.most) <= LONGEST_PAUSE:
+        if not duration(self.delay) <= duration(self.most) <= MAX_PAUSE:
             raise invalid("most", f"a longest delay from {self.delay}, the first one, to 1d", self.most)
         return self
 
@@ -95,8 +95,8 @@ def next_try(
     most = max(policy.most, PATIENCE) if isinstance(answer, NotNow) else policy.most
     if tries >= most:
         return GiveUp(f"not delivered in {tries} {'try' if tries == 1 else 'tries'}; the last answer: {answer.why}")
-    pause = max(_pause(tries, answer, policy, salt), min(answer.retry_after or 0, LONGEST_ASKED))
-    why = f"try {tries} of {most} was not taken, the next one in {spell_duration(pause)}: {answer.why}"
+    pause = max(_pause(tries, answer, policy, salt), min(answer.retry_after or 0, MAX_ASKED_PAUSE))
+    why = f"try {tries} of {most} was not taken, the next one in {format_duration(pause)}: {answer.why}"
     return Retry(now + pause, why)
 
 

@@ -14,7 +14,7 @@ from chalicelib.core.targets import urls
 from chalicelib.core.targets.arns import REGION
 from chalicelib.core.targets.target import Delivered
 
-LONGEST_CALL: Millis = 30_000
+MAX_CALL: Millis = 30_000
 
 SecretName = Annotated[
     str,
@@ -29,7 +29,7 @@ SecretName = Annotated[
 
 
 def _check_span(text: str) -> str:
-    if not 1 <= duration(text, "") <= LONGEST_CALL:
+    if not 1 <= duration(text, "") <= MAX_CALL:
         raise invalid("", "a timeout of at most 30s", text, "what takes longer answers at once and works on afterwards")
     return text
 

@@ -17,7 +17,7 @@ MEMORY = {1: (2, 8, 1), 2: (4, 16, 1), 4: (8, 30, 1), 8: (16, 60, 4), 16: (32, 1
 # https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/jobs-spark.html
 USUAL_VCPU, USUAL_WORKERS = 4, 3
 OVERHEAD = 0.1  # of the heap: spark.driver.memoryOverheadFactor, spark.executor.memoryOverheadFactor
-LEAST_OVERHEAD_MB = 384
+MIN_OVERHEAD_MB = 384
 
 
 class Resources(Document):
@@ -73,4 +73,4 @@ class Resources(Document):
 def _heap_mb(memory_gb: int) -> int:
     """What of a worker's memory is Spark's heap: the rest is the overhead that is added to it."""
     whole = memory_gb * 1024
-    return min(int(whole / (1 + OVERHEAD)), whole - LEAST_OVERHEAD_MB)
+    return min(int(whole / (1 + OVERHEAD)), whole - MIN_OVERHEAD_MB)

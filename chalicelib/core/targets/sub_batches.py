@@ -12,9 +12,9 @@ from chalicelib.core.targets import registry
 T = TypeVar("T")
 
 # SendMessageBatch, PublishBatch and PutEvents take ten entries: one call.
-MOST_ENTRIES = 10
+MAX_ENTRIES = 10
 # Targets without batches are called side by side, so many at a time.
-MOST_CALLS = 16
+MAX_CALLS = 16
 
 
 def longest_call(target: Mapping[str, Any]) -> Millis:
@@ -22,11 +22,11 @@ def longest_call(target: Mapping[str, Any]) -> Millis:
     return registry.of_type(str(target["type"])).longest_call(target)
 
 
-def cut(things: Iterable[T], target_of: Callable[[T], Mapping[str, Any]]) -> Iterator[list[T]]:
+def split(things: Iterable[T], target_of: Callable[[T], Mapping[str, Any]]) -> Iterator[list[T]]:
     """Sub-batches, each of one kind of target and, where the target takes batches, of one address. Within an address
     the order is kept."""
     for (kind, _), group in groupby(sorted(things, key=_place(target_of)), key=_place(target_of)):
-        size = MOST_ENTRIES if registry.of_type(kind).batched_by is not None else MOST_CALLS
+        size = MAX_ENTRIES if registry.of_type(kind).batched_by is not None else MAX_CALLS
         while part := list(islice(group, size)):
             yield part
 

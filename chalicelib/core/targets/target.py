@@ -23,7 +23,7 @@ from chalicelib.core.targets.resources import Resources
 
 # Two attempts of botocore with 3 s to connect and 10 s to read, and the pause between them (`aws/targets/clients.py`);
 # a function that is waited for answers within 30 s.
-LONGEST_AWS_CALL: Millis = 30 * SECOND
+MAX_AWS_CALL: Millis = 30 * SECOND
 
 
 class Target(Document):
@@ -69,7 +69,7 @@ class Target(Document):
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:
         """How long one call of this target, as it is stored with a run, may take at the most."""
         del stored
-        return LONGEST_AWS_CALL
+        return MAX_AWS_CALL
 
     @classmethod
     def interpret(cls, run: Run, state: RunState) -> RunState:

@@ -40,24 +40,24 @@ def parse(given: Any, field: str) -> tuple[Excluded, ...]:
         raise invalid(field, "a list of dates, days of the week and windows", given)
     if len(given) > MOST:
         raise invalid(field, f"at most {MOST} entries", f"{len(given)} entries", "use windows for what lies together")
-    return tuple(_checked(entry, f"{field}.{place}".lstrip(".")) for place, entry in enumerate(given))
+    return tuple(_checked(entry, f"{field}.{tz}".lstrip(".")) for tz, entry in enumerate(given))
 
 
 def end_of(excluding: Sequence[Excluded], zone: str, instant: Instant) -> Instant | None:
     """When the exclusion ends that an instant falls into; None if it falls into none. Always later than the instant."""
     if not excluding:
         return None
-    place = instants.zone(zone)
-    day = datetime.fromtimestamp(instant // 1000, place).date()
-    ends = [end for entry in excluding if (end := _end(entry, place, day, instant)) is not None]
+    tz = instants.zone(zone)
+    day = datetime.fromtimestamp(instant // 1000, tz).date()
+    ends = [end for entry in excluding if (end := _end(entry, tz, day, instant)) is not None]
     return max(*ends, instant + 1) if ends else None
 
 
 def next_begin(entries: Sequence[Excluded], zone: str, after: Instant) -> Instant | None:
     """When the next of these days and windows begins, later than an instant; None if all of them are past."""
-    place = instants.zone(zone)
-    day = datetime.fromtimestamp(after // 1000, place).date()
-    begins = [begin for entry in entries for begin in _begins(entry, place, day) if begin > after]
+    tz = instants.zone(zone)
+    day = datetime.fromtimestamp(after // 1000, tz).date()
+    begins = [begin for entry in entries for begin in _begins(entry, tz, day) if begin > after]
     return min(begins, default=None)
 
 
@@ -68,32 +68,32 @@ def describe(excluding: Sequence[Excluded]) -> str:
     return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
 
 
-def _end(entry: Excluded, place: ZoneInfo, day: date, instant: Instant) -> Instant | None:
+def _end(entry: Excluded, tz: ZoneInfo, day: date, instant: Instant) -> Instant | None:
     if isinstance(entry, str):
         hit = entry in (DAYS[day.weekday()], day.isoformat(), f"{day:%m-%d}")
-        return _begin_of(day + timedelta(days=1), place) if hit else None
+        return _begin_of(day + timedelta(days=1), tz) if hit else None
     if _is_date(entry["from"]):
         first, last = date.fromisoformat(entry["from"]), date.fromisoformat(entry["to"])
-        return _begin_of(last + timedelta(days=1), place) if first <= day <= last else None
+        return _begin_of(last + timedelta(days=1), tz) if first <= day <= last else None
     begins, ends = parse_instant(entry["from"]), parse_instant(entry["to"])
     return ends if begins <= instant < ends else None
 
 
-def _begins(entry: Excluded, place: ZoneInfo, day: date) -> list[Instant]:
+def _begins(entry: Excluded, tz: ZoneInfo, day: date) -> list[Instant]:
     """When an entry begins: of what recurs, the times around a day and at least one after it."""
     if not isinstance(entry, str):
         begin = entry["from"]
-        return [_begin_of(date.fromisoformat(begin), place) if _is_date(begin) else parse_instant(begin)]
+        return [_begin_of(date.fromisoformat(begin), tz) if _is_date(begin) else parse_instant(begin)]
     if entry in DAYS:
-        return [_begin_of(day + timedelta(days=1 + (DAYS.index(entry) - day.weekday() - 1) % 7), place)]
+        return [_begin_of(day + timedelta(days=1 + (DAYS.index(entry) - day.weekday() - 1) % 7), tz)]
     # The 29th of February may be eight years away: 1900 and 2100 are no leap years.
     years = range(day.year, day.year + 9)
     dates = [entry] if _is_date(entry) else [f"{year}-{entry}" for year in years]
-    return [_begin_of(date.fromisoformat(each), place) for each in dates if _is_date(each)]
+    return [_begin_of(date.fromisoformat(each), tz) for each in dates if _is_date(each)]
 
 
-def _begin_of(day: date, place: ZoneInfo) -> Instant:
-    return wall_to_instant(datetime.combine(day, time()), place)
+def _begin_of(day: date, tz: ZoneInfo) -> Instant:
+    return wall_to_instant(datetime.combine(day, time()), tz)
 
 
 def _checked(entry: Any, field: str) -> Excluded:

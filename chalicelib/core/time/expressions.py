@@ -17,7 +17,7 @@ from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import (
     DAY,
     LATEST,
-    MOST_TEXT,
+    MAX_TEXT,
     SECOND,
     Instant,
     Millis,
@@ -130,8 +130,8 @@ def repeats(expression: str) -> int | None:
 @lru_cache(maxsize=4096)
 def parse(expression: str, field: str = "expression") -> Parsed:
     """An expression as a value. Raises ``invalid`` for what is none, and for what could never fire."""
-    if len(expression) > MOST_TEXT:
-        raise invalid(field, f"at most {MOST_TEXT} characters", expression)
+    if len(expression) > MAX_TEXT:
+        raise invalid(field, f"at most {MAX_TEXT} characters", expression)
     interval = _interval(expression, field)
     if interval is not None:
         return interval

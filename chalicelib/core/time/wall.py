@@ -41,9 +41,9 @@ class Change:
     forward: bool
 
 
-def change_of(wall: datetime, place: ZoneInfo) -> Change | None:
+def change_of(wall: datetime, tz: ZoneInfo) -> Change | None:
     """The change that leaves out or repeats this wall time; None if it exists once."""
-    first, second = wall.replace(tzinfo=place, fold=0), wall.replace(tzinfo=place, fold=1)
+    first, second = wall.replace(tzinfo=tz, fold=0), wall.replace(tzinfo=tz, fold=1)
     before, after = _offset(first), _offset(second)
     if before == after:
         return None
@@ -51,7 +51,7 @@ def change_of(wall: datetime, place: ZoneInfo) -> Change | None:
     low, high = sorted((millis(first) // 1000, millis(second) // 1000))
     while high - low > 1:
         middle = (low + high) // 2
-        if _offset(datetime.fromtimestamp(middle, place)) == before:
+        if _offset(datetime.fromtimestamp(middle, tz)) == before:
             low = middle
         else:
             high = middle
@@ -60,34 +60,34 @@ def change_of(wall: datetime, place: ZoneInfo) -> Change | None:
     return Change(high * 1000, begins, ends, before < after)
 
 
-def wall_to_instant(wall: datetime, place: ZoneInfo) -> Instant:
+def wall_to_instant(wall: datetime, tz: ZoneInfo) -> Instant:
     """The instant of a wall time by the default rule: after the gap, and the first time of two."""
-    change = change_of(wall, place)
-    return change.at if change and change.forward else millis(wall.replace(tzinfo=place, fold=0))
+    change = change_of(wall, tz)
+    return change.at if change and change.forward else millis(wall.replace(tzinfo=tz, fold=0))
 
 
 def next_instant(
-    next_wall: Callable[[datetime], datetime | None], place: ZoneInfo, after: Instant, rule: Daylight = DEFAULT
+    next_wall: Callable[[datetime], datetime | None], tz: ZoneInfo, after: Instant, rule: Daylight = DEFAULT
 ) -> Instant | None:
     """The first instant strictly after ``after`` at which one of the wall times is due that ``next_wall`` enumerates:
     it answers the first one strictly after a wall time, None after the last. Of several wall times in one gap there is
     one fire. The work does not grow with the length of gaps and overlaps: they are stepped over."""
-    shown = datetime.fromtimestamp(after // 1000, place)
+    shown = datetime.fromtimestamp(after // 1000, tz)
     past = shown.replace(tzinfo=None, fold=0)
-    change = change_of(past, place)
+    change = change_of(past, tz)
     if change is not None:  # ``after`` itself lies in one of the two passes of an overlap
         passes = [1] if shown.fold else [0, 1]
         for number in passes:
             start = past if number == shown.fold else change.begins - _SECOND
             wall = next_wall(start) if _fires(rule, number) else None
             if wall is not None and wall < change.ends:
-                return millis(wall.replace(tzinfo=place, fold=number))
+                return millis(wall.replace(tzinfo=tz, fold=number))
         past = change.ends - _SECOND
     while (wall := next_wall(past)) is not None:
-        change = change_of(wall, place)
+        change = change_of(wall, tz)
         if change is None or not change.forward:
             fold = 1 if change is not None and rule.overlap == "second" else 0
-            return millis(wall.replace(tzinfo=place, fold=fold))
+            return millis(wall.replace(tzinfo=tz, fold=fold))
         if rule.gap == "after":
             return change.at
         past = change.ends - _SECOND

@@ -76,8 +76,8 @@ def next_clock(clock: str, zone: str, days: tuple[str, ...], after: Instant) -> 
 
     A time that the clock skips counts as shown right after the gap; one that it shows twice counts the first time.
     """
-    place, wanted = instants.zone(zone), parse_clock(clock, "clock")
-    shown = (_instant(day, wanted, place) for day in _midnights(days, place, after))
+    tz, wanted = instants.zone(zone), parse_clock(clock, "clock")
+    shown = (_instant(day, wanted, tz) for day in _midnights(days, tz, after))
     return next(instant for instant in shown if instant > after)
 
 
@@ -94,22 +94,22 @@ def _current_or_next(window: Window, now: Instant) -> tuple[Instant, Instant]:
 
 def _openings(window: Window, now: Instant) -> Iterator[tuple[Instant, Instant]]:
     """When the window opens and closes, in order and without end, from one that has closed or is open at ``now``."""
-    place = instants.zone(window.zone)
+    tz = instants.zone(window.zone)
     start, end = parse_clock(window.start, "start"), parse_clock(window.end, "end", is_end=True)
     until = timedelta(days=1 if end <= start else 0)
-    for day in _midnights(window.days, place, now):
-        opens, closes = _instant(day, start, place), _instant(day + until, end, place)
+    for day in _midnights(window.days, tz, now):
+        opens, closes = _instant(day, start, tz), _instant(day + until, end, tz)
         if opens < closes:
             yield opens, closes
 
 
-def _midnights(days: Iterable[str], place: ZoneInfo, now: Instant) -> Iterator[datetime]:
+def _midnights(days: Iterable[str], tz: ZoneInfo, now: Instant) -> Iterator[datetime]:
     """The named days in order, without end, as the wall times at which they begin.
 
     They start with the day before that of ``now``: what began then may reach into today.
     """
     chosen = {DAYS.index(day) for day in days} or set(range(7))
-    today = datetime.fromtimestamp(now / 1000, place).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
+    today = datetime.fromtimestamp(now / 1000, tz).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)
     day = today - timedelta(days=1)
     while True:
         if day.weekday() in chosen:
@@ -117,9 +117,9 @@ def _midnights(days: Iterable[str], place: ZoneInfo, now: Instant) -> Iterator[d
         day += timedelta(days=1)
 
 
-def _instant(midnight: datetime, clock: Clock, place: ZoneInfo) -> Instant:
+def _instant(midnight: datetime, clock: Clock, tz: ZoneInfo) -> Instant:
     hour, minute = clock
-    return wall_to_instant(midnight + timedelta(hours=hour, minutes=minute), place)
+    return wall_to_instant(midnight + timedelta(hours=hour, minutes=minute), tz)
 
 
 Day = Literal["mon", "tue", "wed", "thu", "fri", "sat", "sun"]

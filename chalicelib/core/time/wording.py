@@ -25,7 +25,7 @@ _MONTHS = (
     *("", "January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
-_MOST = 4  # so many clock times, or runs of days, are listed; more are quoted
+_MAX_ITEMS = 4  # so many clock times, or runs of days, are listed; more are quoted
 
 
 def describe(expression: str, zone_name: str = "UTC", first: Instant | None = None, now: Instant | None = None) -> str:
@@ -35,18 +35,18 @@ def describe(expression: str, zone_name: str = "UTC", first: Instant | None = No
     if isinstance(parsed, Interval):
         words = _interval(parsed)
         first = parsed.start if first is None else first
-        place = "" if first is None or zone_name == "UTC" else f", {zone_name}"
+        tz = "" if first is None or zone_name == "UTC" else f", {zone_name}"
     else:
         words = _cron(parsed) or ""
         if not words:
-            words, place = f"at '{expression}' in {zone_name}", ""
+            words, tz = f"at '{expression}' in {zone_name}", ""
         else:
-            place = f", {zone_name}" if words.startswith("at ") or " from " in words or " on " in words else ""
+            tz = f", {zone_name}" if words.startswith("at ") or " from " in words or " on " in words else ""
     since = "at" if words == "once" else "from"
-    return words + ("" if first is None else f", {since} {_moment(first, zone_name, now)}") + place
+    return words + ("" if first is None else f", {since} {_moment(first, zone_name, now)}") + tz
 
 
-def spell_span(span: Millis) -> str:
+def format_span(span: Millis) -> str:
     """A duration in words: ``1 hour 30 minutes``, ``10 seconds``, and ``24 hours``, for days differ in length."""
     if span == DAY:
         return "24 hours"
@@ -54,7 +54,7 @@ def spell_span(span: Millis) -> str:
 
 
 def _interval(interval: Interval) -> str:
-    span = spell_span(interval.every)
+    span = format_span(interval.every)
     if interval.times == 1:
         return "once" if interval.start is not None else f"once, after {span}"
     every = f"every {span.removeprefix('1 ') if len(parts_of(interval.every)) == 1 else span}"
@@ -64,9 +64,9 @@ def _interval(interval: Interval) -> str:
 
 
 def _moment(instant: Instant, zone_name: str, now: Instant | None) -> str:
-    place = zone(zone_name)
-    wall = datetime.fromtimestamp(instant // 1000, place)
-    today = now is not None and datetime.fromtimestamp(now // 1000, place).date() == wall.date()
+    tz = zone(zone_name)
+    wall = datetime.fromtimestamp(instant // 1000, tz)
+    today = now is not None and datetime.fromtimestamp(now // 1000, tz).date() == wall.date()
     return f"{'' if today else f'{wall:%Y-%m-%d} '}{_clock(wall.hour, wall.minute, wall.second)}"
 
 
@@ -82,7 +82,7 @@ def _cron(found: Cron) -> str | None:
 def _times(found: Cron) -> str | None:
     """The times of a day; None if there is no short sentence."""
     seconds, minutes, hours = found.seconds, found.minutes, found.hours
-    if len(seconds) * len(minutes) * len(hours) <= _MOST:
+    if len(seconds) * len(minutes) * len(hours) <= _MAX_ITEMS:
         return f"at {_and([_clock(*each) for each in product(hours, minutes, seconds)])}"
     every_hour, every_minute = hours == cron.HOURS.every, minutes == cron.MINUTES.every
     if seconds != (0,):
@@ -116,7 +116,7 @@ def _every(step: int, unit: str) -> str:
 
 def _at(unit: str, numbers: Numbers, whole: str) -> str | None:
     """``at minutes 5 and 35 of every hour``"""
-    if len(numbers) > _MOST:
+    if len(numbers) > _MAX_ITEMS:
         return None
     return f"at {unit}{'' if len(numbers) == 1 else 's'} {_and([str(number) for number in numbers])} of every {whole}"
 
@@ -131,7 +131,7 @@ def _days(found: Cron) -> str | None:
     if not every_day and every_weekday and months and not found.last_day and len(found.days) + len(found.months) == 2:
         return f"on {found.days[0]} {months}"
     runs = [*_ranges(found.days, [str(number) for number in range(32)])]
-    if not every_day and len(runs) > _MOST:
+    if not every_day and len(runs) > _MAX_ITEMS:
         return None
     month, week = _month_days(found, runs, months), _week_days(found, months)
     if found.either:

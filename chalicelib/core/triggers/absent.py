@@ -10,7 +10,7 @@ from pydantic import model_validator
 from chalicelib.core import instants
 from chalicelib.core.documents import Duration
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import DAY, Instant, Millis, duration, spell_duration
+from chalicelib.core.instants import DAY, Instant, Millis, duration, format_duration
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.time import windows
@@ -36,7 +36,7 @@ class AbsentTrigger(TimedLeaf):
     def _one_of_both(self) -> AbsentTrigger:
         if (self.within is None) == (self.deadline is None):
             raise invalid("within", "either within (a span) or deadline (a time of day)", "both or neither")
-        instants.zone(self.place)
+        instants.zone(self.zone_name)
         if self.deadline is not None:
             windows.parse_clock(self.deadline, "deadline")
         elif self.days:
@@ -44,7 +44,7 @@ class AbsentTrigger(TimedLeaf):
         return self
 
     @property
-    def place(self) -> str:
+    def zone_name(self) -> str:
         return self.zone or "UTC"
 
     @property
@@ -66,15 +66,15 @@ class AbsentTrigger(TimedLeaf):
 
     def postponed_to(self, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:
         if self.span is None:
-            came = happened is not None and self._previous(due) < happened and since <= happened
-            return self._measured(due) if came else None
+            arrived = happened is not None and self._previous(due) < happened and since <= happened
+            return self._measured(due) if arrived else None
         later = (max(since, happened) if happened is not None else since) + self.span
         return later if later > due else None
 
     def missing(self, progress: Progress | None) -> str:
         return f"no {self.of.noun()} to come {self._limit()}"
 
-    def came(self, progress: Progress) -> str:
+    def arrived(self, progress: Progress) -> str:
         return f"no {self.of.noun()} had come {self._limit()} {since(progress)}"
 
     def check(self) -> None:
@@ -92,7 +92,7 @@ class AbsentTrigger(TimedLeaf):
 
     def _measured(self, after: Instant) -> Instant:
         if self.deadline is not None:
-            return windows.next_clock(self.deadline, self.place, self.days, after)
+            return windows.next_clock(self.deadline, self.zone_name, self.days, after)
         return after + (self.span or 0)
 
     def _previous(self, due: Instant) -> Instant:
@@ -104,6 +104,6 @@ class AbsentTrigger(TimedLeaf):
 
     def _limit(self) -> str:
         if self.span is not None:
-            return f"within {spell_duration(self.span)}"
+            return f"within {format_duration(self.span)}"
         on = f" on {', '.join(self.days)}" if self.days else ""
-        return f"by {self.deadline} in {self.place}{on}"
+        return f"by {self.deadline} in {self.zone_name}{on}"

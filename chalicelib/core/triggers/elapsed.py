@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from chalicelib.core.documents import Duration
-from chalicelib.core.instants import Instant, Millis, duration, spell_duration
+from chalicelib.core.instants import Instant, Millis, duration, format_duration
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers.leaf import TimedLeaf, since
 
@@ -32,10 +32,10 @@ class ElapsedTrigger(TimedLeaf):
         return later if later > due else None
 
     def describe(self) -> str:
-        return f"{spell_duration(self.span)} passing since the last start"
+        return f"{format_duration(self.span)} passing since the last start"
 
     def missing(self, progress: Progress | None) -> str:
-        return f"{spell_duration(self.span)} to pass since the last start"
+        return f"{format_duration(self.span)} to pass since the last start"
 
-    def came(self, progress: Progress) -> str:
-        return f"{spell_duration(self.span)} had passed since the last start {since(progress)}"
+    def arrived(self, progress: Progress) -> str:
+        return f"{format_duration(self.span)} had passed since the last start {since(progress)}"

@@ -52,7 +52,7 @@ class EventTrigger(GatheringLeaf):
         only = f" where {patterns.describe(self.pattern)}" if self.pattern else ""
         return f"{count_of(self.lacking(progress), 'event')} {self.event}{only}"
 
-    def came(self, progress: Progress) -> str:
+    def arrived(self, progress: Progress) -> str:
         return f"{count_of(progress.count, 'event')} {self.event} came {since(progress)}"
 
     def noun(self) -> str:

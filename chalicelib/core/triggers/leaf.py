@@ -22,12 +22,12 @@ MOST = 1_000_000  # events that one leaf may count
 
 @dataclass(frozen=True, slots=True)
 class LeafState:
-    """How one leaf stands: ``turns_at`` is when the passing of time alone would meet it."""
+    """How one leaf stands: ``changes_at`` is when the passing of time alone would meet it."""
 
     met: bool
-    came: tuple[str, ...]
+    arrived: tuple[str, ...]
     missing: tuple[str, ...]
-    turns_at: Instant | None = None
+    changes_at: Instant | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,9 +78,9 @@ class Leaf(Document):
 
     def evaluate(self, progress: Progress | None, now: Instant) -> LeafState:
         """Is it met by what it has gathered, at ``now``?"""
-        came = (self.came(progress),) if progress else ()
+        arrived = (self.arrived(progress),) if progress else ()
         met = progress is not None and self.is_enough(progress)
-        return LeafState(met, came, () if met else (self.missing(progress),))
+        return LeafState(met, arrived, () if met else (self.missing(progress),))
 
     def is_enough(self, progress: Progress) -> bool:
         return progress.count >= self.needed
@@ -93,7 +93,7 @@ class Leaf(Document):
         """What it still lacks, in words."""
         raise NotImplementedError
 
-    def came(self, progress: Progress) -> str:
+    def arrived(self, progress: Progress) -> str:
         """What it has gathered, in words."""
         raise NotImplementedError
 

@@ -14,12 +14,12 @@ from dataclasses import dataclass
 from typing import Protocol, Self
 
 from chalicelib.core import ids
-from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, Millis, iso, parse_when, spell_duration
+from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, Millis, format_duration, iso, parse_when
 from chalicelib.core.time import exclusions, expressions, wording
 from chalicelib.core.time.exclusions import Excluded
 from chalicelib.core.time.wall import Daylight
 
-MOST_LEAPS = 4_000  # from one excluded span to the next, before a trigger is said to fire never
+MAX_LEAPS = 4_000  # from one excluded span to the next, before a trigger is said to fire never
 
 
 class Recurrence(Protocol):
@@ -42,7 +42,7 @@ class Recurrence(Protocol):
     @property
     def excluding(self) -> tuple[Excluded, ...]: ...
     @property
-    def place(self) -> str: ...
+    def zone_name(self) -> str: ...
     @property
     def daylight(self) -> Daylight: ...
 
@@ -137,13 +137,13 @@ def describe(rule: Recurrence) -> str:
     if rule.expression is None:
         parts = [f"at {told['due_time']}"]
     else:
-        parts = [wording.describe(rule.expression, rule.place)]
+        parts = [wording.describe(rule.expression, rule.zone_name)]
         parts += [f"first at {told['due_time']}"] if rule.due_time else []
     parts += [f"from {told['start']}"] if rule.start else []
     parts += [f"until {told['end']}"] if rule.end else []
     parts += [f"{rule.repeats} times" if rule.repeats > 1 else "once"] if rule.repeats else []
     parts += [f"except on {exclusions.describe(rule.excluding)}"] if rule.excluding else []
-    parts += [f"up to {spell_duration(rule.jitter_millis)} later"] if rule.jitter else []
+    parts += [f"up to {format_duration(rule.jitter_millis)} later"] if rule.jitter else []
     return ", ".join(parts)
 
 
@@ -154,36 +154,36 @@ def _next(rule: Recurrence, anchor: Instant, after: Instant) -> Instant | None:
     if rule.expression is None:
         return None
     after = after if start is None else max(after, start - 1)
-    base = _base(rule.expression, rule.place, anchor, due if due is not None else start)
-    for _ in range(MOST_LEAPS):
+    base = _base(rule.expression, rule.zone_name, anchor, due if due is not None else start)
+    for _ in range(MAX_LEAPS):
         found = _fire(rule, rule.expression, base, after)
-        end = exclusions.end_of(rule.excluding, rule.place, found) if found is not None else None
+        end = exclusions.end_of(rule.excluding, rule.zone_name, found) if found is not None else None
         if found is None or end is None:
             return found
         after = end - 1
     return None
 
 
-def _base(expression: str, place: str, anchor: Instant, first: Instant | None) -> Instant:
+def _base(expression: str, zone_name: str, anchor: Instant, first: Instant | None) -> Instant:
     """Where an interval counts from so that ``first`` is its first instant; nothing else counts from anywhere."""
     if first is None or not expressions.is_interval(expression):
         return anchor if first is None else 0
-    return first - _interval(expression, place)
+    return first - _interval(expression, zone_name)
 
 
 def _step(rule: Recurrence) -> Millis | None:
     """How far apart its instants are, if they are so without exception and without end."""
     if rule.expression is None or rule.excluding or not expressions.is_interval(rule.expression):
         return None
-    return _interval(rule.expression, rule.place) if expressions.repeats(rule.expression) is None else None
+    return _interval(rule.expression, rule.zone_name) if expressions.repeats(rule.expression) is None else None
 
 
-def _interval(expression: str, place: str) -> Millis:
-    return expressions.next_fire(expression, place, 0, 0) or 0
+def _interval(expression: str, zone_name: str) -> Millis:
+    return expressions.next_fire(expression, zone_name, 0, 0) or 0
 
 
 def _fire(rule: Recurrence, expression: str, base: Instant, after: Instant) -> Instant | None:
-    return expressions.next_fire(expression, rule.place, base, after, rule.daylight)
+    return expressions.next_fire(expression, rule.zone_name, base, after, rule.daylight)
 
 
 def _when(text: str | None, anchor: Instant) -> Instant | None:

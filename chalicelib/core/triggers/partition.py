@@ -37,7 +37,7 @@ class PartitionTrigger(GatheringLeaf):
     def missing(self, progress: Progress | None) -> str:
         return f"{count_of(self.lacking(progress), self.type)} of {self.dataset}"
 
-    def came(self, progress: Progress) -> str:
+    def arrived(self, progress: Progress) -> str:
         return f"{count_of(progress.count, self.type)} of {self.dataset} came {since(progress)}"
 
     def noun(self) -> str:

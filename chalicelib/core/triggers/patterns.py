@@ -23,10 +23,10 @@ from typing import Any
 
 from chalicelib.core.errors import invalid
 
-DEEPEST = 10  # objects within objects; each $or is a level too
-MOST_LEAVES = 100
-MOST_ALTERNATIVES = 100  # of one leaf: with the two above, a bound on the work that an event can cost
-MOST_DESCRIBED = 200  # characters
+MAX_DEPTH = 10  # objects within objects; each $or is a level too
+MAX_LEAVES = 100
+MAX_ALTERNATIVES = 100  # of one leaf: with the two above, a bound on the work that an event can cost
+MAX_DESCRIBED = 200  # characters
 
 _OR = "$or"
 _TEXT = {
@@ -117,17 +117,17 @@ def _is_like(wildcard: str, text: str) -> bool:
     first, *middle, last = parts
     at = len(first) if text.startswith(first) else -1
     for part in middle:
-        place = text.find(part, at) if at >= 0 else -1
-        at = place + len(part) if place >= 0 else -1
+        index = text.find(part, at) if at >= 0 else -1
+        at = index + len(part) if index >= 0 else -1
     return 0 <= at <= len(text) - len(last) and text.endswith(last)
 
 
 def check_pattern(pattern: Mapping[str, Any], field: str) -> None:
     """Refuse what is no pattern, or too large. Raises ``invalid`` with the path of the fault under ``field``."""
     leaves = list(_leaves(pattern, field, 1))
-    if len(leaves) > MOST_LEAVES:
+    if len(leaves) > MAX_LEAVES:
         hint = "match by a prefix or wildcard, or tell the events apart by their type"
-        raise invalid(field, f"at most {MOST_LEAVES} leaves in one pattern", len(leaves), hint)
+        raise invalid(field, f"at most {MAX_LEAVES} leaves in one pattern", len(leaves), hint)
     for path, leaf in leaves:
         _check_leaf(path, leaf)
 
@@ -136,15 +136,15 @@ def _leaves(pattern: Any, path: str, level: int) -> Iterator[tuple[str, Any]]:
     if not isinstance(pattern, Mapping) or (level > 1 and not pattern):
         hint = 'whatever is there is [{"exists": true}]' if pattern == {} else None
         raise invalid(path, "an object with the fields to match", pattern, hint)
-    if level > DEEPEST:
-        raise invalid(path, f"at most {DEEPEST} levels in one pattern", level, "match fields further up")
+    if level > MAX_DEPTH:
+        raise invalid(path, f"at most {MAX_DEPTH} levels in one pattern", level, "match fields further up")
     for key, wanted in pattern.items():
         here = f"{path}.{key}" if path else key
         if key == _OR:
             if not _is_list(wanted):
                 raise invalid(here, "a list of patterns, one of which must match", wanted)
-            for place, each in enumerate(wanted):
-                yield from _leaves(each, f"{here}.{place}", level + 1)
+            for index, each in enumerate(wanted):
+                yield from _leaves(each, f"{here}.{index}", level + 1)
         elif isinstance(wanted, Mapping):
             yield from _leaves(wanted, here, level + 1)
         else:
@@ -166,9 +166,9 @@ def _check_leaf(path: str, leaf: Any) -> None:
         hint = f"write {json.dumps([leaf])}" if _is_plain(leaf) else "nothing matches an empty list"
         raise invalid(path, 'a list of alternatives such as ["a", {"prefix": "b"}]', leaf, hint)
     _check_number_of(path, leaf)
-    for place, alternative in enumerate(leaf):
+    for index, alternative in enumerate(leaf):
         if not _is_plain(alternative):
-            _check_operator(f"{path}.{place}", alternative)
+            _check_operator(f"{path}.{index}", alternative)
 
 
 def _check_operator(path: str, alternative: Any) -> None:
@@ -207,9 +207,9 @@ def _check_anything_but(path: str, operand: Any) -> None:
         _check_text(f"{path}.{operator}", operator, text)
     elif _is_list(operand):
         _check_number_of(path, operand)
-        for place, each in enumerate(operand):
+        for index, each in enumerate(operand):
             if not _is_plain(each):
-                raise invalid(f"{path}.{place}", "a text, a number, true, false or null", each)
+                raise invalid(f"{path}.{index}", "a text, a number, true, false or null", each)
     elif not _is_plain(operand):
         raise invalid(path, "a value, a list of values, or an object with prefix or suffix", operand)
 
@@ -227,9 +227,9 @@ def _check_numeric(path: str, operand: Any) -> None:
 
 
 def _check_number_of(path: str, values: Any) -> None:
-    if len(values) > MOST_ALTERNATIVES:
+    if len(values) > MAX_ALTERNATIVES:
         hint = "match by a prefix or wildcard, or tell the events apart by their type"
-        raise invalid(path, f"at most {MOST_ALTERNATIVES} alternatives", len(values), hint)
+        raise invalid(path, f"at most {MAX_ALTERNATIVES} alternatives", len(values), hint)
 
 
 def _is_list(value: Any) -> bool:
@@ -254,7 +254,7 @@ def _is_plain(value: Any) -> bool:
 def describe(pattern: Mapping[str, Any]) -> str:
     """The pattern in words: ``region begins with 'eu-' and total is > 100``, cut if they are many."""
     text = " and ".join(_phrases(pattern, "")) or "any payload"
-    return text if len(text) <= MOST_DESCRIBED else f"{text[: MOST_DESCRIBED - 3]}..."
+    return text if len(text) <= MAX_DESCRIBED else f"{text[: MAX_DESCRIBED - 3]}..."
 
 
 def _phrases(pattern: Mapping[str, Any], path: str) -> Iterator[str]:

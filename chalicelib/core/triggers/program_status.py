@@ -56,7 +56,7 @@ class ProgramStatusTrigger(GatheringLeaf):
     def missing(self, progress: Progress | None) -> str:
         return self._rule("to reach", self.lacking(progress))
 
-    def came(self, progress: Progress) -> str:
+    def arrived(self, progress: Progress) -> str:
         return f"{self.workflow} reached {self._either()}{_times(progress.count)} {since(progress)}"
 
     def noun(self) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 from chalicelib.core.documents import Duration
-from chalicelib.core.instants import Instant, Millis, duration, iso, spell_duration
+from chalicelib.core.instants import Instant, Millis, duration, format_duration, iso
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers.gathering import AnyGathering
@@ -33,14 +33,14 @@ class QuietTrigger(Leaf):
         return self.of.accepts(payload, started_by)
 
     def evaluate(self, progress: Progress | None, now: Instant) -> LeafState:
-        came = (self.came(progress),) if progress else ()
+        arrived = (self.arrived(progress),) if progress else ()
         if progress is None or not self.of.is_enough(progress):
-            return LeafState(False, came, (self.missing(progress),))
-        span, quiet_at = spell_duration(self.silence), progress.last_at + self.silence
+            return LeafState(False, arrived, (self.missing(progress),))
+        span, quiet_at = format_duration(self.silence), progress.last_at + self.silence
         if now >= quiet_at:
-            return LeafState(True, (*came, f"none came for {span}"), ())
+            return LeafState(True, (*arrived, f"none came for {span}"), ())
         rest = f"{span} without another {self.of.noun()} (until {iso(quiet_at)})"
-        return LeafState(False, came, (rest,), quiet_at)
+        return LeafState(False, arrived, (rest,), quiet_at)
 
     def describe(self) -> str:
         return f"{self.of.describe()}, {self._then()}"
@@ -48,8 +48,8 @@ class QuietTrigger(Leaf):
     def missing(self, progress: Progress | None) -> str:
         return f"{self.of.missing(progress)}, {self._then()}"
 
-    def came(self, progress: Progress) -> str:
-        return f"{self.of.came(progress)}, the last at {iso(progress.last_at)}"
+    def arrived(self, progress: Progress) -> str:
+        return f"{self.of.arrived(progress)}, the last at {iso(progress.last_at)}"
 
     def resolve(self, names: Names) -> Self:
         return self.model_copy(update={"of": self.of.resolve(names)})
@@ -61,4 +61,4 @@ class QuietTrigger(Leaf):
         return self.of.upstreams()
 
     def _then(self) -> str:
-        return f"then {spell_duration(self.silence)} without another"
+        return f"then {format_duration(self.silence)} without another"

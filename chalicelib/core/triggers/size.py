@@ -45,11 +45,11 @@ class SizeTrigger(GatheringLeaf):
 
     def missing(self, progress: Progress | None) -> str:
         rest = self.bytes - (progress.amount if progress else 0)
-        return f"{sizes.spell_bytes(max(rest, 1))} of {self.dataset}"
+        return f"{sizes.format_bytes(max(rest, 1))} of {self.dataset}"
 
-    def came(self, progress: Progress) -> str:
+    def arrived(self, progress: Progress) -> str:
         objects = count_of(progress.count, "object")
-        return f"{sizes.spell_bytes(progress.amount)} in {objects} of {self.dataset} came {since(progress)}"
+        return f"{sizes.format_bytes(progress.amount)} in {objects} of {self.dataset} came {since(progress)}"
 
     def noun(self) -> str:
         return f"object of {self.dataset}"
@@ -77,4 +77,4 @@ class GivenSize(Given):
         return Event(event_id, "size", key, at, at, self.partition, size=self.bytes)
 
     def describe(self) -> str:
-        return f"{sizes.spell_bytes(self.bytes)} of {self.dataset}"
+        return f"{sizes.format_bytes(self.bytes)} of {self.dataset}"

@@ -28,9 +28,9 @@ from chalicelib.core.time.exclusions import Excluded
 from chalicelib.core.time.wall import Daylight
 from chalicelib.core.triggers import occurrences
 from chalicelib.core.triggers.leaf import TimedLeaf, since
-from chalicelib.core.triggers.occurrences import MOST_LEAPS, Recurrence
+from chalicelib.core.triggers.occurrences import MAX_LEAPS, Recurrence
 
-MOST_REPEATS = 1_000_000_000
+MAX_REPEATS = 1_000_000_000
 
 
 def _check_when(text: str) -> str:
@@ -57,7 +57,7 @@ class TimeTrigger(TimedLeaf):
     due_time: When | None = None
     start: When | None = None
     end: When | None = None
-    repeats: int | None = Field(default=None, ge=1, le=MOST_REPEATS)
+    repeats: int | None = Field(default=None, ge=1, le=MAX_REPEATS)
     jitter: Duration | None = None
     gap: Literal["after", "skip"] = "after"
     overlap: Literal["first", "second", "both"] = "first"
@@ -77,7 +77,7 @@ class TimeTrigger(TimedLeaf):
 
     @model_validator(mode="after")
     def _can_fire(self) -> TimeTrigger:
-        instants.zone(self.place)
+        instants.zone(self.zone_name)
         if self.expression is None:
             self._check_one_shot()
             return self
@@ -93,7 +93,7 @@ class TimeTrigger(TimedLeaf):
         return {key: each for key, each in told.items() if key == "zone" or getattr(self, key) != known[key].default}
 
     @property
-    def place(self) -> str:
+    def zone_name(self) -> str:
         return self.zone or "UTC"
 
     def is_due_at(self, instant: Instant) -> bool:
@@ -112,7 +112,7 @@ class TimeTrigger(TimedLeaf):
     def missing(self, progress: Progress | None) -> str:
         return f"the time {self.describe()}"
 
-    def came(self, progress: Progress) -> str:
+    def arrived(self, progress: Progress) -> str:
         return f"the time {self.describe()} came {since(progress)}"
 
     def resolve(self, names: Names) -> Self:
@@ -155,9 +155,9 @@ class TimeTrigger(TimedLeaf):
         """Whether what recurs in the exclusions leaves a fire; a window or a single date passes."""
         lasting = tuple(each for each in self.excluding if isinstance(each, str) and len(each) < len("2026-12-25"))
         at: Instant | None = 0
-        for _ in range(MOST_LEAPS):
-            at = expressions.next_fire(expression, self.place, 0, at or 0)
-            end = exclusions.end_of(lasting, self.place, at) if at is not None else None
+        for _ in range(MAX_LEAPS):
+            at = expressions.next_fire(expression, self.zone_name, 0, at or 0)
+            end = exclusions.end_of(lasting, self.zone_name, at) if at is not None else None
             if end is None:
                 return at is not None
             at = end - 1

@@ -15,7 +15,7 @@ from pydantic import Field, model_validator
 
 from chalicelib.core.documents import Document, Duration, tagged
 from chalicelib.core.errors import invalid
-from chalicelib.core.instants import Instant, Millis, duration, spell_duration
+from chalicelib.core.instants import Instant, Millis, duration, format_duration
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers.leaf import Leaf, TimedLeaf, Upstream
@@ -77,18 +77,18 @@ class NumberedLeaf(Generic[L]):
 class Verdict:
     """Whether a trigger is met, and why: ``came`` and ``missing`` are sentences about its leaves.
 
-    ``turns_at``: the first instant at which the passing of time alone may change it (a quiet leaf).
+    ``changes_at``: the first instant at which the passing of time alone may change it (a quiet leaf).
     """
 
     met: bool
-    came: tuple[str, ...]
+    arrived: tuple[str, ...]
     missing: tuple[str, ...]
-    turns_at: Instant | None = None
+    changes_at: Instant | None = None
 
     @property
     def why(self) -> str:
-        came = "; ".join(self.came) or "nothing has come"
-        return f"trigger met: {came}" if self.met else f"waits for {'; '.join(self.missing)} ({came})"
+        arrived = "; ".join(self.arrived) or "nothing has come"
+        return f"trigger met: {arrived}" if self.met else f"waits for {'; '.join(self.missing)} ({arrived})"
 
 
 def leaves(trigger: AnyTrigger) -> tuple[NumberedLeaf[Leaf], ...]:
@@ -121,7 +121,7 @@ def is_one_shot(trigger: AnyTrigger) -> bool:
     return is_single_time(trigger) and all(rule.expression is None for rule in recurrences(trigger))
 
 
-def is_fickle(trigger: AnyTrigger) -> bool:
+def is_revocable(trigger: AnyTrigger) -> bool:
     """Whether an event may undo what was met: another chunk ends the quiet, a late feed the absence."""
     return any(leaf.revocable for leaf in _walk(trigger))
 
@@ -149,14 +149,14 @@ def _evaluate(
     trigger: AnyTrigger, progress: Mapping[str, Progress], now: Instant, numbered: Iterator[NumberedLeaf[Leaf]]
 ) -> Verdict:
     if not isinstance(trigger, Composite):
-        standing = trigger.evaluate(progress.get(next(numbered).id), now)
-        return Verdict(standing.met, standing.came, standing.missing, standing.turns_at)
+        state = trigger.evaluate(progress.get(next(numbered).id), now)
+        return Verdict(state.met, state.arrived, state.missing, state.changes_at)
     verdicts = [_evaluate(child, progress, now, numbered) for child in trigger.triggers]
-    came = tuple(text for verdict in verdicts for text in verdict.came)
+    arrived = tuple(text for verdict in verdicts for text in verdict.arrived)
     lacking = needed(trigger) - sum(verdict.met for verdict in verdicts)
-    turns = [verdict.turns_at for verdict in verdicts if not verdict.met and verdict.turns_at is not None]
+    turns = [verdict.changes_at for verdict in verdicts if not verdict.met and verdict.changes_at is not None]
     missing = _missing(trigger, lacking, [verdict for verdict in verdicts if not verdict.met]) if lacking > 0 else ()
-    return Verdict(lacking <= 0, came, missing, min(turns, default=None))
+    return Verdict(lacking <= 0, arrived, missing, min(turns, default=None))
 
 
 def needed(trigger: Composite) -> int:
@@ -183,7 +183,7 @@ def describe(trigger: AnyTrigger) -> str:
     else:
         text = (" and " if isinstance(trigger, AllTrigger) else " or ").join(parts)
     window = window_of(trigger)
-    return f"{text}, within {spell_duration(window)}" if window else text
+    return f"{text}, within {format_duration(window)}" if window else text
 
 
 def check_size(trigger: AnyTrigger, more: int = 0, field: str = "trigger") -> None:

@@ -12,7 +12,7 @@ from dataclasses import replace
 from chalicelib.core import errors, ids, states
 from chalicelib.core.backfills import backfill
 from chalicelib.core.backfills.backfill import EntryState, Step
-from chalicelib.core.backfills.request import Backfill as Wish
+from chalicelib.core.backfills.request import Backfill as NewRequest
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.job import Job
@@ -26,28 +26,28 @@ from chalicelib.flow.backfills import plan as backfill_plan
 from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.flow.jobs.drop import drop_job
 from chalicelib.flow.runs import cancel
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import MAX_RACES, Ports
 
 
-def preview(ports: Ports, name: str, wish: Wish) -> Plan:
+def preview(ports: Ports, name: str, request_data: NewRequest) -> Plan:
     """What a backfill would run. Nothing is stored."""
-    gate, schedule = lookup.existing(ports, name)
-    return backfill_plan.make(ports, gate, schedule, wish, ports.clock.now())
+    schedule_state, schedule = lookup.existing(ports, name)
+    return backfill_plan.make(ports, schedule_state, schedule, request_data, ports.clock.now())
 
 
-def begin(ports: Ports, name: str, wish: Wish, by: str, request_id: str) -> Backfill:
+def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id: str) -> Backfill:
     """Store a backfill and hand out its first jobs. One request id, one backfill."""
     backfill_id = ids.digest(name, request_id, length=16)
-    for _ in range(MOST_RACES):
-        gate, schedule = lookup.existing(ports, name)
+    for _ in range(MAX_RACES):
+        schedule_state, schedule = lookup.existing(ports, name)
         if ports.jobs.backfill(name, backfill_id) is not None:
             break
         now = ports.clock.now()
-        plan = backfill_plan.make(ports, gate, schedule, wish, now)
+        plan = backfill_plan.make(ports, schedule_state, schedule, request_data, now)
         digest, parts = backfill.plan_parts(backfill_id, plan.entries)
         ports.ledger.put_all([Put(part) for part in parts])
-        create = Create(_row(gate, backfill_id, digest, plan, wish, now, by))
-        refused = ports.ledger.commit([create, ExpectMode(gate, CLAIMABLE["backfill"])])
+        create = Create(_row(schedule_state, backfill_id, digest, plan, request_data, now, by))
+        refused = ports.ledger.commit([create, ExpectMode(schedule_state, CLAIMABLE["backfill"])])
         if refused is None or create in refused.writes:
             break
     else:
@@ -67,7 +67,7 @@ def existing(ports: Ports, name: str, backfill_id: str) -> Backfill:
 def stop(ports: Ports, name: str, backfill_id: str, runs: bool, by: str) -> Backfill:
     """Cancel a backfill: once this returns nothing of it starts any more. Its runs go on, unless ``runs`` ends them,
     too. One that is over stays as it is."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         row = existing(ports, name, backfill_id)
         more = runs and not row.cancel_runs and bool(row.live)
         if row.state != "RUNNING" and not more:
@@ -92,7 +92,7 @@ def notice(ports: Ports, name: str) -> None:
 
 def advance(ports: Ports, name: str, backfill_id: str) -> None:
     """Look what has become of what a backfill has under way, and hand out what there is room for."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         row = ports.jobs.backfill(name, backfill_id)
         if row is None or row.wake_at is None:
             return
@@ -100,15 +100,15 @@ def advance(ports: Ports, name: str, backfill_id: str) -> None:
             row = existing(ports, name, backfill_id)  # what was taken off has moved it on
         if _step(ports, row, ports.clock.now()):
             return
-    raise RuntimeError(f"backfill {backfill_id} lost {MOST_RACES} races; the sweep will find it again")
+    raise RuntimeError(f"backfill {backfill_id} lost {MAX_RACES} races; the sweep will find it again")
 
 
-def look(ports: Ports, row: Backfill, generation: int) -> dict[str, EntryState]:
+def entry_states(ports: Ports, row: Backfill, generation: int) -> dict[str, EntryState]:
     """What has become of each entry under way. The job is read first: what has left that place is a run or a record."""
     seen: dict[str, EntryState] = {}
     for entry, lives_in in row.live.items():
         job_id = backfill.job_id(row, int(entry), lives_in)
-        waits = ports.jobs.job(row.schedule, lives_in, backfill.place_of(row.id, int(entry))) is not None
+        waits = ports.jobs.job(row.schedule, lives_in, backfill.sort_key_of(row.id, int(entry))) is not None
         # A redrive is an attempt, too, but no part of the backfill.
         found = () if waits else ports.runs.attempts(job_id)
         attempts = [run for run in found if run.backfill == row.id]
@@ -119,16 +119,16 @@ def look(ports: Ports, row: Backfill, generation: int) -> dict[str, EntryState]:
 
 def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
     """Carry one step out. Returns whether nothing is left to do; False after a lost race, too."""
-    gate = ports.catalog.gate(row.schedule)
-    ended = _ended_because(ports, row, gate)
-    if gate is not None and ended is None and row.state == "RUNNING":
-        row = replace(row, version=gate.version)
-    generation = gate.generation if gate is not None and ended is None else row.generation
-    step = backfill.advance(row, look(ports, row, generation), generation, ended, now)
-    jobs = _jobs(ports, step, gate, now)
+    schedule_state = ports.catalog.schedule_state(row.schedule)
+    ended = _ended_because(ports, row, schedule_state)
+    if schedule_state is not None and ended is None and row.state == "RUNNING":
+        row = replace(row, version=schedule_state.version)
+    generation = schedule_state.generation if schedule_state is not None and ended is None else row.generation
+    step = backfill.advance(row, entry_states(ports, row, generation), generation, ended, now)
+    jobs = _jobs(ports, step, schedule_state, now)
     plan: list[Write] = [Replace(step.row), *map(Create, jobs)]
-    if jobs and gate is not None:
-        plan.append(ExpectMode(gate, CLAIMABLE["backfill"]))
+    if jobs and schedule_state is not None:
+        plan.append(ExpectMode(schedule_state, CLAIMABLE["backfill"]))
     if ports.ledger.commit(plan) is not None:
         return False
     if jobs:
@@ -144,28 +144,28 @@ def _end_plan(ports: Ports, row: Backfill, at: Instant) -> None:
     ports.ledger.put_all([Put(replace(part, expires_at=at)) for part in parts if part is not None])
 
 
-def _jobs(ports: Ports, step: Step, gate: ScheduleState | None, now: Instant) -> list[Job]:
+def _jobs(ports: Ports, step: Step, schedule_state: ScheduleState | None, now: Instant) -> list[Job]:
     if not step.hand_out:
         return []
-    schedule = lookup.definition_of(ports, gate)
+    schedule = lookup.definition_of(ports, schedule_state)
     entries, by = Entries(ports, step.row), schedule.by if schedule else ()
     # A millisecond apart, so that those that come to queue do so in the order of the plan.
     since = now - len(step.hand_out)
     return [
-        backfill.job_of(step.row, index, entries.event(index), by, since + place, now)
-        for place, index in enumerate(step.hand_out)
+        backfill.job_of(step.row, index, entries.event(index), by, since + key, now)
+        for key, index in enumerate(step.hand_out)
     ]
 
 
-def _ended_because(ports: Ports, row: Backfill, gate: ScheduleState | None) -> str | None:
+def _ended_because(ports: Ports, row: Backfill, schedule_state: ScheduleState | None) -> str | None:
     """Why a backfill must not go on; None if it may. Enabling a schedule begins a generation and changes nothing of
     what it does, so the backfill goes on there; another schedule under the same name is not its own (C13)."""
-    if gate is None or gate.mode == "deleted":
+    if schedule_state is None or schedule_state.mode == "deleted":
         return "the schedule was deleted"
-    if gate.generation == row.generation:
+    if schedule_state.generation == row.generation:
         return None
-    before = lookup.definition_of(ports, replace(gate, version=row.version))
-    after = lookup.definition_of(ports, gate)
+    before = lookup.definition_of(ports, replace(schedule_state, version=row.version))
+    after = lookup.definition_of(ports, schedule_state)
     same = before is not None and after is not None and lifecycle.acts_alike(before, after)
     return None if same else "the schedule was replaced: a backfill of it as it is now is another one"
 
@@ -178,39 +178,47 @@ def _close(ports: Ports, row: Backfill) -> bool:
         run_id = backfill.job_id(row, int(entry), lives_in)
         attempts = ports.runs.attempts(run_id)
         last = attempts[-1] if attempts else None
-        place = f"RETRY#{run_id}#{last.attempt + 1}" if last else backfill.place_of(row.id, int(entry))
-        taken = _take_off(ports, (row.schedule, lives_in, place), row.reason) or taken
+        key = f"RETRY#{run_id}#{last.attempt + 1}" if last else backfill.sort_key_of(row.id, int(entry))
+        taken = _take_off(ports, (row.schedule, lives_in, key), row.reason) or taken
         if row.cancel_runs and last is not None and not states.is_terminal(last.state):
-            cancel.wish(ports, run_id, last.attempt, row.reason)
+            cancel.request_cancel(ports, run_id, last.attempt, row.reason)
     return taken
 
 
-def _take_off(ports: Ports, place: tuple[str, int, str], why: str) -> bool:
-    for _ in range(MOST_RACES):
-        job = ports.jobs.job(*place)
+def _take_off(ports: Ports, key: tuple[str, int, str], why: str) -> bool:
+    for _ in range(MAX_RACES):
+        job = ports.jobs.job(*key)
         if job is None:
             return False
         if drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None:
             return True
-    raise RuntimeError(f"taking off {place} lost {MOST_RACES} races; the sweep will find it again")
+    raise RuntimeError(f"taking off {key} lost {MAX_RACES} races; the sweep will find it again")
 
 
-def _row(gate: ScheduleState, backfill_id: str, digest: str, plan: Plan, wish: Wish, now: Instant, by: str) -> Backfill:
+def _row(
+    schedule_state: ScheduleState,
+    backfill_id: str,
+    digest: str,
+    plan: Plan,
+    request_data: NewRequest,
+    now: Instant,
+    by: str,
+) -> Backfill:
     return Backfill(
-        schedule=gate.schedule,
+        schedule=schedule_state.schedule,
         id=backfill_id,
-        generation=gate.generation,
-        version=gate.version,
+        generation=schedule_state.generation,
+        version=schedule_state.version,
         state="RUNNING",
         plan=digest,
         total=len(plan.entries),
         first=plan.entries[0],
         last=plan.entries[-1],
-        order=wish.order,
-        concurrency=wish.concurrency,
+        order=request_data.order,
+        concurrency=request_data.concurrency,
         created_at=now,
         by=by,
-        properties=wish.properties,
+        properties=request_data.properties,
         since=plan.since,
         until=plan.until,
         dataset=plan.dataset,

@@ -8,7 +8,7 @@ from typing import Any
 from chalicelib.core.backfills import backfill
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.backfill import Backfill
-from chalicelib.flow.backfills.backfill import look
+from chalicelib.flow.backfills.backfill import entry_states
 from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.ports import Ports
 
@@ -24,7 +24,7 @@ def backfill_view(ports: Ports, row: Backfill) -> View:
     the backfill ended counts as cancelled; ``launched`` are those of which there is a run. ``position`` is what will
     be handed out next.
     """
-    seen = look(ports, row, row.generation)
+    seen = entry_states(ports, row, row.generation)
     counts = Counter(seen.values())
     entries, over = Entries(ports, row), row.state != "RUNNING"
     left = row.total - row.next
@@ -53,14 +53,14 @@ def backfill_view(ports: Ports, row: Backfill) -> View:
         "succeeded": succeeded,
         "failed": failed,
         "cancelled": ended + dropped + (left if over else 0),
-        "under_way": [
+        "active": [
             {
                 "job_id": backfill.job_id(row, int(entry), row.live[entry]),
                 "entry": _told(entries[int(entry)], row.keys),
-                "state": standing,
+                "state": state,
             }
-            for entry, standing in sorted(seen.items(), key=lambda each: int(each[0]))
-            if standing in ("waiting", "running")
+            for entry, state in sorted(seen.items(), key=lambda each: int(each[0]))
+            if state in ("waiting", "running")
         ],
         "created_at": iso(row.created_at),
         "created_by": row.by,

@@ -27,7 +27,7 @@ from chalicelib.flow import lookup
 from chalicelib.flow.definitions import references, store
 from chalicelib.flow.definitions.store import Change
 from chalicelib.flow.schedules import actions
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import MAX_RACES, Ports
 
 Body = Mapping[str, Any]
 
@@ -42,7 +42,7 @@ def put(
     store.check_size(body)
     if not checked:
         check(ports, dag, made)
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         old = ports.catalog.definition("dag", name)
         if if_match is not None and if_match != (old.version if old else None):
             raise errors.changed_meanwhile(f"dag {name}")
@@ -87,23 +87,23 @@ def check(ports: Ports, dag: Dag, made: Compiled) -> None:
 def is_same(ports: Ports, old: Definition, body: Body, made: Compiled, enabled: bool | None) -> bool:
     """Whether a DAG that is sent is the one that is stored, and stands as it is wanted to."""
     start = ids.dag_start(made.dag)
-    gate = ports.catalog.gate(start)
-    if gate is None or gate.mode == "deleted" or dict(old.document) != dict(body):
+    schedule_state = ports.catalog.schedule_state(start)
+    if schedule_state is None or schedule_state.mode == "deleted" or dict(old.document) != dict(body):
         return False
-    stands = enabled is None or gate.mode == "completed" or enabled == (gate.mode != "disabled")
-    return stands and lookup.is_same(lookup.stored(ports, gate), start, made.start)
+    stands = enabled is None or schedule_state.mode == "completed" or enabled == (schedule_state.mode != "disabled")
+    return stands and lookup.is_same(lookup.stored(ports, schedule_state), start, made.start)
 
 
 def dag_view(ports: Ports, name: str) -> dict[str, Any]:
     """A DAG as it is stored, with the state of its start and the schedules that it is at present."""
-    row, gate = existing(ports, name)
+    row, schedule_state = existing(ports, name)
     made = compile.compiled(name, Dag.model_validate(row.document))
     return {
         "name": name,
         "kind": "dag",
         **row.document,
-        "state": gate.mode,
-        "enabled": gate.mode == "enabled",
+        "state": schedule_state.mode,
+        "enabled": schedule_state.mode == "enabled",
         "triggered_by": tree.describe(made.start.trigger),
         "schedules": sorted(made.schedules),
         "version": row.version,
@@ -147,11 +147,17 @@ def tidy(ports: Ports, name: str, by: str) -> None:
         return
     made = compile.compiled(name, Dag.model_validate(row.document))
     nodes = [schedule for schedule in owned(ports, name) if schedule != ids.dag_start(name)]
-    seen = ports.ahead.read(ports, [("gate", schedule) for schedule in nodes])
-    gates = {schedule: gate for schedule in nodes if (gate := seen.catalog.gate(schedule)) is not None}
-    seen = seen.ahead.read(seen, [("version", schedule, gate.version) for schedule, gate in gates.items()])
+    seen = ports.prefetch.read(ports, [("schedule_state", schedule) for schedule in nodes])
+    schedule_states = {
+        schedule: schedule_state
+        for schedule in nodes
+        if (schedule_state := seen.catalog.schedule_state(schedule)) is not None
+    }
+    seen = seen.prefetch.read(
+        seen, [("version", schedule, schedule_state.version) for schedule, schedule_state in schedule_states.items()]
+    )
     for schedule in nodes:
-        found = lookup.definition_of(seen, gates.get(schedule))
+        found = lookup.definition_of(seen, schedule_states.get(schedule))
         wanted = made.schedules.get(schedule)
         if wanted is not None:
             if found is None or found.ttl is not None:
@@ -177,19 +183,19 @@ def _put(
     """Put one of a DAG's schedules, and what is written along with it. What gathers goes on where its trigger is the
     same (L6). False, if what was to be written along was changed by somebody else."""
     namespace, app, _ = name.split(".")
-    for _ in range(MOST_RACES):
-        gate, now = ports.catalog.gate(name), ports.clock.now()
-        alive = gate if gate is not None and gate.mode != "deleted" else None
+    for _ in range(MAX_RACES):
+        schedule_state, now = ports.catalog.schedule_state(name), ports.clock.now()
+        alive = schedule_state if schedule_state is not None and schedule_state.mode != "deleted" else None
         stored = lookup.stored(ports, alive)
         stands = alive is not None and (enabled is None or enabled == (alive.mode != "disabled"))
         if stands and not along and lookup.is_same(stored, name, sent):
             return True
         timer = ports.catalog.timer(name)
         new, old = sent.resolved(namespace, app, now), stored.definition if stored else None
-        after, plan = lifecycle.put(name, new, old, gate, enabled, now, by, carry=True, timer=timer)
+        after, plan = lifecycle.put(name, new, old, schedule_state, enabled, now, by, carry=True, timer=timer)
         refused = ports.ledger.commit([*plan, *(along or [])])
         if refused is None:
-            actions.settle(ports, alive, after)
+            actions.wake_changed(ports, alive, after)
             return True
         if any(isinstance(write, PutDefinition) for write in refused.writes):
             return False

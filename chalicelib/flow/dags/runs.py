@@ -30,20 +30,20 @@ from chalicelib.core.writes import Create, Replace
 from chalicelib.flow import lookup
 from chalicelib.flow.ingest.apply import apply_event
 from chalicelib.flow.jobs.drop import drop_job
-from chalicelib.ports import MOST_RACES, Page, Ports, RowRequest
+from chalicelib.ports import MAX_RACES, Page, Ports, RowRequest
 
 View = dict[str, Any]
-MOST_RERUNS = 100
-MOST_SHOWN = 25  # runs of a page: each may have a hundred nodes, and the API has half a minute
+MAX_RERUNS = 100
+MAX_SHOWN = 25  # runs of a page: each may have a hundred nodes, and the API has half a minute
 
 
 def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[View]:
     """The runs of a DAG, newest first; a page may be shorter than was asked for, and more may follow it."""
-    found = ports.runs.runs("schedule", ids.dag_start(name), min(limit, MOST_SHOWN), cursor)
+    found = ports.runs.runs("schedule", ids.dag_start(name), min(limit, MAX_SHOWN), cursor)
     graphs = {run.workflow: graph_of(ports, run) for run in found.items}
     whole = [(run, graphs[run.workflow], ports.runs.dag_run(run.run_id)) for run in found.items]
-    stand = look_together(ports, whole)
-    return Page(tuple(_view(run, row, nodes) for (run, _, row), nodes in zip(whole, stand, strict=True)), found.cursor)
+    states = node_states_of(ports, whole)
+    return Page(tuple(_view(run, row, nodes) for (run, _, row), nodes in zip(whole, states, strict=True)), found.cursor)
 
 
 def begun(ports: Ports, name: str, run_id: str) -> Run:
@@ -57,12 +57,12 @@ def begun(ports: Ports, name: str, run_id: str) -> Run:
 def view(ports: Ports, run: Run, in_full: bool = False) -> View:
     """A run of a DAG as it stands: its state, and that of each node."""
     row = ports.runs.dag_run(run.run_id)
-    return _view(run, row, look(ports, run, graph_of(ports, run), row), in_full)
+    return _view(run, row, node_states(ports, run, graph_of(ports, run), row), in_full)
 
 
 def _view(run: Run, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full: bool = False) -> View:
     state = dag_status.state_of(nodes) if run.state == "SUCCEEDED" else _not_begun(run)
-    ends = [found.ended_at for node in nodes.values() if (found := node.seen.run) is not None and found.ended_at]
+    ends = [found.ended_at for node in nodes.values() if (found := node.rows.run) is not None and found.ended_at]
     return {
         "run_id": run.run_id,
         "dag": ids.dag_of(run.schedule),
@@ -74,27 +74,27 @@ def _view(run: Run, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full
         "started_at": iso(run.claimed_at),
         "ended_at": _iso(max(ends, default=run.ended_at)) if state != "RUNNING" else None,
         "reruns": [
-            {**wish, "round": number, "at": iso(wish["at"])} for number, wish in enumerate(_wishes(row), start=2)
+            {**rerun, "round": number, "at": iso(rerun["at"])} for number, rerun in enumerate(_reruns(row), start=2)
         ],
-        "nodes": {node: _node_view(standing, in_full) for node, standing in nodes.items()},
+        "nodes": {node: _node_view(states, in_full) for node, states in nodes.items()},
     }
 
 
 def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, by: str, request: str) -> View:
     """Run a part of a DAG's run again, once for each request id, when nothing of it is under way."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         run = begun(ports, name, run_id)
         row = ports.runs.dag_run(run_id)
         if row is not None and row.wake_at is not None:
             advance(ports, run_id)  # the one before is still to be begun
             continue
-        if any(wish["request"] == request for wish in _wishes(row)):
+        if any(rerun["request"] == request for rerun in _reruns(row)):
             return view(ports, run, in_full=True)
         _check(ports, run, row, what, node)
         now = ports.clock.now()
-        wish = {"request": request, "what": what, "by": by, "at": now, **({"node": node} if node is not None else {})}
+        rerun = {"request": request, "what": what, "by": by, "at": now, **({"node": node} if node is not None else {})}
         base = row or DagRun(run_id, rev=0)
-        later = replace(base, reruns=(*base.reruns, wish), rev=base.rev + 1, leases=0, wake_at=now, expires_at=None)
+        later = replace(base, reruns=(*base.reruns, rerun), rev=base.rev + 1, leases=0, wake_at=now, expires_at=None)
         if ports.ledger.commit([Replace(later) if row is not None else Create(later)]) is None:
             advance(ports, run_id)
             return view(ports, run, in_full=True)
@@ -109,11 +109,11 @@ def advance(ports: Ports, run_id: str) -> None:
     run = attempts[-1]
     dag = graph_of(ports, run)
     round_, nodes = dag_status.last_rerun(dag, row)
-    standing = look(ports, run, dag, replace(row, reruns=row.reruns[:-1]))
+    states = node_states(ports, run, dag, replace(row, reruns=row.reruns[:-1]))
     for node in sorted(nodes):
-        upstream = [standing[edge.from_].seen.run for edge in dag.into(node) if edge.from_ not in nodes]
+        upstream = [states[edge.from_].rows.run for edge in dag.into(node) if edge.from_ not in nodes]
         _tell(ports, run, dag, node, round_, upstream, int(row.reruns[-1]["at"]))
-        waited = standing[node].seen.job
+        waited = states[node].rows.job
         if waited is not None:  # in vain, in the round before: nobody is to be told one day that it was aborted
             drop_job(ports, waited, "DROPPED", f"runs again, in round {round_.number}", ports.clock.now(), exact=True)
     # A refusal means that somebody else has begun it.
@@ -121,34 +121,34 @@ def advance(ports: Ports, run_id: str) -> None:
     ports.ledger.commit([Replace(begun)])
 
 
-def look(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, NodeStatus]:
+def node_states(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, NodeStatus]:
     """How each node of a DAG's run stands."""
-    [found] = look_together(ports, [(run, dag, row)])
+    [found] = node_states_of(ports, [(run, dag, row)])
     return found
 
 
-def look_together(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]) -> list[dict[str, NodeStatus]]:
+def node_states_of(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]) -> list[dict[str, NodeStatus]]:
     """How the nodes of several runs stand, read together."""
     names = {ids.dag_node(run.workflow, node) for run, dag, _ in whole for node in dag.nodes}
-    seen = ports.ahead.read(ports, [("gate", name) for name in sorted(names)])
-    gates = {name: seen.catalog.gate(name) for name in names}
-    places = [_places(run, dag, row, gates) for run, dag, row in whole]
-    flat = [place for those in places for place in those.values() if place is not None]
+    seen = ports.prefetch.read(ports, [("schedule_state", name) for name in sorted(names)])
+    schedule_states = {name: seen.catalog.schedule_state(name) for name in names}
+    node_keys = [_node_keys(run, dag, row, schedule_states) for run, dag, row in whole]
+    flat = [key for those in node_keys for key in those.values() if key is not None]
     # Jobs first: one that has become a run meanwhile is then found as that.
-    seen = seen.ahead.read(seen, [("job", each.schedule, each.generation, each.sk) for each in flat])
+    seen = seen.prefetch.read(seen, [("job", each.schedule, each.generation, each.sk) for each in flat])
     more: list[RowRequest] = [("run", each.run_id, 1) for each in flat]
-    seen = seen.ahead.read(seen, [*more, *(("record", each.run_id) for each in flat)])
+    seen = seen.prefetch.read(seen, [*more, *(("record", each.run_id) for each in flat)])
     found = []
-    for (run, dag, row), those in zip(whole, places, strict=True):
+    for (run, dag, row), those in zip(whole, node_keys, strict=True):
         latest = dag_status.rounds(dag, run.run_id, row)
-        stands = {node: _seen(ports, seen, place) for node, place in those.items()}
-        gone = [node for node, place in those.items() if place is None or not place.lives]
+        stands = {node: _seen(ports, seen, key) for node, key in those.items()}
+        gone = [node for node, key in those.items() if key is None or not key.lives]
         found.append(dag_status.node_states(dag, latest, stands, gone))
     return found
 
 
 @dataclass(frozen=True, slots=True)
-class _Place:
+class _NodeKey:
     """Where a node's job is, in its latest round, and what it becomes; ``lives``: its schedule is still the one that
     the run of the DAG began with."""
 
@@ -159,32 +159,34 @@ class _Place:
     lives: bool
 
 
-def _places(
-    run: Run, dag: Dag, row: DagRun | None, gates: Mapping[str, ScheduleState | None]
-) -> dict[str, _Place | None]:
-    found: dict[str, _Place | None] = {}
+def _node_keys(
+    run: Run, dag: Dag, row: DagRun | None, schedule_states: Mapping[str, ScheduleState | None]
+) -> dict[str, _NodeKey | None]:
+    found: dict[str, _NodeKey | None] = {}
     for node, round_ in dag_status.rounds(dag, run.run_id, row).items():
         name = ids.dag_node(run.workflow, node)
-        gate = gates[name]
-        if gate is None:
+        schedule_state = schedule_states[name]
+        if schedule_state is None:
             found[node] = None
             continue
-        generation = dag_status.generation_at(gate, run.claimed_at)
+        generation = dag_status.generation_at(schedule_state, run.claimed_at)
         run_id = ids.job_id(name, generation, str(round_))
-        lives = gate.mode == "enabled" and gate.generation == generation
-        found[node] = _Place(name, generation, correlation.gathering_place(dag_status.place_of(round_)), run_id, lives)
+        lives = schedule_state.mode == "enabled" and schedule_state.generation == generation
+        found[node] = _NodeKey(
+            name, generation, correlation.gathering_key(dag_status.correlation_of(round_)), run_id, lives
+        )
     return found
 
 
-def _seen(ports: Ports, seen: Ports, place: _Place | None) -> NodeRows:
-    if place is None:
+def _seen(ports: Ports, seen: Ports, key: _NodeKey | None) -> NodeRows:
+    if key is None:
         return NodeRows()
-    job = seen.jobs.job(place.schedule, place.generation, place.sk)
-    first = seen.runs.run(place.run_id, 1)
+    job = seen.jobs.job(key.schedule, key.generation, key.sk)
+    first = seen.runs.run(key.run_id, 1)
     # A later attempt, or a redrive, follows one that has ended, and did not succeed.
     again = first is not None and is_terminal(first.state) and first.state != "SUCCEEDED"
-    last = ports.runs.attempts(place.run_id)[-1] if again else first
-    return NodeRows(job if job is not None and not job.closed else None, last, seen.runs.record(place.run_id))
+    last = ports.runs.attempts(key.run_id)[-1] if again else first
+    return NodeRows(job if job is not None and not job.closed else None, last, seen.runs.record(key.run_id))
 
 
 def graph_of(ports: Ports, run: Run) -> Dag:
@@ -200,21 +202,23 @@ def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | 
     dag = graph_of(ports, run)
     if node is not None and node not in dag.nodes:
         raise errors.invalid(what, f"a node of the graph that this run began with ({', '.join(dag.nodes)})", node)
-    standing = look(ports, run, dag, row)
-    busy = [f"{name} is {each.state}" for name, each in standing.items() if each.state in UNDER_WAY]
+    states = node_states(ports, run, dag, row)
+    busy = [f"{name} is {each.state}" for name, each in states.items() if each.state in UNDER_WAY]
     if busy or run.state != "SUCCEEDED":
         got = ", ".join(busy) or f"it is {_not_begun(run)}"
         hint = "wait until it has ended, or cancel what runs"
         raise SluiceError("conflict", f"expected a run of which nothing is under way, got one where {got}", None, hint)
-    if len(_wishes(row)) >= MOST_RERUNS:
-        raise SluiceError("conflict", f"expected at most {MOST_RERUNS} re-runs of one run", None, "run the DAG anew")
+    if len(_reruns(row)) >= MAX_RERUNS:
+        raise SluiceError("conflict", f"expected at most {MAX_RERUNS} re-runs of one run", None, "run the DAG anew")
     for edge in dag.into(node) if node is not None else ():
-        if not dag_status.reaches(edge, standing[edge.from_].seen.run):
-            got = f"{node}, which waits for {edge.from_}, which is {standing[edge.from_].state}"
+        if not dag_status.reaches(edge, states[edge.from_].rows.run):
+            got = f"{node}, which waits for {edge.from_}, which is {states[edge.from_].state}"
             raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {edge.from_}")
-    gates = {name: ports.catalog.gate(name) for name in (ids.dag_node(run.workflow, each) for each in dag.nodes)}
-    places = _places(run, dag, row, gates)
-    if not all((place := places[name]) and place.lives for name in dag_status.again(dag, what, node)):
+    schedule_states = {
+        name: ports.catalog.schedule_state(name) for name in (ids.dag_node(run.workflow, each) for each in dag.nodes)
+    }
+    node_keys = _node_keys(run, dag, row, schedule_states)
+    if not all((key := node_keys[name]) and key.lives for name in dag_status.again(dag, what, node)):
         hint = "run the DAG as it is now"
         raise SluiceError("conflict", "expected a graph that is still there, got one that is gone", None, hint)
 
@@ -224,11 +228,11 @@ def _tell(
 ) -> None:
     """Apply to a node, in a new round, what has ended before it."""
     name, now = ids.dag_node(begun.workflow, node), ports.clock.now()
-    gate = ports.catalog.gate(name)
-    schedule = lookup.definition_of(ports, gate)
-    if gate is None or schedule is None:
+    schedule_state = ports.catalog.schedule_state(name)
+    schedule = lookup.definition_of(ports, schedule_state)
+    if schedule_state is None or schedule is None:
         return
-    index = [row for row in lifecycle.subscriptions(gate, schedule, 0) if row.leaf != WAKE]
+    index = [row for row in lifecycle.subscriptions(schedule_state, schedule, 0) if row.leaf != WAKE]
     refs: list[Ref] = []
     for run in upstream if dag.into(node) else [begun]:
         status = dag_status.status_of(run) if run is not None else None
@@ -248,16 +252,16 @@ def _retold(run: Run, status: str, round_: Round, asked: Instant) -> Event:
     return replace(event, id=own, partition=partition, accepted_at=asked)
 
 
-def _node_view(standing: NodeStatus, in_full: bool) -> View:
-    run = standing.seen.run
+def _node_view(states: NodeStatus, in_full: bool) -> View:
+    run = states.rows.run
     told = {
-        "state": standing.state,
-        "why": standing.why,
+        "state": states.state,
+        "why": states.why,
         "run_id": run.run_id if run is not None else None,
         "started_at": _iso(run.started_at or run.start_requested_at) if run is not None else None,
         "ended_at": _iso(run.ended_at) if run is not None else None,
     }
-    attempt = {"attempt": run.attempt if run is not None else None, "round": standing.round.number}
+    attempt = {"attempt": run.attempt if run is not None else None, "round": states.round.number}
     return {**told, **attempt} if in_full else told
 
 
@@ -265,7 +269,7 @@ def _not_begun(run: Run) -> str:
     return "RUNNING" if run.state in ("STARTING", "RUNNING") else run.state
 
 
-def _wishes(row: DagRun | None) -> tuple[Any, ...]:
+def _reruns(row: DagRun | None) -> tuple[Any, ...]:
     return row.reruns if row is not None else ()
 
 

@@ -11,7 +11,7 @@ from chalicelib.ports import Ports
 C = TypeVar("C", bound=Carried)
 
 
-def settled(ports: Ports, owner: str, carried: C, bucket: str | None = None) -> C:
+def stored(ports: Ports, owner: str, carried: C, bucket: str | None = None) -> C:
     """The document as it is stored: large data by reference. Nothing is written; ``bucket`` is the app's, if known."""
     if not data.is_large(carried):
         return carried

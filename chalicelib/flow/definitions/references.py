@@ -23,13 +23,13 @@ from chalicelib.flow.definitions import addresses, applications
 from chalicelib.flow.limits import pools
 from chalicelib.ports import Ports
 
-MOST_RATES = 20
-MOST_DOWNSTREAM = 1_000  # workflows followed when a cycle is looked for
+MAX_RATES = 20
+MAX_DOWNSTREAM = 1_000  # workflows followed when a cycle is looked for
 
-Place = tuple[str, str]  # a schedule, and the workflow that it starts
+Start = tuple[str, str]  # a schedule, and the workflow that it starts
 
 
-def check(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Place] | None = None) -> None:
+def check(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Start] | None = None) -> None:
     """Refuse what names an unknown workflow or dataset, or what would trigger itself, however far around.
 
     ``starts`` are the schedules that run what this one starts, where that is not itself: the nodes of a DAG (W4).
@@ -67,8 +67,8 @@ def _check_starter(ports: Ports, upstream: Upstream) -> None:
     """A schedule of which only the runs count is there. What a DAG waits for is made along with it."""
     if upstream.schedule is None or ids.is_of_dag(upstream.schedule):
         return
-    gate = ports.catalog.gate(upstream.schedule)
-    if gate is None or gate.mode == "deleted":
+    schedule_state = ports.catalog.schedule_state(upstream.schedule)
+    if schedule_state is None or schedule_state.mode == "deleted":
         app = upstream.schedule.rpartition(".")[0]
         known = ports.catalog.schedules(app, 1000, None).items
         raise errors.unknown_reference("trigger", "schedule", upstream.schedule, known)
@@ -97,11 +97,11 @@ def _check_use(ports: Ports, name: str, use: Use, field: str) -> None:
 
 def _check_rates(ports: Ports, schedule: Schedule) -> None:
     """Every start of a workflow is counted in each of its rates, in one transaction."""
-    known = ports.jobs.line(names.workflow_limit(schedule.workflow)).rates
+    known = ports.jobs.limit_state(names.workflow_limit(schedule.workflow)).rates
     rules = {*known, *rates_of(schedule)}
-    if len(rules) > MOST_RATES and not rules <= set(known):
+    if len(rules) > MAX_RATES and not rules <= set(known):
         hint = "use a rate that another schedule of this workflow has: each different one is counted at every start"
-        raise errors.invalid("constraints", f"at most {MOST_RATES} different rates of one workflow", len(rules), hint)
+        raise errors.invalid("constraints", f"at most {MAX_RATES} different rates of one workflow", len(rules), hint)
 
 
 def _check_policy(ports: Ports, schedule: Schedule) -> None:
@@ -140,31 +140,31 @@ def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:
     require_lifecycle(workflow.target, field, "a workflow whose target reports the status of its runs", got)
 
 
-def _check_cycle(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Place]) -> None:
+def _check_cycle(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Start]) -> None:
     """Follow what this schedule starts, through the index of enabled schedules: from schedule to schedule, for some
     leaves count the runs of one schedule only. Checked at every put and enable, so a cycle is found by whoever closes
     it. The nodes of a DAG are followed from its start alone: their document has been found to be without a cycle."""
     upstreams = tree.upstreams(schedule.trigger)
     if not upstreams or schedule.by == rounds.BY:
         return
-    trail: dict[Place, tuple[str, ...]] = {place: (place[1],) for place in starts}
+    trail: dict[Start, tuple[str, ...]] = {start: (start[1],) for start in starts}
     queue = list(trail)
-    while queue and len(trail) < MOST_DOWNSTREAM:
-        starter, workflow = place = queue.pop(0)
+    while queue and len(trail) < MAX_DOWNSTREAM:
+        starter, workflow = start = queue.pop(0)
         if any(each.counts(workflow, starter) for each in upstreams):
-            way = " -> ".join([*trail[place], trail[place][0]])
+            way = " -> ".join([*trail[start], trail[start][0]])
             hint = "break the circle: trigger one of them by time or by its data"
             raise SluiceError("cycle", f"expected triggers without a cycle, got {way}", "trigger", hint)
         for downstream in _started_by(ports, name, starter, workflow):
             if downstream not in trail:
-                trail[downstream] = (*trail[place], downstream[1])
+                trail[downstream] = (*trail[start], downstream[1])
                 queue.append(downstream)
 
 
-def _started_by(ports: Ports, name: str, starter: str, workflow: str) -> list[Place]:
+def _started_by(ports: Ports, name: str, starter: str, workflow: str) -> list[Start]:
     """The enabled schedules, other than this one, that start something when a run of ``workflow`` which ``starter`` has
     begun reaches some status."""
-    found: list[Place] = []
+    found: list[Start] = []
     for status in ("STARTED", "COMPLETED", "FAILED", "KILLED"):
         rows = ports.catalog.subscriptions(status_key(workflow, status), 1000, None).items
         for row in rows:

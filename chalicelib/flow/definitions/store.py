@@ -24,14 +24,14 @@ from chalicelib.flow.definitions import addresses, buckets
 from chalicelib.flow.limits import counting, pools
 from chalicelib.flow.limits.policies import advance_pace
 from chalicelib.flow.lookup import every, members, schedules_of
-from chalicelib.ports import MOST_RACES, Kind, Ports
+from chalicelib.ports import MAX_RACES, Kind, Ports
 
-MOST_DOCUMENT = 100_000  # bytes
+MAX_DOCUMENT = 100_000  # bytes
 
 
 # Schedules of other namespaces that a deletion reads; the API has half a minute. Beyond, the index still finds those
 # that are enabled and wait for it. The jobs of one that is missed are aborted, with that reason.
-MOST_ELSEWHERE = 2_000
+MAX_ELSEWHERE = 2_000
 
 
 # What a schedule says in its user's own words, in which "workflow" may mean anything.
@@ -56,7 +56,7 @@ def put(
     if kind == "workflow":
         addresses.check_workflow(ports, document)
         pools.check_workflow(ports, name, document)
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         old = ports.catalog.definition(kind, name)
         if if_match is not None and if_match != (old.version if old else None):
             raise errors.changed_meanwhile(f"{kind} {name}")
@@ -80,9 +80,11 @@ def put(
         quicker = advance_pace(ports, new) if kind == "policy" and old is not None else []
         if ports.ledger.commit([*plan, *quicker, *served]) is None:
             for write in quicker:
-                ports.hints.send([Ref("line", (write.line,))], write.head, ports.clock.now())
+                ports.hints.send([Ref("limit", (write.limit_name,))], write.head, ports.clock.now())
             if served:
-                ports.hints.send([Ref("line", (lease.line,)) for lease in served], new.updated_at, new.updated_at)
+                ports.hints.send(
+                    [Ref("limit", (lease.limit_name,)) for lease in served], new.updated_at, new.updated_at
+                )
             if new.uncounted:
                 counting.of_workflow(ports, new)
             return Change("replaced" if old else "created", new.version)
@@ -93,22 +95,25 @@ def _next_edition(ports: Ports, new: Definition, old: Definition | None) -> tupl
     """A workflow under its next edition, and the writes that put it: its line learns of it in the same transaction, so
     that no claim relies on what was read of it before. The line remembers the last one of a workflow that was deleted.
     """
-    line = ports.jobs.line(workflow_limit(new.name))
-    last = max(line.edition, old.edition if old is not None else 0)
-    if old is None and last == 0 and line.active == 0:
+    limit_name = ports.jobs.limit_state(workflow_limit(new.name))
+    last = max(limit_name.edition, old.edition if old is not None else 0)
+    if old is None and last == 0 and limit_name.active == 0:
         return new, [PutDefinition(new, None)]
     pool = new.document.get("pool")
-    moved = pool is not None and (line.active > 0 if old is None else pool != old.document.get("pool"))
+    moved = pool is not None and (limit_name.active > 0 if old is None else pool != old.document.get("pool"))
     new = replace(new, edition=last + 1, uncounted=moved or (old is not None and old.uncounted))
-    return new, [PutDefinition(new, old.version if old is not None else None), NewEdition(line.line, new.edition)]
+    return new, [
+        PutDefinition(new, old.version if old is not None else None),
+        NewEdition(limit_name.limit_name, new.edition),
+    ]
 
 
 def check_size(document: Mapping[str, Any]) -> None:
     """A row holds 400 KB in DynamoDB, and a run's carries the properties of workflow, schedule and request."""
     size = len(json.dumps(document).encode())
-    if size > MOST_DOCUMENT:
+    if size > MAX_DOCUMENT:
         hint = "put large data into S3 and pass a reference"
-        raise SluiceError("too_large", f"expected a document of at most {MOST_DOCUMENT} bytes, got {size}", None, hint)
+        raise SluiceError("too_large", f"expected a document of at most {MAX_DOCUMENT} bytes, got {size}", None, hint)
 
 
 def get(ports: Ports, kind: Kind, name: str) -> Definition:
@@ -183,7 +188,7 @@ def prefix_taken(bucket: str, prefix: str, owner: str) -> SluiceError:
 
 
 def referrers(
-    ports: Ports, names: Collection[str], but: Collection[str] = (), elsewhere: int = MOST_ELSEWHERE
+    ports: Ports, names: Collection[str], but: Collection[str] = (), elsewhere: int = MAX_ELSEWHERE
 ) -> dict[str, list[str]]:
     """Who would be left without these workflows, datasets or policies: ``schedule <full name>``, by what they refer to.
 
@@ -192,9 +197,11 @@ def referrers(
     """
     found: dict[str, list[str]] = {}
     for schedule in sorted(set(_candidates(ports, names, elsewhere)) - set(but)):
-        gate = ports.catalog.gate(schedule)
-        lives = gate is not None and gate.mode != "deleted"
-        version = ports.catalog.version(schedule, gate.version) if gate is not None and lives else None
+        schedule_state = ports.catalog.schedule_state(schedule)
+        lives = schedule_state is not None and schedule_state.mode != "deleted"
+        version = (
+            ports.catalog.version(schedule, schedule_state.version) if schedule_state is not None and lives else None
+        )
         for name in named(version.definition) & set(names) if version else ():
             if ids.is_of_dag(schedule) and version and version.definition.get("ttl") is not None:
                 continue  # of a graph that the DAG has no more

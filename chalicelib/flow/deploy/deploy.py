@@ -23,7 +23,7 @@ from chalicelib.flow.deploy import validate
 from chalicelib.flow.deploy.plan import Part, Plan, Report, make_plan, shell_of
 from chalicelib.flow.schedules import actions as schedule_actions
 from chalicelib.flow.schedules import messages
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import MAX_RACES, Ports
 
 
 def deploy(
@@ -59,7 +59,7 @@ def delete_app(ports: Ports, name: str, by: str, if_match: int | None = None) ->
     validate.check_removals(ports, plan, "delete or change these first", messages_too=True)
     messages.delete_all(ports, name, by)
     for part in plan.parts:
-        if part.fate == "deleted":
+        if part.action == "deleted":
             _remove(ports, part, by)
     store.delete(ports, "app", name, found.version)
 
@@ -73,11 +73,11 @@ def _check_names(namespace: str, app: str, document: App) -> None:
 
 def _carry_out(ports: Ports, plan: Plan, by: str) -> None:
     for part in plan.parts:
-        if part.fate == "deleted":
+        if part.action == "deleted":
             _remove(ports, part, by)
-        elif part.fate in ("created", "replaced"):
+        elif part.action in ("created", "replaced"):
             _put(ports, plan, part, by)
-    _note(ports, plan, by)
+    _record_deployment(ports, plan, by)
 
 
 def _put(ports: Ports, plan: Plan, part: Part, by: str) -> None:
@@ -87,7 +87,7 @@ def _put(ports: Ports, plan: Plan, part: Part, by: str) -> None:
         schedule_actions.put(ports, part.name, part.schedule, by, checked=True, data_bucket=plan.document.data_bucket)
     elif part.kind in ("dataset", "policy", "pool", "workflow") and part.document is not None:
         store.put(ports, part.kind, part.name, part.document, by)
-    elif part.fate == "created" and part.document is not None:
+    elif part.action == "created" and part.document is not None:
         # What it holds must be found under it from the first. That nothing was deployed yet stands there as null.
         begun = {**part.document, "deployed": None}
         ports.ledger.commit([PutDefinition(Definition("app", part.name, begun, 1, ports.clock.now(), by), None)])
@@ -107,7 +107,7 @@ def _remove(ports: Ports, part: Part, by: str) -> None:
             raise
 
 
-def _note(ports: Ports, plan: Plan, by: str) -> None:
+def _record_deployment(ports: Ports, plan: Plan, by: str) -> None:
     """Keep what was deployed, apart from what lives: the document in the control bucket, a note of it with the app.
 
     The same document again changes nothing: ``at`` and ``by`` are those of its first deployment in a row.
@@ -120,7 +120,7 @@ def _note(ports: Ports, plan: Plan, by: str) -> None:
     counts = {group: len(getattr(plan.document, group)) for group in groups}
     uri = ports.payloads.deployment_uri(plan.app, digest)
     note = {"uri": uri, "counts": counts, "update_schedules": plan.update_schedules}
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         row = ports.catalog.definition("app", plan.app)
         if row is None:
             raise errors.changed_meanwhile(f"app {plan.app}")

@@ -37,7 +37,7 @@ class Part:
 
     kind: Kind | Literal["schedule"]
     name: str
-    fate: PartAction
+    action: PartAction
     document: Mapping[str, Any] | None = None
     schedule: NewSchedule | None = None
     row: Definition | None = None
@@ -63,20 +63,22 @@ class Plan:
 
     def report(self) -> Report:
         """The parts by what becomes of them, each as ``kind full.name``. The default target is the app's own field."""
-        told = [(part.fate, part.kind, part.name) for part in self.parts if not ids.is_of_message(part.name)]
-        told += [(fate, "schedule", name) for part in self.parts for name, fate in part.becomes.items()]
-        return {fate: [f"{kind} {name}" for each, kind, name in told if each == fate] for fate in get_args(PartAction)}
+        told = [(part.action, part.kind, part.name) for part in self.parts if not ids.is_of_message(part.name)]
+        told += [(action, "schedule", name) for part in self.parts for name, action in part.becomes.items()]
+        return {
+            action: [f"{kind} {name}" for each, kind, name in told if each == action] for action in get_args(PartAction)
+        }
 
     def resolved(self, ports: Ports, part: Part) -> Schedule:
         """The schedule of a part as it is stored: full names throughout, relative instants counted from now."""
         if part.schedule is None:
             raise ValueError(f"expected a schedule that was sent, got {part.name}")
         namespace, app, _ = part.name.split(".")
-        sent = settled(ports, part.name, part.schedule, self.document)
+        sent = stored(ports, part.name, part.schedule, self.document)
         return sent.resolved(namespace, app, ports.clock.now())
 
-    def of(self, kind: str, *fates: PartAction) -> list[Part]:
-        return [part for part in self.parts if part.kind == kind and part.fate in fates]
+    def of(self, kind: str, *actions: PartAction) -> list[Part]:
+        return [part for part in self.parts if part.kind == kind and part.action in actions]
 
 
 def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) -> Plan:
@@ -121,19 +123,19 @@ def _schedule_parts(
     """Those of the document, then those that only live. A first deployment has no schedules to protect."""
     living = dict(_living(ports, name))
     for short, sent in document.schedules.items():
-        gate, old = living.pop(f"{name}.{short}", (None, None))
-        fate: PartAction
-        if gate is None or old is None:
-            fate = "created" if update or first else "untouched"
+        schedule_state, old = living.pop(f"{name}.{short}", (None, None))
+        action: PartAction
+        if schedule_state is None or old is None:
+            action = "created" if update or first else "untouched"
         elif not update and old.definition.workflow in removed:
-            fate = "deleted"
-        elif lookup.is_same(
-            old, f"{name}.{short}", settled(ports, f"{name}.{short}", sent, document)
-        ) and _is_as_wished(gate, sent):
-            fate = "kept"
+            action = "deleted"
+        elif lookup.is_same(old, f"{name}.{short}", stored(ports, f"{name}.{short}", sent, document)) and _is_as_wished(
+            schedule_state, sent
+        ):
+            action = "kept"
         else:
-            fate = "replaced" if update else "untouched"
-        yield Part("schedule", f"{name}.{short}", fate, schedule=sent)
+            action = "replaced" if update else "untouched"
+        yield Part("schedule", f"{name}.{short}", action, schedule=sent)
     for full, (_, old) in sorted(living.items()):
         yield Part("schedule", full, "deleted" if update or old.definition.workflow in removed else "untouched")
 
@@ -146,14 +148,14 @@ def _dag_parts(ports: Ports, name: str, document: App, removed: Collection[str],
         full = f"{name}.{short}"
         part = Part("dag", full, "created", dag=sent)
         old = stored.pop(full, None)
-        fate: PartAction = "created" if old is None else "replaced"
+        action: PartAction = "created" if old is None else "replaced"
         if old is not None and actions.is_same(
             ports, old, actions.body_of(sent.definition()), part.compiled, sent.enabled
         ):
-            fate = "kept"
-        if fate != "kept" and not update:
-            fate = "untouched"
-        yield Part("dag", full, fate, dag=sent, becomes=_becomes(ports, part.compiled, fate))
+            action = "kept"
+        if action != "kept" and not update:
+            action = "untouched"
+        yield Part("dag", full, action, dag=sent, becomes=_becomes(ports, part.compiled, action))
     for full, row in sorted(stored.items()):
         misses = any(node["workflow"] in removed for node in actions.graph_body(row)["nodes"].values())
         gone = update or misses
@@ -161,30 +163,38 @@ def _dag_parts(ports: Ports, name: str, document: App, removed: Collection[str],
         yield Part("dag", full, "deleted" if gone else "untouched", becomes=becomes)
 
 
-def _becomes(ports: Ports, made: Compiled, fate: PartAction) -> dict[str, PartAction]:
+def _becomes(ports: Ports, made: Compiled, action: PartAction) -> dict[str, PartAction]:
     """What becomes of the schedules of a DAG. A node is what it is: another one has another name."""
-    if fate == "untouched":
+    if action == "untouched":
         return {}
-    stands = {name: gate for name in made.schedules if (gate := ports.catalog.gate(name)) and gate.mode != "deleted"}
+    stands = {
+        name: schedule_state
+        for name in made.schedules
+        if (schedule_state := ports.catalog.schedule_state(name)) and schedule_state.mode != "deleted"
+    }
     found: dict[str, PartAction] = {name: "kept" if name in stands else "created" for name in made.schedules}
     start = ids.dag_start(made.dag)
-    return {**found, start: fate if start in stands and fate == "replaced" else found[start]}
+    return {**found, start: action if start in stands and action == "replaced" else found[start]}
 
 
 def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[ScheduleState, Stored]]]:
     for name in lookup.schedules_of(ports, app):
         if ids.is_of_dag(name):
             continue
-        gate = ports.catalog.gate(name)
-        stored = lookup.stored(ports, gate)
-        if gate is not None and stored is not None and gate.mode != "deleted":
-            yield name, (gate, stored)
+        schedule_state = ports.catalog.schedule_state(name)
+        stored = lookup.stored(ports, schedule_state)
+        if schedule_state is not None and stored is not None and schedule_state.mode != "deleted":
+            yield name, (schedule_state, stored)
 
 
-def _is_as_wished(gate: ScheduleState, sent: NewSchedule) -> bool:
+def _is_as_wished(schedule_state: ScheduleState, sent: NewSchedule) -> bool:
     """``enabled`` switches a schedule on or off. One that is paused is on, and stays paused; one that is completed is
     done with what the document asked for, and must not begin again with every deployment of it."""
-    return sent.enabled is None or gate.mode == "completed" or sent.enabled == (gate.mode != "disabled")
+    return (
+        sent.enabled is None
+        or schedule_state.mode == "completed"
+        or sent.enabled == (schedule_state.mode != "disabled")
+    )
 
 
 def _definition_part(kind: Kind, name: str, row: Definition | None, body: Mapping[str, Any]) -> Part:
@@ -206,6 +216,6 @@ def shell_of(document: App) -> Mapping[str, Any]:
     return {field: value for field, value in shell.items() if value is not None or field not in OPTIONAL}
 
 
-def settled(ports: Ports, name: str, sent: NewSchedule, document: App) -> Schedule:
+def stored(ports: Ports, name: str, sent: NewSchedule, document: App) -> Schedule:
     """What a schedule says, with large data by reference (L13)."""
-    return data.settled(ports, name, sent.definition(), document.data_bucket)
+    return data.stored(ports, name, sent.definition(), document.data_bucket)

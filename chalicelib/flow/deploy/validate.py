@@ -31,7 +31,7 @@ def check(ports: Ports, plan: Plan) -> None:
         try:
             if part.document is not None:
                 store.check_size(part.document)
-            if part.document is not None and part.kind == "dataset" and part.fate != "kept":
+            if part.document is not None and part.kind == "dataset" and part.action != "kept":
                 buckets.check(ports, part.document)
             if part.document is not None and part.kind == "workflow":
                 addresses.check_workflow(ports, part.document)
@@ -53,7 +53,7 @@ def _check_schedule(seen: Ports, part: Part, new: Schedule, removed: Collection[
     missing = sorted(store.named(body) & set(removed))
     if missing:
         _check_kept(missing[0], removed, "workflow" if new.workflow in missing else "trigger")
-    if part.fate in AS_SENT:
+    if part.action in AS_SENT:
         store.check_size(body)
         references.check(seen, part.name, new)
 
@@ -65,7 +65,7 @@ def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:
     dag, made = part.dag.definition(), part.compiled
     for node, schedule in made.nodes.items():
         _check_kept(schedule.workflow, removed, f"nodes.{node}.workflow")
-    if part.fate in AS_SENT:
+    if part.action in AS_SENT:
         store.check_size(actions.body_of(dag))
         actions.check(seen, dag, made)
 
@@ -100,7 +100,7 @@ def check_removals(ports: Ports, plan: Plan, hint: str, messages_too: bool = Fal
     """A workflow that goes must not be missed: not by other apps, nor by schedules that are left untouched, nor by
     messages, unless these go too."""
     removed = [part.name for part in plan.of("workflow", "deleted")]
-    decided = {part.name for part in plan.parts if part.kind == "schedule" and part.fate != "untouched"}
+    decided = {part.name for part in plan.parts if part.kind == "schedule" and part.action != "untouched"}
     decided |= {name for part in plan.of("dag", *AS_SENT, "deleted") for name in actions.owned(ports, part.name)}
     left = store.referrers(ports, removed, but=decided | ({plan.app} if messages_too else set()))
     for name in sorted(left):
@@ -119,7 +119,7 @@ class PlannedCatalog:
     def __init__(self, ports: Ports, plan: Plan) -> None:
         self._catalog = ports.catalog
         now = ports.clock.now()
-        self._gone: set[tuple[str, str]] = {(part.kind, part.name) for part in plan.parts if part.fate == "deleted"}
+        self._gone: set[tuple[str, str]] = {(part.kind, part.name) for part in plan.parts if part.action == "deleted"}
         self._gone |= {("schedule", name) for part in plan.of("dag", "deleted") for name in part.becomes}
         self._rows: dict[tuple[str, str], Definition] = {
             (part.kind, part.name): Definition(part.kind, part.name, part.document, 0, now)
@@ -161,10 +161,10 @@ class PlannedCatalog:
         own = [row for row in self._index if row.event_key == event_key] if cursor is None else []
         return Page((*kept, *own), page.cursor)
 
-    def gate(self, schedule: str) -> ScheduleState | None:
+    def schedule_state(self, schedule: str) -> ScheduleState | None:
         if ("schedule", schedule) in self._gone:
             return None
-        stands = self._catalog.gate(schedule)
+        stands = self._catalog.schedule_state(schedule)
         missing = schedule in self._schedules and (stands is None or stands.mode == "deleted")
         return ScheduleState(schedule, 0, 0, "disabled", 0) if missing else stands
 
@@ -175,8 +175,8 @@ class PlannedCatalog:
         return Version(schedule, 0, own.model_dump(mode="json"), 0)
 
     def _is_on(self, schedule: str) -> bool:
-        gate = self._catalog.gate(schedule)
-        return gate is not None and gate.mode not in OFF
+        schedule_state = self._catalog.schedule_state(schedule)
+        return schedule_state is not None and schedule_state.mode not in OFF
 
     def __getattr__(self, attribute: str) -> Any:
         return getattr(self._catalog, attribute)

@@ -27,21 +27,21 @@ from chalicelib.ports import Ports, RowRequest
 
 # How long one tick goes through timers. The rest, which are those due last, is the next tick's; each is prepared a
 # minute ahead, so none is late by that.
-LONGEST_ROUND: Millis = 40 * SECOND
+MAX_ROUND: Millis = 40 * SECOND
 # How many portions of one timer are prepared in one go. What is left is hinted at once, for another Lambda to go on.
-MOST_PORTIONS = 10
-AT_ONCE = 100  # timers that are read together
+MAX_PORTIONS = 10
+BATCH_SIZE = 100  # timers that are read together
 # Timers of one round from which on several are moved in one transaction. It costs a write unit more for each, and saves
 # a call: a tick with so many has more need of time than of units.
 MANY_TIMERS = 500
-MOST_MOVES = 25  # timers to a transaction, with what else their moving writes
+MAX_MOVES = 25  # timers to a transaction, with what else their moving writes
 # Hints are gathered over the timers of a tick, so that those for one instant travel together, and sent when they are
 # many or their instant is near: a crowd takes seconds to be prepared.
-MOST_KEPT, SOON = 5_000, 20 * SECOND
+MAX_KEPT, SOON = 5_000, 20 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class TimerStep:
     """What one look at a timer makes of it: events to write, the plan that moves it on, and when it is looked at
     again before the tick would."""
 
@@ -62,13 +62,13 @@ class Hints:
     ports: Ports
     kept: list[tuple[Instant, Ref]] = field(default_factory=list)
 
-    def keep(self, looks: Iterable[Look], now: Instant) -> None:
-        for look in looks:
-            self.kept += [(fire.due_at or now, ref_of(fire)) for fire in look.fires]
-            if look.again is not None and look.again <= now + self.ports.settings.horizon_seconds * SECOND:
-                self.kept.append((max(look.again, now), Ref("timer", (look.schedule,))))
+    def keep(self, steps: Iterable[TimerStep], now: Instant) -> None:
+        for step in steps:
+            self.kept += [(fire.due_at or now, ref_of(fire)) for fire in step.fires]
+            if step.again is not None and step.again <= now + self.ports.settings.horizon_seconds * SECOND:
+                self.kept.append((max(step.again, now), Ref("timer", (step.schedule,))))
         now = self.ports.clock.now()
-        if len(self.kept) >= MOST_KEPT:
+        if len(self.kept) >= MAX_KEPT:
             self.flush(now, patient=True)
         soon = [hint for hint in self.kept if hint[0] <= now + SOON]
         if soon:
@@ -95,20 +95,20 @@ def emit_due(ports: Ports) -> int:
     """
     now = ports.clock.now()
     horizon = now + ports.settings.horizon_seconds * SECOND
-    hints, looked = Hints(ports), 0
+    hints, seen_timers = Hints(ports), 0
     failed: list[Exception] = []
     timers = _due_timers(ports, now, horizon)
-    while part := [timer.parts[0] for timer in islice(timers, AT_ONCE)]:
+    while part := [timer.parts[0] for timer in islice(timers, BATCH_SIZE)]:
         try:
-            _round(ports, part, now, horizon, hints, many=looked >= MANY_TIMERS)
+            _round(ports, part, now, horizon, hints, many=seen_timers >= MANY_TIMERS)
         except Exception:  # each by itself then, and whoever caused it fails alone
             logger.exception("round failed", extra={"timers": len(part)})
             failed += _one_by_one(ports, part, now, horizon)
-        looked += len(part)
+        seen_timers += len(part)
     hints.flush(ports.clock.now(), patient=True)
     if failed:
-        raise ExceptionGroup(f"{len(failed)} of {looked} timers failed", failed)
-    return looked
+        raise ExceptionGroup(f"{len(failed)} of {seen_timers} timers failed", failed)
+    return seen_timers
 
 
 def emit_soon(ports: Ports, schedule: str) -> int:
@@ -133,13 +133,13 @@ def emit_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> i
 def _portions(ports: Ports, schedule: str, now: Instant, horizon: Instant, hints: Hints) -> tuple[int, bool]:
     """As many portions as one go may take: how many events they made, and whether more of them are left."""
     made = 0
-    for _ in range(MOST_PORTIONS):
-        look = _look(ports, schedule, now, horizon)
-        if look is None:
+    for _ in range(MAX_PORTIONS):
+        step = _plan_timer(ports, schedule, now, horizon)
+        if step is None:
             return made, False
-        made += len(look.fires)
-        moved = _carry_out(ports, [look], now, hints)
-        if not moved or look.emission is None or not look.emission.more:
+        made += len(step.fires)
+        moved = _carry_out(ports, [step], now, hints)
+        if not moved or step.emission is None or not step.emission.more:
             return made, False
     return made, True
 
@@ -148,12 +148,12 @@ def _round(
     ports: Ports, schedules: Sequence[str], now: Instant, horizon: Instant, hints: Hints, many: bool
 ) -> None:  # fmt: skip
     wanted: list[RowRequest] = [(kind, name) for name in schedules for kind in ("timer", "gate")]
-    seen = ports.ahead.read(ports, wanted)
+    seen = ports.prefetch.read(ports, wanted)
     timers = {name: timer for name in schedules if (timer := seen.catalog.timer(name)) is not None}
-    seen = seen.ahead.read(seen, [("version", name, timer.version) for name, timer in timers.items()])
-    looks = [look for name in timers if (look := _look(seen, name, now, horizon)) is not None]
-    moved = _carry_out(ports, looks, now, hints, many)
-    more = [look.schedule for look in moved if look.emission is not None and look.emission.more]
+    seen = seen.prefetch.read(seen, [("version", name, timer.version) for name, timer in timers.items()])
+    steps = [step for name in timers if (step := _plan_timer(seen, name, now, horizon)) is not None]
+    moved = _carry_out(ports, steps, now, hints, many)
+    more = [step.schedule for step in moved if step.emission is not None and step.emission.more]
     run_each(more, lambda name: emit_timer(ports, name, now, horizon))
 
 
@@ -170,81 +170,89 @@ def _due_timers(ports: Ports, now: Instant, horizon: Instant) -> Iterator[Ref]:
     for ref in ports.wakes.each_overdue("catalog", horizon):
         if ref.kind == "timer":
             yield ref
-        if ports.clock.now() - now > LONGEST_ROUND:
+        if ports.clock.now() - now > MAX_ROUND:
             logger.warning("tick full", extra={"hint": "the next tick goes on; timers are many, or tables slow"})
             return
 
 
-def _look(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> Look | None:
+def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> TimerStep | None:
     """One bounded look at a timer; None if there is nothing to prepare."""
-    timer, gate = ports.catalog.timer(schedule), ports.catalog.gate(schedule)
+    timer, schedule_state = ports.catalog.timer(schedule), ports.catalog.schedule_state(schedule)
     version = ports.catalog.version(schedule, timer.version) if timer else None
-    if timer is None or gate is None or version is None or gate.generation != timer.generation:
+    if timer is None or schedule_state is None or version is None or schedule_state.generation != timer.generation:
         return None
     definition = Schedule.model_validate(version.definition)
-    if gate.mode == "enabled" and lifetime.is_used_up(timer, definition):
+    if schedule_state.mode == "enabled" and lifetime.is_used_up(timer, definition):
         # Its repeats ended while it was paused, or before it began.
-        return _moved(Look(schedule), replace(timer, rev=timer.rev + 1), definition, gate, now, now)
+        return _moved(TimerStep(schedule), replace(timer, rev=timer.rev + 1), definition, schedule_state, now, now)
     if timer.wake_at is None or timer.wake_at >= horizon:
         return None
-    emission = fire_timer.emit(timer, definition, now, horizon) if gate.mode in GATHERING_MODES else None
+    emission = fire_timer.emit(timer, definition, now, horizon) if schedule_state.mode in GATHERING_MODES else None
     if emission is None or not (emission.fires or emission.skipped):
-        ends = lifetime.decide(gate, timer, definition, max(now, timer.wake_at)) is not None
-        return Look(schedule, again=timer.wake_at) if ends else None
+        ends = lifetime.decide(schedule_state, timer, definition, max(now, timer.wake_at)) is not None
+        return TimerStep(schedule, again=timer.wake_at) if ends else None
     last_due = max((fire.due_at or now for fire in emission.fires), default=now)
-    return _moved(Look(schedule, emission), emission.timer, definition, gate, now, last_due)
+    return _moved(TimerStep(schedule, emission), emission.timer, definition, schedule_state, now, last_due)
 
 
-def _moved(look: Look, timer: Timer, schedule: Schedule, gate: ScheduleState, now: Instant, last_due: Instant) -> Look:
+def _moved(
+    step: TimerStep, timer: Timer, schedule: Schedule, schedule_state: ScheduleState, now: Instant, last_due: Instant
+) -> TimerStep:
     """The timer as it stands after a look, in one transaction with what was skipped and, after the last fire, the end
     of its schedule."""
-    plan: list[Write] = [*map(Put, look.emission.skipped)] if look.emission else []
+    plan: list[Write] = [*map(Put, step.emission.skipped)] if step.emission else []
     again: Instant | None = None
     if lifetime.is_used_up(timer, schedule):
         # A pause is not ended by that; the gate is asked for, so that whoever resumes finds the timer used up.
-        enabled = gate.mode == "enabled"
-        plan += lifecycle.complete(gate, now)[1] if enabled else [ExpectMode(gate, (gate.mode,))]
+        enabled = schedule_state.mode == "enabled"
+        plan += (
+            lifecycle.complete(schedule_state, now)[1]
+            if enabled
+            else [ExpectMode(schedule_state, (schedule_state.mode,))]
+        )
         timer = lifetime.completed(timer, schedule, last_due) if enabled else timer
         again = timer.wake_at
-    return replace(look, plan=(Replace(timer), *plan), again=again)
+    return replace(step, plan=(Replace(timer), *plan), again=again)
 
 
-def _carry_out(ports: Ports, looks: Sequence[Look], now: Instant, hints: Hints, many: bool = False) -> list[Look]:
+def _carry_out(
+    ports: Ports, steps: Sequence[TimerStep], now: Instant, hints: Hints, many: bool = False
+) -> list[TimerStep]:
     """Write the events of all, move the timers on, hint. Returns the looks whose timers were moved: any other has
     been moved by another emitter, which did the same, or its schedule has changed. Who moves a timer hints its fires,
     and nobody else: two hints of a crowd would be two deliveries of each."""
-    fires = [fire for look in looks for fire in look.fires]
+    fires = [fire for step in steps for fire in step.fires]
     if fires:
         ports.ledger.put_all([*map(Put, fires)])
-    moved = [look for group in _groups(looks, many) for look in _commit(ports, group)]
-    mine = {look.schedule for look in moved}
-    hints.keep([look for look in looks if look.schedule in mine or not look.plan], now)
-    for look in looks:
-        _tell(look)
+    moved = [step for group in _groups(steps, many) for step in _commit(ports, group)]
+    mine = {step.schedule for step in moved}
+    hints.keep([step for step in steps if step.schedule in mine or not step.plan], now)
+    for step in steps:
+        _log_skipped(step)
     return moved
 
 
-def _groups(looks: Sequence[Look], many: bool) -> Iterator[list[Look]]:
+def _groups(steps: Sequence[TimerStep], many: bool) -> Iterator[list[TimerStep]]:
     """Which timers are moved together: where they are many, and where a transaction is needed all the same."""
-    planned = [look for look in looks if look.plan]
-    alone = [] if many else [look for look in planned if len(look.plan) == 1]
-    together = [look for look in planned if look not in alone]
-    yield from ([look] for look in alone)
-    for start in range(0, len(together), MOST_MOVES):
-        yield together[start : start + MOST_MOVES]
+    planned = [step for step in steps if step.plan]
+    alone = [] if many else [step for step in planned if len(step.plan) == 1]
+    together = [step for step in planned if step not in alone]
+    yield from ([step] for step in alone)
+    for start in range(0, len(together), MAX_MOVES):
+        yield together[start : start + MAX_MOVES]
 
 
-def _commit(ports: Ports, looks: list[Look]) -> list[Look]:
+def _commit(ports: Ports, steps: list[TimerStep]) -> list[TimerStep]:
     """Move timers in one transaction; those that are refused are left out, and the rest is moved without them."""
-    while looks:
-        refused = ports.ledger.commit([write for look in looks for write in look.plan])
+    while steps:
+        refused = ports.ledger.commit([write for step in steps for write in step.plan])
         if refused is None:
-            return looks
-        looks = [look for look in looks if not any(write in refused.writes for write in look.plan)]
+            return steps
+        steps = [step for step in steps if not any(write in refused.writes for write in step.plan)]
     return []
 
 
-def _tell(look: Look) -> None:
-    for record in look.emission.skipped if look.emission else ():
+def _log_skipped(step: TimerStep) -> None:
+    for record in step.emission.skipped if step.emission else ():
         told = {"schedule": record.schedule, "skipped_fires": record.count, "why": record.reason}
         logger.warning("fires skipped", extra=told)

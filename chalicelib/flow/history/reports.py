@@ -11,7 +11,7 @@ from chalicelib.ports import Page, Ports
 
 ROOT = "history_report/json/"
 # How far back the newest report is looked for, a listing for each day.
-MOST_DAYS = 14
+MAX_DAYS = 14
 # What the job puts into a file at most: a file is read whole, and holds two MB at the very most.
 LINES_A_FILE = 500
 
@@ -21,7 +21,7 @@ Row = dict[str, Any]
 def newest_day(ports: Ports, namespace: str) -> str:
     """The latest day with a report; refused with 404 if there is none in two weeks."""
     now = ports.clock.now()
-    days = [iso(now - back * DAY)[:10] for back in range(MOST_DAYS)]
+    days = [iso(now - back * DAY)[:10] for back in range(MAX_DAYS)]
     found = next((day for day in days if _files(ports, namespace, day) is not None), None)
     if found is None:
         raise _none(f"since {days[-1]}")

@@ -21,7 +21,7 @@ from chalicelib.core.writes import Create, DeleteJob, ExpectOpen, Put, PutLastAr
 from chalicelib.flow import wake
 from chalicelib.flow.each import run_each
 from chalicelib.flow.notices import notices
-from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
+from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
 
 # Longer than a job or a message in a dead-letter queue can live (SQS keeps 14 days), so a repeat always meets it.
 MARKER_LIFE = 45 * DAY
@@ -76,9 +76,9 @@ def apply_event(
             return None  # a run that is nobody's business but its own: that of one node, run again alone
         ports.ledger.put_all([Put(_uncorrelated(event, rows[0], schedule, now))])
         return None
-    place = event_correlation.gathering_place(correlation)
-    for _ in range(MOST_RACES):
-        job = ports.jobs.job(rows[0].schedule, rows[0].generation, place)
+    sort_key = event_correlation.gathering_key(correlation)
+    for _ in range(MAX_RACES):
+        job = ports.jobs.job(rows[0].schedule, rows[0].generation, sort_key)
         if job is not None and job.closed:
             return None
         if job is None and schedule.by == rounds.BY and not _is_of_this_life(ports, correlation, rows[0]):
@@ -86,21 +86,21 @@ def apply_event(
         over = _has_timed_out(ports, job, schedule, event)
         gathered = gather.gather(job, [Touch(event, met)], schedule, rows[0], correlation, now, against, over)
         marker = _marker(event, rows[0], gathered.job if met else None, _marker_end(schedule, now))
-        seen = _seen(ports, event, rows[0], against)
+        seen = _arrivals(ports, event, rows[0], against)
         grown, changes = _changes(job, gathered, rows[0])
-        notes = _notes(ports, job, gathered, now)
-        plan = [Create(marker), *changes, *seen, *_beside(rows[0], changes), *along, *notes]
+        notices_due = _notes(ports, job, gathered, now)
+        plan = [Create(marker), *changes, *seen, *_beside(rows[0], changes), *along, *notices_due]
         refused = ports.ledger.commit(plan)
         if refused is None:
-            notices.hint(ports, notes)
-            if gathered.apart is not None:
-                ports.hints.send([ref_of(gathered.apart)], now, now)
+            notices.hint(ports, notices_due)
+            if gathered.detached is not None:
+                ports.hints.send([ref_of(gathered.detached)], now, now)
             return _follow(ports, job, grown, now)
         if Create(marker) in refused.writes:
             return ref_of(job) if job is not None and job.met_at is not None else None
         if refused.of(ExpectOpen) or any(write in refused.writes for write in along):
             return None  # closed meanwhile; or what this event came with is somebody else's by now
-    raise RuntimeError(f"event {event.id} lost {MOST_RACES} races for {rows[0].schedule}; its message will come again")
+    raise RuntimeError(f"event {event.id} lost {MAX_RACES} races for {rows[0].schedule}; its message will come again")
 
 
 def _is_of_this_life(ports: Ports, correlation: Mapping[str, str] | None, row: Subscription) -> bool:
@@ -119,7 +119,7 @@ def _has_timed_out(ports: Ports, job: Job | None, schedule: Schedule, event: Eve
     the pauses of the gate are read where it would be over without them."""
     if job is None or not timeout.is_over(job, schedule, None, event.accepted_at):
         return False
-    return timeout.is_over(job, schedule, ports.catalog.gate(job.schedule), event.accepted_at)
+    return timeout.is_over(job, schedule, ports.catalog.schedule_state(job.schedule), event.accepted_at)
 
 
 def _notes(ports: Ports, job: Job | None, gathered: Gathered, now: Instant) -> list[Write]:
@@ -133,14 +133,14 @@ def _changes(job: Job | None, gathered: Gathered, row: Subscription) -> tuple[Jo
     """The job as it is stored, and the writes that make it so."""
     grown = gathered.job
     record: list[Write] = [Put(gathered.dropped)] if gathered.dropped else []
-    record += claim.beside(job, gathered.apart) if job is not None and gathered.apart is not None else []
+    record += claim.beside(job, gathered.detached) if job is not None and gathered.detached is not None else []
     if grown is None:
         return None, [DeleteJob(job, exact=True), *record] if job is not None and record else []
     # Whoever queues already is settled; everybody else whose match is complete makes room, if that is wanted.
-    if row.apart and grown.met_at is not None and grown.waits_at is None:
-        apart = gather.detach(grown)
+    if row.detached and grown.met_at is not None and grown.queued_in is None:
+        detached = gather.detach(grown)
         out: list[Write] = [DeleteJob(job, exact=True)] if job is not None else []
-        return apart, [*out, Create(apart), *record]
+        return detached, [*out, Create(detached), *record]
     if job is None:
         return grown, [Create(grown)]
     return grown, [Replace(grown, over=job), *record]
@@ -151,8 +151,8 @@ def _beside(row: Subscription, changes: Sequence[Write]) -> list[Write]:
     place (correlated jobs, those set apart, mere marks) asks for its absence."""
     touched = [write.row if isinstance(write, Create | Replace) else write.job if isinstance(write, DeleteJob) else None
                for write in changes]  # fmt: skip
-    places = {job.place for job in touched if isinstance(job, Job)}
-    return [] if event_correlation.gathering_place(None) in places else [ExpectOpen(row.schedule, row.generation)]
+    places = {job.sort_key for job in touched if isinstance(job, Job)}
+    return [] if event_correlation.gathering_key(None) in places else [ExpectOpen(row.schedule, row.generation)]
 
 
 def _follow(ports: Ports, before: Job | None, grown: Job | None, now: Instant) -> Ref | None:
@@ -162,17 +162,17 @@ def _follow(ports: Ports, before: Job | None, grown: Job | None, now: Instant) -
         return None
     if grown.met_at is not None:
         return ref_of(grown)
-    soon = grown.wake_at is not None and grown.wake_at - now <= LONGEST_DELAY
+    soon = grown.wake_at is not None and grown.wake_at - now <= MAX_DELAY
     if soon and grown.wake_at is not None and (before is None or before.job_id != grown.job_id):
         ports.hints.send([ref_of(grown)], grown.wake_at, now)
     return None
 
 
-def _seen(ports: Ports, event: Event, row: Subscription, against: Sequence[str]) -> list[Write]:
+def _arrivals(ports: Ports, event: Event, row: Subscription, against: Sequence[str]) -> list[Write]:
     """When the feed of an absent leaf came last, for the instant at which its absence would be told (T18)."""
     writes: list[Write] = []
     for leaf in against:
-        last = ports.jobs.seen(row.schedule, row.generation, leaf)
+        last = ports.jobs.last_arrival(row.schedule, row.generation, leaf)
         if last is None or last < event.accepted_at:
             writes.append(PutLastArrival(LastArrival(row.schedule, row.generation, leaf, event.accepted_at), last))
     return writes

@@ -25,13 +25,13 @@ from chalicelib.ports import Ports
 
 def is_event(job: Job, facts: Facts, now: Instant) -> bool:
     """A due fire of a trigger with more than one leaf is no job by itself: it is an event for the gathering job."""
-    schedule, gate = facts.schedule, facts.gate
-    if gate is None or schedule is None or not check.is_prepared(job) or (job.due_at or 0) > now:
+    schedule, schedule_state = facts.schedule, facts.schedule_state
+    if schedule_state is None or schedule is None or not check.is_prepared(job) or (job.due_at or 0) > now:
         return False
     current = (
-        gate.generation == job.generation
-        and gate.mode in GATHERING_MODES
-        and fire_timer.nominal_of(job) not in gate.skips
+        schedule_state.generation == job.generation
+        and schedule_state.mode in GATHERING_MODES
+        and fire_timer.nominal_of(job) not in schedule_state.skips
     )
     current = current and fire_timer.unwanted(job, schedule) is None
     return current and not tree.is_single_time(schedule.trigger)
@@ -39,44 +39,55 @@ def is_event(job: Job, facts: Facts, now: Instant) -> bool:
 
 def apply(ports: Ports, job: Job, facts: Facts, now: Instant) -> str:
     """Count a due fire, or put it off if what it waits for has moved. Returns what was done, in words."""
-    gate, schedule = facts.gate, facts.schedule
-    if gate is None or schedule is None or job.leaf is None or job.due_at is None:
+    schedule_state, schedule = facts.schedule_state, facts.schedule
+    if schedule_state is None or schedule is None or job.leaf is None or job.due_at is None:
         raise ValueError("expected a fire with its leaf and an open gate")
     found = gather.leaf_of(schedule, job.leaf)
     if found is None:
         ports.ledger.commit([DeleteJob(job)])
         return "its leaf is gone"
     leaf = timed(found)
-    moved = leaf.postponed_to(gate.since, _happened(ports, job, leaf, schedule), job.due_at)
+    moved = leaf.postponed_to(schedule_state.since, _happened(ports, job, leaf, schedule), job.due_at)
     if moved is not None:
         _put_off(ports, job, schedule, moved)
         return f"what it waits for moved to {iso(moved)}"
-    return _count(ports, job, gate, leaf, schedule, now)
+    return _count(ports, job, schedule_state, leaf, schedule, now)
 
 
-def _count(ports: Ports, job: Job, gate: ScheduleState, leaf: TimedLeaf, schedule: Schedule, now: Instant) -> str:
+def _count(
+    ports: Ports, job: Job, schedule_state: ScheduleState, leaf: TimedLeaf, schedule: Schedule, now: Instant
+) -> str:
     event = fire_timer.fire_event(job, leaf.type)
     row = Subscription(
-        event.key, job.schedule, job.generation, gate.version, str(job.leaf), 0, apart=_apart(gate, schedule)
+        event.key,
+        job.schedule,
+        job.generation,
+        schedule_state.version,
+        str(job.leaf),
+        0,
+        detached=_apart(schedule_state, schedule),
     )
     ref = apply_event(ports, event, [row], now, along=[DeleteJob(job)])
-    if ports.jobs.job(job.schedule, job.generation, job.place) is not None and ports.catalog.gate(job.schedule) == gate:
+    if (
+        ports.jobs.job(job.schedule, job.generation, job.sort_key) is not None
+        and ports.catalog.schedule_state(job.schedule) == schedule_state
+    ):
         ports.ledger.commit([DeleteJob(job)])  # its event had been applied before: a ghost
     if ref is not None:
         ports.hints.send([ref], now, now)
     return f"fire of {iso(event.instant)} counted"
 
 
-def _apart(gate: ScheduleState, schedule: Schedule) -> bool:
-    return gate.mode == "backlog" or not schedule.coalesce
+def _apart(schedule_state: ScheduleState, schedule: Schedule) -> bool:
+    return schedule_state.mode == "backlog" or not schedule.coalesce
 
 
 def _happened(ports: Ports, job: Job, leaf: TimedLeaf, schedule: Schedule) -> Instant | None:
     """The last start of the workflow, or the last event of the feed."""
     if leaf.moved_by == "last_start":
-        return ports.jobs.line(names.workflow_limit(schedule.workflow)).last_start
+        return ports.jobs.limit_state(names.workflow_limit(schedule.workflow)).last_start
     if leaf.moved_by == "last_arrival":
-        return ports.jobs.seen(job.schedule, job.generation, str(job.leaf))
+        return ports.jobs.last_arrival(job.schedule, job.generation, str(job.leaf))
     return None
 
 

@@ -20,14 +20,14 @@ from chalicelib.core.triggers import tree
 from chalicelib.flow import lookup
 from chalicelib.flow.jobs.drop import drop_job, record_of
 from chalicelib.flow.lookup import find_job
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import MAX_RACES, Ports
 
 
 def approve(ports: Ports, job_id: str, by: str, reason: str = "") -> Job:
     """Approve of a job, for every approval that it waits for and the caller may give. Saying it again changes nothing.
 
     Holds for this job alone, and for the attempts of its run."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         now = ports.clock.now()
         job = _found(ports, job_id)
         given = _given(ports, job, by)
@@ -37,7 +37,7 @@ def approve(ports: Ports, job_id: str, by: str, reason: str = "") -> Job:
         said = {each.key: {"by": by, "at": now, "why": reason} for each in open_}
         due = max(now, job.due_at if job.due_at is not None else now)
         later = replace(job, approvals={**job.approvals, **said}, rev=job.rev + 1, wake_at=due, leases=0)
-        later = claim.apart_from_emitter(job, later)
+        later = claim.detached_from_emitter(job, later)
         if ports.ledger.commit(claim.moved(job, later)) is None:
             ports.hints.send([ref_of(later)], due, now)
             return later
@@ -46,7 +46,7 @@ def approve(ports: Ports, job_id: str, by: str, reason: str = "") -> Job:
 
 def refuse(ports: Ports, job_id: str, by: str, reason: str = "") -> str:
     """Take a job out, on record. Returns what stands there."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         now = ports.clock.now()
         job = lookup.find_job(ports, job_id)
         _given(ports, job, by)
@@ -62,13 +62,13 @@ def _found(ports: Ports, job_id: str) -> Job:
     job = lookup.find_job(ports, job_id)
     if not check.is_prepared(job):
         return job
-    apart = ports.jobs.job(job.schedule, job.generation, gather.detached_key(job))
-    return apart if apart is not None and apart.job_id == job_id else job
+    detached = ports.jobs.job(job.schedule, job.generation, gather.detached_key(job))
+    return detached if detached is not None and detached.job_id == job_id else job
 
 
 def _given(ports: Ports, job: Job, by: str) -> list[Approval]:
     """The approvals of a job that this caller may give; refused if it wants none, or none of this caller."""
-    schedule = lookup.definition_of(ports, ports.catalog.gate(job.schedule))
+    schedule = lookup.definition_of(ports, ports.catalog.schedule_state(job.schedule))
     wanted = approval.approvals_of(schedule.constraints) if schedule is not None else []
     if schedule is not None and check.is_prepared(job) and not tree.is_single_time(schedule.trigger):
         wanted = []  # it is an event, which counts for the job that waits for the approval
@@ -87,7 +87,7 @@ def withdraw(ports: Ports, job_id: str, by: str) -> Record:
     Refused with 404 if there is none any more, saying what became of it. A retry takes its run along, as FAILED.
     """
     why = f"cancelled by {by}"
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         job, now = find_job(ports, job_id), ports.clock.now()
         if drop_job(ports, job, "DROPPED", why, now, exact=True) is not None:
             return record_of(job, "DROPPED", why, now)

@@ -27,7 +27,7 @@ from chalicelib.ports import Ports, RowRequest
 
 T = TypeVar("T")
 
-AT_ONCE = 500  # jobs whose rows are held in memory twice
+BATCH_SIZE = 500  # jobs whose rows are held in memory twice
 FEWEST = 2  # one alone is checked as any other job: it may be none that is delivered, and would be read twice
 
 
@@ -46,20 +46,20 @@ def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
         return Batch((), tuple(refs))
     ready: list[Ready] = []
     parsed, at = Parsed(), max(due, ports.clock.now())
-    for part in _parts(fires_only, AT_ONCE):
+    for part in _parts(fires_only, BATCH_SIZE):
         ready += _prepare(ports, part, at, parsed)
     taken = {each.ref for each in ready}
     return Batch(tuple(ready), tuple(ref for ref in refs if ref not in taken))
 
 
 def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> Iterable[Ready]:
-    places = {ref: (ref.parts[0], int(ref.parts[1], 36), ref.parts[2]) for ref in refs}
-    wanted: list[RowRequest] = [("job", *place) for place in places.values()]
-    wanted += [("gate", schedule) for schedule, _, _ in places.values()]
-    seen = ports.ahead.read(ports, wanted)
-    jobs = {ref: job for ref, place in places.items() if (job := seen.jobs.job(*place)) is not None and not job.closed}
-    seen = seen.ahead.read(seen, _needs(seen, jobs.values()))
-    seen = seen.ahead.read(seen, _waiting(seen, jobs.values(), parsed))
+    queued = {ref: (ref.parts[0], int(ref.parts[1], 36), ref.parts[2]) for ref in refs}
+    wanted: list[RowRequest] = [("job", *key) for key in queued.values()]
+    wanted += [("schedule_state", schedule) for schedule, _, _ in queued.values()]
+    seen = ports.prefetch.read(ports, wanted)
+    jobs = {ref: job for ref, key in queued.items() if (job := seen.jobs.job(*key)) is not None and not job.closed}
+    seen = seen.prefetch.read(seen, _needs(seen, jobs.values()))
+    seen = seen.prefetch.read(seen, _waiting(seen, jobs.values(), parsed))
     for ref, job in jobs.items():
         facts = facts_of.gather(seen, job, parsed)
         decision = check.decide(job, facts, at) if not fires.is_event(job, facts, at) else None
@@ -72,8 +72,8 @@ def _needs(seen: Ports, jobs: Iterable[Job]) -> list[RowRequest]:
     """What is to be known of each: its definition, and whether it has run or has its record."""
     wanted: list[RowRequest] = []
     for job in jobs:
-        gate = seen.catalog.gate(job.schedule)
-        wanted += [("version", gate.schedule, gate.version)] if gate else []
+        schedule_state = seen.catalog.schedule_state(job.schedule)
+        wanted += [("version", schedule_state.schedule, schedule_state.version)] if schedule_state else []
         wanted += [("run", job.job_id, job.attempt), ("record", job.job_id)]
     return wanted
 
@@ -82,11 +82,11 @@ def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[RowReques
     """Where a fire would wait, if it had to: somebody may do so already."""
     wanted: list[RowRequest] = []
     for job in jobs:
-        gate = seen.catalog.gate(job.schedule)
-        schedule = parsed.schedule(seen, gate)
-        if gate is not None and schedule is not None:
-            places = claim.places_of_copy(job, schedule, gate, seen.clock.now())
-            wanted += [("job", job.schedule, job.generation, place) for place in places]
+        schedule_state = seen.catalog.schedule_state(job.schedule)
+        schedule = parsed.schedule(seen, schedule_state)
+        if schedule_state is not None and schedule is not None:
+            queued = claim.keys_of_copy(job, schedule, schedule_state, seen.clock.now())
+            wanted += [("job", job.schedule, job.generation, key) for key in queued]
             wanted.append(("workflow", schedule.workflow))
     return wanted
 

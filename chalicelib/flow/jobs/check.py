@@ -31,40 +31,40 @@ from chalicelib.flow.notices import deadlines
 from chalicelib.flow.runs import cancel
 from chalicelib.flow.runs import launch as launching
 from chalicelib.log import job_fields, logger
-from chalicelib.ports import LONGEST_DELAY, MOST_RACES, Ports
+from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
 
 # The hint of a line may lie in the queue behind those of a crowd that joins it: then whoever joins serves it (E3).
 OVERDUE: Millis = 200
 
 
 def check_job(
-    ports: Ports, place: tuple[str, int, str], turn: str | None = None, only: str | None = None
+    ports: Ports, key: tuple[str, int, str], serving: str | None = None, only: str | None = None
 ) -> Outcome:  # fmt: skip
     """Look at a job until something is settled. ``turn`` names the line whose queue serves it; the turn is that of the
     job ``only``, which may have made room for another. Losing a race is ordinary: the job is read and decided again."""
     number = 0
-    for race in range(MOST_RACES):
+    for race in range(MAX_RACES):
         now = ports.clock.now()
-        job = ports.jobs.job(*place)
+        job = ports.jobs.job(*key)
         if job is None or job.closed or only not in (None, job.job_id):
             return Outcome("gone")  # what lies under a tombstone is the drain's to take off
-        if race or job.waits_at != turn:  # the server of a queue has just read that row
+        if race or job.queued_in != serving:  # the server of a queue has just read that row
             job = waiting.regained(ports, job)
         facts = facts_of.gather(ports, job)
         if fires.is_event(job, facts, now):
             return Outcome("applied", fires.apply(ports, job, facts, now))
         deadlines.begin(ports, job, facts, now)
-        job, facts = external.ask(ports, job, facts, now, turn)
-        decision = check.decide(job, facts, now, turn)
-        if race and isinstance(decision, Launch) and (line := claim.wants_number(job, decision.asks)):
+        job, facts = external.ask(ports, job, facts, now, serving)
+        decision = check.decide(job, facts, now, serving)
+        if race and isinstance(decision, Launch) and (limit_name := claim.wants_number(job, decision.asks)):
             # Many start at once: it takes a number by itself, and no start of another stands in its way again.
-            number = number or ports.ledger.number(line)
+            number = number or ports.ledger.number(limit_name)
             job = replace(job, number=number)
-        outcome = _act(ports, job, facts, decision, now, turn)
+        outcome = _act(ports, job, facts, decision, now, serving)
         if outcome is not None:
             _log(job, outcome)
             return outcome
-    raise RuntimeError(f"the check of {place} lost {MOST_RACES} races; the sweep will find it again")
+    raise RuntimeError(f"the check of {key} lost {MAX_RACES} races; the sweep will find it again")
 
 
 def _log(job: Job, outcome: Outcome) -> None:
@@ -75,11 +75,11 @@ def _log(job: Job, outcome: Outcome) -> None:
     (logger.debug if outcome.same else logger.info)("checked", extra=told)
 
 
-def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant, turn: str | None) -> Outcome | None:
+def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant, serving: str | None) -> Outcome | None:
     """Carry a decision out; None if somebody else was faster."""
     match decision:
         case Launch():
-            return _launch(ports, job, facts, decision, now, turn)
+            return _launch(ports, job, facts, decision, now, serving)
         case Wait():
             return _wait(ports, job, facts, decision, now)
         case Duplicate():
@@ -102,26 +102,32 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
 
 def _make_room_beside(ports: Ports, over: Job, now: Instant) -> None:
     """A job that has timed out leaves the place in which fires join it. The one that came is decided again."""
-    apart = gather.out_of_time(over, now)
-    if ports.ledger.commit([DeleteJob(over, exact=True), *claim.beside(over, apart)]) is None:
-        ports.hints.send([ref_of(apart)], now, now)
+    detached = gather.out_of_time(over, now)
+    if ports.ledger.commit([DeleteJob(over, exact=True), *claim.beside(over, detached)]) is None:
+        ports.hints.send([ref_of(detached)], now, now)
 
 
-def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant, turn: str | None) -> Outcome | None:
+def _launch(
+    ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant, serving: str | None
+) -> Outcome | None:
     if job.kind == "fire" and not decision.asks and facts.workflow and not facts.workflow.target.has_lifecycle:
-        sent = deliver(ports, job, facts, decision.why, now, turn)
+        sent = deliver(ports, job, facts, decision.why, now, serving)
         if sent is None:
             return None
         ended, why = sent
         return Outcome("delivered" if ended else "waiting", why)
-    route = limit_route.route(decision.asks, job.held, facts.lines, now, turn)
+    route = limit_route.route(decision.asks, job.held, facts.limit_states, now, serving)
     if route.blocked is not None:
         why = claim.why_blocked(route, facts)
-        if route.blocked.line == job.waits_at:
+        if route.blocked.limit_name == job.queued_in:
             _make_room(ports, job, facts, route.blocked)
             return Outcome("waiting", why, same=True)
         return _queue(ports, job, facts, route, now, why)
-    taken = tuple(line for line in (*job.held, *(ask.line for ask in route.take)) if not names.is_turn(line))
+    taken = tuple(
+        limit_name
+        for limit_name in (*job.held, *(ask.limit_name for ask in route.take))
+        if not names.is_admission(limit_name)
+    )
     why = f"{decision.why}{approval.words_of(job.approvals)}"
     ready = replace(job, reason=why, event=timer.fire_event(job) if job.kind == "fire" else job.event)
     paces, route = limit_route.paces_of(route.take), limit_route.prepared(route, ports.clock.now())
@@ -133,7 +139,7 @@ def _launch(ports: Ports, job: Job, facts: Facts, decision: Launch, now: Instant
     last: list[Write] = [Replace(complete.superseded(before, now))] if before is not None else []
     if ports.ledger.commit([*claim.claim(job, run, facts, route, now), *last]) is not None:
         return None
-    if woken := queues_to_wake({line: facts.line(line) for line in claim.turns_of(job)}):
+    if woken := queues_to_wake({limit_name: facts.limit_state(limit_name) for limit_name in claim.admissions_of(job)}):
         ports.hints.send(woken, now, now)
     launching.start(ports, run.run_id, run.attempt)
     return Outcome("launched", decision.why)
@@ -143,19 +149,19 @@ def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why
     """Into the queue of the line that blocks. A slot's end wakes it; a pace, the instant of its next permit."""
     if facts.schedule is not None and facts.workflow is not None:
         job = priority.with_inherited(ports, job, facts.schedule, facts.workflow)
-    outcome = committed(ports, claim.queue(job, facts, route, now), "queued", f"{why}{claim.told_lent(job)}")
+    outcome = committed(ports, claim.queue(job, facts, route, now), "queued", f"{why}{claim.inheritance(job)}")
     if outcome is None or route.blocked is None:
         return outcome
-    ports.metrics.add(metrics.WAITS_BEGUN, 1, metrics.reason_of_line(route.blocked.line))
-    state = facts.line(route.blocked.line)
+    ports.metrics.add(metrics.WAITS_BEGUN, 1, metrics.wait_reason_of(route.blocked.limit_name))
+    state = facts.limit_state(route.blocked.limit_name)
     # Only the first to queue sets the instant, and hints it: a hint per waiter would be a hint per waiter and permit.
     first = state.waiters == 0 or state.wake_at is None
     if first and limit_permits.is_timed(route.blocked):
-        look = limit_route.queue_looks_at(route, facts.lines, now)
-        ports.hints.send([Ref("line", (route.blocked.line,))], look, now)
+        served_at = limit_route.queue_served_at(route, facts.limit_states, now)
+        ports.hints.send([Ref("limit", (route.blocked.limit_name,))], served_at, now)
     _make_room(ports, job, facts, route.blocked)
     late = state.waiters > 0 and state.wake_at is not None and now - state.wake_at >= OVERDUE
-    return replace(outcome, overdue=state.line) if late else outcome
+    return replace(outcome, overdue=state.limit_name) if late else outcome
 
 
 def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> None:
@@ -168,9 +174,9 @@ def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> 
     namespace = job.schedule.partition(".")[0]
     for constraint in (each for each in schedule.constraints if each.makes_room()):
         for ask in constraint.permits(schedule.workflow, namespace):
-            if isinstance(ask, Slots) and ask.limit is not None and ask.line == blocked.line:
+            if isinstance(ask, Slots) and ask.limit is not None and ask.limit_name == blocked.limit_name:
                 why = f"cancelled to make room for job {job.job_id}"
-                cancel.oldest(ports, facts.line(blocked.line), ask.limit, why)
+                cancel.oldest(ports, facts.limit_state(blocked.limit_name), ask.limit, why)
 
 
 def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) -> Outcome | None:
@@ -185,16 +191,16 @@ def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) ->
     later = replace(
         job, wake_at=decision.until, state=decision.state, reason=decision.why, rev=job.rev + 1, leases=0, met_at=met_at
     )
-    if facts.schedule is not None and facts.gate is not None and not unmet and not tried:
-        free = replace(job, waits_at=None) if decision.leaves else job
-        later = replace(later, place=claim.waiting_key(free, facts.schedule, facts.gate))
+    if facts.schedule is not None and facts.schedule_state is not None and not unmet and not tried:
+        free = replace(job, queued_in=None) if decision.leaves else job
+        later = replace(later, sort_key=claim.waiting_key(free, facts.schedule, facts.schedule_state))
     held = states_of_held(ports, job) if decision.leaves else {}
     plan = claim.yield_queue(job, later, held, now) if decision.leaves else claim.moved(job, later)
     outcome = committed(ports, plan, "queued" if decision.leaves else "waiting", decision.why)
     if outcome is not None:
         if decision.reason is not None:
             ports.metrics.add(metrics.WAITS_BEGUN, 1, decision.reason)
-        refs = [ref_of(later)] if decision.until is not None and decision.until - now <= LONGEST_DELAY else []
+        refs = [ref_of(later)] if decision.until is not None and decision.until - now <= MAX_DELAY else []
         if refs:
             ports.hints.send(refs, decision.until or now, now)
         if woken := queues_to_wake(held):

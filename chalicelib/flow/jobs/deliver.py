@@ -35,7 +35,7 @@ from chalicelib.ports import Ports, RowRequest
 FRESH: Millis = 100
 
 
-MOST_READS = 5
+MAX_READS = 5
 
 
 # What is kept of an invocation's time for the books and the hints that follow the last send.
@@ -73,12 +73,12 @@ class Sent:
 
 
 def deliver(
-    ports: Ports, job: Job, facts: Facts, why: str, now: Instant, turn: str | None = None
+    ports: Ports, job: Job, facts: Facts, why: str, now: Instant, serving: str | None = None
 ) -> tuple[bool, str] | None:  # fmt: skip
     """Deliver one job: a batch of one. Returns whether that was its end, and if not, why it is still there; None if
     it is to be decided anew."""
     run = called_run(ports, job, facts, why, now)
-    each = Ready(ref_of(job), job, facts, run, build(ports, run), turn)
+    each = Ready(ref_of(job), job, facts, run, build(ports, run), serving)
     leased = lease(ports, [each], now)
     if not leased.ready:
         return False, BUSY
@@ -121,7 +121,7 @@ def send(ports: Ports, leased: Leased) -> Sent:
     books, leases = Books(ports), leased.leases
     changed: list[Ref] = []
     unread: dict[Ref, Exception] = {}
-    parts = list(sub_batches.cut(leased.ready, lambda each: each.run.request.target))
+    parts = list(sub_batches.split(leased.ready, lambda each: each.run.request.target))
     for number, part in enumerate(parts):
         longest = max(sub_batches.longest_call(each.run.request.target) for each in part)
         try:
@@ -159,7 +159,7 @@ def _next(ports: Ports, leases: Leases, part: list[Ready], longest: Millis) -> t
         raise _NoTime(ports.clock.now())
     lost = leases.keep([each.job for each in part], longest)
     mine = [each for each in part if delivery_lease.mark(each.job) not in lost]
-    for _ in range(MOST_READS):
+    for _ in range(MAX_READS):
         before = ports.clock.now()
         found = _unchanged(ports, mine)
         now = ports.clock.now()
@@ -174,10 +174,10 @@ def _next(ports: Ports, leases: Leases, part: list[Ready], longest: Millis) -> t
 def _unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
     """Those whose gate and job are what was decided on. Mostly their stamps tell; the rows whose stamp has changed are
     read as well."""
-    stamps = ports.ahead.stamps(_wanted(part))
+    stamps = ports.prefetch.stamps(_wanted(part))
     stamped = {each.ref for each in part if _is_as_stamped(stamps, each)}
     others = [each for each in part if each.ref not in stamped]
-    seen = ports.ahead.read(ports, _wanted(others)) if others else ports
+    seen = ports.prefetch.read(ports, _wanted(others)) if others else ports
     found = (each if each.ref in stamped else _still(seen, each) for each in part)
     return [each for each in found if each is not None]
 
@@ -209,25 +209,25 @@ def _called_at(run: Run, job: Job, now: Instant) -> Run:
 
 
 def _wanted(part: Sequence[Ready]) -> list[RowRequest]:
-    wanted: list[RowRequest] = [("gate", name) for name in dict.fromkeys(each.job.schedule for each in part)]
+    wanted: list[RowRequest] = [("schedule_state", name) for name in dict.fromkeys(each.job.schedule for each in part)]
     return wanted + [_place_of(each.job) for each in part]
 
 
 def _place_of(job: Job) -> RowRequest:
-    return "job", job.schedule, job.generation, job.place
+    return "job", job.schedule, job.generation, job.sort_key
 
 
 def _is_as_stamped(stamps: Mapping[RowRequest, Stamp], each: Ready) -> bool:
-    gate = each.facts.gate
-    if gate is None or stamps.get(("gate", gate.schedule)) != stamp_of(gate):
+    schedule_state = each.facts.schedule_state
+    if schedule_state is None or stamps.get(("schedule_state", schedule_state.schedule)) != stamp_of(schedule_state):
         return False
     return stamps.get(_place_of(each.job)) == stamp_of(each.job)
 
 
 def _still(seen: Ports, each: Ready) -> Ready | None:
     """A job with its present revision, if it and its gate are what was decided on. The sweep leases it: no change."""
-    job = seen.jobs.job(each.job.schedule, each.job.generation, each.job.place)
-    if job is None or job.closed or seen.catalog.gate(each.job.schedule) != each.facts.gate:
+    job = seen.jobs.job(each.job.schedule, each.job.generation, each.job.sort_key)
+    if job is None or job.closed or seen.catalog.schedule_state(each.job.schedule) != each.facts.schedule_state:
         return None
     if _identity(job) != _identity(each.job):
         return None
@@ -235,12 +235,12 @@ def _still(seen: Ports, each: Ready) -> Ready | None:
 
 
 def _identity(job: Job) -> tuple[object, ...]:
-    return job.job_id, job.attempt, job.tries, job.waits_at, job.held, job.units
+    return job.job_id, job.attempt, job.tries, job.queued_in, job.held, job.units
 
 
 def _decided(each: Ready, now: Instant) -> Ready | None:
     """The same decision on the same facts at this instant: windows and timeouts end while others are sent."""
-    decision = check.decide(each.job, each.facts, now, each.turn)
+    decision = check.decide(each.job, each.facts, now, each.serving)
     return each if isinstance(decision, Launch) and not decision.asks else None
 
 

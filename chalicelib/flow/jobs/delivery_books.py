@@ -26,10 +26,10 @@ from chalicelib.core.writes import Create, Delete, DeleteJob, Put, Replace, Writ
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.notices import notices
 from chalicelib.log import logger
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import MAX_RACES, Ports
 
-AT_ONCE = 50  # jobs to a transaction, which takes 100 writes
-MOST_BYTES = 3_000_000  # of a transaction, of the 4 MB that DynamoDB takes
+BATCH_SIZE = 50  # jobs to a transaction, which takes 100 writes
+MAX_BYTES = 3_000_000  # of a transaction, of the 4 MB that DynamoDB takes
 ROW_BYTES = 4_000  # of a run and its job, without what they carry
 # Quick sends are booked together: a burst is not held up by its books. What was sent is in the books after so long, or
 # before the next send if the sends are slow and the books take little beside them.
@@ -47,7 +47,7 @@ class Ready:
     facts: Facts
     run: Run
     context: Mapping[str, Any]
-    turn: str | None = None
+    serving: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +121,7 @@ class Books:
 
 def _is_plain(each: Answered) -> bool:
     """Whether it was taken and its job holds nothing: then its books are two writes."""
-    return isinstance(each.answer, Started) and not each.ready.job.held and each.ready.job.waits_at is None
+    return isinstance(each.answer, Started) and not each.ready.job.held and each.ready.job.queued_in is None
 
 
 def ended(run: Run, answer: Started | Never, now: Instant) -> Run:
@@ -147,7 +147,7 @@ def _delivered(each: Answered) -> Run:
 def _book(ports: Ports, each: Answered) -> None:
     """Record what was sent, also if its job is gone meanwhile. A run that is there already stays as it is."""
     run, job_id = _delivered(each), each.ready.job.job_id
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         if ports.runs.run(run.run_id, run.attempt) is not None:
             return  # another invocation was faster
         job, record = _what_became_of(ports, each.ready.job)
@@ -158,14 +158,14 @@ def _book(ports: Ports, each: Answered) -> None:
             plan.append(Delete(record))
         if ports.ledger.commit(plan) is None:
             return
-    raise RuntimeError(f"the books of job {job_id} lost {MOST_RACES} races")
+    raise RuntimeError(f"the books of job {job_id} lost {MAX_RACES} races")
 
 
 def _what_became_of(ports: Ports, job: Job) -> tuple[Job | None, Record | None]:
     """The job where it is now, or the record of its end. One that had to wait meanwhile has another place, and one
     whose generation was closed lies under a tombstone. A job goes in the transaction that writes its record, so the
     record is read after it."""
-    here = ports.jobs.job(job.schedule, job.generation, job.place)
+    here = ports.jobs.job(job.schedule, job.generation, job.sort_key)
     if here is not None and here.job_id == job.job_id:
         return here, None
     record = ports.runs.record(job.job_id)
@@ -177,10 +177,10 @@ def _what_became_of(ports: Ports, job: Job) -> tuple[Job | None, Record | None]:
 
 def _taken_off(ports: Ports, job: Job, now: Instant) -> list[Write]:
     """The end of a job, giving back what it holds. A tombstone over it stays, so that nothing joins it."""
-    plan = claim.delete_plan(job, {line: ports.jobs.line(line) for line in job.held}, now)
+    plan = claim.delete_plan(job, {limit_name: ports.jobs.limit_state(limit_name) for limit_name in job.held}, now)
     if not job.closed:
         return plan
-    bare = replace(job, job_id="", waits_at=None, rank=None, held=(), units=0, rev=job.rev + 1)
+    bare = replace(job, job_id="", queued_in=None, rank=None, held=(), units=0, rev=job.rev + 1)
     return [Replace(bare, over=job), *(write for write in plan if not isinstance(write, DeleteJob))]
 
 
@@ -195,14 +195,14 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
     if isinstance(after, GiveUp):
         failed = ended(called, Never(after.why), now)
         letter = dead_letters.of(failed, now)
-        notes = notices.of_run(ports, failed, "failed", now)
-        kept: list[Write] = [Create(failed), *([Put(letter)] if letter else []), *notes]
-        held = {line: ports.jobs.line(line) for line in job.held}
+        notices_due = notices.of_run(ports, failed, "failed", now)
+        kept: list[Write] = [Create(failed), *([Put(letter)] if letter else []), *notices_due]
+        held = {limit_name: ports.jobs.limit_state(limit_name) for limit_name in job.held}
         # Refused, if another has delivered it or given it up meanwhile: then that is its end.
         if ports.ledger.commit([*kept, *claim.delete_plan(job, held, now)]) is None:
-            notices.hint(ports, notes)
+            notices.hint(ports, notices_due)
         return None
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         later = replace(
             job,
             wake_at=after.at,
@@ -213,12 +213,12 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
             leases=0,
             rev=job.rev + 1,
         )
-        later = claim.apart_from_emitter(job, later)
+        later = claim.detached_from_emitter(job, later)
         if ports.ledger.commit(claim.moved(job, later)) is None:
             ports.hints.send([ref_of(later)], after.at, now)
             break
         # The sweep may have leased it while the call was under way: the try counts all the same.
-        found = ports.jobs.job(job.schedule, job.generation, job.place)
+        found = ports.jobs.job(job.schedule, job.generation, job.sort_key)
         if found is None or found.closed or (found.job_id, found.tries) != (job.job_id, job.tries):
             break
         job = replace(job, rev=found.rev)
@@ -231,7 +231,7 @@ def _groups(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
     size = 0
     for each in answered:
         more = _bytes(each)
-        if group and (len(group) == AT_ONCE or size + more > MOST_BYTES):
+        if group and (len(group) == BATCH_SIZE or size + more > MAX_BYTES):
             yield group
             group, size = [], 0
         group.append(each)

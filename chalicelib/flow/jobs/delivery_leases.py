@@ -11,7 +11,7 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.writes import EndLease, TakeLease
 from chalicelib.ports import Ports
 
-MOST_TRIES = 3  # to take a lease; each refusal means that another invocation took the same jobs a moment ago
+MAX_TRIES = 3  # to take a lease; each refusal means that another invocation took the same jobs a moment ago
 
 
 class Leases:
@@ -28,7 +28,7 @@ class Leases:
         """
         busy: dict[str, Instant] = {}
         for due, group in _by_due(jobs).items():
-            for _ in range(MOST_TRIES):
+            for _ in range(MAX_TRIES):
                 now = self._ports.clock.now()
                 others = self._others(due, now)
                 free = [job for job in group if core.mark(job) not in others]

@@ -24,7 +24,7 @@ from chalicelib.flow.notices import notices
 from chalicelib.flow.runs.dead_letters import put_back
 from chalicelib.ports import Ports
 
-AT_ONCE = 100
+BATCH_SIZE = 100
 
 
 REPLACED = "the schedule was replaced or enabled anew"
@@ -35,18 +35,18 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
 
     The tombstone comes last: until it is settled it keeps its place in the wake index, and a death on the way is found.
     """
-    gate = ports.catalog.gate(schedule)
-    same = gate is not None and gate.generation == generation
-    why = _why(gate) if same or gate is None else REPLACED
+    schedule_state = ports.catalog.schedule_state(schedule)
+    same = schedule_state is not None and schedule_state.generation == generation
+    why = _why(schedule_state) if same or schedule_state is None else REPLACED
     dropped, left = 0, False
     tombstone: Job | None = None
     cursor: str | None = None
     while True:
-        page = ports.jobs.jobs(schedule, generation, AT_ONCE, cursor)
+        page = ports.jobs.jobs(schedule, generation, BATCH_SIZE, cursor)
         for job in page.items:
             if job.closed:
                 tombstone = job
-            elif not same or not _may_stay(job, gate) or _is_unmet(ports, job, gate):
+            elif not same or not _may_stay(job, schedule_state) or _is_unmet(ports, job, schedule_state):
                 gone = drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None
                 dropped, left = dropped + gone, left or not gone
         if page.cursor is None:
@@ -56,22 +56,22 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
     return dropped if tombstone is None or left else dropped + _settle(ports, tombstone, why)
 
 
-def _why(gate: ScheduleState | None) -> str:
-    mode = gate.mode if gate else "deleted"
+def _why(schedule_state: ScheduleState | None) -> str:
+    mode = schedule_state.mode if schedule_state else "deleted"
     return (
         "the schedule was paused to drain before its trigger was met" if mode == "drain" else f"the schedule was {mode}"
     )
 
 
-def _may_stay(job: Job, gate: ScheduleState | None) -> bool:
-    return gate is not None and gate.mode in states.claimable(job.kind, job.backfill)
+def _may_stay(job: Job, schedule_state: ScheduleState | None) -> bool:
+    return schedule_state is not None and schedule_state.mode in states.claimable(job.kind, job.backfill)
 
 
-def _is_unmet(ports: Ports, job: Job, gate: ScheduleState | None) -> bool:
+def _is_unmet(ports: Ports, job: Job, schedule_state: ScheduleState | None) -> bool:
     """A schedule that gathers no more lets go what is met, and drops what is not (L4)."""
-    if gate is None or gate.mode not in ("drain", "completed"):
+    if schedule_state is None or schedule_state.mode not in ("drain", "completed"):
         return False
-    schedule = lookup.definition_of(ports, gate)
+    schedule = lookup.definition_of(ports, schedule_state)
     verdict = check.verdict_of(job, schedule, ports.clock.now()) if schedule else None
     return verdict is not None and not verdict.met
 
@@ -82,16 +82,16 @@ def _settle(ports: Ports, job: Job, why: str) -> int:
         return 0
     job, now = waiting.regained(ports, job), ports.clock.now()
     # From now on it only bars what comes late. Before, it said what was to be given back, and so had no end.
-    bare = replace(job, job_id="", waits_at=None, rank=None, held=(), reason=why, rev=job.rev + 1)
+    bare = replace(job, job_id="", queued_in=None, rank=None, held=(), reason=why, rev=job.rev + 1)
     settled = replace(bare, wake_at=None, expires_at=now + TOMBSTONE_LIFE)
     plan: list[Write] = [Replace(settled, over=job)]
-    held = {line: ports.jobs.line(line) for line in job.held}
+    held = {limit_name: ports.jobs.limit_state(limit_name) for limit_name in job.held}
     if job.job_id:
         left = claim.drop_plan(job, record_of(job, "DROPPED", why, now), held, now)
         plan += [write for write in left if not isinstance(write, DeleteJob)]
     if ports.ledger.commit(plan) is not None:
         return 0
-    woken = [Ref("line", (line,)) for line, state in held.items() if state.waiters]
+    woken = [Ref("limit", (limit_name,)) for limit_name, state in held.items() if state.waiters]
     if woken:
         ports.hints.send(woken, now, now)
     return 1 if job.job_id else 0
@@ -124,8 +124,8 @@ def drop_job(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
     plan: list[Write] = claim.drop_plan(job, record_of(job, kind, why, now), held, now, exact)
     if job.kind == "retry":
         run = ports.runs.run(job.job_id, job.attempt - 1)
-        news = RunUpdate("FAILED", now, f"{run.reason if run else ''}; not attempted again: {why}")
-        step = complete.advance(run, news, now, None) if run else None
+        update = RunUpdate("FAILED", now, f"{run.reason if run else ''}; not attempted again: {why}")
+        step = complete.advance(run, update, now, None) if run else None
         plan = [write for write in plan if not isinstance(write, Put)]
         plan += [Replace(step.run)] if step else []
     elif job.kind == "redrive":
@@ -133,10 +133,10 @@ def drop_job(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
         plan = [*kept, *put_back(ports, job, why, now)]
     if job.backfill is not None:
         plan.append(WakeBackfill(job.schedule, job.backfill, now))
-    notes = notices.of_job(ports, job, "aborted", why, now) if kind == "ABORTED" and job.kind != "retry" else []
-    outcome = committed(ports, [*plan, *notes], "aborted" if kind == "ABORTED" else "dropped", why)
+    notices_due = notices.of_job(ports, job, "aborted", why, now) if kind == "ABORTED" and job.kind != "retry" else []
+    outcome = committed(ports, [*plan, *notices_due], "aborted" if kind == "ABORTED" else "dropped", why)
     if outcome is not None:
-        notices.hint(ports, notes)
+        notices.hint(ports, notices_due)
         woken = queues_to_wake(held)
         if job.backfill is not None:
             woken.append(Ref("backfill", (job.schedule, job.backfill)))
@@ -148,11 +148,11 @@ def drop_job(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
 
 
 def states_of_held(ports: Ports, job: Job) -> dict[str, LimitState]:
-    return {line: ports.jobs.line(line) for line in job.held}
+    return {limit_name: ports.jobs.limit_state(limit_name) for limit_name in job.held}
 
 
 def queues_to_wake(held: dict[str, LimitState]) -> list[Ref]:
-    return [Ref("line", (line,)) for line, state in held.items() if state.waiters]
+    return [Ref("limit", (limit_name,)) for limit_name, state in held.items() if state.waiters]
 
 
 def committed(ports: Ports, plan: list[Write], ended: Ended, why: str) -> Outcome | None:

@@ -28,7 +28,7 @@ from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 
-def ask(ports: Ports, job: Job, facts: Facts, now: Instant, turn: str | None) -> tuple[Job, Facts]:
+def ask(ports: Ports, job: Job, facts: Facts, now: Instant, serving: str | None) -> tuple[Job, Facts]:
     """The job and the facts with the answers to what is to be asked at this look; without such, as they are.
 
     A constraint is asked when the answer decides: a job that waits for something else anyway, or is run whatever the
@@ -41,7 +41,7 @@ def ask(ports: Ports, job: Job, facts: Facts, now: Instant, turn: str | None) ->
     for kind in externals_by_kind(schedule.constraints):
         before = {key: each.last_answer(job, number_of(key)) for key, each in kind.items()}
         stale = {key: each for key, each in kind.items() if (said := before[key]) is None or said.until <= now}
-        if not stale or not _decides(job, facts, stale, now, turn):
+        if not stale or not _decides(job, facts, stale, now, serving):
             continue
         answers: dict[str, Answer] = {}
         for key, each in stale.items():
@@ -52,12 +52,12 @@ def ask(ports: Ports, job: Job, facts: Facts, now: Instant, turn: str | None) ->
     return job, facts
 
 
-def _decides(job: Job, facts: Facts, stale: Mapping[str, External], now: Instant, turn: str | None) -> bool:
+def _decides(job: Job, facts: Facts, stale: Mapping[str, External], now: Instant, serving: str | None) -> bool:
     """Whether the job is launched if all are met, and is not if none is."""
     launched = []
     for met in (True, False):
         assumed = {**facts.answers, **{key: each.assume(met, now) for key, each in stale.items()}}
-        launched.append(isinstance(check.decide(job, replace(facts, answers=assumed), now, turn), Launch))
+        launched.append(isinstance(check.decide(job, replace(facts, answers=assumed), now, serving), Launch))
     return launched == [True, False]
 
 

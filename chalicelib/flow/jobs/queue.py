@@ -23,7 +23,7 @@ from chalicelib.ports import Ports
 
 BESIDE = 3  # waiters read beside those that failed, should one that was served still be among them
 # A job that is claimed may come back as a run, whose permit has grown old; more often than this it has its turn later.
-MOST_TURNS = 3
+MAX_ROUNDS = 3
 # How long one invocation serves a queue that does not end: others wait in its batch. Then it hands the line on.
 LONGEST: Millis = 10 * SECOND
 # A lease that ends sooner is renewed before the next start, which may wait for its appointment and takes its time.
@@ -34,33 +34,33 @@ RENEWED_BEFORE: Millis = 3 * SECOND
 class _Service:
     """A line that is this invocation's to serve until ``lease``, and no longer than ``until``."""
 
-    line: str
+    limit_name: str
     lease: Instant
     until: Instant
 
 
-def serve(ports: Ports, line: str, longest: Millis = LONGEST) -> int:
+def serve(ports: Ports, limit_name: str, longest: Millis = LONGEST) -> int:
     """Launch from the head of a queue until no permit is left. Returns how many left the queue.
 
     If this invocation dies, another one takes the line over when its lease has ended: a few seconds later."""
     now = ports.clock.now()
-    state = ports.jobs.line(line)
+    state = ports.jobs.limit_state(limit_name)
     if state.wake_at is None:
         return 0
     if state.waiters == 0:
-        ports.ledger.commit([ClearQueueWake(line)])
+        ports.ledger.commit([ClearQueueWake(limit_name)])
         return 0
     if state.wake_at > now:
         return 0  # too early: whoever set that instant has hinted it, and the sweep stands behind
-    service = _Service(line, now + permits.SERVER_LEASE, now + longest)
-    if ports.ledger.commit([LeaseQueue(line, state.wake_at, service.lease)]) is not None:
+    service = _Service(limit_name, now + permits.SERVER_LEASE, now + longest)
+    if ports.ledger.commit([LeaseQueue(limit_name, state.wake_at, service.lease)]) is not None:
         return 0  # somebody else serves it
     try:
         served = _serve_head(ports, service)
     except Exception:
-        _next_look(ports, service)
+        _schedule_next(ports, service)
         raise
-    _next_look(ports, service)
+    _schedule_next(ports, service)
     return served
 
 
@@ -72,10 +72,14 @@ def _goes_on(ports: Ports, service: _Service) -> bool:
     if service.lease - now >= RENEWED_BEFORE:
         return True
     renewed = now + permits.SERVER_LEASE
-    if ports.ledger.commit([LeaseQueue(service.line, service.lease, renewed)]) is not None:
+    if ports.ledger.commit([LeaseQueue(service.limit_name, service.lease, renewed)]) is not None:
         # Somebody freed a permit and woke the line, which this invocation can attend to; or another one serves it.
-        woken = ports.jobs.line(service.line).wake_at
-        if woken is None or woken > now or ports.ledger.commit([LeaseQueue(service.line, woken, renewed)]) is not None:
+        woken = ports.jobs.limit_state(service.limit_name).wake_at
+        if (
+            woken is None
+            or woken > now
+            or ports.ledger.commit([LeaseQueue(service.limit_name, woken, renewed)]) is not None
+        ):
             return False
     service.lease = renewed
     return True
@@ -85,39 +89,39 @@ def _serve_head(ports: Ports, service: _Service) -> int:
     """Serve from the head on, which is read anew after each: a start takes its time, and who has come meanwhile may be
     more urgent than those behind (W2). A waiter whose check raises is stepped over, holds up nobody, and is told last.
     """
-    turns: Counter[tuple[str, str]] = Counter()
+    rounds: Counter[tuple[str, str]] = Counter()
     failed: list[Exception] = []
     served = 0
     while _goes_on(ports, service):
-        if served and _is_spent(ports, service.line):
+        if served and _is_spent(ports, service.limit_name):
             break
-        head = ports.jobs.head_of(service.line, len(failed) + BESIDE)
-        fresh = [waiter for waiter in head if turns[_name(waiter)] < (MOST_TURNS if waiter.run else 1)]
+        head = ports.jobs.head_of(service.limit_name, len(failed) + BESIDE)
+        fresh = [waiter for waiter in head if rounds[_name(waiter)] < (MAX_ROUNDS if waiter.run else 1)]
         if not fresh:
             break
-        turns[_name(fresh[0])] += 1
+        rounds[_name(fresh[0])] += 1
         try:
             if not _serve_one(ports, fresh[0]):
                 return _told(served, failed)
         except Exception as error:  # told when the others have had their turn
-            turns[_name(fresh[0])] = MOST_TURNS
+            rounds[_name(fresh[0])] = MAX_ROUNDS
             failed.append(error)
         else:
             served += 1
     return _told(served, failed)
 
 
-def _is_spent(ports: Ports, line: str) -> bool:
+def _is_spent(ports: Ports, limit_name: str) -> bool:
     """Whether a policy surely has no permit for a while. One read, where looking at the next waiter takes a dozen."""
-    if not names.is_pace(line) or names.is_target_pace(line):
+    if not names.is_pace(limit_name) or names.is_target_pace(limit_name):
         return False
     now = ports.clock.now()
-    return ports.jobs.line(line).head > now + pace.LEAD
+    return ports.jobs.limit_state(limit_name).head > now + pace.LEAD
 
 
 def _name(waiter: Waiter) -> tuple[str, str]:
     """A job that was moved while it was served is served again in its new place."""
-    return waiter.rank, waiter.job_place
+    return waiter.rank, waiter.job_sort_key
 
 
 def _told(served: int, failed: list[Exception]) -> int:
@@ -130,58 +134,58 @@ def _serve_one(ports: Ports, waiter: Waiter) -> bool:
     """Check one waiter in its turn; False if it must go on waiting, and so must all behind it."""
     if waiter.run is not None:
         return _serve_run(ports, waiter, *waiter.run)
-    place = (waiter.job_schedule, waiter.job_generation, waiter.job_place)
-    job = ports.jobs.job(*place)
+    key = (waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
+    job = ports.jobs.job(*key)
     if job is not None and job.closed:
         drain(ports, waiter.job_schedule, waiter.job_generation)
-        job = ports.jobs.job(*place)
-    if job is None or job.job_id != waiter.job_id or job.waits_at != waiter.line:
+        job = ports.jobs.job(*key)
+    if job is None or job.job_id != waiter.job_id or job.queued_in != waiter.limit_name:
         # Its job is gone or went elsewhere, which takes the row along in the same transaction: a late reader's view.
-        ports.ledger.commit([ExpectNotWaiting(waiter, job), RemoveWaiter(waiter), LeaveQueue(waiter.line)])
+        ports.ledger.commit([ExpectNotWaiting(waiter, job), RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)])
         return True
-    return check_job(ports, place, turn=waiter.line, only=waiter.job_id).ended != "waiting"
+    return check_job(ports, key, serving=waiter.limit_name, only=waiter.job_id).ended != "waiting"
 
 
 def _serve_run(ports: Ports, waiter: Waiter, run_id: str, attempt: int) -> bool:
     """The same for a run whose next start call wants a permit."""
     run = ports.runs.run(run_id, attempt)
-    if run is None or run.waits_at != waiter.line or run.rank != waiter.rank:
+    if run is None or run.queued_in != waiter.limit_name or run.rank != waiter.rank:
         # It may have left and queued again since it was read here: then it is another revision, and keeps its row.
-        ports.ledger.commit([ExpectNotWaiting(waiter, run), RemoveWaiter(waiter), LeaveQueue(waiter.line)])
+        ports.ledger.commit([ExpectNotWaiting(waiter, run), RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)])
         return True
-    return not launch.start(ports, run_id, attempt, turn=waiter.line)
+    return not launch.start(ports, run_id, attempt, serving=waiter.limit_name)
 
 
-def _next_look(ports: Ports, service: _Service) -> None:
+def _schedule_next(ports: Ports, service: _Service) -> None:
     """Say when the queue wants serving again, unless the write that freed a permit has said so already."""
-    now, line = ports.clock.now(), service.line
-    state = ports.jobs.line(line)
-    ports.metrics.add(metrics.QUEUE_LENGTH, state.waiters, metrics.reason_of_line(line))
+    now, limit_name = ports.clock.now(), service.limit_name
+    state = ports.jobs.limit_state(limit_name)
+    ports.metrics.add(metrics.QUEUE_LENGTH, state.waiters, metrics.wait_reason_of(limit_name))
     if state.waiters == 0:
-        ports.ledger.commit([ClearQueueWake(line)])
+        ports.ledger.commit([ClearQueueWake(limit_name)])
         return
     asks, states = _asks_of_head(ports, state)
-    look = route.looks_again(asks, line, states, now) or service.lease
-    timed = permits.is_timed(next((ask for ask in asks if ask.line == line), None))
+    served_at = route.served_again_at(asks, limit_name, states, now) or service.lease
+    timed = permits.is_timed(next((ask for ask in asks if ask.limit_name == limit_name), None))
     if now >= service.until and not timed:
-        look, timed = now, True  # more may be free: it is handed on
+        served_at, timed = now, True  # more may be free: it is handed on
     asked = now if slots.asks_holders(state, now) else None
-    if ports.ledger.commit([LeaseQueue(line, service.lease, look, asked)]) is not None:
+    if ports.ledger.commit([LeaseQueue(limit_name, service.lease, served_at, asked)]) is not None:
         return
     if timed:
-        ports.hints.send([Ref("line", (line,))], look, now)
+        ports.hints.send([Ref("limit", (limit_name,))], served_at, now)
     if asked is not None:
         holders.ask_about(ports, state, now)
 
 
 def _asks_of_head(ports: Ports, state: LimitState) -> tuple[tuple[PermitRequest, ...], Mapping[str, LimitState]]:
     """What the head of the queue asks of all lines, and how these stand; nothing if that cannot be told now."""
-    head = ports.jobs.head_of(state.line, 1)
+    head = ports.jobs.head_of(state.limit_name, 1)
     if not head:
         return (), {}
     if head[0].run is not None:
         run = ports.runs.run(*head[0].run)
         return launch.of_run(ports, run) if run else ((), {})
-    job = ports.jobs.job(head[0].job_schedule, head[0].job_generation, head[0].job_place)
+    job = ports.jobs.job(head[0].job_schedule, head[0].job_generation, head[0].job_sort_key)
     known = facts.gather(ports, job) if job else None
-    return (known.asks(head[0].job_schedule.partition(".")[0]), known.lines) if known else ((), {})
+    return (known.asks(head[0].job_schedule.partition(".")[0]), known.limit_states) if known else ((), {})

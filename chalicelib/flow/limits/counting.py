@@ -14,19 +14,19 @@ from chalicelib.core.runs import counting
 from chalicelib.core.writes import PutDefinition, PutState, Replace, Write
 from chalicelib.flow.limits import pools
 from chalicelib.log import logger
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import MAX_RACES, Ports
 
 
-def of_schedule(ports: Ports, gate: ScheduleState, schedule: Schedule, workflow: Workflow) -> ScheduleState:
+def of_schedule(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, workflow: Workflow) -> ScheduleState:
     """The gate once all living runs of its schedule are counted. Only what was claimed under an older version can lack
     a permit, and nothing of that is claimed any more: so none is missed. After a lost race the gate is returned as it
     was read, and no claim relies on it."""
     if workflow.target.has_lifecycle:
-        line = ports.jobs.line(names.workflow_limit(schedule.workflow))
-        for run_id, attempt in counting.living(line, gate.schedule):
+        limit_name = ports.jobs.limit_state(names.workflow_limit(schedule.workflow))
+        for run_id, attempt in counting.living(limit_name, schedule_state.schedule):
             _count(ports, run_id, attempt, schedule, workflow)
-    after = replace(gate, uncounted=False, rev=gate.rev + 1)
-    return after if ports.ledger.commit([PutState(after, gate)]) is None else gate
+    after = replace(schedule_state, uncounted=False, rev=schedule_state.rev + 1)
+    return after if ports.ledger.commit([PutState(after, schedule_state)]) is None else schedule_state
 
 
 def of_workflow(ports: Ports, row: Definition) -> None:
@@ -34,7 +34,7 @@ def of_workflow(ports: Ports, row: Definition) -> None:
     workflow = Workflow.model_validate(row.document)
     known: dict[str, Schedule | None] = {}
     if workflow.target.has_lifecycle:
-        for run_id, attempt in counting.living(ports.jobs.line(names.workflow_limit(row.name)), None):
+        for run_id, attempt in counting.living(ports.jobs.limit_state(names.workflow_limit(row.name)), None):
             run = ports.runs.run(run_id, attempt)
             if run is None:
                 continue
@@ -48,28 +48,28 @@ def of_workflow(ports: Ports, row: Definition) -> None:
 
 def _definition_of(ports: Ports, name: str) -> Schedule | None:
     """The schedule as it is, or was last."""
-    gate = ports.catalog.gate(name)
-    version = ports.catalog.version(name, gate.version) if gate is not None else None
+    schedule_state = ports.catalog.schedule_state(name)
+    version = ports.catalog.version(name, schedule_state.version) if schedule_state is not None else None
     return Schedule.model_validate(version.definition) if version is not None else None
 
 
 def _count(ports: Ports, run_id: str, attempt: int, schedule: Schedule, workflow: Workflow) -> None:
     """One transaction: the run with the permits that it lacks, and their lines. A run that has ended needs none."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         run = ports.runs.run(run_id, attempt)
         if run is None or states.is_terminal(run.state):
             return
         after, plan = run, list[Write]()
-        for line in counting.missing_groups(run, schedule):
-            after, taken = counting.with_group(after, ports.jobs.line(line))
+        for limit_name in counting.missing_groups(run, schedule):
+            after, taken = counting.with_group(after, ports.jobs.limit_state(limit_name))
             plan.append(taken)
         pooled = pools.ask_of(ports, workflow, schedule)
         if pooled is not None and counting.lacks_pool(run, pooled[0]):
-            after, in_pool = counting.with_pool(after, *pooled, ports.jobs.line(pooled[0].line))
+            after, in_pool = counting.with_pool(after, *pooled, ports.jobs.limit_state(pooled[0].limit_name))
             plan += in_pool
         if not plan:
             return
         if ports.ledger.commit([Replace(replace(after, rev=run.rev + 1)), *plan]) is None:
             logger.info("run counted", extra={"run": run_id, "attempt": attempt, "permits": after.permits})
             return
-    raise RuntimeError(f"counting run {run_id} lost {MOST_RACES} races; the next look at its schedule goes on with it")
+    raise RuntimeError(f"counting run {run_id} lost {MAX_RACES} races; the next look at its schedule goes on with it")

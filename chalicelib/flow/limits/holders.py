@@ -13,9 +13,9 @@ from chalicelib.core.system import sweep
 from chalicelib.ports import Ports
 
 # So many runs of one line are asked about at a time, those first that were asked longest ago.
-MOST_ASKED = 50
+MAX_ASKED = 50
 # A line that does not name all its holders: so many living runs are looked through for them.
-MOST_READ = 500
+MAX_READ = 500
 # Further ahead than any living run is looked at by itself.
 ALL_LIVING: Millis = 30 * MINUTE
 
@@ -26,9 +26,9 @@ def ask_about(ports: Ports, state: LimitState, now: Instant) -> int:
         (run for run in _holders(ports, state, now) if follow.may_have_ended(run, now)),
         key=lambda run: run.wake_at or now,
     )
-    refs = [Ref("run", (run.run_id, f"{run.attempt:03d}")) for run in held[:MOST_ASKED]]
+    refs = [Ref("run", (run.run_id, f"{run.attempt:03d}")) for run in held[:MAX_ASKED]]
     if refs:
-        ports.hints.send_all(sweep.in_turns(refs, now), now)
+        ports.hints.send_all(sweep.in_slices(refs, now), now)
     return len(refs)
 
 
@@ -37,13 +37,13 @@ def _holders(ports: Ports, state: LimitState, now: Instant) -> list[Run]:
     names = [ids.attempt_of(holder) for holder in state.starts]
     if state.active > len(names):
         # A pool names none of its holders, and a line not all of very many. Each living run is in the wake index.
-        refs = ports.wakes.overdue("runs", now + ALL_LIVING, MOST_READ)
+        refs = ports.wakes.overdue("runs", now + ALL_LIVING, MAX_READ)
         names += [(ref.parts[0], int(ref.parts[1])) for ref in refs if ref.kind == "run"]
     found = ports.runs.several(list(dict.fromkeys(names)))
-    return [run for run in found if any(_is_of(permit, state.line) for permit in run.permits)]
+    return [run for run in found if any(_is_of(permit, state.limit_name) for permit in run.permits)]
 
 
-def _is_of(permit: str, line: str) -> bool:
-    if limit_names.is_pool(permit) and limit_names.is_pool(line):
-        return limit_names.pool_of(permit) == limit_names.pool_of(line)
-    return permit == line
+def _is_of(permit: str, limit_name: str) -> bool:
+    if limit_names.is_pool(permit) and limit_names.is_pool(limit_name):
+        return limit_names.pool_of(permit) == limit_names.pool_of(limit_name)
+    return permit == limit_name

@@ -17,9 +17,9 @@ def advance_pace(ports: Ports, row: Definition) -> list[AdvancePace]:
     """A policy that allows more than before does so at once: nobody waits out the pace that was. Its last permit may be
     one for an instant to come."""
     policy, now = Policy.model_validate(row.document), ports.clock.now()
-    line = ports.jobs.line(policy_limit(row.name))
+    limit_name = ports.jobs.limit_state(policy_limit(row.name))
     head = now + LEAD + policy.spacing
-    return [AdvancePace(line.line, line, head)] if line.head > head else []
+    return [AdvancePace(limit_name.limit_name, limit_name, head)] if limit_name.head > head else []
 
 
 def policy_of(ports: Ports, name: str) -> Policy | None:

@@ -41,16 +41,18 @@ def ask_of(ports: Ports, workflow: Workflow, schedule: Schedule) -> tuple[Slots,
         return None
     pool = Pool.model_validate(row.document)
     ask = permits.ask_of(name, pool, workflow, schedule)
-    if not set(row.cut) - {ask.line}:
+    if not set(row.shrunk) - {ask.limit_name}:
         return ask, row
-    return _withheld(ask, name, pool, {line: ports.jobs.line(line) for line in row.cut}), row
+    return _withheld(
+        ask, name, pool, {limit_name: ports.jobs.limit_state(limit_name) for limit_name in row.shrunk}
+    ), row
 
 
 def _withheld(ask: Slots, name: str, pool: Pool, states: Mapping[str, LimitState]) -> Slots:
     """What a job asks of a pool that was cut otherwise: without what is in use beyond other parts' new size."""
-    others = {line: state for line, state in states.items() if line != ask.line}
-    spare = _withheld(ask.spare, name, pool, states) if ask.spare is not None else None
-    return replace(ask, owed=pools.owed(name, pool, others), spare=spare)
+    others = {limit_name: state for limit_name, state in states.items() if limit_name != ask.limit_name}
+    fallback = _withheld(ask.fallback, name, pool, states) if ask.fallback is not None else None
+    return replace(ask, overdrawn=pools.overdrawn(name, pool, others), fallback=fallback)
 
 
 def check(ports: Ports, workflow: Workflow, schedule: Schedule) -> None:
@@ -86,10 +88,10 @@ def serve_anew(ports: Ports, new: Definition, old: Definition) -> tuple[Definiti
     """A changed pool, which knows the parts that were made smaller, and the writes that have its queues served at once:
     it may be larger, or shared otherwise."""
     before, after = (Pool.model_validate(row.document) for row in (old, new))
-    names = {*pools.lines_of(new.name, before), *pools.lines_of(new.name, after), *old.cut}
-    states = {name: ports.jobs.line(name) for name in sorted(names)}
-    cut = pools.cut_by(new.name, before, after, old.cut, states)
-    return replace(new, cut=cut), _woken([*states.values()], new.updated_at)
+    names = {*pools.limits_of(new.name, before), *pools.limits_of(new.name, after), *old.shrunk}
+    states = {name: ports.jobs.limit_state(name) for name in sorted(names)}
+    shrunk = pools.shrunk_by(new.name, before, after, old.shrunk, states)
+    return replace(new, shrunk=shrunk), _woken([*states.values()], new.updated_at)
 
 
 def serve_shares(ports: Ports, freed: Collection[str], now: Instant) -> None:
@@ -98,25 +100,29 @@ def serve_shares(ports: Ports, freed: Collection[str], now: Instant) -> None:
 
     A death before this costs no more than the lease of a line that has waiters: then it is looked at anyway.
     """
-    for line in (each for each in freed if limit_names.is_pool(each)):
-        name = line.split(":")[1]
+    for limit_name in (each for each in freed if limit_names.is_pool(each)):
+        name = limit_name.split(":")[1]
         row = ports.catalog.definition("pool", name)
-        concerns = row is not None and (line == limit_names.pool_limit(name) or line in row.cut)
-        parts = pools.lines_of(name, Pool.model_validate(row.document)) if row is not None and concerns else {}
-        for lease in _woken([ports.jobs.line(part) for part in parts if part != line], now):
+        concerns = row is not None and (limit_name == limit_names.pool_limit(name) or limit_name in row.shrunk)
+        parts = pools.limits_of(name, Pool.model_validate(row.document)) if row is not None and concerns else {}
+        for lease in _woken([ports.jobs.limit_state(part) for part in parts if part != limit_name], now):
             if ports.ledger.commit([lease]) is None:
-                ports.hints.send([Ref("line", (lease.line,))], now, now)
+                ports.hints.send([Ref("limit", (lease.limit_name,))], now, now)
 
 
 def _woken(states: list[LimitState], now: Instant) -> list[LeaseQueue]:
     waiting = [state for state in states if state.waiters]
-    return [LeaseQueue(state.line, state.wake_at, now) for state in waiting if state.wake_at is not None]
+    return [LeaseQueue(state.limit_name, state.wake_at, now) for state in waiting if state.wake_at is not None]
 
 
 def view(ports: Ports, row: Definition) -> dict[str, Any]:
     """How much of a pool is in use, and who waits for it, in all and by share."""
     pool = Pool.model_validate(row.document)
-    return pools.use_of(row.name, pool, {line: ports.jobs.line(line) for line in pools.lines_of(row.name, pool)})
+    return pools.use_of(
+        row.name,
+        pool,
+        {limit_name: ports.jobs.limit_state(limit_name) for limit_name in pools.limits_of(row.name, pool)},
+    )
 
 
 def workflows_in(ports: Ports, pool: str) -> list[str]:

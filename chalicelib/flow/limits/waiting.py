@@ -22,8 +22,8 @@ def regained(ports: Ports, row: W) -> W:
     waiter = queued.waiter_of(row)
     if waiter is None or ports.jobs.is_queued(waiter):
         return row
-    after = queued.without_place(row, ports.clock.now())
+    after = queued.off_queue(row, ports.clock.now())
     if ports.ledger.commit([Replace(after), ExpectNotQueued(waiter)]) is not None:
         return row
-    logger.warning("row in a queue was missing", extra={"job": waiter.job_id, "line": waiter.line})
+    logger.warning("row in a queue was missing", extra={"job": waiter.job_id, "limit": waiter.limit_name})
     return after

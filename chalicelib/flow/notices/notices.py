@@ -28,9 +28,9 @@ from chalicelib.core.schedules import messages
 from chalicelib.core.writes import Create, DeleteNotice, Put, Replace, Write
 from chalicelib.flow import lookup
 from chalicelib.flow.fires import emit
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import MAX_RACES, Ports
 
-MOST_REASON = 500  # characters
+MAX_REASON = 500  # characters
 
 
 def rules_of(schedule: Schedule | None, workflow: Workflow | None) -> tuple[Notify, ...]:
@@ -40,22 +40,22 @@ def rules_of(schedule: Schedule | None, workflow: Workflow | None) -> tuple[Noti
 
 def of_run(ports: Ports, run: Run, what: str, now: Instant) -> list[Write]:
     """What is to be written along with the failure of a run. A note that is there already is the same."""
-    gate = ports.catalog.gate(run.schedule)
-    schedule = lookup.definition_of(ports, replace(gate, version=run.version)) if gate else None
+    schedule_state = ports.catalog.schedule_state(run.schedule)
+    schedule = lookup.definition_of(ports, replace(schedule_state, version=run.version)) if schedule_state else None
     rules = rules_of(schedule, lookup.workflow_of(ports, run.workflow))
-    return noted(
+    return pending(
         rules, what, PendingNotice(run.workflow, what, run.run_id, run.schedule, _short(run.reason), now, wake_at=now)
     )
 
 
 def of_job(ports: Ports, job: Job, what: str, reason: str, now: Instant) -> list[Write]:
     """What is to be written along with the end of a job."""
-    gate = ports.catalog.gate(job.schedule)
-    schedule = lookup.definition_of(ports, gate)
+    schedule_state = ports.catalog.schedule_state(job.schedule)
+    schedule = lookup.definition_of(ports, schedule_state)
     if schedule is None:
         return []
     rules = rules_of(schedule, lookup.workflow_of(ports, schedule.workflow))
-    return noted(
+    return pending(
         rules, what, PendingNotice(schedule.workflow, what, job.job_id, job.schedule, _short(reason), now, wake_at=now)
     )
 
@@ -68,106 +68,109 @@ def hint(ports: Ports, plan: list[Write]) -> None:
         ports.hints.send(refs, now, now)
 
 
-def ref_of(note: PendingNotice) -> Ref:
-    return Ref("note", (note.workflow, note.what, note.id))
+def ref_of(notice: PendingNotice) -> Ref:
+    return Ref("notice", (notice.workflow, notice.what, notice.id))
 
 
-def take_in(ports: Ports, workflow: str, what: str, note_id: str) -> None:
+def take_in(ports: Ports, workflow: str, what: str, notice_id: str) -> None:
     """See to a note: whoever was told something lately hears of it when the window is over; anybody else at once."""
-    for _ in range(MOST_RACES):
-        note, now = ports.jobs.note(workflow, what, note_id), ports.clock.now()
-        if note is None:
+    for _ in range(MAX_RACES):
+        notice, now = ports.jobs.notice(workflow, what, notice_id), ports.clock.now()
+        if notice is None:
             return
-        alerts = [ports.jobs.alert(workflow, road) for road in _roads(ports, note)]
+        alerts = [ports.jobs.notice_window(workflow, channel) for channel in _channels(ports, notice)]
         rests = notice_alerts.rests_until(alerts, now)
         if rests is None:
-            if _take(ports, [note], now):
+            if _take(ports, [notice], now):
                 return
-        elif ports.ledger.commit([Replace(replace(note, wake_at=rests, leases=0, rev=note.rev + 1))]) is None:
+        elif ports.ledger.commit([Replace(replace(notice, wake_at=rests, leases=0, rev=notice.rev + 1))]) is None:
             return
-    raise RuntimeError(f"note {what} of {note_id} lost {MOST_RACES} races; the sweep will find it again")
+    raise RuntimeError(f"note {what} of {notice_id} lost {MAX_RACES} races; the sweep will find it again")
 
 
-def look(ports: Ports, workflow: str, road: str) -> None:
+def close_window(ports: Ports, workflow: str, channel: str) -> None:
     """What has come in the window of an alert is taken in when that is over, and told."""
-    for _ in range(MOST_RACES):
-        alert, now = ports.jobs.alert(workflow, road), ports.clock.now()
-        if alert is None or alert.until > now:
+    for _ in range(MAX_RACES):
+        window, now = ports.jobs.notice_window(workflow, channel), ports.clock.now()
+        if window is None or window.until > now:
             return
         if not _take_all(ports, workflow, now):
             continue
-        alert = ports.jobs.alert(workflow, road)
-        if alert is None or alert.until > now:
+        window = ports.jobs.notice_window(workflow, channel)
+        if window is None or window.until > now:
             return
-        told = notice_alerts.close(alert, now)
-        plan = _follows(ports, alert, told, road, alert.until, now)
+        told = notice_alerts.close(window, now)
+        plan = _follows(ports, window, told, channel, window.until, now)
         if ports.ledger.commit(plan) is None:
             _emit(ports, plan)
-            if told.alert is not None:
-                ports.hints.send([Ref("alert", (workflow, road))], told.alert.until, now)
+            if told.window is not None:
+                ports.hints.send([Ref("notice_window", (workflow, channel))], told.window.until, now)
             return
-    raise RuntimeError(f"alert {road} of {workflow} lost {MOST_RACES} races; the sweep will find it again")
+    raise RuntimeError(f"alert {channel} of {workflow} lost {MAX_RACES} races; the sweep will find it again")
 
 
 def _take_all(ports: Ports, workflow: str, now: Instant) -> bool:
     """Take in all notes that lie there. False if others did the same: what is left is read again."""
-    while notes := ports.jobs.notes(workflow, notice_alerts.MOST_TAKEN):
-        if not _take(ports, notes, now):
+    while notices_due := ports.jobs.notices(workflow, notice_alerts.MAX_TAKEN):
+        if not _take(ports, notices_due, now):
             return False
     return True
 
 
-def _take(ports: Ports, notes: Sequence[PendingNotice], now: Instant) -> bool:
+def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> bool:
     """One transaction: these notes out, of one workflow, and into the alerts of all who want to hear of them."""
-    workflow = notes[0].workflow
-    plan: list[Write] = [DeleteNotice(note) for note in notes]
-    looks: list[tuple[Ref, Instant]] = []
+    workflow = notices_due[0].workflow
+    plan: list[Write] = [DeleteNotice(notice) for notice in notices_due]
+    hints_due: list[tuple[Ref, Instant]] = []
     wanted: dict[str, tuple[dict[str, Any], list[PendingNotice]]] = {}
-    for note in notes:
-        for road, target in _roads(ports, note).items():
-            wanted.setdefault(road, (target, []))[1].append(note)
-    for road, (target, those) in wanted.items():
-        alert = ports.jobs.alert(workflow, road)
-        told = notice_alerts.add_notices(those, road, target, alert, now)
-        plan += _follows(ports, alert, told, road, those[0].id, now)
-        if alert is None and told.alert is not None:
-            looks.append((Ref("alert", (workflow, road)), told.alert.until))
+    for notice in notices_due:
+        for channel, target in _channels(ports, notice).items():
+            wanted.setdefault(channel, (target, []))[1].append(notice)
+    for channel, (target, those) in wanted.items():
+        window = ports.jobs.notice_window(workflow, channel)
+        told = notice_alerts.add_notices(those, channel, target, window, now)
+        plan += _follows(ports, window, told, channel, those[0].id, now)
+        if window is None and told.window is not None:
+            hints_due.append((Ref("notice_window", (workflow, channel)), told.window.until))
     if ports.ledger.commit(plan) is not None:
         return False
     _emit(ports, plan)
-    for ref, at in looks:
+    for ref, at in hints_due:
         ports.hints.send([ref], at, now)
     return True
 
 
-def _roads(ports: Ports, note: PendingNotice) -> dict[str, dict[str, Any]]:
-    schedule = lookup.definition_of(ports, ports.catalog.gate(note.schedule))
-    return notice_alerts.channels(rules_of(schedule, lookup.workflow_of(ports, note.workflow)), note.what)
+def _channels(ports: Ports, notice: PendingNotice) -> dict[str, dict[str, Any]]:
+    schedule = lookup.definition_of(ports, ports.catalog.schedule_state(notice.schedule))
+    return notice_alerts.channels(rules_of(schedule, lookup.workflow_of(ports, notice.workflow)), notice.what)
 
 
-def noted(rules: tuple[Notify, ...], what: str, note: PendingNotice) -> list[Write]:
-    return [Put(note)] if notice_alerts.channels(rules, what) else []
+def pending(rules: tuple[Notify, ...], what: str, notice: PendingNotice) -> list[Write]:
+    return [Put(notice)] if notice_alerts.channels(rules, what) else []
 
 
 def _follows(
-    ports: Ports, before: NoticeWindow | None, told: AlertStep, road: str, source: object, now: Instant
+    ports: Ports, before: NoticeWindow | None, told: AlertStep, channel: str, source: object, now: Instant
 ) -> list[Write]:
     """The alert as it stands then, and the message that is to be sent, if there is one."""
     after: Write
-    if told.alert is None and before is not None:
+    if told.window is None and before is not None:
         after = DeleteNotice(before)
-    elif told.alert is not None:
-        after = Replace(told.alert) if before is not None else Create(told.alert)
+    elif told.window is not None:
+        after = Replace(told.window) if before is not None else Create(told.window)
     else:
         raise ValueError("expected an alert before or after")
-    whose = told.alert or before
+    whose = told.window or before
     if told.notice is None or whose is None:
         return [after]
     app = whose.workflow.rpartition(".")[0]
-    full = ids.message_schedule(app, notice_alerts.message_name(whose.workflow, road, source))
+    full = ids.message_schedule(app, notice_alerts.message_name(whose.workflow, channel, source))
     message = Message.model_validate({"due_time": iso(now + 1), "target": dict(whose.target), "data": told.notice})
-    gate: ScheduleState | None = ports.catalog.gate(full)
-    return [after, *messages.put(full, message.to_schedule(full, now), message.target, gate, now, "sluice")[1]]
+    schedule_state: ScheduleState | None = ports.catalog.schedule_state(full)
+    return [
+        after,
+        *messages.put(full, message.to_schedule(full, now), message.target, schedule_state, now, "sluice")[1],
+    ]
 
 
 def _emit(ports: Ports, plan: list[Write]) -> None:
@@ -177,4 +180,4 @@ def _emit(ports: Ports, plan: list[Write]) -> None:
 
 
 def _short(reason: str) -> str:
-    return reason if len(reason) <= MOST_REASON else f"{reason[: MOST_REASON - 3]}..."
+    return reason if len(reason) <= MAX_REASON else f"{reason[: MAX_REASON - 3]}..."

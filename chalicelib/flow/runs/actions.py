@@ -25,7 +25,7 @@ def cancel(ports: Ports, run_id: str, by: str) -> Run:
     """
     run = find_run(ports, run_id)[-1]
     if not states.is_terminal(run.state):
-        cancelling.wish(ports, run_id, run.attempt, f"cancelled by {by}")
+        cancelling.request_cancel(ports, run_id, run.attempt, f"cancelled by {by}")
         return find_run(ports, run_id)[-1]
     hint = "cancel the job of the same id, which waits for its next attempt" if run.state == "RETRYING" else None
     raise SluiceError("conflict", f"expected a run that lives, got one that is {run.state}", None, hint)
@@ -56,15 +56,15 @@ def rerun(ports: Ports, run_id: str, request_id: str) -> str:
     if not states.is_terminal(run.state) or run.state == "RETRYING":
         raise SluiceError("conflict", f"expected a run that has ended, got one that is {run.state}", None, "cancel it")
 
-    def wish() -> requests.Wish:
-        gate, schedule = existing(ports, run.schedule)
+    def make() -> requests.NewRequest:
+        schedule_state, schedule = existing(ports, run.schedule)
         if schedule.workflow != run.workflow:
             why = f"schedule {run.schedule} runs {schedule.workflow} now"
             raise SluiceError("conflict", f"expected a schedule that still runs {run.workflow}, but {why}", None, None)
-        job = _job(run, gate.generation, request_id, ports.clock.now())
-        return requests.Wish(job, [ExpectMode(gate, CLAIMABLE["run_now"])])
+        job = _job(run, schedule_state.generation, request_id, ports.clock.now())
+        return requests.NewRequest(job, [ExpectMode(schedule_state, CLAIMABLE["run_now"])])
 
-    return requests.once(ports, request_of("rerun", run_id, request_id), wish, f"schedule {run.schedule}")
+    return requests.once(ports, request_of("rerun", run_id, request_id), make, f"schedule {run.schedule}")
 
 
 def is_followed(run: Run) -> bool:
@@ -77,7 +77,7 @@ def _job(run: Run, generation: int, request_id: str, now: int) -> Job:
     return Job(
         schedule=run.schedule,
         generation=generation,
-        place=f"RUNNOW#{ids.digest('rerun', run.run_id, request_id)}",
+        sort_key=f"RUNNOW#{ids.digest('rerun', run.run_id, request_id)}",
         job_id=ids.job_id(run.schedule, generation, f"rerun:{run.run_id}:{request_id}"),
         kind="run_now",
         state="PENDING_CONSTRAINTS",

@@ -10,22 +10,22 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.writes import Replace
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import MAX_RACES, Ports
 
 
-def oldest(ports: Ports, line: LimitState, limit: int, why: str) -> int:
+def oldest(ports: Ports, limit_name: LimitState, limit: int, why: str) -> int:
     """Wish the end of as many of a line's oldest runs as leave room for one more. Returns how many were asked."""
-    by_age = sorted(line.starts.items(), key=lambda start: (start[1], start[0]))
-    too_many = line.active - limit + 1
+    by_age = sorted(limit_name.starts.items(), key=lambda start: (start[1], start[0]))
+    too_many = limit_name.active - limit + 1
     asked = 0
     for holder, _ in by_age[: max(too_many, 0)]:
-        asked += wish(ports, *claim.parse_holder(holder), why)
+        asked += request_cancel(ports, *claim.parse_holder(holder), why)
     return asked
 
 
-def wish(ports: Ports, run_id: str, attempt: int, why: str) -> bool:
+def request_cancel(ports: Ports, run_id: str, attempt: int, why: str) -> bool:
     """Store that a run is to end, and hint it. False if it has ended, or is to end already."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         now = ports.clock.now()
         run = ports.runs.run(run_id, attempt)
         if run is None or run.cancel or states.is_terminal(run.state):
@@ -33,7 +33,7 @@ def wish(ports: Ports, run_id: str, attempt: int, why: str) -> bool:
         if ports.ledger.commit([Replace(_to_end(run, why, now))]) is None:
             ports.hints.send([Ref("run", (run_id, f"{attempt:03d}"))], now, now)
             return True
-    raise RuntimeError(f"the wish to cancel run {run_id} lost {MOST_RACES} races; it will be made again")
+    raise RuntimeError(f"the wish to cancel run {run_id} lost {MAX_RACES} races; it will be made again")
 
 
 def _to_end(run: Run, why: str, now: int) -> Run:

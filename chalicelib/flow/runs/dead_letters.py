@@ -16,9 +16,9 @@ from chalicelib.core.runs import dead_letters
 from chalicelib.core.states import CLAIMABLE
 from chalicelib.core.writes import Create, DeleteDeadLetter, ExpectMode, Put, Write
 from chalicelib.flow import lookup
-from chalicelib.ports import MOST_RACES, Page, Ports
+from chalicelib.ports import MAX_RACES, Page, Ports
 
-MOST_AT_ONCE = 100  # redriven by one request: each is a transaction, and the API has half a minute
+MAX_BATCH = 100  # redriven by one request: each is a transaction, and the API has half a minute
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,17 +49,19 @@ def existing(ports: Ports, namespace: str, run_id: str) -> DeadLetter:
 def redrive(ports: Ports, namespace: str, run_id: str) -> int:
     """Deliver an event again, under the same id. Returns the number of the attempt. However often it is asked for, and
     by however many, it is one job; that waits at lines like any other, and goes even if its schedule is disabled."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         letter = existing(ports, namespace, run_id)
         run = ports.runs.run(run_id, letter.attempt)
-        gate = ports.catalog.gate(letter.schedule)
-        if gate is None or gate.mode == "deleted" or run is None:
+        schedule_state = ports.catalog.schedule_state(letter.schedule)
+        if schedule_state is None or schedule_state.mode == "deleted" or run is None:
             raise _refused(f"schedule {letter.schedule} was deleted", "create it again, or drop the dead letter")
         _check_target(ports, run)
         now = ports.clock.now()
-        job = dead_letters.redrive(run, gate.generation, now)
+        job = dead_letters.redrive(run, schedule_state.generation, now)
         create = Create(job)
-        refused = ports.ledger.commit([create, DeleteDeadLetter(letter), ExpectMode(gate, CLAIMABLE["redrive"])])
+        refused = ports.ledger.commit(
+            [create, DeleteDeadLetter(letter), ExpectMode(schedule_state, CLAIMABLE["redrive"])]
+        )
         if refused is None or create in refused.writes:
             ports.hints.send([ref_of(job)], now, now)
             return job.attempt
@@ -70,7 +72,7 @@ def redrive(ports: Ports, namespace: str, run_id: str) -> int:
 
 def redrive_all(ports: Ports, namespace: str, schedule: str, limit: int) -> Redriven:
     """Redrive the dead letters of a schedule, the newest first, as many as one request may."""
-    page = ports.runs.dead_letters("schedule", schedule, min(limit, MOST_AT_ONCE), None)
+    page = ports.runs.dead_letters("schedule", schedule, min(limit, MAX_BATCH), None)
     done: list[str] = []
     refused: list[tuple[str, str]] = []
     for letter in page.items:
@@ -87,7 +89,7 @@ def redrive_all(ports: Ports, namespace: str, schedule: str, limit: int) -> Redr
 def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
     """Give an event up for good, on record. Its run stays in the history as it failed. Raises ``not_found`` if it was
     redriven or dropped meanwhile."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         letter = existing(ports, namespace, run_id)
         run = ports.runs.run(run_id, letter.attempt)
         now = ports.clock.now()

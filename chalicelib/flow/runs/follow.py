@@ -15,15 +15,15 @@ from chalicelib.flow.runs.complete import advance_run, ingest_status
 from chalicelib.log import logger, run_fields
 from chalicelib.ports import Ports
 
-FEW = 10  # fewer than these are asked about one by one
+MIN_BATCH = 10  # fewer than these are asked about one by one
 
 
 def among(ports: Ports, refs: Sequence[Ref]) -> dict[Ref, Run]:
     """Those of these runs that are merely silent, if they are many; whoever owes a status, is to end, or has not
     started yet is looked at alone."""
     runs = [ref for ref in refs if ref.kind == "run"]
-    silent = {ref: run for ref in runs if (run := _silent(ports, ref)) is not None} if len(runs) >= FEW else {}
-    return silent if len(silent) >= FEW else {}
+    silent = {ref: run for ref in runs if (run := _silent(ports, ref)) is not None} if len(runs) >= MIN_BATCH else {}
+    return silent if len(silent) >= MIN_BATCH else {}
 
 
 def ask_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
@@ -33,15 +33,15 @@ def ask_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
     seen: set[Ref] = set()
 
     def apply(told: tuple[Ref, Run, RunUpdate | None]) -> None:
-        ref, run, news = told
-        ingest_status(ports, run, news)
+        ref, run, update = told
+        ingest_status(ports, run, update)
         seen.add(ref)
 
     for kind in dict.fromkeys(run.target_kind for run in silent.values()):
         asked = {ref: run for ref, run in silent.items() if run.target_kind == kind}
         try:
             answers = ports.targets.of(kind).ask_many(list(asked.values()))
-            run_each([(ref, run, news) for (ref, run), news in zip(asked.items(), answers, strict=True)], apply)
+            run_each([(ref, run, update) for (ref, run), update in zip(asked.items(), answers, strict=True)], apply)
         except Exception:  # each by itself then, and whoever caused it fails alone
             logger.exception("silent runs", extra={"size": len(asked)})
     return frozenset(seen)
@@ -60,8 +60,8 @@ def ask(ports: Ports, run: Run) -> None:
 def time_out(ports: Ports, run: Run) -> None:
     """A run that has run for too long is cancelled (W12), unless it has ended unheard."""
     now = ports.clock.now()
-    news = ports.targets.of(run.target_kind).ask(run)
-    if news is not None and states.is_terminal(news.state) and advance_run(ports, run.run_id, run.attempt, news):
+    update = ports.targets.of(run.target_kind).ask(run)
+    if update is not None and states.is_terminal(update.state) and advance_run(ports, run.run_id, run.attempt, update):
         return
     late = follow.timed_out(run, now)
     if ports.ledger.commit([Replace(late)]) is None:

@@ -8,7 +8,7 @@ from chalicelib.core.text import count_of
 from chalicelib.flow import wake
 from chalicelib.flow.lookup import existing
 from chalicelib.log import logger
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import MAX_RACES, Ports
 
 
 def hold_failing(ports: Ports, run: Run) -> None:
@@ -18,14 +18,19 @@ def hold_failing(ports: Ports, run: Run) -> None:
     """
     if run.pause_after is None:
         return
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         failed = ports.catalog.failures(run.schedule)
-        gate = ports.catalog.gate(run.schedule)
-        if failed < run.pause_after or gate is None or gate.mode != "enabled" or gate.generation != run.generation:
+        schedule_state = ports.catalog.schedule_state(run.schedule)
+        if (
+            failed < run.pause_after
+            or schedule_state is None
+            or schedule_state.mode != "enabled"
+            or schedule_state.generation != run.generation
+        ):
             return
         _, schedule = existing(ports, run.schedule)
         reason = f"{count_of(failed, 'run')} failed in a row, the last one was {run.run_id}"
-        _, plan = lifecycle.pause(gate, schedule, "hold", False, ports.clock.now(), "sluice", reason)
+        _, plan = lifecycle.pause(schedule_state, schedule, "hold", False, ports.clock.now(), "sluice", reason)
         if ports.ledger.commit(plan) is None:
             wake.all_of(ports, run.schedule)
             logger.warning("held", extra={"schedule": run.schedule, "why": reason})

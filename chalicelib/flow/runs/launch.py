@@ -21,8 +21,7 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Pointer, Run
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState
-from chalicelib.core.runs import launch, metrics, workers
-from chalicelib.core.runs import queued as places
+from chalicelib.core.runs import launch, metrics, queued, workers
 from chalicelib.core.targets import answers, backoff, delivery, registry
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
 from chalicelib.core.targets.delivery import Delivery, GiveUp
@@ -34,72 +33,72 @@ from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import follow
 from chalicelib.flow.runs.context import build, events_of, partition_of
 from chalicelib.log import logger, run_fields
-from chalicelib.ports import MOST_RACES, Ports, TargetAdapter
+from chalicelib.ports import MAX_RACES, Ports, TargetAdapter
 
 
-def start(ports: Ports, run_id: str, attempt: int, turn: str | None = None) -> bool:
+def start(ports: Ports, run_id: str, attempt: int, serving: str | None = None) -> bool:
     """Start a run that has not started yet, if its schedule's gate is still open (C13). Safe to repeat at any point.
 
     ``turn`` names the pace line whose queue serves it. Returns whether it goes on waiting in a queue.
     """
-    for race in range(MOST_RACES):
+    for race in range(MAX_RACES):
         run = ports.runs.run(run_id, attempt)
         if run is None or run.state != "STARTING" or run.target_id is not None:
             return False
-        if race or run.waits_at != turn:  # the server of a queue has just read that row
+        if race or run.queued_in != serving:  # the server of a queue has just read that row
             run = waiting.regained(ports, run)
-        waits = _start(ports, run, turn)
+        waits = _start(ports, run, serving)
         if waits is not None:
             return waits
-    raise RuntimeError(f"the start of run {run_id} lost {MOST_RACES} races; the sweep will find it again")
+    raise RuntimeError(f"the start of run {run_id} lost {MAX_RACES} races; the sweep will find it again")
 
 
-def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
+def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
     """One look at it; None if somebody else was faster."""
     now = ports.clock.now()
     leased = run.lease_until is not None and run.lease_until > now
     if leased and not run.unknown_answer:
         return False  # a call is under way, or died within its lease
-    gate = ports.catalog.gate(run.schedule)
-    if run.cancel or not _is_open(ports, gate, run):
+    schedule_state = ports.catalog.schedule_state(run.schedule)
+    if run.cancel or not _is_open(ports, schedule_state, run):
         if leased:  # an unanswered call may still arrive: whether it did is asked when it no longer can
             return _leave_queue(ports, run)
         _withdraw(ports, run, now)
         return False
-    if run.waits_at is not None and run.waits_at != turn:
+    if run.queued_in is not None and run.queued_in != serving:
         return True
     if workers.is_offered(run):
         return _offer_again(ports, run, now)
-    needs_turn = launch.needs_turn(run, now)
-    paces, states = of_run(ports, run) if needs_turn else ((), {})
-    route = limit_route.route(paces, (), states, now, turn)
+    needs_permit = launch.needs_permit(run, now)
+    paces, states = of_run(ports, run) if needs_permit else ((), {})
+    route = limit_route.route(paces, (), states, now, serving)
     if route.blocked is not None:
         return _queue(ports, run, route, states, now)
-    updated = as_updated(ports, run, gate)
+    updated = as_updated(ports, run, schedule_state)
     context = build(ports, updated)
     ports.payloads.put_context(run.run_id, context)
     partition = partition_of(updated, events_of(ports, updated))
     now = ports.clock.now()  # what was prepared took its time, and a permit is one for an instant
-    span = launch.next_span(paces, states, now) if needs_turn else launch.granted(run)
+    span = launch.next_span(paces, states, now) if needs_permit else launch.granted(run)
     if span is not None and now > span.until:
         return None  # its permit has grown old: look again, and take another
-    if workers.is_pulled(run) and gate is not None:
+    if workers.is_pulled(run) and schedule_state is not None:
         if span is not None and not _is_time(ports, span):
             return None
         offered = replace(workers.offered(updated, now), partition=partition)
-        permits = launch.turn(run, offered, paces, states, span.since if span is not None else now)
-        plan = [*permits, Put(workers.offer_of(offered)), *workers.still_open(gate, run)]
+        permits = launch.take_permits(run, offered, paces, states, span.since if span is not None else now)
+        plan = [*permits, Put(workers.offer_of(offered)), *workers.still_open(schedule_state, run)]
         return None if ports.ledger.commit(plan) is not None else False
     called = replace(launch.calling(updated, now), partition=partition)
     if (
-        ports.ledger.commit(launch.turn(run, called, paces, states, span.since if span is not None else now))
+        ports.ledger.commit(launch.take_permits(run, called, paces, states, span.since if span is not None else now))
         is not None
     ):
         return None
     if span is not None:
         ports.clock.wait_until(span.since)
     # Read once more, now that the call is on record: so whoever closes the gate finds every call that may still pass.
-    again = ports.catalog.gate(run.schedule)
+    again = ports.catalog.schedule_state(run.schedule)
     if not _is_open(ports, again, updated):
         _take_back(ports, updated, called, now)
         return False
@@ -114,9 +113,9 @@ def _start(ports: Ports, run: Run, turn: str | None) -> bool | None:
 
 def _leave_queue(ports: Ports, run: Run) -> bool | None:
     """A run that will make no further call gives up its place in a queue, and is looked at when its lease ends."""
-    if run.waits_at is None or run.lease_until is None:
+    if run.queued_in is None or run.lease_until is None:
         return False
-    if ports.ledger.commit([Replace(places.without_place(run, run.lease_until)), *places.leave(run)]) is not None:
+    if ports.ledger.commit([Replace(queued.off_queue(run, run.lease_until)), *queued.leave(run)]) is not None:
         return None
     ports.hints.send([Ref("run", (run.run_id, f"{run.attempt:03d}"))], run.lease_until, ports.clock.now())
     return False
@@ -130,14 +129,14 @@ def _is_time(ports: Ports, span: launch.Span) -> bool:
 
 def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -> bool:
     """Take a recorded call back that is not made, and start anew with the permits that still hold."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         if ports.ledger.commit([Replace(launch.uncalled(before, called, span, ports.clock.now()))]) is None:
             return start(ports, before.run_id, before.attempt)
         current = ports.runs.run(before.run_id, before.attempt)
         if current is None or current.state != "STARTING" or current.lease_until != called.lease_until:
             return False  # it has ended, or its call is another's by now
         called = current  # a wish to cancel, for instance, came meanwhile
-    raise RuntimeError(f"taking back a call of run {before.run_id} lost {MOST_RACES} races; its lease runs out")
+    raise RuntimeError(f"taking back a call of run {before.run_id} lost {MAX_RACES} races; its lease runs out")
 
 
 def _offer_again(ports: Ports, run: Run, now: Instant) -> bool | None:
@@ -148,20 +147,20 @@ def _offer_again(ports: Ports, run: Run, now: Instant) -> bool | None:
 
 def current(ports: Ports, run: Run) -> tuple[Run, ScheduleState] | None:
     """A run that surely has not started, as its schedule has it now; None if it may not start any more (C13)."""
-    gate = ports.catalog.gate(run.schedule)
-    if gate is None or run.cancel or not _is_open(ports, gate, run):
+    schedule_state = ports.catalog.schedule_state(run.schedule)
+    if schedule_state is None or run.cancel or not _is_open(ports, schedule_state, run):
         return None
-    return as_updated(ports, run, gate), gate
+    return as_updated(ports, run, schedule_state), schedule_state
 
 
 def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LimitState], now: Instant) -> bool | None:
     """Wait for the permits that the next call needs, in the queue of the slowest pace."""
-    if run.waits_at is not None:
+    if run.queued_in is not None:
         return True
     if ports.ledger.commit(launch.queue(run, route, states, now)) is not None:
         return None
-    line = run.waits_at or (route.blocked.line if route.blocked else "")
-    ports.hints.send([Ref("line", (line,))], limit_route.queue_looks_at(route, states, now), now)
+    limit_name = run.queued_in or (route.blocked.limit_name if route.blocked else "")
+    ports.hints.send([Ref("limit", (limit_name,))], limit_route.queue_served_at(route, states, now), now)
     return True
 
 
@@ -169,15 +168,15 @@ def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LimitSta
     """The paces that a claimed run obeys, slowest last, and how these lines stand. A policy that is gone has none."""
     of_target = registry.of_run(run).pace(policies.start_rate(ports))
     paces: list[PermitRequest] = []
-    for line in run.permits:
-        kind, _, name = line.partition(":")
+    for limit_name in run.permits:
+        kind, _, name = limit_name.partition(":")
         policy = policies.policy_of(ports, name) if kind == "policy" else None
-        if of_target is not None and line == of_target.line:
+        if of_target is not None and limit_name == of_target.limit_name:
             paces.append(of_target)
         elif policy is not None:
             paces.append(policy.pace(name))
     return limit_route.paces_of(limit_permits.in_order(tuple(paces))), {
-        ask.line: ports.jobs.line(ask.line) for ask in paces
+        ask.limit_name: ports.jobs.limit_state(ask.limit_name) for ask in paces
     }
 
 
@@ -198,8 +197,8 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> N
         # It can never succeed, so no other attempt follows (C12).
         completing.advance_run(ports, run.run_id, run.attempt, RunUpdate("FAILED", now, answer.why), may_retry=False)
     elif isinstance(answer, Started) and answer.done:
-        news = RunUpdate("SUCCEEDED", now, target_id=answer.target_id)
-        completing.advance_run(ports, run.run_id, run.attempt, news, may_retry=False)
+        update = RunUpdate("SUCCEEDED", now, target_id=answer.target_id)
+        completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
     else:
         _keep(ports, run, answer, now)
 
@@ -214,12 +213,12 @@ def _keep(ports: Ports, run: Run, answer: answers.Answer, now: Instant) -> None:
     if isinstance(answer, Started):
         # By itself and first: it is true whatever becomes of the run row, and a transaction of both costs double.
         ports.ledger.commit([Put(_pointer(run, answer.target_id, now))])
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         after = launch.answered(run, answer, now)
         # A call that was given up for lost may be answered late, when the run queues for the next already.
-        left = places.leave(run) if after.waits_at is None else []
+        left = queued.leave(run) if after.queued_in is None else []
         if ports.ledger.commit([Replace(after), *left]) is None:
-            if holds_back and any(names.is_target_pace(line) for line in run.permits):
+            if holds_back and any(names.is_target_pace(limit_name) for limit_name in run.permits):
                 start(ports, run.run_id, run.attempt)  # it queues at once, before those that are less urgent
                 return
             if (after.cancel or not isinstance(answer, Started)) and after.wake_at is not None:
@@ -236,24 +235,28 @@ def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
     their order, and this run, when it comes back, is again before those that are less urgent (E8)."""
     until = now + backoff.backoff(run.calls, run.run_id)
     for pace in of_run(ports, run)[0]:
-        if names.is_target_pace(pace.line):
+        if names.is_target_pace(pace.limit_name):
             ports.ledger.commit([DelayPace(pace, until)])
 
 
-def as_updated(ports: Ports, run: Run, gate: ScheduleState | None) -> Run:
+def as_updated(ports: Ports, run: Run, schedule_state: ScheduleState | None) -> Run:
     """An update that carried the job along holds for its run too, while that has surely not started (C13). A run-now,
     a retry and a backfill keep what they were given."""
-    if gate is None or gate.version == run.version or run.kind in ("run_now", "retry", "redrive", "backfill"):
+    if (
+        schedule_state is None
+        or schedule_state.version == run.version
+        or run.kind in ("run_now", "retry", "redrive", "backfill")
+    ):
         return run
-    schedule, workflow = lookup.definition_of(ports, gate), lookup.workflow_of(ports, run.workflow)
+    schedule, workflow = lookup.definition_of(ports, schedule_state), lookup.workflow_of(ports, run.workflow)
     if schedule is None or workflow is None or schedule.workflow != run.workflow or not launch.surely_not_started(run):
         return run
     properties = overrides.properties_of(workflow, schedule, {})
     request = replace(run.request, properties=properties, data=data.told(schedule))
-    before = lookup.definition_of(ports, replace(gate, version=run.version))
+    before = lookup.definition_of(ports, replace(schedule_state, version=run.version))
     own = overrides.priority_of(schedule, workflow)
     priority = job_priority.carried(run.priority, overrides.priority_of(before, workflow) if before else own, own)
-    return replace(run, version=gate.version, request=request, priority=priority)
+    return replace(run, version=schedule_state.version, request=request, priority=priority)
 
 
 def _take_back(ports: Ports, before: Run, called: Run, now: Instant) -> None:
@@ -274,17 +277,17 @@ def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
             return
         why += "; no run of this name was found at the target"
     # A later attempt ends a run that did start: it has FAILED, and those who wait for that must hear it.
-    news = RunUpdate("CANCELLED" if run.cancel else "ABORTED" if run.attempt == 1 else "FAILED", now, why)
-    completing.advance_run(ports, run.run_id, run.attempt, news, may_retry=False)
+    update = RunUpdate("CANCELLED" if run.cancel else "ABORTED" if run.attempt == 1 else "FAILED", now, why)
+    completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
 
 
 def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
     """It did start, unheard: record it and that it is to end. Its slot comes back when the target says that it has."""
     closed = "the schedule was closed while its start call was unanswered; the run was found alive and is cancelled"
     why = run.reason if run.cancel else closed
-    found = replace(run, target_id=target_id, cancel=True, reason=why, lease_until=None, waits_at=None, rank=None)
+    found = replace(run, target_id=target_id, cancel=True, reason=why, lease_until=None, queued_in=None, rank=None)
     found = replace(found, leases=0, rev=run.rev + 1, wake_at=now)
-    if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id, now)), *places.leave(run)]) is None:
+    if ports.ledger.commit([Replace(found), Put(_pointer(found, target_id, now)), *queued.leave(run)]) is None:
         follow.cancel(ports, found)
 
 
@@ -297,9 +300,13 @@ def _pointer(run: Run, target_id: str, now: Instant) -> Pointer:
     return Pointer(target_id, run.run_id, run.attempt, now + HISTORY)
 
 
-def _is_open(ports: Ports, gate: ScheduleState | None, run: Run) -> bool:
+def _is_open(ports: Ports, schedule_state: ScheduleState | None, run: Run) -> bool:
     """Whether its schedule, and the backfill that it is a part of, still let a run start."""
-    if gate is None or gate.generation != run.generation or not states.may_start(run.kind, gate.mode, run.backfill):
+    if (
+        schedule_state is None
+        or schedule_state.generation != run.generation
+        or not states.may_start(run.kind, schedule_state.mode, run.backfill)
+    ):
         return False
     return run.backfill is None or lookup.goes_on(ports, run.schedule, run.backfill)
 

@@ -19,13 +19,13 @@ from chalicelib.core.writes import Delete, Put, Replace
 from chalicelib.flow.runs import complete as completing
 from chalicelib.flow.runs import context, launch
 from chalicelib.log import logger
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import MAX_RACES, Ports
 
-MOST_AT_ONCE = 10  # runs that one claim takes: each is a transaction, and the API has half a minute
+MAX_BATCH = 10  # runs that one claim takes: each is a transaction, and the API has half a minute
 READ_AHEAD = 15  # offers beyond those wanted: others may take the first ones meanwhile
 LOOK_EVERY: Millis = 1 * SECOND  # while a claim waits for something to come
-LONGEST_WAIT: Millis = 20 * SECOND  # API Gateway gives up after 29 s
-LEAST_WAIT: Millis = 1 * SECOND  # of who asks to wait: a worker that knows no hint would ask again at once
+MAX_WAIT: Millis = 20 * SECOND  # API Gateway gives up after 29 s
+MIN_WAIT: Millis = 1 * SECOND  # of who asks to wait: a worker that knows no hint would ask again at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,10 +52,10 @@ class Claimed:
 def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0) -> Claimed:
     """Lease up to ``capacity`` runs of a pool, the most urgent first. No two workers ever get the same: the run's own
     revision decides. If there is none, wait for one as long as the installation lets a claim wait."""
-    longest = min(round(ports.settings.worker_wait_seconds * SECOND), LONGEST_WAIT)
-    end = ports.clock.now() + min(wait, max(longest, LEAST_WAIT))
+    longest = min(round(ports.settings.worker_wait_seconds * SECOND), MAX_WAIT)
+    end = ports.clock.now() + min(wait, max(longest, MIN_WAIT))
     while True:
-        taken = _take(ports, pool, worker, min(capacity, MOST_AT_ONCE))
+        taken = _take(ports, pool, worker, min(capacity, MAX_BATCH))
         now = ports.clock.now()
         if taken or now >= end:
             waited = 0 < longest <= wait
@@ -112,7 +112,7 @@ def _context(ports: Ports, run: Run, anew: bool) -> Mapping[str, Any]:
 def _lease(ports: Ports, offer: Offer, worker: str) -> tuple[Run, bool] | None:
     """One transaction: the offer out, the run in the worker's hands, its schedule still open; and whether an update was
     carried along. None if it is another's by now, or may not start any more."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         now = ports.clock.now()
         run = ports.runs.run(offer.run_id, offer.attempt)
         if run is None or not _is_of(offer, run):
@@ -122,9 +122,9 @@ def _lease(ports: Ports, offer: Offer, worker: str) -> tuple[Run, bool] | None:
         if known is None:
             launch.start(ports, run.run_id, run.attempt)  # which withdraws it
             return None
-        updated, gate = known
+        updated, schedule_state = known
         leased = workers.leased(updated, worker, now)
-        if ports.ledger.commit([Replace(leased), Delete(offer), *workers.still_open(gate, run)]) is None:
+        if ports.ledger.commit([Replace(leased), Delete(offer), *workers.still_open(schedule_state, run)]) is None:
             return leased, updated != run
     return None
 
@@ -147,12 +147,12 @@ def heartbeat(
 ) -> dict[str, Any]:
     """Keep a lease for another interval. The first one says that the work has begun. The answer tells whether it is to
     end. Raises ``lease_lost``."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         now = ports.clock.now()
         run = _held(ports, lease, worker, "a heartbeat")
         if run.state == "STARTING":
-            news = RunUpdate("RUNNING", now, lease=lease.number, metrics=metrics)
-            if completing.advance_run(ports, lease.run_id, lease.attempt, news) is None:
+            update = RunUpdate("RUNNING", now, lease=lease.number, metrics=metrics)
+            if completing.advance_run(ports, lease.run_id, lease.attempt, update) is None:
                 continue
             run = _held(ports, lease, worker, "a heartbeat")
             if not message and not follow.ends(run):
@@ -167,21 +167,21 @@ def heartbeat(
 
 def report(ports: Ports, lease: LeaseId, worker: str, told: Report) -> dict[str, Any]:
     """End an attempt as its worker says. Twice is once. Raises ``lease_lost``."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         now = ports.clock.now()
         run = ports.runs.run(lease.run_id, lease.attempt)
-        standing = workers.holder(run, lease, worker)
-        if run is None or standing.state == "lost":
+        hold = workers.holder(run, lease, worker)
+        if run is None or hold.state == "lost":
             _refuse(ports, lease, worker, "a report")
-        if standing.state == "over":
+        if hold.state == "over":
             return _end(run)
         if told.output or told.exit_code is not None:
             output = Output(run.run_id, run.attempt, told.output, now, told.exit_code, now + HISTORY)
             ports.ledger.put_all([Put(output)])
         state: states.RunState = "SUCCEEDED" if told.succeeded else "FAILED"
         reason = "" if told.succeeded else _why_failed(told, worker)
-        news = RunUpdate(state, now, reason, lease=lease.number, metrics=told.metrics)
-        step = completing.advance_run(ports, lease.run_id, lease.attempt, news)
+        update = RunUpdate(state, now, reason, lease=lease.number, metrics=told.metrics)
+        step = completing.advance_run(ports, lease.run_id, lease.attempt, update)
         if step is not None:
             return _end(step.run)
     raise _too_busy()
@@ -190,7 +190,7 @@ def report(ports: Ports, lease: LeaseId, worker: str, told: Report) -> dict[str,
 def release(ports: Ports, lease: LeaseId, worker: str, why: str = "") -> dict[str, Any]:
     """Give a run back that was not begun: it goes to whoever comes next. Raises ``lease_lost``, and ``conflict`` for
     one that has begun."""
-    for _ in range(MOST_RACES):
+    for _ in range(MAX_RACES):
         now = ports.clock.now()
         run = _held(ports, lease, worker, "a release")
         if run.state != "STARTING":
@@ -279,4 +279,4 @@ def _why_failed(told: Report, worker: str) -> str:
 
 def _too_busy() -> SluiceError:
     hint = "say it again: twice is once"
-    return SluiceError("unavailable", f"the run changed {MOST_RACES} times meanwhile", None, hint)
+    return SluiceError("unavailable", f"the run changed {MAX_RACES} times meanwhile", None, hint)

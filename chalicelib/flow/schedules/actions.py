@@ -24,7 +24,7 @@ from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.limits import counting
 from chalicelib.flow.lookup import existing
 from chalicelib.flow.schedules import carried, pauses
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import MAX_RACES, Ports
 
 
 def put(
@@ -43,15 +43,15 @@ def put(
     """
     namespace, app, _ = name.split(".")
     bucket = data_bucket if checked else data.bucket_of(ports, f"{namespace}.{app}", document)
-    sent = data.settled(ports, name, document.definition(), bucket)
+    sent = data.stored(ports, name, document.definition(), bucket)
     new = sent.resolved(namespace, app, ports.clock.now())
     check_size(new.model_dump(mode="json"))
     if not checked:
         references.check(ports, name, new)
     data.keep(ports, name, document, bucket)
-    for _ in range(MOST_RACES):
-        gate = ports.catalog.gate(name)
-        alive = gate if gate is not None and gate.mode != "deleted" else None
+    for _ in range(MAX_RACES):
+        schedule_state = ports.catalog.schedule_state(name)
+        alive = schedule_state if schedule_state is not None and schedule_state.mode != "deleted" else None
         _expect(if_match, alive, name)
         stored = lookup.stored(ports, alive)
         old, wants = stored.definition if stored else None, document.enabled
@@ -61,57 +61,57 @@ def put(
         timer = ports.catalog.timer(name) if carry else None
         now = ports.clock.now()
         new = sent.resolved(namespace, app, now)
-        after, plan = lifecycle.put(name, new, old, gate, wants, now, by, carry, timer)
+        after, plan = lifecycle.put(name, new, old, schedule_state, wants, now, by, carry, timer)
         if ports.ledger.commit(plan) is None:
             after = _counted(ports, after, new)
-            settle(ports, alive, after)
+            wake_changed(ports, alive, after)
             return after, alive is None
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def _counted(ports: Ports, gate: ScheduleState, schedule: Schedule) -> ScheduleState:
+def _counted(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> ScheduleState:
     """What goes on is counted in the groups and pools that it was put into, before the put is answered (C9, W3)."""
-    workflow = lookup.workflow_of(ports, schedule.workflow) if gate.uncounted else None
-    return counting.of_schedule(ports, gate, schedule, workflow) if workflow is not None else gate
+    workflow = lookup.workflow_of(ports, schedule.workflow) if schedule_state.uncounted else None
+    return counting.of_schedule(ports, schedule_state, schedule, workflow) if workflow is not None else schedule_state
 
 
 def enable(ports: Ports, name: str, by: str) -> ScheduleState:
     """Only events accepted from now on count. Enabling what is enabled changes nothing."""
-    for _ in range(MOST_RACES):
-        gate, schedule = existing(ports, name)
-        if gate.mode == "enabled":
-            return gate
-        if gate.mode in PAUSED_MODES:
+    for _ in range(MAX_RACES):
+        schedule_state, schedule = existing(ports, name)
+        if schedule_state.mode == "enabled":
+            return schedule_state
+        if schedule_state.mode in PAUSED_MODES:
             return pauses.resume(ports, name, by)
         references.check(ports, name, schedule)
-        after, plan = lifecycle.enable(gate, schedule, ports.clock.now(), by)
+        after, plan = lifecycle.enable(schedule_state, schedule, ports.clock.now(), by)
         if ports.ledger.commit(plan) is None:
-            settle(ports, gate, after)
+            wake_changed(ports, schedule_state, after)
             return after
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
 def disable(ports: Ports, name: str, by: str) -> ScheduleState:
     """Once this returns, nothing that waits is started any more; running runs go on (L3)."""
-    for _ in range(MOST_RACES):
-        gate, schedule = existing(ports, name)
-        if gate.mode == "disabled":
-            return gate
-        after, plan = lifecycle.disable(gate, schedule, ports.clock.now(), by)
+    for _ in range(MAX_RACES):
+        schedule_state, schedule = existing(ports, name)
+        if schedule_state.mode == "disabled":
+            return schedule_state
+        after, plan = lifecycle.disable(schedule_state, schedule, ports.clock.now(), by)
         if ports.ledger.commit(plan) is None:
-            drain(ports, name, gate.generation)
+            drain(ports, name, schedule_state.generation)
             wake.all_of(ports, name)
             return after
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
 def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> None:
-    for _ in range(MOST_RACES):
-        gate, schedule = existing(ports, name)
-        _expect(if_match, gate, name)
-        _, plan = lifecycle.delete(gate, schedule, ports.clock.now(), by)
+    for _ in range(MAX_RACES):
+        schedule_state, schedule = existing(ports, name)
+        _expect(if_match, schedule_state, name)
+        _, plan = lifecycle.delete(schedule_state, schedule, ports.clock.now(), by)
         if ports.ledger.commit(plan) is None:
-            drain(ports, name, gate.generation)
+            drain(ports, name, schedule_state.generation)
             backfill.notice(ports, name)
             return
     raise errors.changed_meanwhile(f"schedule {name}")
@@ -122,16 +122,16 @@ def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: 
     Returns its id; once per request id, whatever becomes of the schedule meanwhile: a repeat makes nothing new, also
     where the first job was dropped with its generation."""
 
-    def wish() -> requests.Wish:
-        gate, _ = existing(ports, name)
+    def make() -> requests.NewRequest:
+        schedule_state, _ = existing(ports, name)
         now = ports.clock.now()
         due = max(now, at if at is not None else now)
         event = Event(ids.event_id("run_now", name, request_id), "run_now", f"run_now:{name}", due, due)
         job = Job(
             schedule=name,
-            generation=gate.generation,
-            place=f"RUNNOW#{ids.digest(request_id)}",
-            job_id=ids.job_id(name, gate.generation, event.id),
+            generation=schedule_state.generation,
+            sort_key=f"RUNNOW#{ids.digest(request_id)}",
+            job_id=ids.job_id(name, schedule_state.generation, event.id),
             kind="run_now",
             state="PENDING_CONSTRAINTS",
             # Its timeout counts from when it is due, as that of a fire does.
@@ -143,23 +143,23 @@ def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: 
             reason=f"is due at {iso(due)}" if due > now else "run now",
             wake_at=due,
         )
-        return requests.Wish(job, [ExpectMode(gate, CLAIMABLE["run_now"])])
+        return requests.NewRequest(job, [ExpectMode(schedule_state, CLAIMABLE["run_now"])])
 
-    return requests.once(ports, request_of("run", name, request_id), wish, f"schedule {name}")
+    return requests.once(ports, request_of("run", name, request_id), make, f"schedule {name}")
 
 
-def _expect(if_match: int | None, gate: ScheduleState | None, name: str) -> None:
-    if if_match is not None and if_match != (gate.version if gate else None):
+def _expect(if_match: int | None, schedule_state: ScheduleState | None, name: str) -> None:
+    if if_match is not None and if_match != (schedule_state.version if schedule_state else None):
         raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def settle(ports: Ports, before: ScheduleState | None, after: ScheduleState) -> None:
+def wake_changed(ports: Ports, before: ScheduleState | None, after: ScheduleState) -> None:
     """What follows an acknowledged change: the old generation's jobs go on record, the new one's fires are prepared."""
     if before is not None and before.generation != after.generation:
         drain(ports, before.schedule, before.generation)
         backfill.notice(ports, before.schedule)
     if after.wake_at is not None:
-        carried.look_at_all(ports, after.schedule)
+        carried.refresh_all(ports, after.schedule)
     if after.mode in GATHERING_MODES:
         emit.emit_soon(ports, after.schedule)
         priority.reprioritize(ports, after.schedule)

@@ -78,19 +78,24 @@ def select(
     for name in lookup.schedules_of(ports, app):
         if ids.is_of_dag(name):
             continue  # they follow the DAG that they belong to
-        gate = ports.catalog.gate(name)
-        schedule = lookup.definition_of(ports, gate)
-        if gate is not None and schedule is not None and gate.mode != "deleted" and fits(wanted, gate, schedule):
-            found.append((gate, schedule))
+        schedule_state = ports.catalog.schedule_state(name)
+        schedule = lookup.definition_of(ports, schedule_state)
+        if (
+            schedule_state is not None
+            and schedule is not None
+            and schedule_state.mode != "deleted"
+            and fits(wanted, schedule_state, schedule)
+        ):
+            found.append((schedule_state, schedule))
     return found
 
 
-def fits(wanted: Filters, gate: ScheduleState, schedule: Schedule) -> bool:
+def fits(wanted: Filters, schedule_state: ScheduleState, schedule: Schedule) -> bool:
     if wanted.tag is not None:
         key, value = wanted.tag
         if key not in schedule.tags or value not in (None, schedule.tags[key]):
             return False
-    return wanted.workflow in (None, schedule.workflow) and wanted.state in (None, gate.mode)
+    return wanted.workflow in (None, schedule.workflow) and wanted.state in (None, schedule_state.mode)
 
 
 def act(
@@ -103,13 +108,15 @@ def act(
     if action not in actions:
         raise errors.invalid("action", f"one of {', '.join(actions)}", action)
     outcome = Outcome(changed=[], unchanged=[], failed=[])
-    for gate, _ in select(ports, app, filters.tag, filters.workflow, filters.state):
+    for schedule_state, _ in select(ports, app, filters.tag, filters.workflow, filters.state):
         try:
-            after = actions[action](ports, gate.schedule, by)
+            after = actions[action](ports, schedule_state.schedule, by)
         except Exception as error:
-            outcome["failed"].append({"name": gate.schedule, "error": _told(error, action, gate.schedule)})
+            outcome["failed"].append(
+                {"name": schedule_state.schedule, "error": _told(error, action, schedule_state.schedule)}
+            )
         else:
-            outcome["unchanged" if after == gate else "changed"].append(gate.schedule)
+            outcome["unchanged" if after == schedule_state else "changed"].append(schedule_state.schedule)
     return outcome
 
 

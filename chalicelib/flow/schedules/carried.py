@@ -11,48 +11,48 @@ from chalicelib.core.jobs.permits import asks_of
 from chalicelib.core.limits import names, permits
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.schedule import ScheduleState
-from chalicelib.core.runs import queued as places
+from chalicelib.core.runs import queued
 from chalicelib.core.writes import Create, RemoveWaiter, Replace
 from chalicelib.flow import lookup, wake
 from chalicelib.flow.limits import policies
-from chalicelib.flow.priority import MOST_RANKED
+from chalicelib.flow.priority import MAX_RANKED
 from chalicelib.flow.runs import launch
 from chalicelib.ports import Ports
 
 
-def look_at_all(ports: Ports, schedule: str) -> None:
+def refresh_all(ports: Ports, schedule: str) -> None:
     """Look at all runs and jobs of a schedule that wait, if its gate asks for it. Repeatable."""
-    gate = ports.catalog.gate(schedule)
-    if gate is None or gate.wake_at is None:
+    schedule_state = ports.catalog.schedule_state(schedule)
+    if schedule_state is None or schedule_state.wake_at is None:
         return
-    for line in _paces(ports, gate):
-        for waiter in ports.jobs.head_of(line, MOST_RANKED):
-            if (waiter.job_schedule, waiter.job_generation) == (gate.schedule, gate.generation):
-                _rank_run(ports, waiter, gate)
+    for limit_name in _paces(ports, schedule_state):
+        for waiter in ports.jobs.head_of(limit_name, MAX_RANKED):
+            if (waiter.job_schedule, waiter.job_generation) == (schedule_state.schedule, schedule_state.generation):
+                _rank_run(ports, waiter, schedule_state)
     wake.all_of(ports, schedule)
 
 
-def _paces(ports: Ports, gate: ScheduleState) -> list[str]:
+def _paces(ports: Ports, schedule_state: ScheduleState) -> list[str]:
     """The queues in which a claimed run of a schedule may wait for its next start call."""
-    schedule = lookup.definition_of(ports, gate)
+    schedule = lookup.definition_of(ports, schedule_state)
     workflow = lookup.workflow_of(ports, schedule.workflow) if schedule else None
     if schedule is None or workflow is None:
         return []
-    asks = asks_of(schedule, workflow, policies.start_rate(ports), gate.schedule.partition(".")[0])
+    asks = asks_of(schedule, workflow, policies.start_rate(ports), schedule_state.schedule.partition(".")[0])
     policy = [names.policy_limit(schedule.policy)] if schedule.policy is not None else []
-    return [*(ask.line for ask in asks if names.is_pace(ask.line)), *policy]
+    return [*(ask.limit_name for ask in asks if names.is_pace(ask.limit_name)), *policy]
 
 
-def _rank_run(ports: Ports, waiter: Waiter, gate: ScheduleState) -> None:
+def _rank_run(ports: Ports, waiter: Waiter, schedule_state: ScheduleState) -> None:
     """One transaction: the run as it is updated, out of its place in the queue and into another. A run that was served
     meanwhile, or may have started, stays as it is."""
     run = ports.runs.run(*waiter.run) if waiter.run is not None else None
-    if run is None or run.waits_at != waiter.line or run.rank != waiter.rank:
+    if run is None or run.queued_in != waiter.limit_name or run.rank != waiter.rank:
         return
-    later = launch.as_updated(ports, run, gate)
+    later = launch.as_updated(ports, run, schedule_state)
     rank = permits.rank(later.priority, later.latest_start, later.created_at, later.run_id)
     if rank != run.rank:
         moved = replace(later, rank=rank, rev=run.rev + 1)
         ports.ledger.commit(
-            [Replace(moved), RemoveWaiter(waiter), *map(Create, filter(None, [places.waiter_of(moved)]))]
+            [Replace(moved), RemoveWaiter(waiter), *map(Create, filter(None, [queued.waiter_of(moved)]))]
         )

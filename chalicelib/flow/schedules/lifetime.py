@@ -19,7 +19,7 @@ from chalicelib.flow.lookup import definition_of
 from chalicelib.flow.schedules.pauses import close
 from chalicelib.ports import Ports
 
-AT_ONCE = 10
+BATCH_SIZE = 10
 
 
 def end(ports: Ports, schedule: str) -> str | None:
@@ -27,66 +27,80 @@ def end(ports: Ports, schedule: str) -> str | None:
 
     A lost race is left to the next look: the timer keeps its place in the wake index until its schedule is gone.
     """
-    timer, gate, now = ports.catalog.timer(schedule), ports.catalog.gate(schedule), ports.clock.now()
-    definition = definition_of(ports, gate)
-    if timer is None or gate is None or definition is None or gate.generation != timer.generation:
+    timer, schedule_state, now = (
+        ports.catalog.timer(schedule),
+        ports.catalog.schedule_state(schedule),
+        ports.clock.now(),
+    )
+    definition = definition_of(ports, schedule_state)
+    if timer is None or schedule_state is None or definition is None or schedule_state.generation != timer.generation:
         return None
     if timer.wake_at is None or timer.wake_at > now:
         return None
-    match lifetime.decide(gate, timer, definition, now):
+    match lifetime.decide(schedule_state, timer, definition, now):
         case "complete":
-            return _complete(ports, gate, timer, definition, now)
-        case "remove" if not _is_idle(ports, gate, definition):
-            return "waits" if ports.ledger.commit([Replace(lifetime.look_again(timer, gate, now))]) is None else None
+            return _complete(ports, schedule_state, timer, definition, now)
+        case "remove" if not _is_idle(ports, schedule_state, definition):
+            return (
+                "waits"
+                if ports.ledger.commit([Replace(lifetime.check_again(timer, schedule_state, now))]) is None
+                else None
+            )
         case "remove" | "delete":
-            return _delete(ports, gate, definition, now)
+            return _delete(ports, schedule_state, definition, now)
         case _:
             return None
 
 
-def _complete(ports: Ports, gate: ScheduleState, timer: Timer, schedule: Schedule, now: Instant) -> str | None:
+def _complete(
+    ports: Ports, schedule_state: ScheduleState, timer: Timer, schedule: Schedule, now: Instant
+) -> str | None:
     """What gathers is let go if its trigger is met, else put on record; the index no longer leads here."""
-    _, plan = lifecycle.complete(gate, now, schedule)
-    closed: list[Write] = [] if tree.is_single_time(schedule.trigger) else close(ports, gate, schedule, now)
+    _, plan = lifecycle.complete(schedule_state, now, schedule)
+    closed: list[Write] = [] if tree.is_single_time(schedule.trigger) else close(ports, schedule_state, schedule, now)
     later = replace(lifetime.completed(timer, schedule, now), rev=timer.rev + 1)
     # The life is over: whatever is left of it now is removed as soon as it has ended.
-    later = replace(later, wake_at=now + lifetime.SOONEST_LOOK)
+    later = replace(later, wake_at=now + lifetime.MIN_CHECK_PAUSE)
     if ports.ledger.commit([*plan, *closed, Replace(later)]) is not None:
         return None
     if closed:
-        drain(ports, gate.schedule, gate.generation)
-    if _is_idle(ports, gate, schedule):
-        after = ports.catalog.gate(gate.schedule)
+        drain(ports, schedule_state.schedule, schedule_state.generation)
+    if _is_idle(ports, schedule_state, schedule):
+        after = ports.catalog.schedule_state(schedule_state.schedule)
         return _delete(ports, after, schedule, now) if after is not None and after.mode == "completed" else None
     return "completed"
 
 
-def _delete(ports: Ports, gate: ScheduleState, schedule: Schedule, now: Instant) -> str | None:
-    _, plan = lifecycle.delete(gate, schedule, now, lifetime.BY)
+def _delete(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, now: Instant) -> str | None:
+    _, plan = lifecycle.delete(schedule_state, schedule, now, lifetime.BY)
     if ports.ledger.commit(plan) is not None:
         return None
-    drain(ports, gate.schedule, gate.generation)
-    backfill.notice(ports, gate.schedule)
+    drain(ports, schedule_state.schedule, schedule_state.generation)
+    backfill.notice(ports, schedule_state.schedule)
     return "deleted"
 
 
-def _is_idle(ports: Ports, gate: ScheduleState, schedule: Schedule) -> bool:
+def _is_idle(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> bool:
     """Whether nothing is left of a generation. What could not be delivered is left, too: it can be redriven as long as
     its schedule is there (E6). All reads are strong, for a removal cannot be taken back.
 
     Jobs are read before and after the runs and the dead letters. A job becomes a run or a dead letter, a run leaves a
     retry, a dead letter becomes a job, each in one transaction. So what moves meanwhile is seen on one side."""
-    if any(row.state == "RUNNING" for row in ports.jobs.backfills(gate.schedule)):
+    if any(row.state == "RUNNING" for row in ports.jobs.backfills(schedule_state.schedule)):
         return False
-    if _has_jobs(ports, gate) or _has_runs(ports, gate, schedule) or ports.runs.has_dead_letter(gate.schedule):
+    if (
+        _has_jobs(ports, schedule_state)
+        or _has_runs(ports, schedule_state, schedule)
+        or ports.runs.has_dead_letter(schedule_state.schedule)
+    ):
         return False
-    return not _has_jobs(ports, gate)
+    return not _has_jobs(ports, schedule_state)
 
 
-def _has_jobs(ports: Ports, gate: ScheduleState) -> bool:
+def _has_jobs(ports: Ports, schedule_state: ScheduleState) -> bool:
     cursor: str | None = None
     while True:
-        page = ports.jobs.jobs(gate.schedule, gate.generation, AT_ONCE, cursor)
+        page = ports.jobs.jobs(schedule_state.schedule, schedule_state.generation, BATCH_SIZE, cursor)
         if any(not job.closed or job.job_id for job in page.items):
             return True
         if page.cursor is None:
@@ -94,8 +108,8 @@ def _has_jobs(ports: Ports, gate: ScheduleState) -> bool:
         cursor = page.cursor
 
 
-def _has_runs(ports: Ports, gate: ScheduleState, schedule: Schedule) -> bool:
+def _has_runs(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> bool:
     """Whether a run of this generation lives. Of a crowd that is not remembered one by one, one may be among them."""
-    line = ports.jobs.line(names.workflow_limit(schedule.workflow))
-    own = f"{gate.schedule}.{ids.base36(gate.generation)}."
-    return line.active > len(line.starts) or any(holder.startswith(own) for holder in line.starts)
+    limit_name = ports.jobs.limit_state(names.workflow_limit(schedule.workflow))
+    own = f"{schedule_state.schedule}.{ids.base36(schedule_state.generation)}."
+    return limit_name.active > len(limit_name.starts) or any(holder.startswith(own) for holder in limit_name.starts)

@@ -28,14 +28,14 @@ from chalicelib.flow.definitions import addresses, data, store
 from chalicelib.flow.fires import emit
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.lookup import definition_of
-from chalicelib.ports import MOST_RACES, Page, Ports
+from chalicelib.ports import MAX_RACES, Page, Ports
 
 
 @dataclass(frozen=True, slots=True)
 class Stored:
     """A message as it stands: its gate, its definition, its own target if it has one, and when it fires next."""
 
-    gate: ScheduleState
+    schedule_state: ScheduleState
     schedule: Schedule
     target: Mapping[str, Any] | None
     next_fire: Instant | None
@@ -47,19 +47,19 @@ def put(
     """Create or replace a message. Returns it as it stands now, and whether it is new. What was due of the one before
     and has not been sent never will be."""
     full = ids.message_schedule(app, name)
-    row = _check_road(ports, app, message)
+    row = _check_target(ports, app, message)
     bucket = row.document.get("data_bucket") if row else data.bucket_of(ports, app, message)
-    for _ in range(MOST_RACES):
-        gate, now = ports.catalog.gate(full), ports.clock.now()
-        alive = gate if gate is not None and gate.mode != "deleted" else None
+    for _ in range(MAX_RACES):
+        schedule_state, now = ports.catalog.schedule_state(full), ports.clock.now()
+        alive = schedule_state if schedule_state is not None and schedule_state.mode != "deleted" else None
         if if_match is not None and if_match != (alive.version if alive else None):
             raise errors.changed_meanwhile(f"message {shown(full)}")
-        schedule = data.settled(ports, full, message.to_schedule(full, now), bucket)
+        schedule = data.stored(ports, full, message.to_schedule(full, now), bucket)
         store.check_size(schedule.model_dump(mode="json"))
-        after, plan = messages.put(full, schedule, message.target, gate, now, by)
+        after, plan = messages.put(full, schedule, message.target, schedule_state, now, by)
         data.keep(ports, full, message, bucket)
         if ports.ledger.commit(plan) is None:
-            _settle(ports, alive, after, plan, now)
+            _wake_changed(ports, alive, after, plan, now)
             target = message.target.model_dump(mode="json") if message.target is not None else None
             return Stored(after, schedule, target, _first(plan)), alive is None
     raise errors.changed_meanwhile(f"message {shown(full)}")
@@ -74,13 +74,13 @@ def get(ports: Ports, app: str, name: str) -> Stored:
 def delete(ports: Ports, app: str, name: str, by: str, if_match: int | None = None) -> None:
     """Once this returns nothing of it is sent any more (C13)."""
     full = ids.message_schedule(app, name)
-    for _ in range(MOST_RACES):
-        gate, schedule = _living(ports, full)
-        if if_match is not None and if_match != gate.version:
+    for _ in range(MAX_RACES):
+        schedule_state, schedule = _living(ports, full)
+        if if_match is not None and if_match != schedule_state.version:
             raise errors.changed_meanwhile(f"message {shown(full)}")
-        _, plan = lifecycle.delete(gate, schedule, ports.clock.now(), by)
+        _, plan = lifecycle.delete(schedule_state, schedule, ports.clock.now(), by)
         if ports.ledger.commit(plan) is None:
-            drain(ports, full, gate.generation)
+            drain(ports, full, schedule_state.generation)
             return
     raise errors.changed_meanwhile(f"message {shown(full)}")
 
@@ -106,14 +106,18 @@ def of_app(ports: Ports, app: str, limit: int, cursor: str | None) -> Page[Store
 
 def view(stored: Stored) -> dict[str, Any]:
     """What the API and the CLI show of a message: its own fields with instants for spans, and when it fires next."""
-    gate, schedule = stored.gate, stored.schedule
+    schedule_state, schedule = stored.schedule_state, stored.schedule
     document = schedule.model_dump(mode="json")
     trigger = document["trigger"]
     where = {"target": stored.target} if stored.target is not None else {"workflow": schedule.workflow}
-    own = {"target": None} if schedule.workflow == ids.default_workflow(gate.schedule.rpartition(".")[0]) else where
+    own = (
+        {"target": None}
+        if schedule.workflow == ids.default_workflow(schedule_state.schedule.rpartition(".")[0])
+        else where
+    )
     carried = {name: document[name] for name in Carried.model_fields if name in document}
     return {
-        "name": shown(gate.schedule),
+        "name": shown(schedule_state.schedule),
         "kind": "message",
         "schedule": trigger.get("expression"),
         "due_time": trigger.get("due_time"),
@@ -124,9 +128,9 @@ def view(stored: Stored) -> dict[str, Any]:
         **carried,
         **{name: document[name] for name in Described.model_fields},
         "next_fire": iso(stored.next_fire) if stored.next_fire is not None else None,
-        "version": gate.version,
-        "updated_at": iso(gate.updated_at),
-        "updated_by": gate.by,
+        "version": schedule_state.version,
+        "updated_at": iso(schedule_state.updated_at),
+        "updated_by": schedule_state.by,
     }
 
 
@@ -139,12 +143,12 @@ def shown(full: str) -> str:
 def known(ports: Ports, app: str, name: str) -> str:
     """The full name of the schedule that a message is or was; refused with 404 if there never was one."""
     full = ids.message_schedule(app, name)
-    if ports.catalog.gate(full) is None:
+    if ports.catalog.schedule_state(full) is None:
         raise errors.not_found("message", shown(full))
     return full
 
 
-def _check_road(ports: Ports, app: str, message: Message) -> Definition | None:
+def _check_target(ports: Ports, app: str, message: Message) -> Definition | None:
     """Refuse what would have nowhere to go, with as few reads as that takes. Returns the app's row, if it was read."""
     if message.target is None and message.workflow is None:
         # It is written with its app, so an app that has one is there.
@@ -174,7 +178,9 @@ def _check_workflow(ports: Ports, app: str, message: Message) -> None:
         raise errors.unknown_reference("workflow", "workflow", full, known)
 
 
-def _settle(ports: Ports, before: ScheduleState | None, after: ScheduleState, plan: list[Write], now: Instant) -> None:
+def _wake_changed(
+    ports: Ports, before: ScheduleState | None, after: ScheduleState, plan: list[Write], now: Instant
+) -> None:
     """What follows an acknowledged put: the old generation's fires go on record, near ones of the new are prepared."""
     if before is not None:
         drain(ports, before.schedule, before.generation)
@@ -194,11 +200,11 @@ def _first(plan: list[Write]) -> Instant | None:
 
 def _living(ports: Ports, full: str) -> tuple[ScheduleState, Schedule]:
     """The gate and definition of a message that has not sent its last; refused with 404 if there is none."""
-    gate = ports.catalog.gate(full)
-    schedule = definition_of(ports, gate)
-    if gate is None or schedule is None or gate.mode == "deleted":
+    schedule_state = ports.catalog.schedule_state(full)
+    schedule = definition_of(ports, schedule_state)
+    if schedule_state is None or schedule is None or schedule_state.mode == "deleted":
         raise errors.not_found("message", shown(full))
-    return gate, schedule
+    return schedule_state, schedule
 
 
 def _or_none(ports: Ports, full: str) -> Stored | None:
@@ -211,8 +217,8 @@ def _or_none(ports: Ports, full: str) -> Stored | None:
         return None
 
 
-def _stored(ports: Ports, gate: ScheduleState, schedule: Schedule) -> Stored:
-    full = gate.schedule
+def _stored(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> Stored:
+    full = schedule_state.schedule
     own = ports.catalog.definition("workflow", full) if schedule.workflow == full else None
     upcoming = fire_upcoming.preview(schedule, ports.clock.now(), 1, ports.catalog.timer(full))
-    return Stored(gate, schedule, messages.target_of(own), upcoming[0] if upcoming else None)
+    return Stored(schedule_state, schedule, messages.target_of(own), upcoming[0] if upcoming else None)

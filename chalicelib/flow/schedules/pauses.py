@@ -23,7 +23,7 @@ from chalicelib.flow.fires.emit import emit_soon
 from chalicelib.flow.jobs.drop import drain
 from chalicelib.flow.limits import waiting
 from chalicelib.flow.lookup import existing
-from chalicelib.ports import MOST_RACES, Ports
+from chalicelib.ports import MAX_RACES, Ports
 
 SHOWN = 3  # upcoming fires that a refusal names
 
@@ -32,18 +32,18 @@ def pause(
     ports: Ports, name: str, mode: PauseMode, by: str, stop_timeouts: bool = False, reason: str = ""
 ) -> ScheduleState:
     """Keep what waits (hold), let each match queue up (backlog), or let go what is there and take no more (drain)."""
-    for _ in range(MOST_RACES):
-        gate, schedule = existing(ports, name)
+    for _ in range(MAX_RACES):
+        schedule_state, schedule = existing(ports, name)
         now = ports.clock.now()
-        if gate.mode == mode and stop_timeouts == _stands_still(gate):
-            return gate
-        if gate.mode not in ("enabled", *PAUSED_MODES):
-            raise _not_running(gate, "pause")
-        after, plan = lifecycle.pause(gate, schedule, mode, stop_timeouts, now, by, reason)
-        plan += close(ports, gate, schedule, now) if mode == "drain" else _reopened(ports, gate)
+        if schedule_state.mode == mode and stop_timeouts == _stands_still(schedule_state):
+            return schedule_state
+        if schedule_state.mode not in ("enabled", *PAUSED_MODES):
+            raise _not_running(schedule_state, "pause")
+        after, plan = lifecycle.pause(schedule_state, schedule, mode, stop_timeouts, now, by, reason)
+        plan += close(ports, schedule_state, schedule, now) if mode == "drain" else _reopened(ports, schedule_state)
         if ports.ledger.commit(plan) is None:
             if mode == "drain":
-                drain(ports, name, gate.generation)
+                drain(ports, name, schedule_state.generation)
             wake.all_of(ports, name)
             return after
     raise errors.changed_meanwhile(f"schedule {name}")
@@ -52,14 +52,14 @@ def pause(
 def resume(ports: Ports, name: str, by: str) -> ScheduleState:
     """Go on where it was paused: the very jobs that waited run (L4). Resuming what is enabled changes nothing, nor what
     is complete: a repeat may find that the last fire was prepared during the pause."""
-    for _ in range(MOST_RACES):
-        gate, schedule = existing(ports, name)
-        if gate.mode in ("enabled", "completed"):
-            return gate
-        if gate.mode not in PAUSED_MODES:
-            raise _not_running(gate, "resume")
-        after, plan = lifecycle.resume(gate, schedule, ports.clock.now(), by)
-        if ports.ledger.commit([*plan, *_reopened(ports, gate)]) is None:
+    for _ in range(MAX_RACES):
+        schedule_state, schedule = existing(ports, name)
+        if schedule_state.mode in ("enabled", "completed"):
+            return schedule_state
+        if schedule_state.mode not in PAUSED_MODES:
+            raise _not_running(schedule_state, "resume")
+        after, plan = lifecycle.resume(schedule_state, schedule, ports.clock.now(), by)
+        if ports.ledger.commit([*plan, *_reopened(ports, schedule_state)]) is None:
             emit_soon(ports, name)
             wake.all_of(ports, name)
             return after
@@ -68,30 +68,34 @@ def resume(ports: Ports, name: str, by: str) -> ScheduleState:
 
 def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> ScheduleState:
     """Leave one upcoming occurrence of the schedule's times out, or take that back (``wanted`` False)."""
-    for _ in range(MOST_RACES):
-        gate, schedule = existing(ports, name)
+    for _ in range(MAX_RACES):
+        schedule_state, schedule = existing(ports, name)
         now = ports.clock.now()
-        if (at in gate.skips) == wanted:
-            return gate
-        if wanted and gate.mode == "disabled":
-            raise _not_running(gate, "skip")  # enabling begins anew, so the skip would be forgotten in silence
+        if (at in schedule_state.skips) == wanted:
+            return schedule_state
+        if wanted and schedule_state.mode == "disabled":
+            raise _not_running(
+                schedule_state, "skip"
+            )  # enabling begins anew, so the skip would be forgotten in silence
         if wanted:
             _check_occurrence(ports, name, schedule, at, now)
-        after, plan = lifecycle.skip(gate, at, wanted, now, by)
-        if len(after.skips) > lifecycle.MOST_SKIPS:
+        after, plan = lifecycle.skip(schedule_state, at, wanted, now, by)
+        if len(after.skips) > lifecycle.MAX_SKIPS:
             hint = "disable or pause the schedule to leave out more"
-            raise invalid("at", f"at most {lifecycle.MOST_SKIPS} skipped occurrences", "one more", hint)
+            raise invalid("at", f"at most {lifecycle.MAX_SKIPS} skipped occurrences", "one more", hint)
         if ports.ledger.commit(plan) is None:
             return after
     raise errors.changed_meanwhile(f"schedule {name}")
 
 
-def close(ports: Ports, gate: ScheduleState, schedule: Schedule, now: Instant) -> list[Write]:
+def close(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, now: Instant) -> list[Write]:
     """A tombstone where events gather. What is there already and met goes on from a place of its own, with its place
     in a queue; what is unmet stays under the tombstone until it is put on record."""
-    job = ports.jobs.job(gate.schedule, gate.generation, GATHERING)
+    job = ports.jobs.job(schedule_state.schedule, schedule_state.generation, GATHERING)
     if job is None:
-        blank = Job(gate.schedule, gate.generation, GATHERING, "", "gathering", "PENDING_TRIGGER", now)
+        blank = Job(
+            schedule_state.schedule, schedule_state.generation, GATHERING, "", "gathering", "PENDING_TRIGGER", now
+        )
         return [Create(replace(blank, closed=True, wake_at=now))]
     if job.closed:
         return []
@@ -100,26 +104,26 @@ def close(ports: Ports, gate: ScheduleState, schedule: Schedule, now: Instant) -
     verdict = check.verdict_of(job, schedule, now)
     if verdict is not None and not verdict.met:
         return [Replace(under, over=job)]
-    apart = gather.detach(job)
-    empty = replace(under, job_id="", held=(), waits_at=None, rank=None, reason="")
-    plan: list[Write] = [Replace(empty, over=job), Create(apart)]
-    if job.waits_at is not None and job.rank is not None:
-        plan.append(Put(Waiter(job.waits_at, job.rank, job.schedule, job.generation, apart.place, job.job_id)))
+    detached = gather.detach(job)
+    empty = replace(under, job_id="", held=(), queued_in=None, rank=None, reason="")
+    plan: list[Write] = [Replace(empty, over=job), Create(detached)]
+    if job.queued_in is not None and job.rank is not None:
+        plan.append(Put(Waiter(job.queued_in, job.rank, job.schedule, job.generation, detached.sort_key, job.job_id)))
     return plan
 
 
-def _reopened(ports: Ports, gate: ScheduleState) -> list[Write]:
+def _reopened(ports: Ports, schedule_state: ScheduleState) -> list[Write]:
     """Away with the tombstone of a drain, once what lay under it is on record: events gather there again."""
-    if gate.mode != "drain":
+    if schedule_state.mode != "drain":
         return []
-    for _ in range(MOST_RACES):
-        drain(ports, gate.schedule, gate.generation)
-        tombstone = ports.jobs.job(gate.schedule, gate.generation, GATHERING)
+    for _ in range(MAX_RACES):
+        drain(ports, schedule_state.schedule, schedule_state.generation)
+        tombstone = ports.jobs.job(schedule_state.schedule, schedule_state.generation, GATHERING)
         if tombstone is None or not tombstone.closed:
             return []
         if tombstone.wake_at is None:
             return [DeleteJob(tombstone, exact=True)]
-    raise errors.changed_meanwhile(f"schedule {gate.schedule}")
+    raise errors.changed_meanwhile(f"schedule {schedule_state.schedule}")
 
 
 def _check_occurrence(ports: Ports, name: str, schedule: Schedule, at: Instant, now: Instant) -> None:
@@ -138,10 +142,10 @@ def _is_over(schedule: Schedule, at: Instant) -> bool:
     return schedule.ends_at is not None and at > schedule.ends_at
 
 
-def _stands_still(gate: ScheduleState) -> bool:
-    return any(ended is None for _, ended in gate.pauses)
+def _stands_still(schedule_state: ScheduleState) -> bool:
+    return any(ended is None for _, ended in schedule_state.pauses)
 
 
-def _not_running(gate: ScheduleState, wish: str) -> SluiceError:
-    message = f"expected a schedule that is enabled or paused, got one that is {gate.mode}"
-    return SluiceError("conflict", message, None, f"enable it first; there is nothing to {wish}")
+def _not_running(schedule_state: ScheduleState, action: str) -> SluiceError:
+    message = f"expected a schedule that is enabled or paused, got one that is {schedule_state.mode}"
+    return SluiceError("conflict", message, None, f"enable it first; there is nothing to {action}")

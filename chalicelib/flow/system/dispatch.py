@@ -51,15 +51,15 @@ def _delivered(ports: Ports, refs: Sequence[Ref], due: Instant) -> tuple[tuple[R
     """Deliver what is ready, at its instant and not before. Returns what is to be looked at one by one, and what failed
     (that may have been sent, and is not sent again here)."""
     try:
-        crowd = prepare(ports, refs, due)
-        leased = lease(ports, crowd.ready, due)
+        untracked_start = prepare(ports, refs, due)
+        leased = lease(ports, untracked_start.ready, due)
     except Exception:  # nothing was sent: each by itself then, and what caused it fails alone
         logger.exception("batch not prepared", extra={"size": len(refs)})
         ports.clock.wait_until(due)
         return tuple(refs), []
     ports.clock.wait_until(due)
     sent = send(ports, leased)
-    return (*crowd.others, *sent.changed), list(sent.failed)
+    return (*untracked_start.others, *sent.changed), list(sent.failed)
 
 
 def _one_by_one(ports: Ports, refs: Sequence[Ref]) -> list[Ref]:
@@ -93,29 +93,29 @@ def _attended(ports: Ports, ref: Ref) -> bool:
 def dispatch(ports: Ports, ref: Ref) -> None:
     match ref.kind:
         case "job":
-            schedule, generation, place = ref.parts
-            _job(ports, schedule, int(generation, 36), place)
+            schedule, generation, key = ref.parts
+            _job(ports, schedule, int(generation, 36), key)
         case "run":
             _run(ports, ref.parts[0], int(ref.parts[1]))
-        case "line":
+        case "limit":
             serve(ports, ref.parts[0])
         case "partition":
             objects.resume(ports, ports.catalog.partition(ref.parts[0], ref.parts[1:]))
         case "object":
             objects.resume(ports, ports.catalog.stored_object(*ref.parts))
-        case "posted":
+        case "event":
             objects.resume(ports, ports.jobs.posted(ref.parts[0]))
-        case "gate":
+        case "schedule":
             emit.emit_soon(ports, ref.parts[0])
-            carried.look_at_all(ports, ref.parts[0])
+            carried.refresh_all(ports, ref.parts[0])
         case "backfill":
             backfill.advance(ports, *ref.parts)
-        case "note":
+        case "notice":
             notices.take_in(ports, *ref.parts)
-        case "watch":
-            deadlines.look(ports, ref.parts[0])
-        case "alert":
-            notices.look(ports, *ref.parts)
+        case "deadline":
+            deadlines.judge_deadline(ports, ref.parts[0])
+        case "notice_window":
+            notices.close_window(ports, *ref.parts)
         case "dag_run":
             runs.advance(ports, ref.parts[0])
         case "timer":
@@ -123,12 +123,12 @@ def dispatch(ports: Ports, ref: Ref) -> None:
             emit.emit_soon(ports, ref.parts[0])
 
 
-def _job(ports: Ports, schedule: str, generation: int, place: str) -> None:
-    job = ports.jobs.job(schedule, generation, place)
+def _job(ports: Ports, schedule: str, generation: int, key: str) -> None:
+    job = ports.jobs.job(schedule, generation, key)
     if job is not None and job.closed:
         drain(ports, schedule, generation)
     elif job is not None:
-        overdue = check_job(ports, (schedule, generation, place)).overdue
+        overdue = check_job(ports, (schedule, generation, key)).overdue
         if overdue is not None:
             serve(ports, overdue, IN_PASSING)
 

@@ -40,8 +40,8 @@ def sweep_all(ports: Ports, tick_began: Instant | None = None) -> int:
     """Hint and lease every overdue row of a bounded number, oldest first, a slice at a time. Returns how many were
     hinted. What a dying or a slow tick does not reach is hinted by the next one; one slice is done in any case."""
     now = ports.clock.now()
-    ends_at = (now if tick_began is None else tick_began) + sweep.LONGEST_TICK
-    rumours = [ref for table, grace in TABLES for ref in ports.wakes.overdue(table, now - grace, sweep.MOST_ROWS)]
+    ends_at = (now if tick_began is None else tick_began) + sweep.MAX_TICK
+    rumours = [ref for table, grace in TABLES for ref in ports.wakes.overdue(table, now - grace, sweep.MAX_ROWS)]
     failed: list[Exception] = []
     hinted = asked = oldest = 0
     for start in range(0, len(rumours), sweep.SLICE):
@@ -49,11 +49,11 @@ def sweep_all(ports: Ports, tick_began: Instant | None = None) -> int:
             logger.warning("sweep broken off", extra={"left": len(rumours) - start})
             break
         found: list[tuple[Ref, Found]] = []
-        failed += _failures(rumours[start : start + sweep.SLICE], partial(_look, ports, now, found))
+        failed += _failures(rumours[start : start + sweep.SLICE], partial(_examine, ports, now, found))
         oldest = max([oldest, *(now - row.wake_at for _, row in found if row.wake_at is not None)])
         questions = [ref for ref, row in found if sweep.is_question(row, now)]
         plain = [ref for ref, _ in found if ref not in questions]
-        told = [*([(now, plain)] if plain else []), *sweep.in_turns(questions, now, asked)]
+        told = [*([(now, plain)] if plain else []), *sweep.in_slices(questions, now, asked)]
         if told:
             # The hints come before the leases, so that no row is leased without a hint. Their receivers come later.
             # While the queue is down no row is leased: the first tick after that finds all of them.
@@ -70,14 +70,14 @@ def hint_soon(ports: Ports) -> int:
     """Hint the jobs whose instant comes before the next tick: windows that open, delays and timeouts that end. A wait
     that is longer than a message can be delayed needs no message until then."""
     now = ports.clock.now()
-    upcoming = ports.wakes.upcoming(now - sweep.GRACE, now + NEXT_TICK, sweep.MOST_ROWS)
+    upcoming = ports.wakes.upcoming(now - sweep.GRACE, now + NEXT_TICK, sweep.MAX_ROWS)
     groups = groupby(upcoming, key=lambda found: found[1])
     if told := [(due, [ref for ref, _ in group]) for due, group in groups]:
         ports.hints.send_all(told, now)
     return len(upcoming)
 
 
-def _look(ports: Ports, now: Instant, found: list[tuple[Ref, Found]], ref: Ref) -> None:
+def _examine(ports: Ports, now: Instant, found: list[tuple[Ref, Found]], ref: Ref) -> None:
     """Read the row strongly, and keep it if it is overdue indeed."""
     row = _read(ports, ref)
     if row is not None and sweep.overdue(row.wake_at, now, sweep.grace_of(row)):
@@ -111,35 +111,35 @@ def _failures(things: Sequence[T], act: Callable[[T], None]) -> Sequence[Excepti
 
 
 def _read(ports: Ports, ref: Ref) -> Found | None:
-    if ref.kind == "line":
-        return ports.jobs.line(ref.parts[0])
-    if ref.kind == "gate":
-        return ports.catalog.gate(ref.parts[0])
+    if ref.kind == "limit":
+        return ports.jobs.limit_state(ref.parts[0])
+    if ref.kind == "schedule":
+        return ports.catalog.schedule_state(ref.parts[0])
     return _row(ports, ref)
 
 
 def _row(ports: Ports, ref: Ref) -> Row | None:
     match ref.kind:
         case "job":
-            schedule, generation, place = ref.parts
-            return ports.jobs.job(schedule, int(generation, 36), place)
+            schedule, generation, sort_key = ref.parts
+            return ports.jobs.job(schedule, int(generation, 36), sort_key)
         case "backfill":
             return ports.jobs.backfill(*ref.parts)
         case "run":
             return ports.runs.run(ref.parts[0], int(ref.parts[1]))
-        case "note":
-            return ports.jobs.note(*ref.parts)
-        case "watch":
-            return ports.jobs.watch(ref.parts[0])
-        case "alert":
-            return ports.jobs.alert(*ref.parts)
+        case "notice":
+            return ports.jobs.notice(*ref.parts)
+        case "deadline":
+            return ports.jobs.deadline(ref.parts[0])
+        case "notice_window":
+            return ports.jobs.notice_window(*ref.parts)
         case "dag_run":
             return ports.runs.dag_run(ref.parts[0])
         case "partition":
             return ports.catalog.partition(ref.parts[0], ref.parts[1:])
         case "object":
             return ports.catalog.stored_object(*ref.parts)
-        case "posted":
+        case "event":
             return ports.jobs.posted(ref.parts[0])
         case _:
             return None

@@ -34,7 +34,7 @@ def why_job(ports: Ports, job: Job) -> View:
         "state": job.state,
         "decision": type(decision).__name__.lower(),
         "why": decision.why,
-        "came": list(verdict.came) if verdict else [],
+        "arrived": list(verdict.arrived) if verdict else [],
         "missing": list(verdict.missing) if verdict and not verdict.met else [],
         "since": iso(job.created_at),
         "correlation": rounds.without(job.correlation),
@@ -45,26 +45,26 @@ def why_job(ports: Ports, job: Job) -> View:
 
 def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
     """Why a schedule has not run: its state, what it waits for, and the jobs that wait for it."""
-    gate, schedule = lookup.existing(ports, name)
-    page = ports.jobs.jobs(name, gate.generation, limit, None)
+    schedule_state, schedule = lookup.existing(ports, name)
+    page = ports.jobs.jobs(name, schedule_state.generation, limit, None)
     now = ports.clock.now()
     # A fire that is prepared for its second waits for nothing but that.
     present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
     waiting = [why_job(ports, job) for job in present]
-    timer = ports.catalog.timer(name) if gate.mode in GATHERING_MODES else None
+    timer = ports.catalog.timer(name) if schedule_state.mode in GATHERING_MODES else None
     upcoming = fire_upcoming.preview(schedule, now, 1, timer) if timer else []
-    if gate.mode != "enabled":
-        why = _not_enabled(gate, len(waiting))
+    if schedule_state.mode != "enabled":
+        why = _not_enabled(schedule_state, len(waiting))
     elif waiting:
         why = "; ".join(dict.fromkeys(str(job["why"]) for job in waiting[:3]))
     else:
         why = f"nothing has come yet: waits for {tree.describe(schedule.trigger)}"
-    if gate.mode == "enabled":
+    if schedule_state.mode == "enabled":
         datasets = [each for each in store.named(schedule.model_dump(mode="json")) if _names_a_dataset(each)]
         why = "; ".join([why, *buckets.not_watched(ports, datasets)])
     return {
         "schedule": name,
-        "state": gate.mode,
+        "state": schedule_state.mode,
         "why": why,
         "next_fire": iso_of(upcoming[0]) if upcoming else None,
         "jobs": waiting,
@@ -104,18 +104,19 @@ def _standing(job: Job, known: Facts, now: Instant) -> tuple[Condition, ...]:
     return conditions.evaluate(job, known, known.schedule, now) if known.schedule else ()
 
 
-def _not_enabled(gate: ScheduleState, waiting: int) -> str:
+def _not_enabled(schedule_state: ScheduleState, waiting: int) -> str:
     """Why a schedule that is not enabled does not run, and what to do."""
-    since = f"since {iso(gate.mode_at)}{f': {gate.reason}' if gate.reason else ''}"
-    match gate.mode:
+    reason = f": {schedule_state.reason}" if schedule_state.reason else ""
+    since = f"since {iso(schedule_state.mode_at)}{reason}"
+    match schedule_state.mode:
         case "hold" | "backlog":
-            return f"the schedule is on {gate.mode} {since}; {waiting} waiting: resume it"
+            return f"the schedule is on {schedule_state.mode} {since}; {waiting} waiting: resume it"
         case "drain":
             return f"the schedule takes no more work {since}; {waiting} left to go: resume it to take more"
         case "completed":
             return "the schedule has fired as often as it was to: enable it to begin anew"
         case _:
-            return f"the schedule is {gate.mode}: enable it, or run it now"
+            return f"the schedule is {schedule_state.mode}: enable it, or run it now"
 
 
 def _wakes(job: Job, known: Facts, verdict: tree.Verdict | None, until: Instant | None, now: Instant) -> str:
@@ -123,15 +124,15 @@ def _wakes(job: Job, known: Facts, verdict: tree.Verdict | None, until: Instant 
     ways: list[str] = []
     if verdict is not None and not verdict.met:
         ways.append("the next event that its trigger waits for")
-    elif known.gate is not None and known.gate.mode in ("hold", "backlog"):
+    elif known.schedule_state is not None and known.schedule_state.mode in ("hold", "backlog"):
         ways.append("resuming the schedule")
     elif job.state == "PENDING_CONSTRAINTS" and known.schedule and known.schedule.fresh_upstreams:
         ways.append(f"a success of {' or '.join(known.schedule.fresh_upstreams)}")
     elif any(each.constraint.by_person and not each.met for each in _standing(job, known, now)):
         ways.append("an approval")
-    if job.waits_at is not None:
-        ways.append(f"a permit of {names.describe(job.waits_at)}")
+    if job.queued_in is not None:
+        ways.append(f"a permit of {names.describe(job.queued_in)}")
     if until is not None:
-        deadline = timeout.deadline_of(job, known.schedule, known.gate) if known.schedule else None
+        deadline = timeout.deadline_of(job, known.schedule, known.schedule_state) if known.schedule else None
         ways.append(f"{'its timeout' if until == deadline else 'its time'} at {iso(until)}")
     return ", or ".join(ways) or "the next look"

@@ -16,14 +16,14 @@ from chalicelib.ports import Page, Ports
 T = TypeVar("T")
 
 # How many days back a list without a day looks: each day is a query a shard. What is older is asked for by its day.
-MOST_DAYS = 14
+MAX_DAYS = 14
 
 
 def jobs_of_schedule(ports: Ports, schedule: str, limit: int, cursor: str | None) -> Page[Job]:
-    gate = ports.catalog.gate(schedule)
-    if gate is None:
+    schedule_state = ports.catalog.schedule_state(schedule)
+    if schedule_state is None:
         return Page(())
-    page = ports.jobs.jobs(schedule, gate.generation, limit, cursor)
+    page = ports.jobs.jobs(schedule, schedule_state.generation, limit, cursor)
     return Page(tuple(job for job in page.items if not job.closed), page.cursor)
 
 
@@ -65,7 +65,7 @@ def _by_day(
 ) -> Page[T]:
     """Newest first: one day, or day after day back from today."""
     today = ports.clock.now()
-    days = [day] if day else [iso(today - back * DAY)[:10] for back in range(MOST_DAYS)]
+    days = [day] if day else [iso(today - back * DAY)[:10] for back in range(MAX_DAYS)]
     begin, inner = _place(cursor)
     found: list[T] = []
     for each in days:

@@ -13,7 +13,7 @@ from chalicelib.core.targets.logs import Log, NoLog, Reported, Uploaded
 from chalicelib.flow.lookup import find_run
 from chalicelib.ports import Ports
 
-MOST_LINES = 10_000
+MAX_LINES = 10_000
 
 
 def of_run(ports: Ports, run_id: str, attempt: int | None, lines: int) -> dict[str, Any]:
@@ -48,7 +48,7 @@ def _reported(ports: Ports, run: Run) -> dict[str, Any]:
     return {
         "streams": {"output": output.text},
         "exit_code": output.exit_code,
-        "told_at": iso(output.told_at),
+        "reported_at": iso(output.reported_at),
         "why": None,
     }
 

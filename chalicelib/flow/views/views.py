@@ -38,21 +38,21 @@ def definition_view(row: Definition) -> View:
     }
 
 
-def schedule_view(gate: ScheduleState, schedule: Schedule) -> View:
+def schedule_view(schedule_state: ScheduleState, schedule: Schedule) -> View:
     return {
-        "name": gate.schedule,
+        "name": schedule_state.schedule,
         "kind": "schedule",
         **schedule.model_dump(mode="json"),
-        "state": gate.mode,
-        "enabled": gate.mode == "enabled",
-        "paused_because": gate.reason or None,
-        "skips": [iso(at) for at in gate.skips],
+        "state": schedule_state.mode,
+        "enabled": schedule_state.mode == "enabled",
+        "pause_reason": schedule_state.reason or None,
+        "skips": [iso(at) for at in schedule_state.skips],
         "triggered_by": tree.describe(schedule.trigger),
-        "version": gate.version,
-        "generation": gate.generation,
-        "updated_at": iso(gate.updated_at),
-        "updated_by": gate.by,
-        **({"dag": ids.dag_of(gate.schedule)} if ids.is_of_dag(gate.schedule) else {}),
+        "version": schedule_state.version,
+        "generation": schedule_state.generation,
+        "updated_at": iso(schedule_state.updated_at),
+        "updated_by": schedule_state.by,
+        **({"dag": ids.dag_of(schedule_state.schedule)} if ids.is_of_dag(schedule_state.schedule) else {}),
     }
 
 
@@ -68,12 +68,12 @@ def job_view(job: Job) -> View:
         "nominal_at": iso_of(job.nominal_at if job.nominal_at is not None else job.due_at),
         "met_at": iso_of(job.met_at),
         "wake_at": iso_of(job.wake_at),
-        "waits_at": job.waits_at,
+        "queued_in": job.queued_in,
         "holds": list(job.held),
         "correlation": rounds.without(job.correlation),
         "dag": rounds.told(job),
         "attempt": job.attempt,
-        "lent": job.lent or None,
+        "inherited_priority": job.inherited or None,
         "approvals": [{"for": key, "by": said["by"], "at": iso(said["at"])} for key, said in job.approvals.items()],
         "backfill": job.backfill,
         "progress": {leaf: gathered.count for leaf, gathered in job.leaves.items()},
@@ -154,7 +154,7 @@ def rehearsal_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job
                 "touched": step.touched,
                 "fires": step.fires,
                 "why": step.why,
-                "came": list(step.verdict.came),
+                "arrived": list(step.verdict.arrived),
                 "missing": list(step.verdict.missing),
             }
             for step in steps
@@ -163,7 +163,7 @@ def rehearsal_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job
         "left": [
             {
                 "why": verdict.why,
-                "turns_at": iso_of(verdict.turns_at),
+                "changes_at": iso_of(verdict.changes_at),
                 "correlation": rounds.without(job.correlation),
             }
             for job, verdict in zip(left, waiting, strict=True)

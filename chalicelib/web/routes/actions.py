@@ -41,8 +41,8 @@ def pause_schedule(ns: str, app: str, name: str) -> Response:
     from chalicelib.web.bodies import Pause
 
     request = routes.current_request
-    wish = parse(Pause, request)
-    pause(ports(), f"{ns}.{app}.{name}", wish.mode, caller(request), wish.timeouts == "stop")
+    request_data = parse(Pause, request)
+    pause(ports(), f"{ns}.{app}.{name}", request_data.mode, caller(request), request_data.timeouts == "stop")
     return shown(ns, app, name)
 
 
@@ -77,9 +77,9 @@ def run_now(ns: str, app: str, name: str) -> Response:
     from chalicelib.web.bodies import RunNow
 
     request = routes.current_request
-    wish = parse(RunNow, request)
-    at = None if wish.at is None else parse_when(wish.at, ports().clock.now(), "at")
-    job_id = start(ports(), f"{ns}.{app}.{name}", wish.properties, request_id(request), at)
+    request_data = parse(RunNow, request)
+    at = None if request_data.at is None else parse_when(request_data.at, ports().clock.now(), "at")
+    job_id = start(ports(), f"{ns}.{app}.{name}", request_data.properties, request_id(request), at)
     return answer(became(ports(), job_id), 202)
 
 

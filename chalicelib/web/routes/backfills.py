@@ -26,10 +26,10 @@ def begin_backfill(ns: str, app: str, name: str) -> Response:
     from chalicelib.flow.backfills.view import backfill_view, plan_view
 
     request, full = routes.current_request, f"{ns}.{app}.{name}"
-    wish = parse(Backfill, request)
-    if wish.dry_run:
-        return answer(plan_view(full, preview(ports(), full, wish)))
-    row = begin(ports(), full, wish, caller(request), request_id(request))
+    request_data = parse(Backfill, request)
+    if request_data.dry_run:
+        return answer(plan_view(full, preview(ports(), full, request_data)))
+    row = begin(ports(), full, request_data, caller(request), request_id(request))
     return answer(backfill_view(ports(), row), 201)
 
 
@@ -79,6 +79,6 @@ def _known(ns: str, app: str, name: str) -> str:
     from chalicelib.core.errors import not_found
 
     full = f"{ns}.{app}.{name}"
-    if ports().catalog.gate(full) is None:
+    if ports().catalog.schedule_state(full) is None:
         raise not_found("schedule", full)
     return full

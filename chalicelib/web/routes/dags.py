@@ -85,9 +85,9 @@ def run_dag(ns: str, app: str, name: str) -> Response:
 
     request, full = routes.current_request, f"{ns}.{app}.{name}"
     existing(ports(), full)
-    wish = parse(RunNow, request)
-    at = None if wish.at is None else parse_when(wish.at, ports().clock.now(), "at")
-    run_id = run_now(ports(), dag_start(full), wish.properties, request_id(request), at)
+    request_data = parse(RunNow, request)
+    at = None if request_data.at is None else parse_when(request_data.at, ports().clock.now(), "at")
+    run_id = run_now(ports(), dag_start(full), request_data.properties, request_id(request), at)
     return answer({"run_id": run_id, "dag": full}, 202)
 
 
@@ -115,9 +115,9 @@ def rerun_dag(ns: str, app: str, name: str, run_id: str) -> dict[str, Any]:
     from chalicelib.web.bodies import Rerun
 
     request = routes.current_request
-    wish = parse(Rerun, request)
+    request_data = parse(Rerun, request)
     full = _known(ns, app, name)
-    return rerun(ports(), full, run_id, wish.what, wish.node, caller(request), request_id(request))
+    return rerun(ports(), full, run_id, request_data.what, request_data.node, caller(request), request_id(request))
 
 
 def _act(act: Any, full: str) -> Response:
@@ -141,6 +141,6 @@ def _known(ns: str, app: str, name: str) -> str:
     from chalicelib.core.ids import dag_start
 
     full = f"{ns}.{app}.{name}"
-    if ports().catalog.gate(dag_start(full)) is None:
+    if ports().catalog.schedule_state(dag_start(full)) is None:
         raise not_found("dag", full)
     return full

@@ -48,9 +48,9 @@ def redrive_dead_letters(ns: str) -> Response:
     from chalicelib.flow.runs.dead_letters import redrive_all
     from chalicelib.web.bodies import Redrive
 
-    wish = parse(Redrive, routes.current_request)
+    request_data = parse(Redrive, routes.current_request)
     require(ports(), "namespace", ns)
-    done = redrive_all(ports(), ns, _full(ns, wish.schedule), wish.limit)
+    done = redrive_all(ports(), ns, _full(ns, request_data.schedule), request_data.limit)
     refused = [{"run_id": run_id, "why": why} for run_id, why in done.refused]
     return answer({"redriven": list(done.run_ids), "refused": refused, "more": done.more}, 202)
 

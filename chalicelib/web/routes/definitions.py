@@ -89,10 +89,12 @@ def change_schedules(ns: str, app: str) -> dict[str, Any]:
 
     request = routes.current_request
     require(ports(), "app", f"{ns}.{app}")
-    wish = parse(Bulk, request)
-    workflow = full_name(wish.workflow, ns, app) if wish.workflow else None
-    filters = Filters(parse_tag(wish.tag) if wish.tag is not None else None, workflow, wish.state)
-    return {**act(ports(), f"{ns}.{app}", wish.action, filters, caller(request))}
+    request_data = parse(Bulk, request)
+    workflow = full_name(request_data.workflow, ns, app) if request_data.workflow else None
+    filters = Filters(
+        parse_tag(request_data.tag) if request_data.tag is not None else None, workflow, request_data.state
+    )
+    return {**act(ports(), f"{ns}.{app}", request_data.action, filters, caller(request))}
 
 
 @route(routes, "GET", APP + "/workflows", query=PAGING)

@@ -16,7 +16,7 @@ from chalicelib.wiring import ports
 routes = Blueprint(__name__)
 
 # What a request for the runs in a state reads: so many pages, or so many runs, whichever comes first.
-MOST_PAGES, MOST_LOOKED_AT = 10, 500
+MAX_PAGES, MAX_READ = 10, 500
 
 
 @route(routes, "GET", "/v1/health")
@@ -126,11 +126,11 @@ def in_state(request: Request, read: Read) -> Read:
     def kept(limit: int, cursor: str | None) -> Page[Any]:
         found: list[Any] = []
         looked = 0
-        for _ in range(MOST_PAGES):
+        for _ in range(MAX_PAGES):
             page = read(limit - len(found), cursor)
             found += [run for run in page.items if run.state == state]
             looked, cursor = looked + len(page.items), page.cursor
-            if cursor is None or len(found) == limit or looked >= MOST_LOOKED_AT:
+            if cursor is None or len(found) == limit or looked >= MAX_READ:
                 break
         return Page(tuple(found), cursor)
 

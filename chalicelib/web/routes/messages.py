@@ -33,8 +33,8 @@ def put_message(ns: str, app: str, name: str) -> Response:
     from chalicelib.flow.schedules.messages import put, view
 
     request = routes.current_request
-    wish = parse(Message, request)
-    stored, new = put(ports(), f"{ns}.{app}", name, wish, caller(request), if_match(request))
+    request_data = parse(Message, request)
+    stored, new = put(ports(), f"{ns}.{app}", name, request_data, caller(request), if_match(request))
     return document(view(stored), 201 if new else 200)
 
 
@@ -77,4 +77,4 @@ def why_message(ns: str, app: str, name: str) -> dict[str, Any]:
     from chalicelib.flow.views import explain
 
     stored = get(ports(), f"{ns}.{app}", name)
-    return explain.why_schedule(ports(), stored.gate.schedule)
+    return explain.why_schedule(ports(), stored.schedule_state.schedule)

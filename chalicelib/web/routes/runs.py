@@ -53,4 +53,4 @@ def read_logs(run_id: str) -> dict[str, Any]:
 
     request = routes.current_request
     attempt = number(request, "attempt", 0, 1_000) if query(request, "attempt") is not None else None
-    return logs.of_run(ports(), run_id, attempt, number(request, "lines", 100, logs.MOST_LINES))
+    return logs.of_run(ports(), run_id, attempt, number(request, "lines", 100, logs.MAX_LINES))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from chalice.app import Blueprint, Response
 
 from chalicelib.web.http import caller, day, document, gone, if_match, number, parse
-from chalicelib.web.paging import MOST_FIRES, PAGING, Read, listing
+from chalicelib.web.paging import MAX_FIRES, PAGING, Read, listing
 from chalicelib.web.routes.definitions import APP
 from chalicelib.web.routes.history import in_state
 from chalicelib.web.routing import IF_MATCH, route
@@ -143,7 +143,7 @@ def preview(ns: str, app: str, name: str) -> dict[str, Any]:
     from chalicelib.core.triggers import tree
     from chalicelib.flow.lookup import existing
 
-    count = number(routes.current_request, "count", 10, MOST_FIRES)
+    count = number(routes.current_request, "count", 10, MAX_FIRES)
     _, schedule = existing(ports(), f"{ns}.{app}.{name}")
     timer = ports().catalog.timer(f"{ns}.{app}.{name}")
     fires = upcoming.fires(schedule, ports().clock.now(), count, timer, f"{ns}.{app}.{name}")
@@ -163,8 +163,8 @@ def shown(ns: str, app: str, name: str, status: int = 200) -> Response:
     from chalicelib.flow.lookup import existing
     from chalicelib.flow.views.views import schedule_view
 
-    gate, schedule = existing(ports(), f"{ns}.{app}.{name}")
-    return document({**schedule_view(gate, schedule), "fires_per_day": upcoming.per_day(schedule)}, status)
+    schedule_state, schedule = existing(ports(), f"{ns}.{app}.{name}")
+    return document({**schedule_view(schedule_state, schedule), "fires_per_day": upcoming.per_day(schedule)}, status)
 
 
 def _living(full: str) -> tuple[ScheduleState, Schedule] | None:
@@ -185,7 +185,7 @@ def _known(ns: str, app: str, name: str) -> str:
     from chalicelib.core.errors import not_found
 
     full = f"{ns}.{app}.{name}"
-    if ports().catalog.gate(full) is None:
+    if ports().catalog.schedule_state(full) is None:
         raise not_found("schedule", full)
     return full
 

@@ -24,8 +24,8 @@ def claim_runs(pool: str) -> dict[str, Any]:
     from chalicelib.flow.runs.workers import claim
     from chalicelib.web.bodies import Claim
 
-    wish = parse(Claim, routes.current_request)
-    made = claim(ports(), pool, wish.worker, wish.capacity, round(wish.wait * 1000))
+    request_data = parse(Claim, routes.current_request)
+    made = claim(ports(), pool, request_data.worker, request_data.capacity, round(request_data.wait * 1000))
     return {"leases": made.leases, "retry_after": made.retry_after / 1000, "wait": made.wait / 1000}
 
 

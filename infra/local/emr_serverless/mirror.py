@@ -21,7 +21,7 @@ from .s3_paths import S3Path, find_in_json
 log = logging.getLogger(__name__)
 
 _PARALLEL = 8
-_DELETE_AT_ONCE = 1000
+_DELETE_BATCH = 1000
 _JSON_BYTES_AT_MOST = 5_000_000
 # What Spark and Hadoop leave beside the data: work in progress, and checksums that only local file systems have.
 _UNFINISHED = ("_temporary", ".spark-staging", ".sparkStaging", ".hive-staging")
@@ -124,8 +124,8 @@ class Mirror:
     def _delete(self, paths: list[S3Path]) -> None:
         for bucket in sorted({path.bucket for path in paths}):
             keys = [{"Key": path.key} for path in paths if path.bucket == bucket]
-            for start in range(0, len(keys), _DELETE_AT_ONCE):
-                batch = keys[start : start + _DELETE_AT_ONCE]
+            for start in range(0, len(keys), _DELETE_BATCH):
+                batch = keys[start : start + _DELETE_BATCH]
                 answer = self._s3.delete_objects(Bucket=bucket, Delete={"Objects": batch, "Quiet": True})
                 if answer.get("Errors"):
                     raise OSError(f"expected to delete {len(batch)} objects of {bucket}, got {answer['Errors'][:3]}")

@@ -58,7 +58,7 @@ def test_c1_a_group_limits_the_runs_of_several_workflows_together(world: World) 
     assert states(world, "b") == ["STARTING"]
     world.finish()
     world.settle()
-    line = world.line("group:demo.heavy")
+    line = world.limit_state("group:demo.heavy")
     assert (line.active, line.waiters, dict(line.starts)) == (0, 0, {})
 
 
@@ -84,7 +84,7 @@ def test_c1_a_job_that_needs_a_slot_of_both_takes_both_or_waits_for_the_one_it_l
         world.settle()
     assert states(world, "both") == ["SUCCEEDED"] * 3
     for line in ("workflow:demo.flights.clean", "group:demo.heavy"):
-        assert (world.line(line).active, world.line(line).waiters) == (0, 0)
+        assert (world.limit_state(line).active, world.limit_state(line).waiters) == (0, 0)
 
 
 def test_c1_cancel_other_ends_the_older_run_and_the_newcomer_starts_when_it_has_ended(world: World) -> None:
@@ -179,7 +179,7 @@ def test_c1_a_job_that_queues_for_one_slot_keeps_the_other_and_gives_it_back_whe
     world.upload(day(1))
     world.settle()
     [waiting] = world.jobs("both")
-    assert (waiting.held, waiting.waits_at) == (("workflow:demo.flights.clean",), "group:demo.heavy")
+    assert (waiting.held, waiting.queued_in) == (("workflow:demo.flights.clean",), "group:demo.heavy")
     world.post("go")
     world.settle()
     assert reasons(world, "other") == ["ABORTED: at most 1 run of the workflow at a time, else abort: 1 of 1 in use"]
@@ -188,7 +188,7 @@ def test_c1_a_job_that_queues_for_one_slot_keeps_the_other_and_gives_it_back_whe
     world.post("go")
     world.settle()
     assert states(world, "other") == ["STARTING"]
-    assert world.line("group:demo.heavy").waiters == 0
+    assert world.limit_state("group:demo.heavy").waiters == 0
 
 
 def test_w2_the_urgent_one_goes_first_and_a_late_comer_does_not_overtake(world: World) -> None:

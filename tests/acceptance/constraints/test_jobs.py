@@ -97,7 +97,7 @@ def test_c11_without_coalescing_each_match_is_a_job_of_its_own(world: World) -> 
         world.upload(day(number))
         world.settle()
         world.clock.pass_by("1s")
-    assert sorted(job.kind for job in world.jobs("daily")) == ["backlog", "backlog", "gathering"]
+    assert sorted(job.kind for job in world.jobs("daily")) == ["detached", "detached", "gathering"]
     for _ in range(3):
         world.finish()
         world.settle()
@@ -174,7 +174,7 @@ def test_c12_a_start_that_can_never_succeed_fails_the_run_with_its_reason_and_is
     [run] = world.runs("daily")
     assert (run.state, run.reason, run.calls) == ("FAILED", "the role may not be assumed", 1)
     assert len(world.runs("alarm")) == 1
-    assert world.line("workflow:demo.flights.fragile").active == 0
+    assert world.limit_state("workflow:demo.flights.fragile").active == 0
 
 
 def test_c14_a_half_met_all_says_what_came_what_is_missing_and_since_when(world: World) -> None:
@@ -192,7 +192,7 @@ def test_c14_a_half_met_all_says_what_came_what_is_missing_and_since_when(world:
     world.settle()
 
     told = why(world, "join")
-    assert told["came"] == [
+    assert told["arrived"] == [
         "1 partition of demo.flights came at 2026-03-02T12:05:00.000Z",
         "demo.flights.clean reached COMPLETED at 2026-03-02T12:10:00.000Z",
     ]

@@ -112,7 +112,7 @@ def test_c5_no_more_runs_start_in_any_span_than_the_rate_allows_and_none_is_lost
     starts = [(run.claimed_at - NOON) // MINUTE for run in world.runs("daily")]
     assert starts == [0, 4, 10, 14, 20]
     assert world.records("daily") == []
-    assert world.line("rate:demo.flights.clean:2/600000").waiters == 0
+    assert world.limit_state("rate:demo.flights.clean:2/600000").waiters == 0
 
 
 def test_c5_a_job_that_waits_for_its_rate_says_when_the_next_start_is(world: World) -> None:
@@ -191,9 +191,9 @@ def test_c5_a_job_dropped_in_the_queue_of_a_later_line_gives_its_entry_back(make
         world.upload(day(number))
         world.settle()
     [queued] = world.jobs("daily")
-    assert (queued.waits_at, len(world.line(f"rate:demo.flights.clean:2/{HOUR}").starts)) == ("emr:starts", 2)
+    assert (queued.queued_in, len(world.limit_state(f"rate:demo.flights.clean:2/{HOUR}").starts)) == ("emr:starts", 2)
     world.disable("daily")
-    assert len(world.line(f"rate:demo.flights.clean:2/{HOUR}").starts) == 1
+    assert len(world.limit_state(f"rate:demo.flights.clean:2/{HOUR}").starts) == 1
 
 
 @pytest.mark.parametrize("rule", [rate(1, "10m", on_unmet="abort"), since_last_run("10m", of="any")], ids=["C5", "C4"])
@@ -280,4 +280,4 @@ def test_c4_c5_c1_together_a_job_takes_each_in_turn_and_loses_nothing(world: Wor
     world.finish()
     world.settle()
     assert states(world, "daily") == ["SUCCEEDED"] * 3
-    assert (world.line(CLEAN).active, world.line(CLEAN).waiters) == (0, 0)
+    assert (world.limit_state(CLEAN).active, world.limit_state(CLEAN).waiters) == (0, 0)

@@ -144,7 +144,7 @@ def test_c10_a_timeout_in_a_queue_gives_the_place_back(world: World) -> None:
         world.settle()
     doze(world, "1h")
     assert "waits for a slot of workflow demo.flights.clean: 1 of 1 in use" in reasons(world, "daily")[0]
-    line = world.line("workflow:demo.flights.clean")
+    line = world.limit_state("workflow:demo.flights.clean")
     assert (line.active, line.waiters) == (1, 0)
 
 

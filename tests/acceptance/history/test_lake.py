@@ -62,8 +62,8 @@ def test_h1_a_bill_that_is_reckoned_up_later_is_asked_for_twice_and_then_never(
     (later,) = world.runs("a")
     assert len(world.targets.emr.asked_about) == asked
     assert later.billed == (() if known_after == 60 * MINUTE else (25, 100, 0))
-    assert (later.wake_at, later.state, later.ended_at, later.moved_at) == (
-        None, "SUCCEEDED", run.ended_at, run.moved_at,
+    assert (later.wake_at, later.state, later.ended_at, later.state_at) == (
+        None, "SUCCEEDED", run.ended_at, run.state_at,
     )  # fmt: skip
 
 
@@ -206,6 +206,6 @@ def test_h5_history_judges_a_run_as_its_watch_did_at_the_time(
         elif asked:
             seen = replace(seen, start_requested_at=run.start_requested_at)
         judged = deadlines.judge(watch, None, (seen,), None, now)
-        watch, told = judged.watch, told | {what for what, _ in judged.missed}
+        watch, told = judged.deadline, told | {what for what, _ in judged.missed}
     line = lines.line_of(run, LIST)
     assert {what for what in ("missed_start", "missed_end") if line.get(what)} == told

@@ -122,7 +122,7 @@ def test_l12_progress_says_where_it_stands(world: World) -> None:
     view = seen(world, "nightly", backfill)
     assert (view["total"], view["launched"], view["running"], view["waiting"]) == (31, 2, 2, 29)
     assert view["position"] == "2026-01-05T02:00:00.000Z"
-    assert [each["state"] for each in view["under_way"]] == ["running", "running", "waiting", "waiting"]
+    assert [each["state"] for each in view["active"]] == ["running", "running", "waiting", "waiting"]
     world.emr_says("jr00001", "SUCCESS")
     world.emr_says("jr00002", "FAILED")
     world.settle()
@@ -259,9 +259,9 @@ def test_l12_l19_failures_of_the_past_do_not_hold_the_schedule(world: World) -> 
         world.finish("FAILED")
         world.settle()
     assert counts(world, "nightly", backfill) == {"failed": 2}
-    gate = world.ports.catalog.gate("demo.flights.nightly")
-    assert gate is not None
-    assert gate.mode == "enabled"
+    schedule_state = world.ports.catalog.schedule_state("demo.flights.nightly")
+    assert schedule_state is not None
+    assert schedule_state.mode == "enabled"
 
 
 @pytest.mark.parametrize(

@@ -76,7 +76,7 @@ def test_l4_a_job_that_queued_for_a_slot_leaves_its_place_in_a_hold_and_comes_ba
     world.finish()
     world.pass_by("3m")
     assert len(world.runs("daily")) == 1
-    assert world.line("workflow:demo.flights.clean").waiters == 0
+    assert world.limit_state("workflow:demo.flights.clean").waiters == 0
 
     world.resume("daily")
     world.settle()
@@ -92,7 +92,7 @@ def test_l4_a_backlog_keeps_each_match_as_a_job_of_its_own_and_all_run_on_resume
         world.upload(day(number))
         world.settle()
         world.clock.pass_by("1s")
-    assert sorted(job.kind for job in world.jobs("daily")) == ["backlog", "backlog", "gathering"]
+    assert sorted(job.kind for job in world.jobs("daily")) == ["detached", "detached", "gathering"]
     assert world.runs("daily") == []
 
     world.resume("daily")
@@ -111,7 +111,7 @@ def test_l4_a_backlog_keeps_apart_what_time_completes_too(world: World) -> None:
         world.upload(day(number))
         world.settle()
         world.pass_by("6m")
-    assert [job.kind for job in world.jobs("chunks")] == ["backlog", "backlog"]
+    assert [job.kind for job in world.jobs("chunks")] == ["detached", "detached"]
     world.resume("chunks")
     world.settle()
     assert sorted(days(world, run) for run in world.runs("chunks")) == [["1"], ["2"]]

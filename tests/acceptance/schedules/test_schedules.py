@@ -19,13 +19,13 @@ from tests.support.world import World, day, flights, full
 def test_l1_a_schedule_is_made_read_replaced_and_deleted_and_may_come_again(world: World) -> None:
     world.deploy(flights({}))
     world.put("daily", partitions(2))
-    gate, schedule = lookup.existing(world.ports, full("daily"))
-    assert (gate.mode, gate.version, schedule.workflow) == ("enabled", 1, "demo.flights.clean")
+    schedule_state, schedule = lookup.existing(world.ports, full("daily"))
+    assert (schedule_state.mode, schedule_state.version, schedule.workflow) == ("enabled", 1, "demo.flights.clean")
 
     world.clock.pass_by("1s")
     world.put("daily", partitions(3))
-    gate, schedule = lookup.existing(world.ports, full("daily"))
-    assert (gate.version, schedule.model_dump()["trigger"]["count"]) == (2, 3)
+    schedule_state, schedule = lookup.existing(world.ports, full("daily"))
+    assert (schedule_state.version, schedule.model_dump()["trigger"]["count"]) == (2, 3)
     assert world.ports.catalog.schedules("demo.flights", 10, None).items == (full("daily"),)
 
     world.delete("daily")
@@ -88,7 +88,7 @@ def test_l3_disabling_drops_what_waits_on_record_and_running_runs_go_on(world: W
 
     world.disable("daily")
     assert reasons(world, "daily") == ["DROPPED: the schedule was disabled"]
-    assert world.line("workflow:demo.flights.clean").waiters == 0
+    assert world.limit_state("workflow:demo.flights.clean").waiters == 0
     world.finish()
     world.pass_by("1m")
     assert states(world, "daily") == ["SUCCEEDED"]

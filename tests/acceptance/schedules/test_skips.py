@@ -28,8 +28,8 @@ def test_l19_one_occurrence_is_skipped_on_record_and_the_others_run(world: World
 def test_l19_a_skip_that_is_taken_back_runs(world: World) -> None:
     world.deploy(flights({"tick": at("*/10 * * * *", "notify")}))
     _skip(world, NOON + 10 * MINUTE)
-    gate, schedule = lookup.existing(world.ports, full("tick"))
-    assert views.schedule_view(gate, schedule)["skips"] == ["2026-03-02T12:10:00.000Z"]
+    schedule_state, schedule = lookup.existing(world.ports, full("tick"))
+    assert views.schedule_view(schedule_state, schedule)["skips"] == ["2026-03-02T12:10:00.000Z"]
     pauses.skip(world.ports, full("tick"), NOON + 10 * MINUTE, "tester", wanted=False)
     doze(world, "11m")
 

@@ -24,7 +24,7 @@ def test_l6_an_update_drops_the_progress_on_record_and_no_old_job_launches_after
     world.pass_by("2m")
     assert len(world.runs("daily")) == 1
     assert reasons(world, "daily") == ["DROPPED: the schedule was replaced or enabled anew"]
-    line = world.line("workflow:demo.flights.clean")
+    line = world.limit_state("workflow:demo.flights.clean")
     assert (line.active, line.waiters) == (0, 0)
 
 
@@ -101,7 +101,7 @@ def test_l6_carry_to_another_workflow_leaves_the_queue_of_the_old_one(world: Wor
     assert [run.workflow for run in world.runs("daily")] == ["demo.flights.clean", "demo.flights.join"]
     world.finish()
     for workflow in ("clean", "join"):
-        line = world.line(f"workflow:demo.flights.{workflow}")
+        line = world.limit_state(f"workflow:demo.flights.{workflow}")
         assert (line.active, line.waiters) == (0, 0)
 
 

@@ -104,7 +104,7 @@ def test_e6_a_hint_that_comes_twice_or_a_resume_brings_no_try_forward(world: Wor
     world.resume("tick")
     world.settle()
     [same] = world.jobs("tick")
-    assert (len(world.targets.queue.tried), same.place, same.wake_at) == (1, job.place, job.retry_at)
+    assert (len(world.targets.queue.tried), same.sort_key, same.wake_at) == (1, job.sort_key, job.retry_at)
     world.pass_by("10m")
     assert states(world, "tick") == ["SUCCEEDED"]
 

@@ -60,7 +60,7 @@ def test_w3_a_third_run_waits_for_its_application_and_why_names_it_and_its_limit
     assert len(world.targets.emr.runs) == 2
     [waiting] = world.jobs("a")
     why = f"waits for a slot of EMR application {OWN}: 2 of 2 in use"
-    assert (waiting.waits_at, waiting.reason) == (f"application:{OWN}", why)
+    assert (waiting.queued_in, waiting.reason) == (f"application:{OWN}", why)
     assert explain.why_job(world.ports, waiting)["why"].startswith(why)
     finish_all(world)
 
@@ -71,9 +71,9 @@ def test_w3_the_end_of_a_run_starts_the_next_one(end: str) -> None:
     come(world, 1, 2, 3, 4)
     end_first(world, end)
     assert len(world.targets.emr.runs) == 3
-    assert (world.line(f"application:{OWN}").active, len(world.jobs("a"))) == (2, 1)
+    assert (world.limit_state(f"application:{OWN}").active, len(world.jobs("a"))) == (2, 1)
     finish_all(world)
-    assert world.line(f"application:{OWN}").active == 0
+    assert world.limit_state(f"application:{OWN}").active == 0
 
 
 def test_w2_a_backlog_of_an_application_is_served_by_priority_whatever_workflow_it_is_of() -> None:
@@ -99,7 +99,7 @@ def test_w3_each_application_has_a_limit_of_its_own() -> None:
 def test_w13_a_run_counts_at_the_application_that_its_resources_name() -> None:
     world = limited({"a": each(resources={"application": OTHER})})
     come(world, 1, 2)
-    assert (world.line(f"application:{OTHER}").active, world.line(f"application:{OWN}").active) == (1, 0)
+    assert (world.limit_state(f"application:{OTHER}").active, world.limit_state(f"application:{OWN}").active) == (1, 0)
     finish_all(world)
 
 
@@ -115,7 +115,7 @@ def test_w3_an_application_without_a_limit_has_no_row_and_lets_every_run_start()
 def test_w3_the_row_of_an_application_is_as_short_with_many_runs_as_with_one() -> None:
     world = limited({"a": each()})
     come(world, 1, 2)
-    line = world.line(f"application:{OWN}")
+    line = world.limit_state(f"application:{OWN}")
     assert (line.active, line.starts) == (2, {})
     finish_all(world)
 

@@ -155,8 +155,8 @@ def test_w4_urgency_is_lent_along_the_edges_of_a_dag(world: World) -> None:
     begin(world)
     [view] = views(world)
     graph = f"demo.flights.daily~{view['graph']}"
-    assert view["nodes"]["up"]["why"].endswith(f"; priority 9 lent by {graph}~last")
-    assert "lent" not in view["nodes"]["plain"]["why"]
+    assert view["nodes"]["up"]["why"].endswith(f"; priority 9, inherited from {graph}~last")
+    assert "inherited_priority" not in view["nodes"]["plain"]["why"]
     world.finish()
     world.settle()
     assert set(dags.living(world)) == {"up"}
@@ -176,11 +176,11 @@ def test_w4_all_nodes_stand_for_the_instant_of_the_run_also_when_they_run_again(
 
 def test_w4_a_page_of_runs_is_bounded_and_the_next_one_goes_on(world: World) -> None:
     world.deploy(dags.app(dag("a -> b")))
-    for number in range(1, dag_runs.MOST_SHOWN + 3):
+    for number in range(1, dag_runs.MAX_SHOWN + 3):
         begin(world, number)
         world.clock.pass_by("1s")
     first = dag_runs.page(world.ports, full("daily"), 500, None)
-    assert len(first.items) == dag_runs.MOST_SHOWN
+    assert len(first.items) == dag_runs.MAX_SHOWN
     rest = dag_runs.page(world.ports, full("daily"), 500, first.cursor)
     assert (len(rest.items), rest.cursor) == (2, None)
 
@@ -273,7 +273,7 @@ def test_w2_a_dag_that_is_put_looks_at_no_job_of_others_that_waits_for_the_same_
         for number in range(waiting + 1):
             schedule_actions.run_now(world.ports, full("s"), {}, f"r{number}")
             world.settle()
-        assert world.line("workflow:demo.flights.clean").waiters == waiting
+        assert world.limit_state("workflow:demo.flights.clean").waiters == waiting
         made: list[int] = []
         world.tables.before_call = lambda: made.append(1)
         assert dags.put(world, document["dags"]["daily"]) == "created"

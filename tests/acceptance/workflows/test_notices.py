@@ -199,5 +199,5 @@ def test_w9_a_storm_of_failures_hardly_touches_the_row_that_counts_them(world: W
     assert [notice["count"] for notice in notices(world)] == [1, 99]
     told = [event["at"] for event in notices(world)[1]["events"]]
     assert (len(told), told) == (10, sorted(told))
-    assert written.count("Alert") <= 1 + 99 // alerts.MOST_TAKEN + 2
+    assert written.count("Alert") <= 1 + 99 // alerts.MAX_TAKEN + 2
     assert written.count("Note") >= 100, "each is noted for itself"

@@ -11,7 +11,7 @@ from tests.support.schedules import partitions
 from tests.support.world import EMR, day, flights
 
 TOPIC = "arn:aws:sns:eu-west-1:123456789012:team"
-MOST_SUBJECT = 100  # characters that SNS takes; printable ASCII that begins with a letter, number or mark
+MAX_SUBJECT = 100  # characters that SNS takes; printable ASCII that begins with a letter, number or mark
 
 
 class Topic:
@@ -61,7 +61,7 @@ def test_w9_a_failure_reaches_a_topic_with_a_subject_and_a_text_for_a_mail() -> 
     world.pass_by("1m")
     [(arn, mail)] = topic.published
     assert (arn, mail["Subject"]) == (TOPIC, "flights: clean has failed")
-    assert len(mail["Subject"]) <= MOST_SUBJECT
+    assert len(mail["Subject"]) <= MAX_SUBJECT
     text = json.loads(mail["Message"])
     [run] = world.runs("daily")
     assert (text["workflow"], text["count"]) == ("demo.flights.clean", 1)

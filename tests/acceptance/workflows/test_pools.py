@@ -39,7 +39,7 @@ def live(world: QuickWorld, name: str) -> int:
 
 
 def in_use(world: QuickWorld, line: str = "pool:demo.p") -> int:
-    return int(world.line(line).active)
+    return int(world.limit_state(line).active)
 
 
 def test_w3_workflows_share_the_slots_of_a_pool_and_never_more_run_than_it_has() -> None:
@@ -94,8 +94,8 @@ def test_w3_the_row_of_a_pool_is_as_short_with_many_runs_as_with_one() -> None:
     """Every claim writes it, and each KB of it costs; when its runs began is told by the lines of their workflows."""
     world = sharing({"size": 9}, {"a": each("one")}, one={})
     come(world, 1, 2, 3, 4, 5)
-    assert (in_use(world), world.line("pool:demo.p").starts) == (5, {})
-    assert len(world.line("workflow:demo.flights.one").starts) == 5
+    assert (in_use(world), world.limit_state("pool:demo.p").starts) == (5, {})
+    assert len(world.limit_state("workflow:demo.flights.one").starts) == 5
 
 
 def test_w3_a_large_request_at_the_head_is_not_starved_by_small_ones() -> None:

@@ -63,8 +63,8 @@ def test_w2_an_upstream_of_an_urgent_schedule_is_at_least_as_urgent_however_far_
         middle={},
     )
     [waiting] = world.jobs("up")
-    assert waiting.reason.endswith("; priority 9 lent by demo.flights.report")
-    assert explain.why_job(world.ports, waiting)["why"].endswith("priority 9 lent by demo.flights.report")
+    assert waiting.reason.endswith("; priority 9, inherited from demo.flights.report")
+    assert explain.why_job(world.ports, waiting)["why"].endswith("priority 9, inherited from demo.flights.report")
     assert order_of(world, "plain", "up") == ["up", "plain"]
 
 
@@ -80,7 +80,7 @@ def test_w2_who_waits_for_the_freshness_of_a_workflow_lends_it_its_priority() ->
         plain={},
         up={},
     )
-    assert world.jobs("up")[0].lent == "priority 8 lent by demo.flights.urgent"
+    assert world.jobs("up")[0].inherited == "priority 8, inherited from demo.flights.urgent"
     assert order_of(world, "plain", "up") == ["up", "plain"]
 
 
@@ -96,8 +96,8 @@ def test_w2_who_waits_for_the_runs_of_one_schedule_lends_to_its_jobs_alone() -> 
         2,
         up={},
     )
-    assert world.jobs("other")[0].lent == ""
-    assert world.jobs("mine")[0].lent == "priority 9 lent by demo.flights.report"
+    assert world.jobs("other")[0].inherited == ""
+    assert world.jobs("mine")[0].inherited == "priority 9, inherited from demo.flights.report"
     assert order_of(world, "other", "mine") == ["mine", "other"]
 
 
@@ -110,7 +110,7 @@ def test_w2_who_only_wants_to_hear_of_failures_or_is_disabled_lends_nothing() ->
         plain={},
         up={},
     )
-    assert world.jobs("up")[0].lent == ""
+    assert world.jobs("up")[0].inherited == ""
     assert order_of(world, "plain", "up") == ["plain", "up"]
 
 
@@ -128,8 +128,8 @@ def test_w2_who_waits_already_is_ranked_anew_when_an_urgent_downstream_is_enable
     world.put("report", after("clean", "join", priority=9))
     world.settle()
     [waiting] = world.jobs("slow")
-    assert (waiting.lent, str(waiting.rank)[0]) == ("priority 9 lent by demo.flights.report", "0")
-    assert world.line("workflow:demo.flights.clean").waiters == 2
+    assert (waiting.inherited, str(waiting.rank)[0]) == ("priority 9, inherited from demo.flights.report", "0")
+    assert world.limit_state("workflow:demo.flights.clean").waiters == 2
     world.finish()
     world.settle()
     assert (len(world.runs("slow")), len(world.runs("fast"))) == (2, 0), "both are lifted, and the older goes first"
@@ -151,7 +151,7 @@ def test_w2_a_dataset_lifts_the_jobs_that_its_data_triggers() -> None:
         world.settle()
     world.upload(day(1, "weather", "x.csv"))
     world.settle()
-    assert world.jobs("high")[0].lent == "priority 8 lent by dataset demo.weather"
+    assert world.jobs("high")[0].inherited == "priority 8, inherited from dataset demo.weather"
     world.finish()
     world.settle()
     assert (len(world.runs("low")), len(world.runs("high"))) == (1, 1)

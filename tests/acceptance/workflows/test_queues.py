@@ -29,7 +29,7 @@ class Counting:
 
 def test_w2_however_many_wait_for_a_workflow_no_more_than_a_hundred_are_read_when_a_job_queues() -> None:
     world = QuickWorld(start_burst=100)
-    many = {f"n{number:03d}": after("clean", "join") for number in range(priority.MOST_DOWNSTREAM + 20)}
+    many = {f"n{number:03d}": after("clean", "join") for number in range(priority.MAX_DOWNSTREAM + 20)}
     world.deploy(flights({"a": partitions(by=["day"], **at_most(1)), **many}))
     world.upload(day(1))
     world.settle()
@@ -38,7 +38,7 @@ def test_w2_however_many_wait_for_a_workflow_no_more_than_a_hundred_are_read_whe
     world.upload(day(2))
     world.settle()
     assert [job.state for job in world.jobs("a")] == ["PENDING_LAUNCH"]
-    assert 90 < len(catalog.read - {"demo.flights.a"}) <= priority.MOST_DOWNSTREAM
+    assert 90 < len(catalog.read - {"demo.flights.a"}) <= priority.MAX_DOWNSTREAM
 
 
 class Meanwhile:
@@ -88,4 +88,4 @@ def test_w2_who_comes_while_a_queue_is_served_is_not_too_late_to_go_first() -> N
 
 def _place(world: QuickWorld, job_id: str) -> tuple[int, str]:
     [job] = [each for each in world.jobs("urgent") if each.job_id == job_id]
-    return job.generation, job.place
+    return job.generation, job.sort_key

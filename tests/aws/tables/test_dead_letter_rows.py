@@ -80,7 +80,7 @@ def test_e6_the_tries_of_a_job_and_what_its_probe_said_are_kept(dynamo: Dynamo) 
     said = ProbeResult("failed", NOON, NOON + 60_000, "it could not be asked: no answer", 3)
     job = rows.job(tries=2, first_try_at=NOON - 5, probed=said.kept())
     assert dynamo.commit([Create(job)]) is None
-    stored = DynamoJobs(dynamo).job(job.schedule, job.generation, job.place)
+    stored = DynamoJobs(dynamo).job(job.schedule, job.generation, job.sort_key)
     assert stored == job
     assert remembered(stored.probed if stored else {}) == said
 
@@ -95,7 +95,7 @@ def test_e6_a_redrive_keeps_who_the_event_is(dynamo: Dynamo) -> None:
     run = replace(failed(), due_at=NOON, event=rows.event(), correlation={"day": "1"})
     job = dead_letters.redrive(run, 7, NOON + 9)
     assert (job.job_id, job.attempt, job.generation, job.kind) == (run.run_id, 2, 7, "redrive")
-    assert job.place == f"REDRIVE#{run.run_id}#2"
+    assert job.sort_key == f"REDRIVE#{run.run_id}#2"
     kept = {"due_at", "event", "correlation", "accepted_at", "schedule"} & {each.name for each in fields(job)}
     assert all(getattr(job, name) == getattr(run, name) for name in kept)
     assert keys.key_of(job).pk == keys.jobs_of(run.schedule, 7)
@@ -106,4 +106,4 @@ def test_e6_a_dead_letter_is_taken_away_once_and_as_it_was_read(dynamo: Dynamo) 
     assert dynamo.commit([Put(again)]) is None
     assert dynamo.commit([DeleteDeadLetter(read)]) is not None, "its redrive was cancelled, and it is there again"
     assert dynamo.commit([DeleteDeadLetter(again)]) is None
-    assert dynamo.commit([DeleteDeadLetter(again), Put(rows.note())]) is not None
+    assert dynamo.commit([DeleteDeadLetter(again), Put(rows.notice())]) is not None

@@ -47,8 +47,8 @@ from chalicelib.core.writes import (
 from tests.support import rows
 from tests.support.clock import NOON
 
-LINE = "workflow:demo.flights.w"
-ONE = Slots(LINE, 1)
+LIMIT = "workflow:demo.flights.w"
+ONE = Slots(LIMIT, 1)
 PACE = Pace("emr:app", 1000, 3)
 
 
@@ -56,7 +56,7 @@ def ok(dynamo: Dynamo, *writes: Write) -> bool:
     return dynamo.commit(writes) is None
 
 
-def stored(dynamo: Dynamo, place: str = "PENDING") -> Job | None:
+def stored(dynamo: Dynamo, place: str = "GATHERING") -> Job | None:
     return dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, place), Job)
 
 
@@ -81,9 +81,9 @@ def test_a_replacement_names_the_revision_it_read(dynamo: Dynamo) -> None:
 
 
 def test_a_refused_plan_leaves_nothing_behind(dynamo: Dynamo) -> None:
-    job, gate = rows.job(), rows.gate()
-    assert ok(dynamo, Create(job), PutState(gate, None))
-    closed = replace(gate, mode="disabled")
+    job, schedule_state = rows.job(), rows.schedule_state()
+    assert ok(dynamo, Create(job), PutState(schedule_state, None))
+    closed = replace(schedule_state, mode="disabled")
     refused = dynamo.commit([DeleteJob(job), Create(rows.run()), ExpectMode(closed, ("disabled",))])
     assert refused is not None
     assert [type(write) for write in refused.writes] == [ExpectMode]
@@ -92,41 +92,43 @@ def test_a_refused_plan_leaves_nothing_behind(dynamo: Dynamo) -> None:
 
 
 def test_a_gate_is_checked_by_generation_version_and_mode(dynamo: Dynamo) -> None:
-    gate = rows.gate()
-    assert ok(dynamo, PutState(gate, None))
-    assert not ok(dynamo, PutState(gate, None))
-    for other in (replace(gate, generation=1), replace(gate, version=2)):
+    schedule_state = rows.schedule_state()
+    assert ok(dynamo, PutState(schedule_state, None))
+    assert not ok(dynamo, PutState(schedule_state, None))
+    for other in (replace(schedule_state, generation=1), replace(schedule_state, version=2)):
         assert not ok(dynamo, ExpectMode(other, ("enabled",)), Create(rows.run()))
-    assert not ok(dynamo, ExpectMode(gate, ("disabled",)), Create(rows.run()))
-    assert ok(dynamo, ExpectMode(gate, ("disabled", "enabled")), Create(rows.run()))
-    disabled = replace(gate, mode="disabled")
-    assert ok(dynamo, PutState(disabled, gate))
-    assert not ok(dynamo, PutState(replace(gate, version=2), gate))
-    assert dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState) == disabled
+    assert not ok(dynamo, ExpectMode(schedule_state, ("disabled",)), Create(rows.run()))
+    assert ok(dynamo, ExpectMode(schedule_state, ("disabled", "enabled")), Create(rows.run()))
+    disabled = replace(schedule_state, mode="disabled")
+    assert ok(dynamo, PutState(disabled, schedule_state))
+    assert not ok(dynamo, PutState(replace(schedule_state, version=2), schedule_state))
+    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == disabled
 
 
 def test_l4_a_gate_is_checked_by_its_revision_for_a_pause_and_a_resume_leave_generation_and_version(
     dynamo: Dynamo,
 ) -> None:
-    gate = rows.gate()
-    paused = replace(gate, rev=2, mode="hold", pauses=((NOON, NOON + 5), (NOON + 9, None)), skips=(NOON + 1))
+    schedule_state = rows.schedule_state()
+    paused = replace(schedule_state, rev=2, mode="hold", pauses=((NOON, NOON + 5), (NOON + 9, None)), skips=(NOON + 1))
     resumed = replace(paused, rev=3, mode="enabled", reason="", wake_at=NOON)
-    assert ok(dynamo, PutState(gate, None))
-    assert ok(dynamo, PutState(paused, gate))
-    assert dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState) == paused
+    assert ok(dynamo, PutState(schedule_state, None))
+    assert ok(dynamo, PutState(paused, schedule_state))
+    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == paused
     assert ok(dynamo, PutState(resumed, paused))
-    assert not ok(dynamo, ExpectMode(gate, ("enabled",)), Create(rows.run())), "it looks the same, but it is not"
-    assert not ok(dynamo, PutState(replace(gate, rev=2), gate))
+    assert not ok(dynamo, ExpectMode(schedule_state, ("enabled",)), Create(rows.run())), (
+        "it looks the same, but it is not"
+    )
+    assert not ok(dynamo, PutState(replace(schedule_state, rev=2), schedule_state))
     assert ok(dynamo, ExpectMode(resumed, ("enabled",)), Create(rows.run()))
 
 
 def test_l4_a_gate_is_settled_only_if_nobody_has_changed_it(dynamo: Dynamo) -> None:
-    awake = rows.gate(rev=2, wake_at=NOON)
+    awake = rows.schedule_state(rev=2, wake_at=NOON)
     assert ok(dynamo, PutState(awake, None))
     assert not ok(dynamo, ClearStateWake(replace(awake, rev=1)))
-    assert dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState) == awake
+    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == awake
     assert ok(dynamo, ClearStateWake(awake))
-    assert dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState) == replace(awake, wake_at=None)
+    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == replace(awake, wake_at=None)
 
 
 def test_t18_a_feed_is_remembered_over_what_was_read(dynamo: Dynamo) -> None:
@@ -135,7 +137,7 @@ def test_t18_a_feed_is_remembered_over_what_was_read(dynamo: Dynamo) -> None:
     assert not ok(dynamo, PutLastArrival(replace(seen, at=NOON + 1), None)), "somebody was first"
     assert ok(dynamo, PutLastArrival(replace(seen, at=NOON + 5), NOON))
     assert not ok(dynamo, PutLastArrival(replace(seen, at=NOON + 3), NOON)), "a late writer does not set it back"
-    assert dynamo.get(keys.seen(rows.SCHEDULE, rows.GENERATION, "0"), LastArrival) == replace(seen, at=NOON + 5)
+    assert dynamo.get(keys.last_arrival(rows.SCHEDULE, rows.GENERATION, "0"), LastArrival) == replace(seen, at=NOON + 5)
 
 
 def test_l19_failures_are_counted_side_by_side_and_forgiven_at_once(dynamo: Dynamo) -> None:
@@ -162,20 +164,20 @@ def test_a_job_is_taken_out_by_its_id_whatever_it_gathered_meanwhile(dynamo: Dyn
 def test_a_job_that_began_to_queue_is_not_taken_out_by_who_has_not_seen_it(dynamo: Dynamo) -> None:
     job = rows.job()
     assert ok(dynamo, Create(job))
-    queued = replace(job, rev=2, waits_at=LINE, rank="5#~#x")
+    queued = replace(job, rev=2, queued_in=LIMIT, rank="5#~#x")
     assert ok(dynamo, Replace(queued))
     assert not ok(dynamo, DeleteJob(job))
     assert ok(dynamo, DeleteJob(queued))
 
 
 def test_a_tombstone_keeps_the_job_under_it_and_lets_nothing_join(dynamo: Dynamo) -> None:
-    job = rows.job(held=(LINE,))
+    job = rows.job(held=(LIMIT,))
     close = CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON + 1)
     assert ok(dynamo, Create(job))
     assert ok(dynamo, close)
     found = stored(dynamo)
     assert found is not None
-    assert (found.closed, found.held, found.job_id) == (True, (LINE,), "j1")
+    assert (found.closed, found.held, found.job_id) == (True, (LIMIT,), "j1")
     assert not ok(dynamo, Replace(replace(job, rev=2)))
     assert not ok(dynamo, DeleteJob(job))
     assert not ok(dynamo, ExpectOpen(rows.SCHEDULE, rows.GENERATION), Create(rows.run()))
@@ -205,7 +207,7 @@ def test_l4_a_tombstone_is_put_over_the_job_that_is_set_apart(dynamo: Dynamo) ->
     job = rows.job(rev=2)
     grave = rows.job("", rev=3, closed=True)
     assert ok(dynamo, Create(job))
-    assert ok(dynamo, Replace(grave, over=job), Create(replace(job, place="JOB#1")))
+    assert ok(dynamo, Replace(grave, over=job), Create(replace(job, sort_key="JOB#1")))
     assert not ok(dynamo, Replace(rows.job(rev=4))), "nothing joins it"
     assert ok(dynamo, DeleteJob(grave)), "a resume takes it off"
     assert stored(dynamo) is None
@@ -226,34 +228,34 @@ def test_a_tombstone_over_nothing_bars_the_first_event(dynamo: Dynamo) -> None:
 
 
 def test_slots_let_a_newcomer_in_only_when_nobody_waits(dynamo: Dynamo) -> None:
-    take = AcquirePermit(ONE, NOON, LimitState(LINE), from_queue=False)
+    take = AcquirePermit(ONE, NOON, LimitState(LIMIT), from_queue=False)
     assert ok(dynamo, take)
     assert not ok(dynamo, take)
     assert ok(dynamo, JoinQueue(ONE, NOON, NOON + 60_000))
-    assert not ok(dynamo, ReleasePermit(LINE, None)), "somebody waits: the write must wake the queue"
-    assert ok(dynamo, ReleasePermit(LINE, NOON + 5))
-    line = DynamoJobs(dynamo).line(LINE)
+    assert not ok(dynamo, ReleasePermit(LIMIT, None)), "somebody waits: the write must wake the queue"
+    assert ok(dynamo, ReleasePermit(LIMIT, NOON + 5))
+    line = DynamoJobs(dynamo).limit_state(LIMIT)
     assert (line.active, line.waiters, line.wake_at) == (0, 1, NOON + 5)
     assert not ok(dynamo, take), "a permit is free, but it belongs to who waits"
     assert ok(dynamo, replace(take, from_queue=True))
-    line = DynamoJobs(dynamo).line(LINE)
+    line = DynamoJobs(dynamo).limit_state(LIMIT)
     assert (line.active, line.waiters) == (1, 0)
 
 
 def test_nobody_joins_a_line_that_would_let_him_pass(dynamo: Dynamo) -> None:
     join = JoinQueue(ONE, NOON, NOON)
     assert not ok(dynamo, join)
-    assert ok(dynamo, AcquirePermit(ONE, NOON, LimitState(LINE), from_queue=False))
+    assert ok(dynamo, AcquirePermit(ONE, NOON, LimitState(LIMIT), from_queue=False))
     assert ok(dynamo, join)
-    assert ok(dynamo, LeaveQueue(LINE))
-    assert not ok(dynamo, LeaveQueue(LINE))
-    assert ok(dynamo, ReleasePermit(LINE, None))
+    assert ok(dynamo, LeaveQueue(LIMIT))
+    assert not ok(dynamo, LeaveQueue(LIMIT))
+    assert ok(dynamo, ReleasePermit(LIMIT, None))
 
 
 def test_an_unlimited_slot_is_counted_and_never_refused(dynamo: Dynamo) -> None:
     for _ in range(3):
-        assert ok(dynamo, AcquirePermit(Slots(LINE, None), NOON, LimitState(LINE), from_queue=False))
-    assert DynamoJobs(dynamo).line(LINE).active == 3
+        assert ok(dynamo, AcquirePermit(Slots(LIMIT, None), NOON, LimitState(LIMIT), from_queue=False))
+    assert DynamoJobs(dynamo).limit_state(LIMIT).active == 3
 
 
 def test_a_pace_lets_a_burst_through_and_then_one_at_a_time(dynamo: Dynamo) -> None:
@@ -263,44 +265,44 @@ def test_a_pace_lets_a_burst_through_and_then_one_at_a_time(dynamo: Dynamo) -> N
         return ok(dynamo, AcquirePermit(PACE, now, LimitState("emr:app", head=head), from_queue))
 
     for _ in range(3):
-        assert take(NOON, jobs.line("emr:app").head)
-    assert jobs.line("emr:app").head == NOON + 3000
+        assert take(NOON, jobs.limit_state("emr:app").head)
+    assert jobs.limit_state("emr:app").head == NOON + 3000
     assert not take(NOON, NOON + 3000)
     assert ok(dynamo, JoinQueue(PACE, NOON, NOON + 1000))
     assert not take(NOON + 1000, NOON + 3000), "somebody waits"
     assert take(NOON + 1000, NOON + 3000, from_queue=True)
     assert take(NOON + 9000, NOON + 4000)
-    assert jobs.line("emr:app").head == NOON + 10_000
+    assert jobs.limit_state("emr:app").head == NOON + 10_000
 
 
 def test_one_server_leases_a_line_and_an_empty_one_is_settled(dynamo: Dynamo) -> None:
-    assert ok(dynamo, AcquirePermit(ONE, NOON, LimitState(LINE), from_queue=False))
+    assert ok(dynamo, AcquirePermit(ONE, NOON, LimitState(LIMIT), from_queue=False))
     assert ok(dynamo, JoinQueue(ONE, NOON, NOON + 7))
-    assert ok(dynamo, LeaseQueue(LINE, NOON + 7, NOON + 60_000))
-    assert not ok(dynamo, LeaseQueue(LINE, NOON + 7, NOON + 60_000))
-    assert not ok(dynamo, ClearQueueWake(LINE))
-    assert ok(dynamo, LeaveQueue(LINE))
-    assert ok(dynamo, ClearQueueWake(LINE))
-    assert DynamoJobs(dynamo).line(LINE).wake_at is None
+    assert ok(dynamo, LeaseQueue(LIMIT, NOON + 7, NOON + 60_000))
+    assert not ok(dynamo, LeaseQueue(LIMIT, NOON + 7, NOON + 60_000))
+    assert not ok(dynamo, ClearQueueWake(LIMIT))
+    assert ok(dynamo, LeaveQueue(LIMIT))
+    assert ok(dynamo, ClearQueueWake(LIMIT))
+    assert DynamoJobs(dynamo).limit_state(LIMIT).wake_at is None
 
 
 def test_a_place_in_a_queue_is_given_up_once(dynamo: Dynamo) -> None:
-    waiter = Waiter(LINE, "5#~#x", rows.SCHEDULE, rows.GENERATION, "PENDING", "j1")
+    waiter = Waiter(LIMIT, "5#~#x", rows.SCHEDULE, rows.GENERATION, "GATHERING", "j1")
     assert ok(dynamo, Create(waiter))
     assert ok(dynamo, RemoveWaiter(waiter))
     assert not ok(dynamo, RemoveWaiter(waiter))
 
 
 def test_a_note_is_taken_in_once_and_as_it_was_read(dynamo: Dynamo) -> None:
-    assert ok(dynamo, Create(rows.note()))
-    assert ok(dynamo, Replace(rows.note(rev=2)))
-    assert not ok(dynamo, DeleteNotice(rows.note()))
-    assert ok(dynamo, DeleteNotice(rows.note(rev=2)))
-    assert not ok(dynamo, DeleteNotice(rows.note(rev=2)))
+    assert ok(dynamo, Create(rows.notice()))
+    assert ok(dynamo, Replace(rows.notice(rev=2)))
+    assert not ok(dynamo, DeleteNotice(rows.notice()))
+    assert ok(dynamo, DeleteNotice(rows.notice(rev=2)))
+    assert not ok(dynamo, DeleteNotice(rows.notice(rev=2)))
 
 
 def test_a_batch_larger_than_dynamodb_takes_is_written_whole_and_repeatably(dynamo: Dynamo) -> None:
-    fires = [rows.job(f"j{index}", place=f"FIRE#{index:03d}", kind="fire") for index in range(60)]
+    fires = [rows.job(f"j{index}", sort_key=f"FIRE#{index:03d}", kind="fire") for index in range(60)]
     for _ in range(2):
         dynamo.put_all([Put(fire) for fire in fires])
     assert len(DynamoJobs(dynamo).jobs(rows.SCHEDULE, rows.GENERATION, 100, None).items) == 60
@@ -308,7 +310,7 @@ def test_a_batch_larger_than_dynamodb_takes_is_written_whole_and_repeatably(dyna
 
 def test_a_plan_with_a_key_twice_is_a_mistake_that_is_told(dynamo: Dynamo) -> None:
     with pytest.raises(ValueError, match="each key once"):
-        dynamo.commit([ReleasePermit(LINE, None), LeaveQueue(LINE)])
+        dynamo.commit([ReleasePermit(LIMIT, None), LeaveQueue(LIMIT)])
 
 
 def test_a_delivery_lease_is_taken_once_until_it_expires(dynamo: Dynamo) -> None:

@@ -48,15 +48,15 @@ def test_a_single_write_is_recognised_by_the_item_in_the_refusal(
     assert Dynamo(client, settings(store[1])).commit([write]) is None
 
     assert [arguments.get("ReturnValuesOnConditionCheckFailure") for arguments in client.asked] == [None, "ALL_OLD"]
-    found = dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, "PENDING"), Job)
+    found = dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, "GATHERING"), Job)
     assert found == (write.row if isinstance(write, Replace) else None)
 
 
 def test_the_repeat_of_a_transaction_carries_its_token(store: tuple[Any, dict[str, str]], dynamo: Dynamo) -> None:
     client = LosesAnswers(store[0])
 
-    Dynamo(client, settings(store[1])).commit([Create(rows.job()), PutState(rows.gate(), None)])
+    Dynamo(client, settings(store[1])).commit([Create(rows.job()), PutState(rows.schedule_state(), None)])
 
     first, second = (arguments["ClientRequestToken"] for arguments in client.asked)
     assert first == second
-    assert dynamo.get(keys.gate(rows.SCHEDULE), ScheduleState) == rows.gate()
+    assert dynamo.get(keys.schedule_state(rows.SCHEDULE), ScheduleState) == rows.schedule_state()

@@ -10,8 +10,8 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.writes import Write
 from tests.support.clock import NOON
 
-LINE = "policy:demo.calm"
-PACE = Pace(LINE, 1_000, 3)
+LIMIT = "policy:demo.calm"
+PACE = Pace(LIMIT, 1_000, 3)
 
 
 def ok(dynamo: Dynamo, *writes: Write) -> bool:
@@ -19,40 +19,42 @@ def ok(dynamo: Dynamo, *writes: Write) -> bool:
 
 
 def test_a_permit_in_passing_is_free_or_not_and_whoever_waits_goes_on_waiting(dynamo: Dynamo) -> None:
-    passing = AcquirePermit(PACE, NOON, LimitState(LINE), from_queue=False, passing=True)
+    passing = AcquirePermit(PACE, NOON, LimitState(LIMIT), from_queue=False, passing=True)
     assert ok(dynamo, JoinQueue(PACE, NOON, NOON, behind=True))
-    assert not ok(dynamo, AcquirePermit(PACE, NOON, LimitState(LINE), from_queue=False)), "somebody waits"
+    assert not ok(dynamo, AcquirePermit(PACE, NOON, LimitState(LIMIT), from_queue=False)), "somebody waits"
     assert ok(dynamo, passing)
     assert not ok(dynamo, passing), "read before the permit was taken"
-    line = DynamoJobs(dynamo).line(LINE)
+    line = DynamoJobs(dynamo).limit_state(LIMIT)
     assert (line.head, line.waiters) == (NOON + 1_000, 1)
 
 
 def test_who_is_held_up_by_another_pace_joins_though_there_is_a_permit(dynamo: Dynamo) -> None:
     assert not ok(dynamo, JoinQueue(PACE, NOON, NOON + 7))
     assert ok(dynamo, JoinQueue(PACE, NOON, NOON + 7, behind=True))
-    line = DynamoJobs(dynamo).line(LINE)
+    line = DynamoJobs(dynamo).limit_state(LIMIT)
     assert (line.waiters, line.wake_at) == (1, NOON + 7)
-    assert ok(dynamo, LeaveQueue(LINE))
+    assert ok(dynamo, LeaveQueue(LIMIT))
 
 
 def test_e8_a_pace_that_is_held_back_gives_no_permit_before_and_only_grows(dynamo: Dynamo) -> None:
     jobs = DynamoJobs(dynamo)
     assert ok(dynamo, DelayPace(PACE, NOON + 5_000))
-    head = jobs.line(LINE).head
+    head = jobs.limit_state(LIMIT).head
     assert head == NOON + 5_000 + PACE.slack
     assert not ok(dynamo, DelayPace(PACE, NOON + 4_000))
-    assert not ok(dynamo, AcquirePermit(PACE, NOON + 4_999, jobs.line(LINE), from_queue=False))
-    assert ok(dynamo, AcquirePermit(PACE, NOON + 5_000, jobs.line(LINE), from_queue=False))
-    assert not ok(dynamo, AcquirePermit(PACE, NOON + 5_000, jobs.line(LINE), from_queue=False)), "the burst is used up"
+    assert not ok(dynamo, AcquirePermit(PACE, NOON + 4_999, jobs.limit_state(LIMIT), from_queue=False))
+    assert ok(dynamo, AcquirePermit(PACE, NOON + 5_000, jobs.limit_state(LIMIT), from_queue=False))
+    assert not ok(dynamo, AcquirePermit(PACE, NOON + 5_000, jobs.limit_state(LIMIT), from_queue=False)), (
+        "the burst is used up"
+    )
 
 
 def test_e3_a_policy_that_allows_more_brings_the_next_permit_and_the_next_look_forward(dynamo: Dynamo) -> None:
     jobs = DynamoJobs(dynamo)
-    assert ok(dynamo, AcquirePermit(Pace(LINE, 60_000, 1), NOON, LimitState(LINE), from_queue=False))
-    assert ok(dynamo, JoinQueue(Pace(LINE, 60_000, 1), NOON, NOON + 60_000))
-    quicken = AdvancePace(LINE, jobs.line(LINE), NOON + 3_000)
+    assert ok(dynamo, AcquirePermit(Pace(LIMIT, 60_000, 1), NOON, LimitState(LIMIT), from_queue=False))
+    assert ok(dynamo, JoinQueue(Pace(LIMIT, 60_000, 1), NOON, NOON + 60_000))
+    quicken = AdvancePace(LIMIT, jobs.limit_state(LIMIT), NOON + 3_000)
     assert ok(dynamo, quicken)
     assert not ok(dynamo, quicken), "somebody was faster"
-    line = jobs.line(LINE)
+    line = jobs.limit_state(LIMIT)
     assert (line.head, line.wake_at, line.waiters) == (NOON + 3_000, NOON + 3_000, 1)

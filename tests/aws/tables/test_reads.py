@@ -22,7 +22,7 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Failures, Subscription, Timer
 from chalicelib.core.writes import Create, Put
-from tests.aws.tables.test_packing import FIRST_LAYOUT
+from tests.aws.tables.test_packing import ONE_BY_ONE
 from tests.support import rows
 from tests.support.clock import NOON
 
@@ -124,7 +124,7 @@ def test_o11_runs_from_before_a_schedules_history_was_in_parts_are_found_in_thei
         now = items.to_item(run, 4, 4)
         own = {name: now[name] for name in ("pk", "sk", "wf_key", "day_key", "at")}
         own |= {"run_id": {"S": run.run_id}, "claimed_at": {"N": str(run.claimed_at)}}
-        client.put_item(TableName=names["runs_table"], Item=FIRST_LAYOUT | own)
+        client.put_item(TableName=names["runs_table"], Item=ONE_BY_ONE | own)
     found = DynamoRuns(dynamo).runs("schedule", rows.SCHEDULE, 10, None).items
     assert [run.run_id for run in found] == [run.run_id for run in reversed(runs)]
 
@@ -141,10 +141,10 @@ def test_records_stand_apart_from_runs(dynamo: Dynamo) -> None:
 def test_o1_the_wake_index_holds_only_what_wants_attention(dynamo: Dynamo) -> None:
     dynamo.put_all(
         [
-            Put(rows.job("late", place="FIRE#2", wake_at=NOON + 5)),
-            Put(rows.job("early", place="FIRE#1", wake_at=NOON - 5)),
-            Put(rows.job("asleep", place="FIRE#3", wake_at=None)),
-            Put(rows.job("tomorrow", place="FIRE#4", wake_at=NOON + DAY)),
+            Put(rows.job("late", sort_key="FIRE#2", wake_at=NOON + 5)),
+            Put(rows.job("early", sort_key="FIRE#1", wake_at=NOON - 5)),
+            Put(rows.job("asleep", sort_key="FIRE#3", wake_at=None)),
+            Put(rows.job("tomorrow", sort_key="FIRE#4", wake_at=NOON + DAY)),
         ]
     )
     wakes = DynamoWakes(dynamo)
@@ -199,9 +199,9 @@ def test_t11_a_posted_event_is_read_back_with_its_payload(dynamo: Dynamo) -> Non
 def test_t18_when_a_feed_came_last_is_known_per_leaf_and_generation(dynamo: Dynamo) -> None:
     dynamo.put_all([Put(LastArrival(rows.SCHEDULE, rows.GENERATION, "0", NOON)), Put(rows.job())])
     jobs = DynamoJobs(dynamo)
-    assert jobs.seen(rows.SCHEDULE, rows.GENERATION, "0") == NOON
-    assert jobs.seen(rows.SCHEDULE, rows.GENERATION, "1") is None
-    assert jobs.seen(rows.SCHEDULE, rows.GENERATION + 1, "0") is None
+    assert jobs.last_arrival(rows.SCHEDULE, rows.GENERATION, "0") == NOON
+    assert jobs.last_arrival(rows.SCHEDULE, rows.GENERATION, "1") is None
+    assert jobs.last_arrival(rows.SCHEDULE, rows.GENERATION + 1, "0") is None
     assert jobs.jobs(rows.SCHEDULE, rows.GENERATION, 10, None).items == (rows.job(),), "it is no job"
 
 
@@ -213,8 +213,8 @@ def test_l19_failures_in_a_row_are_none_where_none_were_counted(dynamo: Dynamo) 
 
 
 def test_c11_whether_a_match_makes_room_for_the_next_stands_in_the_index(dynamo: Dynamo) -> None:
-    apart = Subscription("partition:demo.a", "demo.flights.s", NOON, 1, "0", NOON, apart=True)
-    joined = replace(apart, schedule="demo.flights.t", apart=False)
+    apart = Subscription("partition:demo.a", "demo.flights.s", NOON, 1, "0", NOON, detached=True)
+    joined = replace(apart, schedule="demo.flights.t", detached=False)
     dynamo.put_all([Put(apart), Put(joined)])
     assert DynamoCatalog(dynamo).subscriptions("partition:demo.a", 10, None).items == (apart, joined)
 
@@ -228,39 +228,41 @@ def test_l10_a_timer_whose_leaves_are_used_up_is_read_back_empty(dynamo: Dynamo)
 
 def test_c5_a_line_that_nobody_has_used_is_empty_and_one_of_rules_alone_has_them(dynamo: Dynamo) -> None:
     jobs = DynamoJobs(dynamo)
-    assert jobs.line("workflow:w") == LimitState("workflow:w")
+    assert jobs.limit_state("workflow:w") == LimitState("workflow:w")
     assert dynamo.commit([TrackRates("workflow:w", ("9/5000", "2/1000"))]) is None
-    assert jobs.line("workflow:w") == LimitState("workflow:w", rates=("2/1000", "9/5000"))
+    assert jobs.limit_state("workflow:w") == LimitState("workflow:w", rates=("2/1000", "9/5000"))
 
 
 def test_o3_the_wake_index_names_each_kind_of_row_that_may_be_overdue(dynamo: Dynamo) -> None:
     """Each is an outbox until its work is done."""
-    dynamo.put_all([Put(rows.gate(wake_at=NOON)), Put(rows.sized()), Put(rows.posted()), Put(rows.job())])
+    dynamo.put_all([Put(rows.schedule_state(wake_at=NOON)), Put(rows.sized()), Put(rows.posted()), Put(rows.job())])
     wakes = DynamoWakes(dynamo)
     digest = ids.digest(rows.sized().object_key, "etag", length=40)
     assert set(wakes.overdue("catalog", NOON, 10)) == {
-        Ref("gate", (rows.SCHEDULE,)),
+        Ref("schedule", (rows.SCHEDULE,)),
         Ref("object", ("demo.flights", digest)),
     }
     assert set(wakes.overdue("jobs", NOON, 10)) == {
-        Ref("posted", ("p1",)),
-        Ref("job", (rows.SCHEDULE, ids.base36(rows.GENERATION), "PENDING")),
+        Ref("event", ("p1",)),
+        Ref("job", (rows.SCHEDULE, ids.base36(rows.GENERATION), "GATHERING")),
     }
-    dynamo.put_all([Put(rows.gate()), Put(rows.sized(wake_at=None)), Put(rows.posted(wake_at=None))])
+    dynamo.put_all([Put(rows.schedule_state()), Put(rows.sized(wake_at=None)), Put(rows.posted(wake_at=None))])
     assert wakes.overdue("catalog", NOON, 10) == ()
 
 
 def test_c8_jobs_that_wake_soon_are_told_with_their_instants_but_not_fires_which_were_hinted(dynamo: Dynamo) -> None:
-    places = {"PENDING": NOON + 20, "JOB#1": NOON + 10, "RETRY#r#2": NOON + 30, "FIRE#1": NOON + 15}
+    places = {"GATHERING": NOON + 20, "JOB#1": NOON + 10, "RETRY#r#2": NOON + 30, "FIRE#1": NOON + 15}
     for place, at in places.items():
-        dynamo.put_all([Put(rows.job(place, place=place, wake_at=at))])
-    dynamo.put_all([Put(rows.job("early", place="PENDING#1", wake_at=NOON - 1)), Put(rows.posted(wake_at=NOON + 12))])
-    dynamo.put_all([Put(rows.job("late", place="PENDING#2", wake_at=NOON + 31))])
+        dynamo.put_all([Put(rows.job(place, sort_key=place, wake_at=at))])
+    dynamo.put_all(
+        [Put(rows.job("early", sort_key="GATHERING#1", wake_at=NOON - 1)), Put(rows.posted(wake_at=NOON + 12))]
+    )
+    dynamo.put_all([Put(rows.job("late", sort_key="GATHERING#2", wake_at=NOON + 31))])
 
     soon = DynamoWakes(dynamo).upcoming(NOON, NOON + 30, 100)
 
     assert [(ref.kind, ref.parts[2], at) for ref, at in soon] == [
         ("job", "JOB#1", NOON + 10),
-        ("job", "PENDING", NOON + 20),
+        ("job", "GATHERING", NOON + 20),
         ("job", "RETRY#r#2", NOON + 30),
     ]

@@ -71,21 +71,21 @@ from tests.support import rows
 from tests.support.clock import NOON
 
 NAMES = {"catalog": "c", "jobs": "j", "runs": "r"}
-LINE, LOG_LINE = "workflow:demo.flights.w", "rate:demo.flights.w:2/1000"
+LIMIT, RATE_WINDOW_LIMIT = "workflow:demo.flights.w", "rate:demo.flights.w:2/1000"
 RUN, OTHER = "demo.flights.clean.x.1#001", "demo.flights.clean.x.2#001"
 POOL = Slots("pool:demo.p", 8, units=3)
-ASKS = [POOL, Slots(LINE, None), Slots(LINE, 2), Slots(LINE, None, 1000), Slots(LINE, 2, 1000, True)]
-LOGS = [RateWindow(LOG_LINE, 1, 1000), RateWindow(LOG_LINE, 1, 1000, binding=False)]
+ASKS = [POOL, Slots(LIMIT, None), Slots(LIMIT, 2), Slots(LIMIT, None, 1000), Slots(LIMIT, 2, 1000, True)]
+LOGS = [RateWindow(RATE_WINDOW_LIMIT, 1, 1000), RateWindow(RATE_WINDOW_LIMIT, 1, 1000, binding=False)]
 PACES = [Pace("emr:app", 1000, 3)]
 READ = [
-    LimitState(LINE),
-    LimitState(LINE, rev=1, starts={RUN: NOON}, last_success_start=NOON - 5, rates=("2/1000",), head=NOON + 500),
-    LimitState(LINE, rev=9, starts={f"r{number}#001": NOON for number in range(100)}, crowd=NOON),
-    LimitState(LINE, rev=3, starts={OTHER: NOON - 9, "old#001": NOON - 10, "older#001": NOON - 11}),
+    LimitState(LIMIT),
+    LimitState(LIMIT, rev=1, starts={RUN: NOON}, last_success_start=NOON - 5, rates=("2/1000",), head=NOON + 500),
+    LimitState(LIMIT, rev=9, starts={f"r{number}#001": NOON for number in range(100)}, untracked_start=NOON),
+    LimitState(LIMIT, rev=3, starts={OTHER: NOON - 9, "old#001": NOON - 10, "older#001": NOON - 11}),
 ]
-WAITER = Waiter(LINE, "5#~#x", rows.SCHEDULE, rows.GENERATION, "PENDING", "j1")
+WAITER = Waiter(LIMIT, "5#~#x", rows.SCHEDULE, rows.GENERATION, "GATHERING", "j1")
 LEASE = lease_of([rows.job()], NOON + MINUTE)
-QUEUED = rows.job(waits_at=LINE, rank="5#~#x")
+QUEUED = rows.job(queued_in=LIMIT, rank="5#~#x")
 TIMER = Timer(rows.SCHEDULE, rows.GENERATION, 1, NOON, {"0": NOON}, wake_at=NOON)
 DEFINITION = Definition("namespace", "demo", {}, 1, NOON)
 SEEN = LastArrival(rows.SCHEDULE, rows.GENERATION, "0", NOON)
@@ -98,16 +98,20 @@ BEGINS: list[Write] = [RecordStart(ask, NOON, read, RUN) for ask, read in produc
 ENDS = [None, *(Ended(holder, read) for holder, read in product((RUN, "gone#001"), READ))]
 ENDS += [Ended(RUN, read, started, NOON) for read, started in product(READ, (NOON - 9, NOON))]
 BACKS: list[Write] = [
-    ReleasePermit(line, wake_at, ended) for line, wake_at, ended in product((LINE, LOG_LINE), (None, NOON), ENDS)
+    ReleasePermit(line, wake_at, ended)
+    for line, wake_at, ended in product((LIMIT, RATE_WINDOW_LIMIT), (None, NOON), ENDS)
 ]
 PASSES: list[Write] = [AcquirePermit(PACES[0], NOON, read, False, passing=True) for read in READ]
 TOO_LARGE = replace(POOL, units=9)
 JOINS: list[Write] = [JoinQueue(ask, NOON, NOON + 1, rev=3) for ask in (POOL, TOO_LARGE, ASKS[2], LOGS[0], PACES[0])]
-JOINS += [JoinQueue(replace(POOL, owed=7), NOON, NOON + 1), AcquirePermit(replace(POOL, owed=2), NOON, READ[0], True)]
+JOINS += [
+    JoinQueue(replace(POOL, overdrawn=7), NOON, NOON + 1),
+    AcquirePermit(replace(POOL, overdrawn=2), NOON, READ[0], True),
+]
 JOINS += [JoinQueue(PACES[0], NOON, NOON + 1, behind=True), DelayPace(PACES[0], NOON)]
-JOINS += [AdvancePace(LINE, replace(read, wake_at=wake), NOON) for read in READ for wake in (None, NOON + 9)]
+JOINS += [AdvancePace(LIMIT, replace(read, wake_at=wake), NOON) for read in READ for wake in (None, NOON + 9)]
 OTHERS: list[Write] = [
-    ReleasePermit(POOL.line, None, None, POOL.units),
+    ReleasePermit(POOL.limit_name, None, None, POOL.units),
     Create(rows.job()),
     Replace(rows.job(rev=2)),
     Replace(rows.job("j2", rev=2), over=rows.job()),
@@ -117,9 +121,9 @@ OTHERS: list[Write] = [
     WakeBackfill(rows.SCHEDULE, "b1", NOON),
     ExpectBackfillRunning(rows.SCHEDULE, "b1"),
     Put(rows.marker()),
-    PutState(rows.gate(), None),
-    PutState(rows.gate(rev=2), rows.gate()),
-    ClearStateWake(rows.gate()),
+    PutState(rows.schedule_state(), None),
+    PutState(rows.schedule_state(rev=2), rows.schedule_state()),
+    ClearStateWake(rows.schedule_state()),
     PutLastArrival(SEEN, None),
     PutLastArrival(SEEN, NOON - 1),
     CountFailure(rows.SCHEDULE),
@@ -129,11 +133,11 @@ OTHERS: list[Write] = [
     TrackStarts("demo.flights.w"),
     Delete(rows.job()),
     RemoveWaiter(WAITER),
-    DeleteNotice(rows.note()),
+    DeleteNotice(rows.notice()),
     DeleteDeadLetter(rows.dead_letter()),
     ExpectNotWaiting(WAITER, None),
     ExpectNotWaiting(WAITER, QUEUED),
-    ExpectNotWaiting(replace(WAITER, job_place="A#001"), rows.run()),
+    ExpectNotWaiting(replace(WAITER, job_sort_key="A#001"), rows.run()),
     ExpectNotQueued(WAITER),
     ExpectNoRun(QUEUED),
     TakeLease(LEASE, NOON),
@@ -148,14 +152,14 @@ OTHERS: list[Write] = [
     DeleteJob(QUEUED),
     DeleteJob(replace(QUEUED, closed=True)),
     DeleteJob(rows.job(closed=True), exact=True),
-    ExpectMode(rows.gate(), ("enabled", "hold")),
+    ExpectMode(rows.schedule_state(), ("enabled", "hold")),
     ExpectOpen(rows.SCHEDULE, rows.GENERATION),
     ExpectNoneGathering(rows.SCHEDULE, rows.GENERATION),
     CloseGeneration(rows.SCHEDULE, rows.GENERATION, NOON),
-    TrackRates(LINE, ("2/1000",)),
-    LeaveQueue(LINE),
-    LeaseQueue(LINE, NOON, NOON + 1),
-    ClearQueueWake(LINE),
+    TrackRates(LIMIT, ("2/1000",)),
+    LeaveQueue(LIMIT),
+    LeaseQueue(LIMIT, NOON, NOON + 1),
+    ClearQueueWake(LIMIT),
 ]
 EVERY = [*PERMITS, *PASSES, *BEGINS, *BACKS, *JOINS, *OTHERS]
 

@@ -18,7 +18,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from chalicelib.aws.targets import safe_http
-from chalicelib.aws.targets.safe_http import MOST_BODY, NotReached, Reply, SafeHttp, Unsafe, is_public
+from chalicelib.aws.targets.safe_http import MAX_BODY, NotReached, Reply, SafeHttp, Unsafe, is_public
 
 OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 
@@ -221,9 +221,9 @@ def test_o6_no_redirect_is_followed(serve: Callable[..., Server]) -> None:
 
 
 def test_o6_of_an_answer_no_more_is_read_than_fits(serve: Callable[..., Server]) -> None:
-    server = serve(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (3 * MOST_BODY))
+    server = serve(b"HTTP/1.1 200 OK\r\n\r\n" + b"x" * (3 * MAX_BODY))
     http = SafeHttp(allow_private=True, resolve=Names(["127.0.0.1"]))
-    assert len(get(http, f"http://example.com:{server.port}/").body) == MOST_BODY
+    assert len(get(http, f"http://example.com:{server.port}/").body) == MAX_BODY
 
 
 @pytest.mark.parametrize(

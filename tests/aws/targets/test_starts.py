@@ -20,10 +20,10 @@ from tests.support import rows
 from tests.support.clock import NOON
 
 LINE = "workflow:demo.flights.w"
-RATE_LINE = "rate:demo.flights.w:2/1000"
+RATE_LIMIT = "rate:demo.flights.w:2/1000"
 FREE = Slots(LINE, None)
 GAP = Slots(LINE, None, gap=1000)
-TWO = RateWindow(RATE_LINE, 2, 1000)
+TWO = RateWindow(RATE_LIMIT, 2, 1000)
 TOLD = replace(TWO, binding=False)
 
 
@@ -32,7 +32,7 @@ def ok(dynamo: Dynamo, *writes: Write) -> bool:
 
 
 def line(dynamo: Dynamo, name: str = LINE) -> LimitState:
-    return DynamoJobs(dynamo).line(name)
+    return DynamoJobs(dynamo).limit_state(name)
 
 
 def start(
@@ -112,11 +112,11 @@ def test_c9_a_permit_that_was_held_becomes_a_start_with_the_claim(dynamo: Dynamo
 
 
 def test_c4_beyond_those_that_are_remembered_the_latest_start_stands_for_all(dynamo: Dynamo) -> None:
-    for number in range(slots.MOST_STARTS):
+    for number in range(slots.MAX_STARTS):
         assert ok(dynamo, start(FREE, f"r{number:03d}#001", line(dynamo), NOON + number))
     assert ok(dynamo, start(FREE, "more#001", line(dynamo), NOON + 500))
     crowded = line(dynamo)
-    assert (crowded.active, len(crowded.starts), crowded.crowd) == (101, 100, NOON + 500)
+    assert (crowded.active, len(crowded.starts), crowded.untracked_start) == (101, 100, NOON + 500)
     assert ok(dynamo, ReleasePermit(LINE, None, Ended("more#001", crowded)))
     assert (line(dynamo).active, len(line(dynamo).starts)) == (100, 100)
 
@@ -203,57 +203,57 @@ def test_c5_a_workflow_is_told_that_its_starts_count(dynamo: Dynamo) -> None:
 def test_c5_a_log_is_entered_by_one_at_a_time(dynamo: Dynamo, with_another: bool) -> None:
     """Alone, and in a transaction: DynamoDB checks the two by different roads."""
     along = [Create(rows.run())] if with_another else []
-    nobody = line(dynamo, RATE_LINE)
+    nobody = line(dynamo, RATE_LIMIT)
     assert ok(dynamo, start(TWO, "a#001", nobody), *along)
     assert not ok(dynamo, start(TWO, "b#001", nobody))
-    assert ok(dynamo, start(TWO, "b#001", line(dynamo, RATE_LINE), NOON + 5))
-    assert line(dynamo, RATE_LINE) == LimitState(RATE_LINE, rev=2, starts={"a#001": NOON, "b#001": NOON + 5})
+    assert ok(dynamo, start(TWO, "b#001", line(dynamo, RATE_LIMIT), NOON + 5))
+    assert line(dynamo, RATE_LIMIT) == LimitState(RATE_LIMIT, rev=2, starts={"a#001": NOON, "b#001": NOON + 5})
 
 
 def test_c5_a_start_that_is_told_only_is_entered_as_well(dynamo: Dynamo) -> None:
-    assert ok(dynamo, start(TWO, "a#001", line(dynamo, RATE_LINE)))
-    read = line(dynamo, RATE_LINE)
+    assert ok(dynamo, start(TWO, "a#001", line(dynamo, RATE_LIMIT)))
+    read = line(dynamo, RATE_LIMIT)
     assert ok(dynamo, start(TOLD, "b#001", read))
     assert not ok(dynamo, start(TWO, "c#001", read)), "what it had read was not full yet"
 
 
 def test_c5_a_log_forgets_the_starts_that_matter_no_more(dynamo: Dynamo) -> None:
     for number in range(7):
-        assert ok(dynamo, start(TWO, f"r{number}#001", line(dynamo, RATE_LINE), NOON + number * 1000))
-    assert set(line(dynamo, RATE_LINE).starts) == {"r3#001", "r4#001", "r5#001", "r6#001"}
+        assert ok(dynamo, start(TWO, f"r{number}#001", line(dynamo, RATE_LIMIT), NOON + number * 1000))
+    assert set(line(dynamo, RATE_LIMIT).starts) == {"r3#001", "r4#001", "r5#001", "r6#001"}
 
 
 def test_c8_a_full_log_is_joined_if_nothing_was_given_back_since_it_was_read(dynamo: Dynamo) -> None:
     for run in ("a#001", "b#001"):
-        assert ok(dynamo, start(TWO, run, line(dynamo, RATE_LINE)))
-    full = line(dynamo, RATE_LINE)
-    join = JoinQueue(TWO, NOON, permits.next_look(TWO, full, NOON), full.rev)
-    assert ok(dynamo, ReleasePermit(RATE_LINE, None, Ended("b#001", full)))
-    assert set(line(dynamo, RATE_LINE).starts) == {"a#001"}
+        assert ok(dynamo, start(TWO, run, line(dynamo, RATE_LIMIT)))
+    full = line(dynamo, RATE_LIMIT)
+    join = JoinQueue(TWO, NOON, permits.next_service(TWO, full, NOON), full.rev)
+    assert ok(dynamo, ReleasePermit(RATE_LIMIT, None, Ended("b#001", full)))
+    assert set(line(dynamo, RATE_LIMIT).starts) == {"a#001"}
     assert not ok(dynamo, join), "there is a place now"
 
-    assert ok(dynamo, start(TWO, "c#001", line(dynamo, RATE_LINE)))
-    again = line(dynamo, RATE_LINE)
+    assert ok(dynamo, start(TWO, "c#001", line(dynamo, RATE_LIMIT)))
+    again = line(dynamo, RATE_LIMIT)
     assert ok(dynamo, replace(join, rev=again.rev))
-    waiting = line(dynamo, RATE_LINE)
+    waiting = line(dynamo, RATE_LIMIT)
     assert (waiting.waiters, waiting.wake_at) == (1, NOON + 1000)
     assert not ok(dynamo, start(TWO, "d#001", waiting, NOON + 1000)), "nobody overtakes"
     assert ok(dynamo, start(TWO, "d#001", waiting, NOON + 1000, from_queue=True))
-    assert line(dynamo, RATE_LINE).waiters == 0
+    assert line(dynamo, RATE_LIMIT).waiters == 0
 
 
 @pytest.mark.parametrize("with_another", [False, True])
 def test_c5_a_place_that_the_log_has_forgotten_can_still_be_given_back(dynamo: Dynamo, with_another: bool) -> None:
-    assert ok(dynamo, start(TWO, "a#001", line(dynamo, RATE_LINE)))
+    assert ok(dynamo, start(TWO, "a#001", line(dynamo, RATE_LIMIT)))
     along = [Create(rows.run())] if with_another else []
-    assert ok(dynamo, ReleasePermit(RATE_LINE, None, Ended("gone#001", line(dynamo, RATE_LINE))), *along)
-    assert set(line(dynamo, RATE_LINE).starts) == {"a#001"}
+    assert ok(dynamo, ReleasePermit(RATE_LIMIT, None, Ended("gone#001", line(dynamo, RATE_LIMIT))), *along)
+    assert set(line(dynamo, RATE_LIMIT).starts) == {"a#001"}
 
 
 def test_c5_a_place_that_was_held_becomes_a_start_only_if_nobody_entered_meanwhile(dynamo: Dynamo) -> None:
-    assert ok(dynamo, start(TWO, "held#001", line(dynamo, RATE_LINE)))
-    read = line(dynamo, RATE_LINE)
+    assert ok(dynamo, start(TWO, "held#001", line(dynamo, RATE_LIMIT)))
+    read = line(dynamo, RATE_LIMIT)
     assert ok(dynamo, start(TOLD, "b#001", read, NOON + 900))
     assert not ok(dynamo, RecordStart(TWO, NOON + 950, read, "held#001"))
-    assert ok(dynamo, RecordStart(TWO, NOON + 950, line(dynamo, RATE_LINE), "held#001"))
-    assert line(dynamo, RATE_LINE).starts == {"held#001": NOON + 950, "b#001": NOON + 900}
+    assert ok(dynamo, RecordStart(TWO, NOON + 950, line(dynamo, RATE_LIMIT), "held#001"))
+    assert line(dynamo, RATE_LIMIT).starts == {"held#001": NOON + 950, "b#001": NOON + 900}

@@ -11,7 +11,7 @@ import boto3
 import pytest
 from moto import mock_aws
 
-from chalicelib.aws.targets.envelope import MOST_BYTES
+from chalicelib.aws.targets.envelope import MAX_BYTES
 from chalicelib.aws.targets.sqs import SqsTarget
 from chalicelib.core.rows.run import Run
 from chalicelib.core.targets.answers import Never, NoAnswer, NotNow, Started
@@ -123,7 +123,7 @@ def test_e5_batches_hold_ten_messages_and_256_kilobytes_of_one_queue() -> None:
     client = Batches()
     SqsTarget(client).start_many(sqs_runs(*[100_000] * 5))
     assert [len(batch) for batch in client.batches] == [2, 2, 1]
-    assert all(sum(len(each["MessageBody"]) for each in batch) <= MOST_BYTES for batch in client.batches)
+    assert all(sum(len(each["MessageBody"]) for each in batch) <= MAX_BYTES for batch in client.batches)
 
     client = Batches()
     mixed = [pair for two in zip(sqs_runs(1, 1), sqs_runs(1, 1, url="https://q/b"), strict=True) for pair in two]

@@ -145,7 +145,7 @@ def test_l12_a_job_and_its_event_follow_from_the_entry() -> None:
     job = backfill.job_of(row, 7, event, (), NOON - 1, NOON)
     assert job == backfill.job_of(row, 7, event, (), NOON - 1, NOON)
     assert job.job_id != backfill.job_of(replace(row, id="other"), 7, event, (), NOON - 1, NOON).job_id
-    assert (job.kind, job.backfill, job.place) == ("backfill", "b1", "JOB#BACKFILL#b1#000007")
+    assert (job.kind, job.backfill, job.sort_key) == ("backfill", "b1", "JOB#BACKFILL#b1#000007")
     assert (iso(event.instant), event.kind) == ("2026-01-01T02:00:00.000Z", "time")
 
 
@@ -165,15 +165,19 @@ def test_l12_it_asks_for_places_and_paces_and_no_rate_or_gap_holds_it() -> None:
     ]
     made = schedule(at("@daily"), constraints=rules)
     asked = permits.asks_of(made, workflow(), policies.StartRate("app", 1000, 3), "demo")
-    known = facts.Facts(rows.gate(), made, workflow(), policies.StartRate("app", 1000, 3), backfill=rows.backfill())
+    known = facts.Facts(
+        rows.schedule_state(), made, workflow(), policies.StartRate("app", 1000, 3), backfill=rows.backfill()
+    )
     mine = known.asks("demo")
-    assert [ask.line for ask in mine] == [ask.line for ask in asked]
+    assert [ask.limit_name for ask in mine] == [ask.limit_name for ask in asked]
     assert [ask.gap for ask in asked if isinstance(ask, Slots)] == [DAY]
     assert [(ask.limit, ask.gap) for ask in mine if isinstance(ask, Slots)] == [(1, None)]
     assert [ask.binding for ask in mine if isinstance(ask, RateWindow)] == [False]
-    job = rows.job(kind="backfill", backfill="b1", place="JOB#BACKFILL#b1#000000")
+    job = rows.job(kind="backfill", backfill="b1", sort_key="JOB#BACKFILL#b1#000000")
     assert [each.constraint.type for each in conditions.evaluate(job, known, made, NOON)] == ["concurrency"]
-    busy = replace(known, lines={"workflow:demo.flights.clean": LimitState("workflow:demo.flights.clean", active=1)})
+    busy = replace(
+        known, limit_states={"workflow:demo.flights.clean": LimitState("workflow:demo.flights.clean", active=1)}
+    )
     assert isinstance(check.decide(job, busy, NOON), check.Launch), "no abort: at the line it will find its place"
     assert timeout.deadline_of(job, made) is None
 
@@ -182,7 +186,7 @@ def test_l12_it_asks_for_places_and_paces_and_no_rate_or_gap_holds_it() -> None:
 def test_l12_a_job_whose_backfill_is_over_is_dropped_and_says_why(state: Any) -> None:
     row = rows.backfill(state=state, reason="backfill b1 was cancelled by ada")
     made = schedule(at("@daily"))
-    known = facts.Facts(rows.gate(), made, workflow(), policies.StartRate("app", 1000, 3), backfill=row)
+    known = facts.Facts(rows.schedule_state(), made, workflow(), policies.StartRate("app", 1000, 3), backfill=row)
     job = rows.job(kind="retry", backfill="b1", attempt=2)
     assert check.decide(job, known, NOON) == check.Drop("backfill b1 was cancelled by ada")
 

@@ -8,7 +8,7 @@ import pytest
 from pydantic import ValidationError
 
 from chalicelib.core import errors
-from chalicelib.core.constraints.rate import MOST_RATE
+from chalicelib.core.constraints.rate import MAX_RATE
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import DAY, HOUR, MINUTE
@@ -72,7 +72,7 @@ def test_c1_only_a_limit_of_runs_can_make_room_by_cancelling(document: dict[str,
         (GAP | {"at_least": "soon"}, "at_least"),
         (GAP | {"of": "failure"}, "of"),
         (RATE | {"max": 0}, "max"),
-        (RATE | {"max": MOST_RATE + 1}, "max"),
+        (RATE | {"max": MAX_RATE + 1}, "max"),
         (RATE | {"per": "fortnight"}, "per"),
         (FRESH | {"workflows": []}, "workflows"),
         (FRESH | {"workflows": ["a.b.c.d"]}, "workflows.0"),

@@ -43,7 +43,7 @@ def test_l13_a_target_is_told_the_content_in_its_type(fields: dict[str, Any], to
 
 
 def test_l13_256_kb_may_be_carried_and_not_a_byte_more() -> None:
-    most = data.MOST_DATA
+    most = data.MAX_DATA
     assert most == 262_144
     Carried.model_validate({"data": "x" * most})
     Carried.model_validate({"data_base64": base64.b64encode(bytes(most)).decode()})
@@ -80,11 +80,11 @@ def test_l13_only_sluice_says_where_it_put_data() -> None:
 
 
 def test_l13_more_than_16_kb_is_large_and_its_key_follows_from_the_content() -> None:
-    small, large = Carried(data="x" * data.MOST_INLINE), Carried(data="x" * (data.MOST_INLINE + 1))
+    small, large = Carried(data="x" * data.MAX_INLINE), Carried(data="x" * (data.MAX_INLINE + 1))
     assert (data.is_large(small), data.is_large(large)) == (False, True)
     key = data.key_of("demo.flights.clean", large)
-    assert key == data.key_of("demo.flights.clean", Carried(data="x" * (data.MOST_INLINE + 1)))
-    typed = Carried(data="x" * (data.MOST_INLINE + 1), content_type="text/csv")
+    assert key == data.key_of("demo.flights.clean", Carried(data="x" * (data.MAX_INLINE + 1)))
+    typed = Carried(data="x" * (data.MAX_INLINE + 1), content_type="text/csv")
     keys = {key, data.key_of("demo.flights.other", large), data.key_of("demo.flights.clean", typed)}
     assert len(keys) == 3
     assert all(each.startswith("data/demo.flights.") for each in keys)

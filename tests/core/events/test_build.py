@@ -180,7 +180,7 @@ def test_t19_an_event_that_lacks_a_correlation_key_belongs_to_no_job() -> None:
 
 
 def test_t19_without_correlation_a_schedule_has_one_gathering_job() -> None:
-    assert event_correlation.gathering_place(None) == event_correlation.gathering_place({}) == GATHERING
+    assert event_correlation.gathering_key(None) == event_correlation.gathering_key({}) == GATHERING
 
 
 @given(
@@ -192,10 +192,10 @@ def test_t19_distinct_values_gather_at_distinct_places(values: list[str], data: 
     others = data.draw(same_count)[: len(values)]
     one, other = ({f"key{index}": value for index, value in enumerate(some)} for some in (values, others))
 
-    same = event_correlation.gathering_place(one) == event_correlation.gathering_place(other)
+    same = event_correlation.gathering_key(one) == event_correlation.gathering_key(other)
 
     assert same == (values == others)
-    assert event_correlation.gathering_place(one) != GATHERING
+    assert event_correlation.gathering_key(one) != GATHERING
 
 
 # -- what a job has gathered ---------------------------------------------------------------------------------------
@@ -204,7 +204,7 @@ def test_t19_distinct_values_gather_at_distinct_places(values: list[str], data: 
 def test_the_first_event_brings_a_job_into_being_with_an_id_of_the_events_own() -> None:
     job = gathered(None, partition_event(), trigger=PARTITION | {"count": 2})
 
-    assert (job.state, job.kind, job.place, job.rev) == ("PENDING_TRIGGER", "gathering", GATHERING, 1)
+    assert (job.state, job.kind, job.sort_key, job.rev) == ("PENDING_TRIGGER", "gathering", GATHERING, 1)
     assert job.job_id == gathered(None, partition_event(), now=NOON + DAY).job_id
     assert job.job_id != gathered(None, partition_event("e2")).job_id
     assert job.leaves == {"0": Progress(1, NOON, NOON)}
@@ -261,7 +261,7 @@ def test_c8_a_job_that_may_wait_for_ever_is_woken_by_events_alone() -> None:
 
 
 def test_c11_events_that_arrive_while_a_met_job_waits_are_added_to_it() -> None:
-    waiting = replace(gathered(None, partition_event("e1")), state="PENDING_LAUNCH", waits_at="line", reason="waits")
+    waiting = replace(gathered(None, partition_event("e1")), state="PENDING_LAUNCH", queued_in="line", reason="waits")
 
     more = gathered(waiting, partition_event("e2"), now=NOON + HOUR)
 
@@ -275,4 +275,4 @@ def test_t19_a_job_keeps_the_values_that_it_gathers_for() -> None:
     job = gather.gather(None, [touch], schedule(by=["year", "day"]), SINCE_NOON, correlation, NOON).job
     assert job is not None
     assert job.correlation == correlation
-    assert job.place == "PENDING#2013/1%2F2"
+    assert job.sort_key == "GATHERING#2013/1%2F2"

@@ -74,10 +74,10 @@ def test_t11_a_custom_event_is_one_under_the_id_of_its_poster() -> None:
 @pytest.mark.parametrize(
     ("status", "fields", "instant", "accepted"),
     [
-        ("STARTED", {"started_at": 5, "running_at": 6, "ended_at": 8, "moved_at": 9}, 5, 6),
-        ("STARTED", {"started_at": 5, "moved_at": 9}, 5, 5),
-        ("STARTED", {"ended_at": 8, "moved_at": 9}, NOON, NOON),
-        ("COMPLETED", {"started_at": 5, "running_at": 6, "ended_at": 8, "moved_at": 9}, 8, 9),
+        ("STARTED", {"started_at": 5, "running_seen_at": 6, "ended_at": 8, "state_at": 9}, 5, 6),
+        ("STARTED", {"started_at": 5, "state_at": 9}, 5, 5),
+        ("STARTED", {"ended_at": 8, "state_at": 9}, NOON, NOON),
+        ("COMPLETED", {"started_at": 5, "running_seen_at": 6, "ended_at": 8, "state_at": 9}, 8, 9),
         ("FAILED", {"ended_at": 8}, 8, 8),
         ("KILLED", {}, NOON, NOON),
     ],
@@ -195,8 +195,8 @@ def test_t19_a_payload_gives_the_values_of_keys_that_are_text_or_whole_numbers(
 
 
 def test_t19_a_place_spells_its_values_out_until_they_are_too_long_for_a_key() -> None:
-    assert correlation.gathering_place(None) == correlation.gathering_place({}) == GATHERING
-    assert correlation.gathering_place({"a": "x/y", "b": "~z"}) == f"{GATHERING}#x%2Fy/%7Ez"
-    longest = "v" * partitions.LONGEST_PLACE
-    assert correlation.gathering_place({"a": longest}) == f"{GATHERING}#{longest}"
-    assert correlation.gathering_place({"a": longest, "b": "w"}) == f"{GATHERING}#~{ids.digest(longest, 'w')}"
+    assert correlation.gathering_key(None) == correlation.gathering_key({}) == GATHERING
+    assert correlation.gathering_key({"a": "x/y", "b": "~z"}) == f"{GATHERING}#x%2Fy/%7Ez"
+    longest = "v" * partitions.MAX_SORT_KEY
+    assert correlation.gathering_key({"a": longest}) == f"{GATHERING}#{longest}"
+    assert correlation.gathering_key({"a": longest, "b": "w"}) == f"{GATHERING}#~{ids.digest(longest, 'w')}"

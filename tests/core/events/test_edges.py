@@ -42,12 +42,12 @@ def test_t1_what_is_no_cron_is_refused_by_its_field(expression: str) -> None:
 
 @pytest.mark.parametrize("value", ["\u00fc" * 200, "/" * 500, "~" * 900, "a" * 900])
 def test_t19_a_place_fits_into_a_sort_key(value: str) -> None:
-    assert len(correlation.gathering_place({"year": value}).encode()) <= 1_024
+    assert len(correlation.gathering_key({"year": value}).encode()) <= 1_024
 
 
 def test_t19_a_long_value_does_not_meet_a_short_one() -> None:
-    long = correlation.gathering_place({"year": "a" * 900})
-    assert correlation.gathering_place({"year": long.removeprefix("PENDING#")}) != long
+    long = correlation.gathering_key({"year": "a" * 900})
+    assert correlation.gathering_key({"year": long.removeprefix("GATHERING#")}) != long
 
 
 def test_l3_a_status_is_accepted_when_the_run_reached_it() -> None:

@@ -14,7 +14,7 @@ from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.instants import MINUTE, SECOND, Instant, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import Timer
-from tests.core.builders import NOON, PARTITION, all_of, any_of, brief, gate, schedule
+from tests.core.builders import NOON, PARTITION, all_of, any_of, brief, schedule, schedule_state
 
 STEP = 20 * SECOND
 EVERY: dict[str, Any] = {"type": "time", "expression": "@every 20s"}
@@ -34,8 +34,8 @@ def ticks(
     for now in range(start, end, MINUTE):
         while True:
             emission = fire_timer.emit(timer, of, now, now + AHEAD)
-            rows |= {fire.place: fire for fire in emission.fires}
-            hints += [(fire.place, fire.due_at or 0) for fire in emission.fires]
+            rows |= {fire.sort_key: fire for fire in emission.fires}
+            hints += [(fire.sort_key, fire.due_at or 0) for fire in emission.fires]
             timer = emission.timer
             if not emission.more:
                 break
@@ -43,7 +43,7 @@ def ticks(
 
 
 def first_timer(of: Schedule) -> Timer:
-    made = fire_timer.first_timer(of, gate(), NOON)
+    made = fire_timer.first_timer(of, schedule_state(), NOON)
     assert made is not None
     return made
 

@@ -23,8 +23,8 @@ from tests.core.builders import (
     all_of,
     any_of,
     brief,
-    gate,
     schedule,
+    schedule_state,
     thorough,
     trigger,
 )
@@ -38,7 +38,7 @@ def leaf(document: dict[str, Any]) -> TimedLeaf:
 
 
 def timer(document: dict[str, Any], now: Instant = NOON) -> Timer:
-    made = fire_timer.first_timer(schedule(document), gate(), now)
+    made = fire_timer.first_timer(schedule(document), schedule_state(), now)
     assert made is not None
     return made
 
@@ -127,31 +127,31 @@ def test_t13_a_run_that_started_meanwhile_puts_the_span_off(started: Instant | N
 
 
 @pytest.mark.parametrize(
-    ("came", "moved"), [(None, None), (NOON, None), (NOON + 1, NOON + HOUR + 1), (NOON + HOUR, NOON + 2 * HOUR)]
+    ("arrived", "moved"), [(None, None), (NOON, None), (NOON + 1, NOON + HOUR + 1), (NOON + HOUR, NOON + 2 * HOUR)]
 )
-def test_t18_within_a_span_each_event_puts_the_absence_off(came: Instant | None, moved: Instant | None) -> None:
-    assert leaf(ABSENT).postponed_to(NOON, came, NOON + HOUR) == moved
+def test_t18_within_a_span_each_event_puts_the_absence_off(arrived: Instant | None, moved: Instant | None) -> None:
+    assert leaf(ABSENT).postponed_to(NOON, arrived, NOON + HOUR) == moved
 
 
 @pytest.mark.parametrize(
-    ("came", "in_time"),
+    ("arrived", "in_time"),
     [
         (None, False),
         (NOON - 1, False),  # before the schedule was enabled
         (NOON, True),
         (SIX - 1, True),
         (SIX, True),
-        (SIX + MINUTE, True),  # the look was late: it came after all
+        (SIX + MINUTE, True),  # the look was late: it arrived after all
     ],
 )
-def test_t18_by_the_first_deadline_an_event_since_enabling_is_in_time(came: Instant | None, in_time: bool) -> None:
-    moved = leaf(BY_SIX).postponed_to(NOON, came, SIX)
+def test_t18_by_the_first_deadline_an_event_since_enabling_is_in_time(arrived: Instant | None, in_time: bool) -> None:
+    moved = leaf(BY_SIX).postponed_to(NOON, arrived, SIX)
     assert moved == (SIX + DAY if in_time else None)
 
 
-@pytest.mark.parametrize(("came", "in_time"), [(SIX - 1, False), (SIX, False), (SIX + 1, True), (SIX + DAY, True)])
-def test_t18_what_came_by_one_deadline_does_not_count_for_the_next(came: Instant, in_time: bool) -> None:
-    moved = leaf(BY_SIX).postponed_to(NOON, came, SIX + DAY)
+@pytest.mark.parametrize(("arrived", "in_time"), [(SIX - 1, False), (SIX, False), (SIX + 1, True), (SIX + DAY, True)])
+def test_t18_what_came_by_one_deadline_does_not_count_for_the_next(arrived: Instant, in_time: bool) -> None:
+    moved = leaf(BY_SIX).postponed_to(NOON, arrived, SIX + DAY)
     assert moved == (SIX + 2 * DAY if in_time else None)
 
 

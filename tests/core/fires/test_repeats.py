@@ -15,13 +15,13 @@ from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import DAY, HOUR, SECOND, Instant
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.time import expressions, wording
-from tests.core.builders import NOON, TICK, any_of, brief, gate, schedule
+from tests.core.builders import NOON, TICK, any_of, brief, schedule, schedule_state
 
 FOUR: dict[str, Any] = {"type": "time", "expression": "R4/PT3S"}
 
 
 def timer(document: dict[str, Any], now: Instant = NOON) -> Timer:
-    made = fire_timer.first_timer(schedule(document), gate(), now)
+    made = fire_timer.first_timer(schedule(document), schedule_state(), now)
     assert made is not None
     return made
 

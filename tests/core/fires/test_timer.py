@@ -12,7 +12,7 @@ from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.fires import upcoming
 from chalicelib.core.instants import DAY, HOUR, MINUTE, SECOND, Instant, iso, parse_instant
 from chalicelib.core.rows.schedule import Timer
-from tests.core.builders import NAME, NOON, PARTITION, TICK, all_of, any_of, brief, gate, schedule, thorough
+from tests.core.builders import NAME, NOON, PARTITION, TICK, all_of, any_of, brief, schedule, schedule_state, thorough
 
 HORIZON = 75 * SECOND
 HOURLY: dict[str, Any] = {"type": "time", "expression": "@hourly"}
@@ -20,7 +20,7 @@ EVERY_SECOND: dict[str, Any] = {"type": "time", "expression": "@every 1s"}
 
 
 def timer(document: dict[str, Any], now: Instant = NOON) -> Timer:
-    made = fire_timer.first_timer(schedule(document), gate(), now)
+    made = fire_timer.first_timer(schedule(document), schedule_state(), now)
     assert made is not None
     return made
 
@@ -37,7 +37,7 @@ def test_t5_a_timer_begins_when_its_schedule_is_enabled_and_never_catches_up() -
 
 
 def test_a_trigger_without_a_time_leaf_has_no_timer() -> None:
-    assert fire_timer.first_timer(schedule(all_of(PARTITION, PARTITION)), gate(), NOON) is None
+    assert fire_timer.first_timer(schedule(all_of(PARTITION, PARTITION)), schedule_state(), NOON) is None
 
 
 def test_a_timer_keeps_the_next_instant_of_each_time_leaf_and_wakes_for_the_earliest() -> None:
@@ -61,7 +61,7 @@ def test_t4_a_prepared_fire_is_a_job_that_is_due_at_its_nominal_instant() -> Non
     nominal = NOON + 10 * SECOND
     assert (fire.kind, fire.state, fire.leaf) == ("fire", "PENDING_CONSTRAINTS", "0")
     assert fire.due_at == fire.wake_at == fire.created_at == fire.accepted_at == nominal
-    assert fire.place == f"FIRE#{iso(nominal)}#0#0"
+    assert fire.sort_key == f"FIRE#{iso(nominal)}#0#0"
 
 
 def test_t4_a_fire_becomes_an_event_of_its_nominal_instant_whenever_it_is_looked_at() -> None:
@@ -86,7 +86,7 @@ def test_e1_many_fires_of_one_timer_are_prepared_in_portions() -> None:
     current, fires = timer(EVERY_SECOND), []
     while current.wake_at is not None and current.wake_at < now:
         emission = fire_timer.emit(current, document, now, now)
-        assert 0 < len(emission.fires) <= fire_timer.MOST_FIRES
+        assert 0 < len(emission.fires) <= fire_timer.MAX_FIRES
         fires += emission.fires
         current = emission.timer
     assert [fire.due_at for fire in fires] == list(range(NOON + SECOND, now, SECOND))
@@ -99,11 +99,11 @@ def test_e1_the_portion_holds_for_all_leaves_together_and_none_is_forgotten() ->
     current, fires = timer(both), []
     while current.wake_at is not None and current.wake_at < now:
         emission = fire_timer.emit(current, document, now, now)
-        assert 0 < len(emission.fires) <= fire_timer.MOST_FIRES
+        assert 0 < len(emission.fires) <= fire_timer.MAX_FIRES
         fires += emission.fires
         current = emission.timer
     assert {leaf: sum(fire.leaf == leaf for fire in fires) for leaf in "01"} == {"0": 599, "1": 599}
-    assert len({(fire.place, fire.job_id) for fire in fires}) == len(fires)
+    assert len({(fire.sort_key, fire.job_id) for fire in fires}) == len(fires)
 
 
 def test_t5_after_an_outage_within_a_day_every_missed_fire_is_made_up_for() -> None:

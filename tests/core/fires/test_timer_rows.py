@@ -16,7 +16,7 @@ from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.triggers.occurrences import jittered
 from chalicelib.core.triggers.time import TimeTrigger
-from tests.core.builders import ELAPSED, NAME, NOON, any_of, gate, schedule
+from tests.core.builders import ELAPSED, NAME, NOON, any_of, schedule, schedule_state
 
 TEN_MINUTES: dict[str, Any] = {"type": "time", "expression": "@every 10m"}
 EVERY_MINUTE: dict[str, Any] = {"type": "time", "expression": "@every 1m"}
@@ -29,7 +29,7 @@ def fire(nominal: Instant, due: Instant, index: int = 0, **fields: Any) -> Job:
     return Job(
         schedule=NAME,
         generation=7,
-        place=f"FIRE#2026-03-02T12:{(nominal - NOON) // MINUTE:02}:00.000Z#0#{index}",
+        sort_key=f"FIRE#2026-03-02T12:{(nominal - NOON) // MINUTE:02}:00.000Z#0#{index}",
         job_id=ids.job_id(NAME, 7, f"fire:{nominal}:0:{index}"),
         kind="fire",
         state="PENDING_CONSTRAINTS",
@@ -44,7 +44,7 @@ def fire(nominal: Instant, due: Instant, index: int = 0, **fields: Any) -> Job:
 
 
 def first(document: dict[str, Any], **fields: Any) -> Timer:
-    made = fire_timer.first_timer(schedule(document, **fields), gate(), NOON)
+    made = fire_timer.first_timer(schedule(document, **fields), schedule_state(), NOON)
     assert made is not None
     return made
 
@@ -190,7 +190,7 @@ def test_t13_a_span_is_prepared_before_its_horizon_and_not_at_it() -> None:
     timer, due = first(ELAPSED), NOON + 4 * HOUR
     assert fire_timer.emit(timer, schedule(ELAPSED), NOON, due).fires == ()
     [row] = fire_timer.emit(timer, schedule(ELAPSED), NOON, due + 1).fires
-    assert row == replace(fire(due, due), place="FIRE#2026-03-02T16:00:00.000Z#0#0")
+    assert row == replace(fire(due, due), sort_key="FIRE#2026-03-02T16:00:00.000Z#0#0")
 
 
 def test_t13_a_span_that_is_due_again_before_a_far_horizon_waits_for_the_next_look() -> None:

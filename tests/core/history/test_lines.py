@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 
 import pytest
+from chalicelib.core.history.limit_states import Change, Part
 
 from chalicelib.core.history import lines
-from chalicelib.core.history.lines import Change, Part
 from chalicelib.core.instants import DAY, HOUR, MINUTE, parse_instant
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs.costs import Prices, Usage, cost_usd
@@ -57,8 +57,8 @@ def test_h3_a_line_lands_in_the_hour_of_its_end_whenever_it_comes() -> None:
 
 def test_h3_a_later_revision_of_an_attempt_lands_in_the_same_hour() -> None:
     # An attempt that was to be retried, and whose retry was dropped: it failed when it ended, not when that was known.
-    first = ended(state="RETRYING", moved_at=NOON)
-    last = replace(first, state="FAILED", rev=9, moved_at=NOON + 2 * DAY)
+    first = ended(state="RETRYING", state_at=NOON)
+    last = replace(first, state="FAILED", rev=9, state_at=NOON + 2 * DAY)
     (one,) = lines.parts([Change("1", first)], PRICES)
     (two,) = lines.parts([Change("2", last)], PRICES)
     assert one.key.rpartition("/")[0] == two.key.rpartition("/")[0]
@@ -161,7 +161,7 @@ def test_h5_a_start_and_an_end_are_judged_once_for_a_run(fields: dict[str, objec
 @pytest.mark.parametrize(("begun", "missed"), [(NOON, False), (NOON + 1, True), (None, True)])
 def test_h5_a_workers_run_begins_when_a_worker_has_it_not_when_it_was_offered(begun: int | None, missed: bool) -> None:
     worker = replace(rows.run().request, target={"type": "worker", "pool": "images", "heartbeat": "1m"})
-    told = {"request": worker, "start_requested_at": NOON - HOUR, "running_at": begun, "ended_at": NOON + 9}
+    told = {"request": worker, "start_requested_at": NOON - HOUR, "running_seen_at": begun, "ended_at": NOON + 9}
     line = lines.line_of(ended(**DUE, **told, target_id="ann" if begun else None), PRICES)
     assert line["missed_start"] is missed
 

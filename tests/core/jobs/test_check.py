@@ -17,8 +17,8 @@ from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import (
     EMR,
-    EMR_LINE,
-    LINE,
+    EMR_LIMIT,
+    LIMIT,
     NAME,
     NOON,
     PARTITION,
@@ -26,10 +26,10 @@ from tests.core.builders import (
     SQS,
     concurrency,
     facts,
-    gate,
     job,
     met,
     schedule,
+    schedule_state,
     workflow,
 )
 
@@ -40,12 +40,12 @@ COME = "1 partition of demo.flights came at 2026-03-02T12:00:00.000Z"
 
 def limited(most: int, active: int, on_unmet: str = "wait", waiters: int = 0, **fields: Any) -> Facts:
     """Facts about a schedule with a concurrency constraint, and how full its workflow is."""
-    busy = LimitState(LINE, active=active, waiters=waiters)
-    return facts(schedule=schedule(constraints=[concurrency(most, on_unmet)], **fields), lines={LINE: busy})
+    busy = LimitState(LIMIT, active=active, waiters=waiters)
+    return facts(schedule=schedule(constraints=[concurrency(most, on_unmet)], **fields), limit_states={LIMIT: busy})
 
 
-def decided(what: Job, known: Facts, now: Instant = NOON, turn: str | None = None) -> Decision:
-    return decide(what, known, now, turn)
+def decided(what: Job, known: Facts, now: Instant = NOON, serving: str | None = None) -> Decision:
+    return decide(what, known, now, serving)
 
 
 # -- before anything else ------------------------------------------------------------------------------------------
@@ -66,9 +66,9 @@ def test_o3_a_job_that_a_stalled_writer_brought_back_is_a_ghost() -> None:
 @pytest.mark.parametrize(
     ("known", "why"),
     [
-        (facts(gate=None), "the schedule was deleted"),
-        (facts(gate=gate(mode="deleted")), "the schedule was deleted"),
-        (facts(gate=gate(generation=8)), "the schedule was replaced or enabled anew since"),
+        (facts(schedule_state=None), "the schedule was deleted"),
+        (facts(schedule_state=schedule_state(mode="deleted")), "the schedule was deleted"),
+        (facts(schedule_state=schedule_state(generation=8)), "the schedule was replaced or enabled anew since"),
     ],
 )
 def test_c13_nothing_of_a_deleted_or_replaced_schedule_starts(kind: str, known: Facts, why: str) -> None:
@@ -77,9 +77,9 @@ def test_c13_nothing_of_a_deleted_or_replaced_schedule_starts(kind: str, known: 
 
 @pytest.mark.parametrize("kind", ["gathering", "fire", "retry"])
 def test_l3_nothing_of_a_disabled_schedule_starts(kind: str) -> None:
-    assert decided(met() if kind == "gathering" else job(kind), facts(gate=gate(mode="disabled"))) == Drop(
-        "the schedule was disabled"
-    )
+    assert decided(
+        met() if kind == "gathering" else job(kind), facts(schedule_state=schedule_state(mode="disabled"))
+    ) == Drop("the schedule was disabled")
 
 
 def test_l3_what_a_tombstone_lies_on_is_dropped() -> None:
@@ -87,7 +87,7 @@ def test_l3_what_a_tombstone_lies_on_is_dropped() -> None:
 
 
 def test_l11_run_now_passes_on_a_disabled_schedule() -> None:
-    assert isinstance(decided(job("run_now"), facts(gate=gate(mode="disabled"))), Launch)
+    assert isinstance(decided(job("run_now"), facts(schedule_state=schedule_state(mode="disabled"))), Launch)
 
 
 def test_a_job_whose_workflow_is_gone_is_aborted() -> None:
@@ -102,7 +102,7 @@ def test_t7_a_job_whose_trigger_is_met_is_launched_with_what_came_as_the_reason(
     decision = decided(met(), facts())
     assert isinstance(decision, Launch)
     assert decision.why == f"trigger met: {COME}"
-    assert [ask.line for ask in decision.asks] == [LINE, EMR_LINE]
+    assert [ask.limit_name for ask in decision.asks] == [LIMIT, EMR_LIMIT]
 
 
 def test_t1_a_due_fire_is_launched() -> None:
@@ -135,21 +135,21 @@ def test_c10_never_is_never_too_late() -> None:
 
 def test_c10_run_anyway_overrides_the_trigger_but_still_asks_for_its_lines() -> None:
     anyway = schedule(TWO, timeout={"after": "1h", "then": "run"}, constraints=[concurrency(1)])
-    full = {LINE: LimitState(LINE, active=1)}
+    full = {LIMIT: LimitState(LIMIT, active=1)}
 
-    decision = decided(HALF, facts(schedule=anyway, lines=full), NOON + HOUR)
+    decision = decided(HALF, facts(schedule=anyway, limit_states=full), NOON + HOUR)
 
     assert isinstance(decision, Launch)
     assert decision.why == "run anyway after its timeout: waits for 1 partition of demo.flights"
-    assert decision.asks == (Slots(LINE, 1), Pace(EMR_LINE, RATE.spacing, RATE.burst))
+    assert decision.asks == (Slots(LIMIT, 1), Pace(EMR_LIMIT, RATE.spacing, RATE.burst))
 
 
 def test_c10_run_anyway_never_overtakes_a_line() -> None:
-    queued = replace(HALF, waits_at=LINE, rank="5")
+    queued = replace(HALF, queued_in=LIMIT, rank="5")
     known = limited(1, active=1, trigger=TWO, timeout={"after": "1h", "then": "run"})
     decision = decided(queued, known, NOON + HOUR)
     assert decision == Wait(None, "PENDING_LAUNCH", "waits for a slot of workflow demo.flights.clean: 1 of 1 in use")
-    assert isinstance(decided(queued, known, NOON + HOUR, turn=LINE), Launch)
+    assert isinstance(decided(queued, known, NOON + HOUR, serving=LIMIT), Launch)
 
 
 def test_c10_a_retry_has_no_timeout_for_its_run_was_launched_in_time() -> None:
@@ -159,7 +159,7 @@ def test_c10_a_retry_has_no_timeout_for_its_run_was_launched_in_time() -> None:
 @pytest.mark.parametrize(
     ("waiting", "why"),
     [
-        (met(kind="backlog", place="JOB#1"), f"trigger met: {COME}"),
+        (met(kind="detached", sort_key="JOB#1"), f"trigger met: {COME}"),
         (job("run_now"), "run now"),
         (job("retry", attempt=3), "attempt 2 failed"),
     ],
@@ -184,13 +184,13 @@ def test_c1_abort_when_as_many_runs_are_active_as_allowed() -> None:
 def test_c1_a_job_that_says_wait_goes_to_its_line_instead() -> None:
     decision = decided(met(), limited(2, active=2))
     assert isinstance(decision, Launch)
-    assert decision.asks[0] == Slots(LINE, 2)
+    assert decision.asks[0] == Slots(LIMIT, 2)
 
 
 def test_c1_only_a_constraint_that_says_abort_aborts_and_at_its_own_limit() -> None:
     mixed = schedule(constraints=[concurrency(5, "abort"), concurrency(2, "wait")])
-    assert isinstance(decided(met(), facts(schedule=mixed, lines={LINE: LimitState(LINE, active=2)})), Launch)
-    assert decided(met(), facts(schedule=mixed, lines={LINE: LimitState(LINE, active=5)})) == Abort(
+    assert isinstance(decided(met(), facts(schedule=mixed, limit_states={LIMIT: LimitState(LIMIT, active=2)})), Launch)
+    assert decided(met(), facts(schedule=mixed, limit_states={LIMIT: LimitState(LIMIT, active=5)})) == Abort(
         "at most 5 runs of the workflow at a time, else abort: 5 of 5 in use"
     )
 
@@ -201,11 +201,11 @@ def test_c1_a_free_slot_that_others_wait_for_is_queued_for_and_no_reason_to_abor
 
 def test_c1_the_smallest_of_several_limits_holds() -> None:
     several = schedule(constraints=[concurrency(5, "wait"), concurrency(2, "wait")])
-    assert asks_of(several, workflow(), RATE, "demo")[0] == Slots(LINE, 2)
+    assert asks_of(several, workflow(), RATE, "demo")[0] == Slots(LIMIT, 2)
 
 
 def test_c1_runs_are_counted_even_where_none_is_refused() -> None:
-    assert asks_of(schedule(), workflow(), RATE, "demo")[0] == Slots(LINE, None)
+    assert asks_of(schedule(), workflow(), RATE, "demo")[0] == Slots(LIMIT, None)
 
 
 def test_w1_a_retry_waits_where_another_job_would_be_aborted() -> None:
@@ -213,39 +213,39 @@ def test_w1_a_retry_waits_where_another_job_would_be_aborted() -> None:
 
 
 def test_c1_a_job_that_queues_already_is_not_aborted() -> None:
-    queued = met(waits_at=EMR_LINE, rank="5", held=())
+    queued = met(queued_in=EMR_LIMIT, rank="5", held=())
     assert isinstance(decided(queued, limited(1, active=1, on_unmet="abort")), Wait)
 
 
 def test_c1_a_job_that_holds_its_slot_is_not_aborted_for_its_own_sake() -> None:
-    assert isinstance(decided(met(held=(LINE,)), limited(1, active=1, on_unmet="abort")), Launch)
+    assert isinstance(decided(met(held=(LIMIT,)), limited(1, active=1, on_unmet="abort")), Launch)
 
 
 # -- its turn ------------------------------------------------------------------------------------------------------
 
 
 def test_w2_a_job_that_queues_waits_until_it_is_served() -> None:
-    queued = met(waits_at=LINE, rank="5")
+    queued = met(queued_in=LIMIT, rank="5")
     known = limited(1, active=0, waiters=3)
     why = "waits for a slot of workflow demo.flights.clean: 0 of 1 in use, 3 waiting"
     assert decided(queued, known) == Wait(NOON + DAY, "PENDING_LAUNCH", why)
-    assert decided(queued, known, turn="workflow:another") == decided(queued, known)
-    assert isinstance(decided(queued, known, turn=LINE), Launch)
+    assert decided(queued, known, serving="workflow:another") == decided(queued, known)
+    assert isinstance(decided(queued, known, serving=LIMIT), Launch)
 
 
 def test_e8_a_job_that_queues_for_its_start_says_at_which_pace_it_goes() -> None:
-    known = facts(lines={EMR_LINE: LimitState(EMR_LINE, waiters=2)})
-    decision = decided(met(waits_at=EMR_LINE, rank="5", held=(LINE,)), known)
+    known = facts(limit_states={EMR_LIMIT: LimitState(EMR_LIMIT, waiters=2)})
+    decision = decided(met(queued_in=EMR_LIMIT, rank="5", held=(LIMIT,)), known)
     why = "waits for its turn at the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
     assert decision == Wait(NOON + DAY, "PENDING_LAUNCH", why)
 
 
 def test_a_job_that_queues_at_a_line_it_needs_no_more_goes_on() -> None:
-    assert isinstance(decided(met(waits_at="emr:app-before", rank="5"), facts()), Launch)
+    assert isinstance(decided(met(queued_in="emr:app-before", rank="5"), facts()), Launch)
 
 
 def test_c10_a_queue_does_not_stop_a_timeout() -> None:
-    queued = met(waits_at=LINE, rank="5", reason="waits for a slot")
+    queued = met(queued_in=LIMIT, rank="5", reason="waits for a slot")
     assert decided(queued, limited(1, active=1), NOON + DAY) == Abort(
         "not launched within its timeout of 1d: waits for a slot"
     )
@@ -255,19 +255,19 @@ def test_c10_a_queue_does_not_stop_a_timeout() -> None:
 
 
 def test_c11_a_fire_joins_the_job_that_still_waits() -> None:
-    waiting = replace(job("fire", place="PENDING"), job_id=f"{NAME}.7.waiting")
+    waiting = replace(job("fire", sort_key="GATHERING"), job_id=f"{NAME}.7.waiting")
     assert decided(job("fire"), facts(gathering=waiting)) == Coalesce(
         f"joined job {NAME}.7.waiting, which was still waiting"
     )
 
 
 def test_c11_the_job_that_waits_does_not_join_itself() -> None:
-    waiting = job("fire", place="PENDING")
+    waiting = job("fire", sort_key="GATHERING")
     assert isinstance(decided(waiting, facts(gathering=waiting)), Launch)
 
 
 def test_o3_a_fire_that_is_written_again_while_it_waits_does_not_join_itself() -> None:
-    waiting = job("fire", place="PENDING")
+    waiting = job("fire", sort_key="GATHERING")
     assert decided(job("fire"), facts(gathering=waiting)) == Duplicate(
         "waits already: a stalled emitter wrote it again"
     )
@@ -287,4 +287,4 @@ def test_c1_a_target_without_a_lifecycle_goes_through_no_line() -> None:
 
 def test_e8_a_workflow_with_an_application_of_its_own_goes_at_the_pace_of_the_account() -> None:
     own = workflow(EMR | {"application_id": "app-2"})
-    assert asks_of(schedule(), own, RATE, "demo")[1] == Pace(EMR_LINE, RATE.spacing, RATE.burst)
+    assert asks_of(schedule(), own, RATE, "demo")[1] == Pace(EMR_LIMIT, RATE.spacing, RATE.burst)

@@ -29,8 +29,8 @@ from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import (
-    EMR_LINE,
-    LINE,
+    EMR_LIMIT,
+    LIMIT,
     NAME,
     NOON,
     PARTITION,
@@ -41,23 +41,23 @@ from tests.core.builders import (
     came,
     concurrency,
     facts,
-    gate,
     job,
     met,
     schedule,
+    schedule_state,
 )
 
 POOL = "pool:demo.p"
-PACE = Pace(EMR_LINE, RATE.spacing, RATE.burst)
+PACE = Pace(EMR_LIMIT, RATE.spacing, RATE.burst)
 TWO = PARTITION | {"count": 2}
 HOURLY: dict[str, Any] = {"type": "rate", "max": 1, "per": "hour"}
-RATE_LINE = f"rate:{NAME}:1/{HOUR}"
+RATE_LIMIT = f"rate:{NAME}:1/{HOUR}"
 COME = f"1 partition of demo.flights came at {iso(NOON)}"
 
 
 def pooled(units: int, limit: int = 4, **fields: Any) -> Facts:
     state = {POOL: LimitState(POOL, active=1)}
-    return facts(pool=Slots(POOL, limit, units=units), lines=state, **fields)
+    return facts(pool=Slots(POOL, limit, units=units), limit_states=state, **fields)
 
 
 def backfill(state: Any = "RUNNING", **fields: Any) -> Backfill:
@@ -68,13 +68,13 @@ def backfill(state: Any = "RUNNING", **fields: Any) -> Backfill:
 # -- more than there is (W3) ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("waits_at", "leaves"), [(None, False), (POOL, True)])
+@pytest.mark.parametrize(("queued_in", "leaves"), [(None, False), (POOL, True)])
 def test_w3_a_job_that_asks_for_more_than_its_pool_has_steps_aside_and_is_looked_at_again(
-    waits_at: str | None, leaves: bool
+    queued_in: str | None, leaves: bool
 ) -> None:
     known = pooled(5)
-    decision = decide(met(waits_at=waits_at, rank="5" if waits_at else None), known, NOON, turn=waits_at)
-    why = permits.why(known.pool, known.line(POOL))  # type: ignore[arg-type]
+    decision = decide(met(queued_in=queued_in, rank="5" if queued_in else None), known, NOON, serving=queued_in)
+    why = permits.why(known.pool, known.limit_state(POOL))  # type: ignore[arg-type]
     assert "1 of 4 in use; it has 4, so take less or make it larger" in why
     assert decision == Wait(NOON + slots.TOO_LARGE, "PENDING_CONSTRAINTS", why, leaves=leaves)
 
@@ -88,50 +88,52 @@ def test_w3_a_timeout_that_ends_before_is_when_a_job_that_is_too_large_is_looked
 
 def test_w3_a_job_that_holds_its_units_is_not_too_large_for_a_pool_that_was_cut() -> None:
     known = pooled(5)
-    decision = decide(met(held=(LINE, POOL), units=5), known, NOON)
+    decision = decide(met(held=(LIMIT, POOL), units=5), known, NOON)
     assert isinstance(decision, Launch)
     assert isinstance(decide(met(), pooled(4), NOON), Launch)
 
 
 def test_w3_other_units_than_a_job_holds_begin_its_way_anew() -> None:
-    decision = decide(met(held=(LINE, POOL), units=2), pooled(3), NOON)
+    decision = decide(met(held=(LIMIT, POOL), units=2), pooled(3), NOON)
     assert isinstance(decision, Wait)
     assert (decision.until, decision.state, decision.leaves) == (NOON, "PENDING_CONSTRAINTS", True)
-    assert isinstance(decide(met(held=(LINE, POOL), units=3), pooled(3), NOON), Launch)
+    assert isinstance(decide(met(held=(LIMIT, POOL), units=3), pooled(3), NOON), Launch)
 
 
 # -- lines ---------------------------------------------------------------------------------------------------------
 
 
 def test_w2_a_job_that_queues_says_from_whom_its_priority_is() -> None:
-    full = facts(schedule=schedule(constraints=[concurrency(1)]), lines={LINE: LimitState(LINE, active=1)})
+    full = facts(schedule=schedule(constraints=[concurrency(1)]), limit_states={LIMIT: LimitState(LIMIT, active=1)})
     waits = "waits for a slot of workflow demo.flights.clean: 1 of 1 in use"
-    queued = met(waits_at=LINE, rank="5")
+    queued = met(queued_in=LIMIT, rank="5")
     assert decide(queued, full, NOON) == Wait(NOON + DAY, "PENDING_LAUNCH", waits)
-    lent = "priority 7 lent by demo.flights.report"
-    assert decide(replace(queued, lent=lent), full, NOON) == Wait(NOON + DAY, "PENDING_LAUNCH", f"{waits}; {lent}")
+    inherited = "priority 7, inherited from demo.flights.report"
+    assert decide(replace(queued, inherited=inherited), full, NOON) == Wait(
+        NOON + DAY, "PENDING_LAUNCH", f"{waits}; {inherited}"
+    )
 
 
 def rated(starts: dict[str, int]) -> Facts:
     made = schedule(constraints=[HOURLY | {"on_unmet": "wait"}])
-    return facts(schedule=made, lines={RATE_LINE: LimitState(RATE_LINE, starts=starts)})
+    return facts(schedule=made, limit_states={RATE_LIMIT: LimitState(RATE_LIMIT, starts=starts)})
 
 
 def test_c5_a_place_in_a_log_is_kept_for_its_own_start_and_lost_to_that_of_another() -> None:
-    held = met(held=(RATE_LINE,))
+    held = met(held=(RATE_LIMIT,))
     own = f"{held.job_id}#001"
     assert isinstance(decide(held, rated({own: NOON - MINUTE}), NOON), Launch)
     decision = decide(held, rated({own: NOON - MINUTE, "other#001": NOON - MINUTE}), NOON)
-    ask = RateWindow(RATE_LINE, 1, HOUR)
-    state = LimitState(RATE_LINE, starts={own: NOON - MINUTE, "other#001": NOON - MINUTE})
+    ask = RateWindow(RATE_LIMIT, 1, HOUR)
+    state = LimitState(RATE_LIMIT, starts={own: NOON - MINUTE, "other#001": NOON - MINUTE})
     why = f"the rate was used up by others while it queued: {permits.why(ask, state)}"
     assert decision == Wait(NOON, "PENDING_CONSTRAINTS", why, leaves=True)
 
 
 def test_c5_a_line_that_is_held_is_never_out_of_order_with_itself() -> None:
     full = facts(schedule=schedule(constraints=[concurrency(2)]))
-    assert decide(met(held=(LINE,)), full, NOON) == Launch((Slots(LINE, 2), PACE), f"trigger met: {COME}")
-    anew = decide(met(held=(EMR_LINE,)), full, NOON)
+    assert decide(met(held=(LIMIT,)), full, NOON) == Launch((Slots(LIMIT, 2), PACE), f"trigger met: {COME}")
+    anew = decide(met(held=(EMR_LIMIT,)), full, NOON)
     assert isinstance(anew, Wait)
     assert anew.leaves
 
@@ -140,25 +142,25 @@ def test_c5_a_line_that_is_held_is_never_out_of_order_with_itself() -> None:
 
 
 @pytest.mark.parametrize(
-    ("trigger", "waits_at", "is_met"),
+    ("trigger", "queued_in", "is_met"),
     [
         (TWO, None, True),
-        (TWO, LINE, True),
+        (TWO, LIMIT, True),
         (all_of(QUIET, PARTITION), None, False),
-        (all_of(QUIET, PARTITION), LINE, True),
+        (all_of(QUIET, PARTITION), LIMIT, True),
     ],
 )
 def test_t12_what_was_met_stays_so_unless_time_can_undo_it_and_the_job_queues_nowhere(
-    trigger: dict[str, Any], waits_at: str | None, is_met: bool
+    trigger: dict[str, Any], queued_in: str | None, is_met: bool
 ) -> None:
     """A settled match names nothing as missing, though its leaves alone would not meet it."""
     made = schedule(trigger)
     leaves = {"0": came(last=NOON), "1": came()}
-    found = verdict_of(met(leaves=leaves, waits_at=waits_at), made, NOON)
+    found = verdict_of(met(leaves=leaves, queued_in=queued_in), made, NOON)
     assert found is not None
     assert found.met is is_met
     assert (found.missing == ()) is is_met
-    open_one = verdict_of(met(leaves=leaves, met_at=None, waits_at=waits_at), made, NOON)
+    open_one = verdict_of(met(leaves=leaves, met_at=None, queued_in=queued_in), made, NOON)
     assert open_one is not None
     assert not open_one.met
     assert verdict_of(job("fire"), made, NOON) is None
@@ -183,7 +185,7 @@ def test_t14_a_partial_match_that_has_grown_too_old_goes_with_its_reason() -> No
         (job("redrive"), "delivered again, as was asked"),
         (job("retry", attempt=3), "attempt 2 failed"),
         (job("fire", due_at=NOON), "due"),
-        (job("backlog", leaves={"0": came()}), f"trigger met: {COME}"),
+        (job("detached", leaves={"0": came()}), f"trigger met: {COME}"),
         (met(), f"trigger met: {COME}"),
     ],
 )
@@ -195,14 +197,14 @@ def test_c14_a_launch_says_what_fired_it(what: Any, why: str) -> None:
 
 def test_c14_a_backlog_names_all_that_came() -> None:
     made = schedule(all_of(PARTITION, WEATHER))
-    decision = decide(job("backlog", leaves={"0": came(), "1": came()}), facts(schedule=made), NOON)
+    decision = decide(job("detached", leaves={"0": came(), "1": came()}), facts(schedule=made), NOON)
     assert isinstance(decision, Launch)
     assert decision.why == f"trigger met: {COME}; 1 partition of demo.weather came at {iso(NOON)}"
 
 
 def test_c14_a_backlog_says_what_came_however_long_ago_its_quiet_was() -> None:
     made = schedule(all_of(QUIET, WEATHER))
-    decision = decide(job("backlog", leaves={"0": came(), "1": came()}), facts(schedule=made), NOON + HOUR)
+    decision = decide(job("detached", leaves={"0": came(), "1": came()}), facts(schedule=made), NOON + HOUR)
     assert isinstance(decision, Launch)
     assert decision.why.startswith("trigger met: ")
     assert decision.why.endswith(f"; 1 partition of demo.weather came at {iso(NOON)}")
@@ -223,9 +225,11 @@ def test_l12_a_job_of_a_backfill_goes_while_that_runs() -> None:
 
 @pytest.mark.parametrize("kind", ["backfill", "retry"])
 def test_l12_no_pause_of_the_schedule_holds_a_part_of_a_backfill(kind: str) -> None:
-    on_hold = facts(backfill=backfill(), gate=gate(mode="hold"))
+    on_hold = facts(backfill=backfill(), schedule_state=schedule_state(mode="hold"))
     assert isinstance(decide(job(kind, backfill="b1"), on_hold, NOON), Launch)
-    assert isinstance(decide(job(kind, backfill="b1"), replace(on_hold, gate=gate(mode="disabled")), NOON), Launch)
+    assert isinstance(
+        decide(job(kind, backfill="b1"), replace(on_hold, schedule_state=schedule_state(mode="disabled")), NOON), Launch
+    )
 
 
 # -- fires ---------------------------------------------------------------------------------------------------------
@@ -234,16 +238,16 @@ def test_l12_no_pause_of_the_schedule_holds_a_part_of_a_backfill(kind: str) -> N
 def test_l19_an_occurrence_is_skipped_by_its_nominal_instant_not_by_when_it_is_due() -> None:
     spread = job("fire", nominal_at=NOON - HOUR, due_at=NOON)
     skipped = Skip(f"the occurrence of {iso(NOON - HOUR)} is skipped, as was asked")
-    assert decide(spread, facts(gate=gate(skips=(NOON - HOUR,))), NOON) == skipped
-    assert isinstance(decide(spread, facts(gate=gate(skips=(NOON,))), NOON), Launch)
+    assert decide(spread, facts(schedule_state=schedule_state(skips=(NOON - HOUR,))), NOON) == skipped
+    assert isinstance(decide(spread, facts(schedule_state=schedule_state(skips=(NOON,))), NOON), Launch)
     plain = job("fire", due_at=NOON)
-    assert decide(plain, facts(gate=gate(skips=(NOON,))), NOON) == Skip(
+    assert decide(plain, facts(schedule_state=schedule_state(skips=(NOON,))), NOON) == Skip(
         f"the occurrence of {iso(NOON)} is skipped, as was asked"
     )
 
 
 def test_o3_a_fire_that_waits_already_is_a_ghost_in_its_old_place() -> None:
-    waiting = job("fire", place="JOB#1")
+    waiting = job("fire", sort_key="JOB#1")
     assert not is_prepared(waiting)
     ghost = Duplicate("waits already: a stalled emitter wrote it again")
     assert decide(job("fire"), facts(gathering=waiting), NOON) == ghost
@@ -263,14 +267,14 @@ def test_c10_an_abort_names_the_timeout_and_what_was_waited_for() -> None:
 
 
 def test_c10_on_hold_a_job_waits_until_its_timeout_and_one_that_runs_anyway_for_the_resume() -> None:
-    held = gate(mode="hold", mode_at=NOON, reason="maintenance")
+    held = schedule_state(mode="hold", mode_at=NOON, reason="maintenance")
     why = f"the schedule is on hold since {iso(NOON)} (maintenance)"
-    aborts = facts(gate=held, schedule=schedule(timeout={"after": "2h", "then": "abort"}))
+    aborts = facts(schedule_state=held, schedule=schedule(timeout={"after": "2h", "then": "abort"}))
     assert decide(met(), aborts, NOON) == Wait(NOON + 2 * HOUR, "PENDING_CONSTRAINTS", why)
-    assert decide(met(waits_at=LINE), aborts, NOON) == Wait(NOON + 2 * HOUR, "PENDING_CONSTRAINTS", why, leaves=True)
-    runs = facts(gate=held, schedule=schedule(timeout={"after": "2h", "then": "run"}))
+    assert decide(met(queued_in=LIMIT), aborts, NOON) == Wait(NOON + 2 * HOUR, "PENDING_CONSTRAINTS", why, leaves=True)
+    runs = facts(schedule_state=held, schedule=schedule(timeout={"after": "2h", "then": "run"}))
     assert decide(met(), runs, NOON + 2 * HOUR) == Wait(None, "PENDING_CONSTRAINTS", why)
-    silent = facts(gate=replace(held, reason=""), schedule=schedule(timeout="never"))
+    silent = facts(schedule_state=replace(held, reason=""), schedule=schedule(timeout="never"))
     assert decide(met(), silent, NOON) == Wait(
         None, "PENDING_CONSTRAINTS", f"the schedule is on hold since {iso(NOON)}"
     )

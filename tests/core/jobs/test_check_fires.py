@@ -10,7 +10,7 @@ import pytest
 from chalicelib.core.instants import HOUR, MINUTE, iso
 from chalicelib.core.jobs.check import Coalesce, Drop, Launch, MakeRoom, Wait, decide, is_unseen
 from chalicelib.core.rows.backfill import Backfill
-from tests.core.builders import NAME, NOON, TICK, facts, gate, job, met, schedule
+from tests.core.builders import NAME, NOON, TICK, facts, job, met, schedule, schedule_state
 
 FIRE = job("fire", nominal_at=NOON, due_at=NOON)
 BROAD: dict[str, Any] = {"count": 4, "over": "1h", "overflow": "drop"}
@@ -36,9 +36,9 @@ def test_e2_a_fire_whose_window_has_ended_is_dropped_and_says_when() -> None:
     ("seen", "unseen"),
     [
         (FIRE, True),
-        (replace(FIRE, place="JOB#1"), True),
-        (replace(FIRE, place="JOB#1", met_at=NOON), False),
-        (replace(FIRE, place="JOB#1", tries=1), False),
+        (replace(FIRE, sort_key="JOB#1"), True),
+        (replace(FIRE, sort_key="JOB#1", met_at=NOON), False),
+        (replace(FIRE, sort_key="JOB#1", tries=1), False),
         (replace(FIRE, met_at=NOON, tries=1), True),  # in the emitter's place it is a schedule event, whatever it was
         (met(), False),
         (job("run_now"), False),
@@ -65,10 +65,10 @@ def test_c11_a_fire_makes_room_where_a_job_timed_out_before_it_was_due() -> None
 
 def test_c11_a_timeout_that_stands_still_while_paused_makes_no_room() -> None:
     waiting = met(created_at=NOON - HOUR)
-    paused = gate(pauses=((NOON - 30 * MINUTE, NOON - 10 * MINUTE),))
+    paused = schedule_state(pauses=((NOON - 30 * MINUTE, NOON - 10 * MINUTE),))
     timed = schedule(TICK, timeout={"after": "1h", "then": "abort"})
     decision = decide(
-        replace(FIRE, job_id=f"{NAME}.7.next"), facts(gate=paused, schedule=timed, gathering=waiting), NOON
+        replace(FIRE, job_id=f"{NAME}.7.next"), facts(schedule_state=paused, schedule=timed, gathering=waiting), NOON
     )
     assert decision == Coalesce(f"joined job {waiting.job_id}, which was still waiting")
 

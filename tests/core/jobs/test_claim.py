@@ -22,44 +22,44 @@ from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Record
 from chalicelib.core.writes import Create, DeleteJob, ExpectMode, ExpectNoneGathering, Put, RemoveWaiter, Replace
 from tests.core.builders import (
-    EMR_LINE,
-    LINE,
+    EMR_LIMIT,
+    LIMIT,
     NAME,
     NOON,
     RATE,
     SQS,
     concurrency,
     facts,
-    gate,
     job,
     met,
     run,
     schedule,
+    schedule_state,
     workflow,
 )
 from tests.core.builders import partition_event as event
 
 OPEN = ("enabled", "drain", "completed")  # the modes in which what was prepared or met is launched
 RUN = f"{NAME}.7.first#001"  # what a line remembers the run by
-SLOT, PACE = Slots(LINE, 1), Pace(EMR_LINE, RATE.spacing, RATE.burst)
+SLOT, PACE = Slots(LIMIT, 1), Pace(EMR_LIMIT, RATE.spacing, RATE.burst)
 LIMITED = schedule(constraints=[concurrency(1, "wait")])
 FREE = Route((SLOT, PACE), None)
 
 
 def waiter_of(queued: Job) -> Waiter:
-    assert queued.waits_at is not None
+    assert queued.queued_in is not None
     assert queued.rank is not None
-    return Waiter(queued.waits_at, queued.rank, queued.schedule, queued.generation, queued.place, queued.job_id)
+    return Waiter(queued.queued_in, queued.rank, queued.schedule, queued.generation, queued.sort_key, queued.job_id)
 
 
 # -- the run that a job becomes ------------------------------------------------------------------------------------
 
 
 def test_a_run_keeps_the_id_of_its_job_and_is_its_own_outbox() -> None:
-    made = claim.build_run(met(reason="trigger met"), facts(), (LINE, EMR_LINE), "s3://c/x.json", NOON + 5)
+    made = claim.build_run(met(reason="trigger met"), facts(), (LIMIT, EMR_LIMIT), "s3://c/x.json", NOON + 5)
 
     assert (made.run_id, made.attempt, made.state) == (f"{NAME}.7.first", 1, "STARTING")
-    assert (made.permits, made.fired_by) == ((LINE, EMR_LINE), "trigger met")
+    assert (made.permits, made.fired_by) == ((LIMIT, EMR_LIMIT), "trigger met")
     assert (made.claimed_at, made.created_at, made.wake_at) == (NOON + 5, NOON, NOON + 5)
     assert made.request.name == f"{NAME}.7.first-1"
     assert made.request.context_uri == "s3://c/x.json"
@@ -120,16 +120,16 @@ def test_a_job_without_its_facts_is_not_claimed() -> None:
 
 
 def test_c9_a_claim_is_job_out_run_in_gate_open_and_permits_taken() -> None:
-    head = LimitState(EMR_LINE, head=NOON + 3)
-    claimed, known = met(), facts(lines={EMR_LINE: head})
+    head = LimitState(EMR_LIMIT, head=NOON + 3)
+    claimed, known = met(), facts(limit_states={EMR_LIMIT: head})
 
     plan = claim.claim(claimed, run(), known, FREE, NOON)
 
     assert plan == [
         DeleteJob(claimed),
         Create(run()),
-        ExpectMode(gate(), OPEN),
-        AcquirePermit(SLOT, NOON, LimitState(LINE), from_queue=False, begins=RUN, numbers=True),
+        ExpectMode(schedule_state(), OPEN),
+        AcquirePermit(SLOT, NOON, LimitState(LIMIT), from_queue=False, begins=RUN, numbers=True),
         AcquirePermit(PACE, NOON, head, from_queue=False, begins=RUN),
     ]
 
@@ -137,38 +137,38 @@ def test_c9_a_claim_is_job_out_run_in_gate_open_and_permits_taken() -> None:
 def test_h1_who_has_a_number_takes_none_with_its_claim() -> None:
     numbered = met(number=4)
     plan = claim.claim(numbered, run(), facts(), FREE, NOON)
-    assert AcquirePermit(SLOT, NOON, LimitState(LINE), from_queue=False, begins=RUN) in plan
-    assert claim.build_run(numbered, facts(), (LINE,), "", NOON).number == 4
+    assert AcquirePermit(SLOT, NOON, LimitState(LIMIT), from_queue=False, begins=RUN) in plan
+    assert claim.build_run(numbered, facts(), (LIMIT,), "", NOON).number == 4
     assert claim.wants_number(numbered, (SLOT, PACE)) is None
-    assert claim.wants_number(met(), (SLOT, PACE)) == LINE
-    assert claim.wants_number(met(held=(LINE,)), (PACE,)) == LINE
+    assert claim.wants_number(met(), (SLOT, PACE)) == LIMIT
+    assert claim.wants_number(met(held=(LIMIT,)), (PACE,)) == LIMIT
 
 
 def test_l11_run_now_is_claimed_from_a_disabled_schedule_too() -> None:
     [_, _, gate_is] = claim.claim(job("run_now"), run(), facts(), Route((), None), NOON)
-    assert gate_is == ExpectMode(gate(), ("enabled", "hold", "backlog", "drain", "completed", "disabled"))
+    assert gate_is == ExpectMode(schedule_state(), ("enabled", "hold", "backlog", "drain", "completed", "disabled"))
 
 
 def test_c11_a_fire_is_claimed_only_if_no_other_job_of_its_schedule_waits() -> None:
     assert ExpectNoneGathering(NAME, 7) in claim.claim(job("fire"), run(), facts(), FREE, NOON)
-    waiting = job("fire", place=GATHERING)
+    waiting = job("fire", sort_key=GATHERING)
     assert ExpectNoneGathering(NAME, 7) not in claim.claim(waiting, run(), facts(), FREE, NOON)
 
 
 def test_w2_a_claim_out_of_a_queue_takes_the_place_in_it_along() -> None:
-    queued = met(waits_at=EMR_LINE, rank="4#x", held=(LINE,))
+    queued = met(queued_in=EMR_LIMIT, rank="4#x", held=(LIMIT,))
 
     plan = claim.claim(queued, run(), facts(), Route((PACE,), None), NOON)
 
     assert plan[3:] == [
-        AcquirePermit(PACE, NOON, LimitState(EMR_LINE), from_queue=True, begins=RUN),
-        RecordStart(Slots(LINE, None), NOON, LimitState(LINE), RUN, numbers=True),
+        AcquirePermit(PACE, NOON, LimitState(EMR_LIMIT), from_queue=True, begins=RUN),
+        RecordStart(Slots(LIMIT, None), NOON, LimitState(LIMIT), RUN, numbers=True),
         RemoveWaiter(waiter_of(queued)),
     ]
 
 
 def test_a_claim_past_a_line_that_is_asked_for_no_more_leaves_that_queue_uncounted() -> None:
-    queued = met(waits_at="emr:app-before", rank="4#x")
+    queued = met(queued_in="emr:app-before", rank="4#x")
     plan = claim.claim(queued, run(), facts(), FREE, NOON)
     assert plan[-2:] == [RemoveWaiter(waiter_of(queued)), LeaveQueue("emr:app-before")]
 
@@ -178,8 +178,8 @@ def test_a_claim_past_a_line_that_is_asked_for_no_more_leaves_that_queue_uncount
 
 def test_c9_a_job_that_is_blocked_holds_what_it_passed_and_queues() -> None:
     head = NOON + RATE.burst * RATE.spacing + 5
-    full = LimitState(EMR_LINE, head=head)
-    known = facts(schedule=LIMITED, lines={EMR_LINE: full})
+    full = LimitState(EMR_LIMIT, head=head)
+    known = facts(schedule=LIMITED, limit_states={EMR_LIMIT: full})
 
     plan = claim.queue(met(), known, Route((SLOT,), PACE), NOON)
 
@@ -187,8 +187,8 @@ def test_c9_a_job_that_is_blocked_holds_what_it_passed_and_queues() -> None:
     queued = replace(
         met(),
         state="PENDING_LAUNCH",
-        held=(LINE,),
-        waits_at=EMR_LINE,
+        held=(LIMIT,),
+        queued_in=EMR_LIMIT,
         rank=rank,
         reason=limit_permits.why(PACE, full),
         rev=2,
@@ -196,8 +196,8 @@ def test_c9_a_job_that_is_blocked_holds_what_it_passed_and_queues() -> None:
     )
     assert plan == [
         Replace(queued),
-        ExpectMode(gate(), OPEN),
-        AcquirePermit(SLOT, NOON, LimitState(LINE), from_queue=False),
+        ExpectMode(schedule_state(), OPEN),
+        AcquirePermit(SLOT, NOON, LimitState(LIMIT), from_queue=False),
         JoinQueue(PACE, NOON, head - PACE.slack - pace.SERVED_EARLY),
         Create(waiter_of(queued)),
     ]
@@ -212,24 +212,24 @@ def test_c11_a_fire_that_must_wait_becomes_the_gathering_job() -> None:
     assert out == DeleteJob(fire, exact=True)
     assert isinstance(create, Create)
     assert isinstance(create.row, Job)
-    assert (create.row.place, create.row.rev, create.row.job_id) == (GATHERING, 1, fire.job_id)
-    assert (create.row.kind, create.row.state, create.row.waits_at) == ("fire", "PENDING_LAUNCH", LINE)
-    assert gate_is == ExpectMode(gate(), OPEN)
-    assert join == JoinQueue(SLOT, NOON, NOON + slots.SLOTS_LOOK)
+    assert (create.row.sort_key, create.row.rev, create.row.job_id) == (GATHERING, 1, fire.job_id)
+    assert (create.row.kind, create.row.state, create.row.queued_in) == ("fire", "PENDING_LAUNCH", LIMIT)
+    assert gate_is == ExpectMode(schedule_state(), OPEN)
+    assert join == JoinQueue(SLOT, NOON, NOON + slots.SLOTS_RECHECK)
     assert waiter == Create(waiter_of(create.row))
 
 
 def test_c9_a_job_that_is_served_at_one_line_and_blocked_at_the_next_moves_over() -> None:
-    queued = met(waits_at=LINE, rank="4#x")
+    queued = met(queued_in=LIMIT, rank="4#x")
 
     [stored, _, permit, left, joined, waiter] = claim.queue(queued, facts(schedule=LIMITED), Route((SLOT,), PACE), NOON)
 
-    assert permit == AcquirePermit(SLOT, NOON, LimitState(LINE), from_queue=True)
+    assert permit == AcquirePermit(SLOT, NOON, LimitState(LIMIT), from_queue=True)
     assert left == RemoveWaiter(waiter_of(queued))
     assert isinstance(joined, JoinQueue)
     assert isinstance(stored, Replace)
     assert isinstance(stored.row, Job)
-    assert (stored.row.held, stored.row.waits_at) == ((LINE,), EMR_LINE)
+    assert (stored.row.held, stored.row.queued_in) == ((LIMIT,), EMR_LIMIT)
     assert waiter == Create(waiter_of(stored.row))
 
 
@@ -259,30 +259,34 @@ def test_l3_a_job_goes_with_its_record() -> None:
 
 
 def test_c9_a_job_that_goes_gives_up_its_place_and_gives_back_its_slots() -> None:
-    queued = met(waits_at=EMR_LINE, rank="4#x", held=(LINE,))
-    assert claim.drop_plan(queued, RECORD, {LINE: LimitState(LINE, active=1)}, NOON) == [
+    queued = met(queued_in=EMR_LIMIT, rank="4#x", held=(LIMIT,))
+    assert claim.drop_plan(queued, RECORD, {LIMIT: LimitState(LIMIT, active=1)}, NOON) == [
         DeleteJob(queued),
         Put(RECORD),
         RemoveWaiter(waiter_of(queued)),
-        LeaveQueue(EMR_LINE),
-        ReleasePermit(LINE, None),
+        LeaveQueue(EMR_LIMIT),
+        ReleasePermit(LIMIT, None),
     ]
 
 
 def test_o3_a_job_that_has_run_already_goes_without_a_record() -> None:
-    queued = met(waits_at=LINE, rank="4#x")
-    assert claim.delete_plan(queued, {}, NOON) == [DeleteJob(queued), RemoveWaiter(waiter_of(queued)), LeaveQueue(LINE)]
+    queued = met(queued_in=LIMIT, rank="4#x")
+    assert claim.delete_plan(queued, {}, NOON) == [
+        DeleteJob(queued),
+        RemoveWaiter(waiter_of(queued)),
+        LeaveQueue(LIMIT),
+    ]
 
 
 def test_c8_a_slot_that_comes_back_wakes_whoever_waits_for_it() -> None:
-    crowd = {LINE: LimitState(LINE, active=1, waiters=2)}
-    assert returns.give_back((LINE,), crowd, NOON) == [ReleasePermit(LINE, NOON)]
-    assert returns.give_back((LINE,), {}, NOON) == [ReleasePermit(LINE, None)]
+    crowd = {LIMIT: LimitState(LIMIT, active=1, waiters=2)}
+    assert returns.give_back((LIMIT,), crowd, NOON) == [ReleasePermit(LIMIT, NOON)]
+    assert returns.give_back((LIMIT,), {}, NOON) == [ReleasePermit(LIMIT, None)]
 
 
 def test_e8_a_start_that_was_permitted_is_spent_and_not_given_back() -> None:
-    assert returns.give_back((LINE, EMR_LINE), {}, NOON) == [ReleasePermit(LINE, None)]
-    assert returns.give_back((EMR_LINE,), {}, NOON) == []
+    assert returns.give_back((LIMIT, EMR_LIMIT), {}, NOON) == [ReleasePermit(LIMIT, None)]
+    assert returns.give_back((EMR_LIMIT,), {}, NOON) == []
 
 
 def test_every_permit_of_a_launch_is_one_that_the_decision_asked_for() -> None:

@@ -14,21 +14,21 @@ from chalicelib.core.rows.job import GATHERING, Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Record
 from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, ExpectOpen, Put, RemoveWaiter, Replace
-from tests.core.builders import EMR_LINE, LINE, NAME, NOON, facts, gate, job, met, schedule, workflow
+from tests.core.builders import EMR_LIMIT, LIMIT, NAME, NOON, facts, job, met, schedule, schedule_state, workflow
 
 FIRE_PLACE = "FIRE#2026-03-02T12:00:00.000Z#0#0"
 APART = "JOB#2026-03-02T12:00:00.000Z#first"
-RATE_LINE = f"rate:{NAME}:2/{HOUR}"
+RATE_LIMIT = f"rate:{NAME}:2/{HOUR}"
 POOL = "pool:demo.big"
-HELD = (RATE_LINE, LINE, POOL)
-QUEUED = met(state="PENDING_LAUNCH", waits_at=EMR_LINE, rank="4#x", held=HELD, units=4, rev=5, leases=3)
-PLACE = Waiter(EMR_LINE, "4#x", NAME, 7, GATHERING, QUEUED.job_id)
-LOG_READ = LimitState(RATE_LINE, rev=3, waiters=1)
-STATES = {RATE_LINE: LOG_READ, POOL: LimitState(POOL, active=4, waiters=2), LINE: LimitState(LINE, active=1)}
+HELD = (RATE_LIMIT, LIMIT, POOL)
+QUEUED = met(state="PENDING_LAUNCH", queued_in=EMR_LIMIT, rank="4#x", held=HELD, units=4, rev=5, leases=3)
+PLACE = Waiter(EMR_LIMIT, "4#x", NAME, 7, GATHERING, QUEUED.job_id)
+LOG_READ = LimitState(RATE_LIMIT, rev=3, waiters=1)
+STATES = {RATE_LIMIT: LOG_READ, POOL: LimitState(POOL, active=4, waiters=2), LIMIT: LimitState(LIMIT, active=1)}
 # Where somebody waits, what comes back wakes the queue.
 GIVEN_BACK = [
-    ReleasePermit(RATE_LINE, NOON, Ended(f"{NAME}.7.first#001", LOG_READ)),
-    ReleasePermit(LINE, None),
+    ReleasePermit(RATE_LIMIT, NOON, Ended(f"{NAME}.7.first#001", LOG_READ)),
+    ReleasePermit(LIMIT, None),
     ReleasePermit(POOL, NOON, units=4),
 ]
 RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted", NOON)
@@ -44,20 +44,20 @@ APPROVAL: dict[str, Any] = {"type": "approval", "role": "owner"}
         (job("fire"), {"coalesce": False}, "enabled", APART),
         (job("fire"), {}, "backlog", APART),
         (job("fire"), {}, "drain", APART),
-        (job("fire", place=APART), {}, "enabled", APART),
-        (job("fire", place=GATHERING), {"coalesce": False}, "enabled", GATHERING),
+        (job("fire", sort_key=APART), {}, "enabled", APART),
+        (job("fire", sort_key=GATHERING), {"coalesce": False}, "enabled", GATHERING),
         (met(), {}, "enabled", GATHERING),
         (met(), {"coalesce": False}, "enabled", APART),
         (met(), {}, "backlog", APART),
         (met(), {"coalesce": False}, "drain", GATHERING),
-        (met(waits_at=LINE), {"coalesce": False}, "enabled", GATHERING),
+        (met(queued_in=LIMIT), {"coalesce": False}, "enabled", GATHERING),
         (job("run_now"), {"coalesce": False}, "enabled", "RUNNOW#1"),
     ],
 )
 def test_c11_a_job_that_waits_joins_the_gathering_one_or_stands_apart(
     waiting: Job, fields: dict[str, Any], mode: Any, place: str
 ) -> None:
-    assert claim.waiting_key(waiting, schedule(**fields), gate(mode=mode)) == place
+    assert claim.waiting_key(waiting, schedule(**fields), schedule_state(mode=mode)) == place
 
 
 @pytest.mark.parametrize(
@@ -77,20 +77,20 @@ def test_c11_a_job_that_waits_joins_the_gathering_one_or_stands_apart(
 def test_c11_a_fire_that_its_emitter_wrote_twice_is_looked_for_where_it_may_wait(
     due_at: int | None, fields: dict[str, Any], places: tuple[str, ...]
 ) -> None:
-    assert claim.places_of_copy(job("fire", due_at=due_at), schedule(**fields), gate(), NOON) == places
+    assert claim.keys_of_copy(job("fire", due_at=due_at), schedule(**fields), schedule_state(), NOON) == places
 
 
 @pytest.mark.parametrize(("due_at", "places"), [(NOON, (APART,)), (NOON - 5 * SECOND, (APART, GATHERING))])
 def test_c11_a_late_fire_may_have_begun_to_wait_before_the_mode_of_its_schedule_changed(
     due_at: int, places: tuple[str, ...]
 ) -> None:
-    assert claim.places_of_copy(job("fire", due_at=due_at), schedule(), gate(mode="backlog"), NOON) == places
+    assert claim.keys_of_copy(job("fire", due_at=due_at), schedule(), schedule_state(mode="backlog"), NOON) == places
 
 
 def test_c11_a_fire_that_was_tried_leaves_the_place_that_its_emitter_may_write_again() -> None:
     fire, later = job("fire"), job("fire", tries=1, rev=2)
-    assert claim.apart_from_emitter(fire, later) == replace(later, place=APART)
-    assert claim.apart_from_emitter(replace(fire, place=GATHERING), later) == later
+    assert claim.detached_from_emitter(fire, later) == replace(later, sort_key=APART)
+    assert claim.detached_from_emitter(replace(fire, sort_key=GATHERING), later) == later
 
 
 # -- a job that moves ----------------------------------------------------------------------------------------------
@@ -103,28 +103,28 @@ def test_a_job_that_stays_in_its_place_is_replaced() -> None:
 
 def test_c11_a_job_that_leaves_its_place_begins_anew_in_another_one_as_it_was_read() -> None:
     fire = job("fire", rev=4)
-    later = replace(fire, place=APART, tries=1, rev=5)
+    later = replace(fire, sort_key=APART, tries=1, rev=5)
     assert claim.moved(fire, later) == [DeleteJob(fire, exact=True), Create(replace(later, rev=1))]
 
 
 def test_c11_a_match_that_is_set_apart_is_of_the_backlog() -> None:
-    later = met(place=APART, reason="waits", rev=2)
-    apart = replace(later, kind="backlog", rev=1)
+    later = met(sort_key=APART, reason="waits", rev=2)
+    apart = replace(later, kind="detached", rev=1)
     assert claim.moved(met(), later) == [DeleteJob(met(), exact=True), Create(apart)]
 
 
 def test_c13_a_match_of_one_key_is_set_apart_only_if_its_generation_was_not_closed_meanwhile() -> None:
-    keyed = met(place=f"{GATHERING}#2013", correlation={"year": "2013"})
-    assert claim.moved(keyed, replace(keyed, place=APART, rev=2)) == [
+    keyed = met(sort_key=f"{GATHERING}#2013", correlation={"year": "2013"})
+    assert claim.moved(keyed, replace(keyed, sort_key=APART, rev=2)) == [
         DeleteJob(keyed, exact=True),
-        Create(replace(keyed, place=APART, kind="backlog", rev=1)),
+        Create(replace(keyed, sort_key=APART, kind="detached", rev=1)),
         ExpectOpen(NAME, 7),
     ]
 
 
 def test_c11_a_job_that_makes_room_for_the_next_keeps_its_place_in_its_queue() -> None:
-    apart = replace(QUEUED, place=APART, kind="backlog", rev=1)
-    assert claim.beside(QUEUED, apart) == [Create(apart), Put(replace(PLACE, job_place=APART))]
+    apart = replace(QUEUED, sort_key=APART, kind="detached", rev=1)
+    assert claim.beside(QUEUED, apart) == [Create(apart), Put(replace(PLACE, job_sort_key=APART))]
     assert claim.beside(met(), apart) == [Create(apart)]
 
 
@@ -134,9 +134,9 @@ def test_c11_a_job_that_makes_room_for_the_next_keeps_its_place_in_its_queue() -
 def test_c8_a_job_that_stands_aside_gives_up_its_place_its_permits_and_its_units() -> None:
     later = replace(QUEUED, state="PENDING_CONSTRAINTS", rev=6, wake_at=NOON + HOUR)
     assert claim.yield_queue(QUEUED, later, STATES, NOON) == [
-        Replace(replace(later, held=(), units=0, waits_at=None, rank=None)),
+        Replace(replace(later, held=(), units=0, queued_in=None, rank=None)),
         RemoveWaiter(PLACE),
-        LeaveQueue(EMR_LINE),
+        LeaveQueue(EMR_LIMIT),
         *GIVEN_BACK,
     ]
 
@@ -147,20 +147,20 @@ def test_c1_a_job_whose_limits_changed_asks_for_all_permits_anew() -> None:
     assert claim.request_again(QUEUED, STATES, NOON) == (
         anew,
         [
-            Replace(replace(anew, held=(), units=0, waits_at=None, rank=None)),
+            Replace(replace(anew, held=(), units=0, queued_in=None, rank=None)),
             RemoveWaiter(PLACE),
-            LeaveQueue(EMR_LINE),
+            LeaveQueue(EMR_LIMIT),
             *GIVEN_BACK,
         ],
     )
 
 
 RANK_8 = f"1#~#2026-03-02T12:00:00.000Z#{QUEUED.job_id}"
-PAUSED = facts(gate=gate(pauses=((NOON + 1, NOON + 1 + HOUR),)))
+PAUSED = facts(schedule_state=schedule_state(pauses=((NOON + 1, NOON + 1 + HOUR),)))
 
 
 def test_w14_a_job_that_was_lent_a_priority_moves_forward_in_its_queue() -> None:
-    lifted = replace(QUEUED, priority=8, lent="priority 8 lent by demo.flights")
+    lifted = replace(QUEUED, priority=8, inherited="priority 8, inherited from demo.flights")
     assert claim.rank_again(QUEUED, lifted, PAUSED) == [
         Replace(replace(lifted, rank=RANK_8, leases=0, rev=6, wake_at=NOON + DAY + HOUR)),
         RemoveWaiter(PLACE),
@@ -175,7 +175,7 @@ def test_w2_a_job_whose_rank_is_the_same_keeps_its_place() -> None:
     ]
 
 
-@pytest.mark.parametrize("fields", [{"waits_at": None, "rank": None}, {"rank": None}])
+@pytest.mark.parametrize("fields", [{"queued_in": None, "rank": None}, {"rank": None}])
 def test_w2_a_job_without_a_place_is_ranked_for_the_next_one(fields: dict[str, Any]) -> None:
     placeless = replace(QUEUED, **fields)
     rank = f"4#~#2026-03-02T12:00:00.000Z#{QUEUED.job_id}"
@@ -194,7 +194,7 @@ def test_w2_a_job_is_ranked_by_its_workflow_as_it_is_now() -> None:
 
 @pytest.mark.parametrize("exact", [True, False])
 def test_l3_a_job_that_is_dropped_leaves_a_record_and_all_that_it_held(exact: bool) -> None:
-    away = [RemoveWaiter(PLACE), LeaveQueue(EMR_LINE), *GIVEN_BACK]
+    away = [RemoveWaiter(PLACE), LeaveQueue(EMR_LIMIT), *GIVEN_BACK]
     assert claim.drop_plan(QUEUED, RECORD, STATES, NOON, exact) == [DeleteJob(QUEUED, exact), Put(RECORD), *away]
     assert claim.delete_plan(QUEUED, STATES, NOON, exact) == [DeleteJob(QUEUED, exact), *away]
 

@@ -30,31 +30,31 @@ from chalicelib.core.writes import (
     Replace,
 )
 from tests.core.builders import (
-    EMR_LINE,
-    LINE,
+    EMR_LIMIT,
+    LIMIT,
     NAME,
     NOON,
     SQS,
     concurrency,
     facts,
-    gate,
     job,
     met,
     run,
     schedule,
+    schedule_state,
     workflow,
 )
 
 OPEN = ("enabled", "drain", "completed")
 WHATEVER_STANDS = ("enabled", "hold", "backlog", "drain", "completed", "disabled")
 RUN = f"{NAME}.7.first#001"
-NIGHT, TURN, POOL = "policy:demo.night", "turn:demo.night:pool:demo.big", "pool:demo.big"
+NIGHT, TURN, POOL = "policy:demo.night", "admission:demo.night:pool:demo.big", "pool:demo.big"
 LOG = RateWindow(f"rate:{NAME}:2/{HOUR}", 2, HOUR)
-SLOT, NEXT, UNITS = Slots(LINE, 1), Slots(TURN, 5), Slots(POOL, 10, units=4, unit="slots")
+SLOT, NEXT, UNITS = Slots(LIMIT, 1), Slots(TURN, 5), Slots(POOL, 10, units=4, unit="slots")
 # The policy allows one start a second, and a start may begin 50 ms late: so permits are 1,050 ms apart.
-EMR_PACE, NIGHT_PACE = Pace(EMR_LINE, SECOND, 20), Pace(NIGHT, 1_050, 1, 50, "at most 1 starts in any 1s")
+EMR_PACE, NIGHT_PACE = Pace(EMR_LIMIT, SECOND, 20), Pace(NIGHT, 1_050, 1, 50, "at most 1 starts in any 1s")
 POOL_ROW = Definition("pool", "demo.big", {"size": 10}, 3, NOON)
-LINE_READ = LimitState(LINE, active=1, rev=8, numbered=4)
+LINE_READ = LimitState(LIMIT, active=1, rev=8, numbered=4)
 NIGHT_READ = LimitState(NIGHT, head=NOON + MINUTE, waiters=2, rev=6)
 TURN_READ = LimitState(TURN, active=5, waiters=1)
 
@@ -66,7 +66,7 @@ def throttled(*states: LimitState, **fields: Any) -> Facts:
         "policy": Policy(max_events=1, interval="1s"),
         "pool": UNITS,
         "pool_row": POOL_ROW,
-        "lines": {state.line: state for state in states},
+        "limit_states": {state.limit_name: state for state in states},
     }
     return facts(**{**known, **fields})
 
@@ -75,15 +75,15 @@ def throttled(*states: LimitState, **fields: Any) -> Facts:
 
 
 def test_e3_a_claim_out_of_the_queue_of_a_policy_begins_what_it_held_and_gives_its_turn_to_the_next() -> None:
-    queued = met(waits_at=NIGHT, rank="4#x", held=(LINE, TURN, POOL, "group:demo.gone"), units=4)
+    queued = met(queued_in=NIGHT, rank="4#x", held=(LIMIT, TURN, POOL, "group:demo.gone"), units=4)
     route = Route((EMR_PACE, NIGHT_PACE), None, appointment=NOON + 300)
 
     assert claim.claim(queued, run(), throttled(LINE_READ, NIGHT_READ, TURN_READ), route, NOON) == [
         DeleteJob(queued),
         Create(run()),
-        ExpectMode(gate(), OPEN),
+        ExpectMode(schedule_state(), OPEN),
         ExpectDefinition(POOL_ROW),
-        AcquirePermit(EMR_PACE, NOON + 300, LimitState(EMR_LINE), from_queue=False, begins=RUN, passing=True),
+        AcquirePermit(EMR_PACE, NOON + 300, LimitState(EMR_LIMIT), from_queue=False, begins=RUN, passing=True),
         AcquirePermit(NIGHT_PACE, NOON + 300, NIGHT_READ, from_queue=True, begins=RUN),
         # No write for the pool, nor for the group that the schedule has left: the run keeps these permits as they are.
         RecordStart(SLOT, NOON, LINE_READ, RUN, numbers=True),
@@ -96,10 +96,10 @@ def test_w3_a_claim_that_waited_nowhere_takes_all_permits_but_a_turn() -> None:
     route = Route((LOG, SLOT, NEXT, UNITS, EMR_PACE), None, appointment=NOON + 300)
 
     assert claim.claim(met(), run(), throttled(LINE_READ), route, NOON)[4:] == [
-        AcquirePermit(LOG, NOON, LimitState(LOG.line), from_queue=False, begins=RUN),
+        AcquirePermit(LOG, NOON, LimitState(LOG.limit_name), from_queue=False, begins=RUN),
         AcquirePermit(SLOT, NOON, LINE_READ, from_queue=False, begins=RUN, numbers=True),
         AcquirePermit(UNITS, NOON, LimitState(POOL), from_queue=False),
-        AcquirePermit(EMR_PACE, NOON + 300, LimitState(EMR_LINE), from_queue=False, begins=RUN),
+        AcquirePermit(EMR_PACE, NOON + 300, LimitState(EMR_LIMIT), from_queue=False, begins=RUN),
     ]
 
 
@@ -115,7 +115,7 @@ def test_l12_a_retry_of_a_backfill_is_claimed_wherever_the_backfill_goes_on() ->
     assert claim.claim(again, run(), facts(), Route((), None), NOON) == [
         DeleteJob(again),
         Create(run()),
-        ExpectMode(gate(), WHATEVER_STANDS),
+        ExpectMode(schedule_state(), WHATEVER_STANDS),
         ExpectBackfillRunning(NAME, "b1"),
     ]
 
@@ -129,23 +129,25 @@ def test_c11_a_fire_that_joins_no_other_is_claimed_beside_a_gathering_job() -> N
 
 
 def test_e3_a_job_that_another_pace_holds_up_queues_at_its_policy_with_what_it_holds_so_far() -> None:
-    waiting = met(held=(LOG.line,), met_at=NOON - 9, rev=3, lent="priority 8 lent by demo.flights", priority=8)
-    paused = gate(pauses=((NOON + 1, NOON + 1 + HOUR),))
-    emr = LimitState(EMR_LINE, head=NOON + 30 * SECOND)
+    waiting = met(
+        held=(LOG.limit_name,), met_at=NOON - 9, rev=3, inherited="priority 8, inherited from demo.flights", priority=8
+    )
+    paused = schedule_state(pauses=((NOON + 1, NOON + 1 + HOUR),))
+    emr = LimitState(EMR_LIMIT, head=NOON + 30 * SECOND)
     route = Route((SLOT, NEXT, UNITS), NIGHT_PACE, behind=EMR_PACE)
 
-    plan = claim.queue(waiting, throttled(LINE_READ, NIGHT_READ, emr, gate=paused), route, NOON)
+    plan = claim.queue(waiting, throttled(LINE_READ, NIGHT_READ, emr, schedule_state=paused), route, NOON)
 
     rank = f"1#~#2026-03-02T12:00:00.000Z#{waiting.job_id}"
     start_rate = "the EMR start rate of this account: one start every 1s, burst 20"
     queued = replace(
         waiting,
         state="PENDING_LAUNCH",
-        held=(LOG.line, LINE, TURN, POOL),
+        held=(LOG.limit_name, LIMIT, TURN, POOL),
         units=4,
-        waits_at=NIGHT,
+        queued_in=NIGHT,
         rank=rank,
-        reason=f"waits for its turn at {start_rate}; priority 8 lent by demo.flights",
+        reason=f"waits for its turn at {start_rate}; priority 8, inherited from demo.flights",
         rev=4,
         wake_at=NOON + DAY + HOUR,  # its timeout stands still while the schedule is paused
     )
@@ -171,7 +173,7 @@ def test_c9_a_job_without_a_trigger_is_met_when_it_queues() -> None:
             asked,
             state="PENDING_LAUNCH",
             units=2,
-            waits_at=LINE,
+            queued_in=LIMIT,
             rank=f"4#~#2026-03-02T12:00:00.000Z#{asked.job_id}",
             met_at=NOON + 5,
             reason=f"waits for a slot of workflow {NAME}: 0 of 1 in use",
@@ -179,14 +181,14 @@ def test_c9_a_job_without_a_trigger_is_met_when_it_queues() -> None:
             wake_at=NOON + DAY,
         )
     )
-    assert gate_is == ExpectMode(gate(), WHATEVER_STANDS)
+    assert gate_is == ExpectMode(schedule_state(), WHATEVER_STANDS)
 
 
 def test_l12_a_retry_of_a_backfill_queues_wherever_the_backfill_goes_on() -> None:
     again = job("retry", backfill="b1")
-    assert claim.queue(again, facts(), Route((), SLOT), NOON)[1] == ExpectMode(gate(), WHATEVER_STANDS)
+    assert claim.queue(again, facts(), Route((), SLOT), NOON)[1] == ExpectMode(schedule_state(), WHATEVER_STANDS)
     assert claim.queue(replace(again, backfill=None), facts(), Route((), SLOT), NOON)[1] == ExpectMode(
-        gate(), ("enabled", "hold", "backlog", "drain", "completed")
+        schedule_state(), ("enabled", "hold", "backlog", "drain", "completed")
     )
 
 
@@ -199,8 +201,11 @@ def test_a_job_says_why_it_waits_where_it_is_held_up() -> None:
 
 
 def test_w14_a_job_says_who_has_lent_it_its_priority() -> None:
-    assert claim.told_lent(job(lent="priority 8 lent by demo.flights")) == "; priority 8 lent by demo.flights"
-    assert claim.told_lent(job()) == ""
+    assert (
+        claim.inheritance(job(inherited="priority 8, inherited from demo.flights"))
+        == "; priority 8, inherited from demo.flights"
+    )
+    assert claim.inheritance(job()) == ""
 
 
 # -- facts that are missing ----------------------------------------------------------------------------------------
@@ -211,7 +216,7 @@ def test_a_route_that_is_free_is_refused_as_a_queue() -> None:
         claim.queue(met(), facts(), Route((SLOT,), None), NOON)
 
 
-@pytest.mark.parametrize("gone", ["gate", "schedule", "workflow"])
+@pytest.mark.parametrize("gone", ["schedule_state", "schedule", "workflow"])
 def test_a_claim_needs_a_gate_a_schedule_and_a_workflow(gone: str) -> None:
     expected = "^expected complete facts: a job without gate, schedule or workflow is dropped before$"
     with pytest.raises(ValueError, match=expected):

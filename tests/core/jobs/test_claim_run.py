@@ -18,7 +18,20 @@ from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run, StartRequest
-from tests.core.builders import EMR, EMR_LINE, LINE, NAME, NOON, SQS, facts, gate, job, run, schedule, workflow
+from tests.core.builders import (
+    EMR,
+    EMR_LIMIT,
+    LIMIT,
+    NAME,
+    NOON,
+    SQS,
+    facts,
+    job,
+    run,
+    schedule,
+    schedule_state,
+    workflow,
+)
 from tests.core.builders import partition_event as event
 
 JOB_ID = f"{NAME}.7.first"
@@ -31,13 +44,13 @@ PLAIN_TARGET = {
     "application_id": "app-1",
     "execution_role_arn": None,
 }
-PACE = Pace(EMR_LINE, SECOND, 20)
+PACE = Pace(EMR_LIMIT, SECOND, 20)
 DUE = NOON - MINUTE
 FIRE_EVENT = replace(event(at=DUE - 1), kind="time")
 
 
 def built(claimed: Job, known: Facts, **fields: Any) -> Run:
-    return claim.build_run(claimed, known, (LINE, EMR_LINE), "s3://c/x.json", NOON + 5, **fields)
+    return claim.build_run(claimed, known, (LIMIT, EMR_LIMIT), "s3://c/x.json", NOON + 5, **fields)
 
 
 # -- whole rows ----------------------------------------------------------------------------------------------------
@@ -57,7 +70,7 @@ def test_h1_a_run_carries_all_that_is_known_of_its_job_and_of_what_it_runs() -> 
         reason="its time has come",
     )
     known = facts(
-        gate=gate(version=4),
+        schedule_state=schedule_state(version=4),
         schedule=schedule(pause_after_failures=3, data="hello", resources={"workers": 5}),
         workflow=workflow(
             properties={"mode": "full"},
@@ -68,7 +81,7 @@ def test_h1_a_run_carries_all_that_is_known_of_its_job_and_of_what_it_runs() -> 
             expected="55m",
         ),
         workflow_version=6,
-        lines={LINE: LimitState(LINE, numbered=41)},
+        limit_states={LIMIT: LimitState(LIMIT, numbered=41)},
     )
 
     spark = {
@@ -92,7 +105,7 @@ def test_h1_a_run_carries_all_that_is_known_of_its_job_and_of_what_it_runs() -> 
             name=f"{JOB_ID}-2",
             data={"content_type": "text/plain; charset=utf-8", "text": "hello"},
         ),
-        permits=(LINE, EMR_LINE),
+        permits=(LIMIT, EMR_LIMIT),
         units=12,
         fired_by="its time has come",
         claimed_at=NOON + 5,
@@ -241,18 +254,18 @@ def test_e3_a_run_may_be_started_from_its_appointment_on(
 
 
 def test_h1_a_run_has_the_next_number_of_its_workflow_if_it_takes_a_permit_of_its_line() -> None:
-    known = facts(lines={LINE: LimitState(LINE, numbered=41), EMR_LINE: LimitState(EMR_LINE, numbered=7)})
-    assert claim.build_run(job(), known, (EMR_LINE, LINE), "", NOON).number == 42
-    assert claim.build_run(job(), known, (EMR_LINE,), "", NOON).number == 0
-    assert claim.build_run(job(number=9), known, (LINE,), "", NOON).number == 9
-    assert claim.build_run(job(), facts(), (LINE,), "", NOON).number == 1
+    known = facts(limit_states={LIMIT: LimitState(LIMIT, numbered=41), EMR_LIMIT: LimitState(EMR_LIMIT, numbered=7)})
+    assert claim.build_run(job(), known, (EMR_LIMIT, LIMIT), "", NOON).number == 42
+    assert claim.build_run(job(), known, (EMR_LIMIT,), "", NOON).number == 0
+    assert claim.build_run(job(number=9), known, (LIMIT,), "", NOON).number == 9
+    assert claim.build_run(job(), facts(), (LIMIT,), "", NOON).number == 1
 
 
 def test_h1_only_the_line_of_a_workflow_numbers_a_run() -> None:
-    asks = (RateWindow("rate:x:2/60000", 2, MINUTE), Slots("group:demo.spark", 3), Slots(LINE, 1), PACE)
-    assert claim.wants_number(job(), asks) == LINE
+    asks = (RateWindow("rate:x:2/60000", 2, MINUTE), Slots("group:demo.spark", 3), Slots(LIMIT, 1), PACE)
+    assert claim.wants_number(job(), asks) == LIMIT
     assert claim.wants_number(job(), (asks[0], asks[1], PACE)) is None
-    assert claim.wants_number(job(held=("group:demo.spark", LINE)), (PACE,)) == LINE
+    assert claim.wants_number(job(held=("group:demo.spark", LIMIT)), (PACE,)) == LIMIT
 
 
 # -- what it waited for --------------------------------------------------------------------------------------------

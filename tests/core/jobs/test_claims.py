@@ -24,8 +24,8 @@ from chalicelib.core.runs import complete
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import CountFailure, DeleteJob, Put, RemoveWaiter, Replace, Write
 from tests.core.builders import (
-    EMR_LINE,
-    LINE,
+    EMR_LIMIT,
+    LIMIT,
     NAME,
     NOON,
     QUIET,
@@ -40,57 +40,57 @@ from tests.core.builders import (
 from tests.core.builders import RATE as START_RATE
 
 RATE: dict[str, Any] = {"type": "rate", "max": 2, "per": "hour"}
-RATE_LINE = f"rate:{NAME}:2/{HOUR}"
-LOG = RateWindow(RATE_LINE, 2, HOUR)
+RATE_LIMIT = f"rate:{NAME}:2/{HOUR}"
+LOG = RateWindow(RATE_LIMIT, 2, HOUR)
 TOLD = replace(LOG, binding=False)
-SLOT, PACE = Slots(LINE, None), Pace(EMR_LINE, START_RATE.spacing, START_RATE.burst)
+SLOT, PACE = Slots(LIMIT, None), Pace(EMR_LIMIT, START_RATE.spacing, START_RATE.burst)
 RUN = f"{NAME}.7.first#001"  # what a line remembers the run by
-HELD = met(waits_at=EMR_LINE, rank="4#x", held=(RATE_LINE, LINE))
-PLACE = limit.Waiter(EMR_LINE, "4#x", NAME, 7, HELD.place, HELD.job_id)
+HELD = met(queued_in=EMR_LIMIT, rank="4#x", held=(RATE_LIMIT, LIMIT))
+PLACE = limit.Waiter(EMR_LIMIT, "4#x", NAME, 7, HELD.sort_key, HELD.job_id)
 RECORD = Record(f"{NAME}.7.first", "DROPPED", NAME, 7, "the schedule was deleted", NOON)
 
 
 def limited(*constraints: dict[str, Any], **states: LimitState) -> Facts:
     made = schedule(constraints=list(constraints))
-    return facts(schedule=made, lines={state.line: state for state in states.values()})
+    return facts(schedule=made, limit_states={state.limit_name: state for state in states.values()})
 
 
 def permits(plan: list[Write]) -> list[tuple[str, str | None]]:
-    return [(write.ask.line, write.begins) for write in plan if isinstance(write, AcquirePermit)]
+    return [(write.ask.limit_name, write.begins) for write in plan if isinstance(write, AcquirePermit)]
 
 
 def begun(plan: list[Write]) -> list[str]:
-    return [write.ask.line for write in plan if isinstance(write, RecordStart)]
+    return [write.ask.limit_name for write in plan if isinstance(write, RecordStart)]
 
 
 # -- claim ---------------------------------------------------------------------------------------------------------
 
 
 def test_c5_a_claim_enters_the_start_in_every_log_as_it_was_read() -> None:
-    log = LimitState(RATE_LINE, rev=3, starts={"other#001": NOON - MINUTE})
+    log = LimitState(RATE_LIMIT, rev=3, starts={"other#001": NOON - MINUTE})
     plan = claim.claim(met(), run(), limited(RATE, log=log), Route((LOG, SLOT, PACE), None), NOON)
-    assert permits(plan) == [(RATE_LINE, RUN), (LINE, RUN), (EMR_LINE, RUN)]
+    assert permits(plan) == [(RATE_LIMIT, RUN), (LIMIT, RUN), (EMR_LIMIT, RUN)]
     assert AcquirePermit(LOG, NOON, log, from_queue=False, begins=RUN) in plan
 
 
 def test_c9_a_claim_tells_its_start_to_the_lines_whose_permits_it_held_in_the_queue() -> None:
     known = limited(RATE, concurrency(2, "wait") | {"group": "spark"})
-    held = replace(HELD, held=(RATE_LINE, "group:demo.spark", LINE))
+    held = replace(HELD, held=(RATE_LIMIT, "group:demo.spark", LIMIT))
     plan = claim.claim(held, run(), known, Route((PACE,), None), NOON)
-    assert permits(plan) == [(EMR_LINE, RUN)]
-    assert begun(plan) == [RATE_LINE, "group:demo.spark", LINE]
+    assert permits(plan) == [(EMR_LIMIT, RUN)]
+    assert begun(plan) == [RATE_LIMIT, "group:demo.spark", LIMIT]
 
 
 def test_c4_the_gap_that_a_held_slot_asks_for_is_held_as_it_was_read() -> None:
-    busy = LimitState(LINE, active=1, rev=8)
+    busy = LimitState(LIMIT, active=1, rev=8)
     known = limited({"type": "since_last_run", "at_least": "1h"}, busy=busy)
-    plan = claim.claim(replace(HELD, held=(LINE,)), run(), known, Route((PACE,), None), NOON)
-    assert RecordStart(Slots(LINE, None, HOUR), NOON, busy, RUN, numbers=True) in plan
+    plan = claim.claim(replace(HELD, held=(LIMIT,)), run(), known, Route((PACE,), None), NOON)
+    assert RecordStart(Slots(LIMIT, None, HOUR), NOON, busy, RUN, numbers=True) in plan
 
 
 def test_w1_each_attempt_is_a_start_of_its_own() -> None:
     plan = claim.claim(job("retry", attempt=2), run(), limited(RATE), Route((LOG, SLOT), None), NOON)
-    assert permits(plan) == [(RATE_LINE, f"{NAME}.7.first#002"), (LINE, f"{NAME}.7.first#002")]
+    assert permits(plan) == [(RATE_LIMIT, f"{NAME}.7.first#002"), (LIMIT, f"{NAME}.7.first#002")]
     assert claim.parse_holder(ids.holder_of("a.b.c#d", 12)) == ("a.b.c#d", 12)
 
 
@@ -103,8 +103,8 @@ def test_t12_a_match_that_an_event_may_undo_is_claimed_only_as_it_was_read() -> 
     quiet = facts(schedule=schedule(QUIET))
     waiting = job(leaves={"0": came()}, met_at=NOON)
     assert taken_out(waiting, quiet).exact
-    assert not taken_out(replace(waiting, waits_at=LINE, rank="5"), quiet).exact, "what queues is settled"
-    assert not taken_out(replace(waiting, kind="backlog"), quiet).exact
+    assert not taken_out(replace(waiting, queued_in=LIMIT, rank="5"), quiet).exact, "what queues is settled"
+    assert not taken_out(replace(waiting, kind="detached"), quiet).exact
     assert not taken_out(met(), facts()).exact, "a steady stream of events must not starve a claim"
 
 
@@ -112,40 +112,40 @@ def test_t12_a_match_that_an_event_may_undo_is_claimed_only_as_it_was_read() -> 
 
 
 def test_c5_a_job_that_waits_for_its_rate_keeps_no_slot_from_others() -> None:
-    used_up = LimitState(RATE_LINE, rev=2, starts={"a": NOON - 20 * MINUTE, "b": NOON - 10 * MINUTE})
+    used_up = LimitState(RATE_LIMIT, rev=2, starts={"a": NOON - 20 * MINUTE, "b": NOON - 10 * MINUTE})
     known = limited(RATE, concurrency(1, "wait"), log=used_up)
 
-    route = limit_route.route(known.asks("demo"), (), known.lines, NOON, None)
+    route = limit_route.route(known.asks("demo"), (), known.limit_states, NOON, None)
     plan = claim.queue(met(), known, route, NOON)
 
     assert route == Route((), LOG)
     assert permits(plan) == []
     [queued] = [write.row for write in plan if isinstance(write, Replace)]
     assert isinstance(queued, Job)
-    assert (queued.held, queued.waits_at) == ((), RATE_LINE)
+    assert (queued.held, queued.queued_in) == ((), RATE_LIMIT)
 
 
 def test_c5_a_job_that_queues_behind_its_rate_holds_its_place_in_the_log() -> None:
     plan = claim.queue(met(), limited(RATE), Route((LOG, SLOT), PACE), NOON)
-    assert permits(plan) == [(RATE_LINE, RUN), (LINE, None)]
+    assert permits(plan) == [(RATE_LIMIT, RUN), (LIMIT, None)]
     [queued] = [write.row for write in plan if isinstance(write, Replace)]
     assert isinstance(queued, Job)
-    assert (queued.held, queued.waits_at) == ((RATE_LINE, LINE), EMR_LINE)
+    assert (queued.held, queued.queued_in) == ((RATE_LIMIT, LIMIT), EMR_LIMIT)
 
 
 def test_c5_a_log_that_only_counts_a_job_is_told_of_its_start_and_of_no_mere_wish() -> None:
     plan = claim.queue(met(), limited(), Route((TOLD, SLOT), PACE), NOON)
-    assert permits(plan) == [(LINE, None)]
+    assert permits(plan) == [(LIMIT, None)]
     [queued] = [write.row for write in plan if isinstance(write, Replace)]
     assert isinstance(queued, Job)
-    assert queued.held == (LINE,)
+    assert queued.held == (LIMIT,)
     # In its turn it passes that log again, and takes it along.
-    route = limit_route.route((TOLD, SLOT, PACE), queued.held, {}, NOON, EMR_LINE)
+    route = limit_route.route((TOLD, SLOT, PACE), queued.held, {}, NOON, EMR_LIMIT)
     assert route == Route((TOLD, PACE), None, appointment=NOON)
 
 
 def test_c5_a_full_log_is_joined_as_it_was_read_and_served_when_it_frees() -> None:
-    log = LimitState(RATE_LINE, rev=3, starts={"a": NOON - 20 * MINUTE, "b": NOON - 10 * MINUTE})
+    log = LimitState(RATE_LIMIT, rev=3, starts={"a": NOON - 20 * MINUTE, "b": NOON - 10 * MINUTE})
     plan = claim.queue(met(), limited(RATE, log=log), Route((), LOG), NOON)
     assert JoinQueue(LOG, NOON, NOON + 40 * MINUTE, rev=3) in plan
 
@@ -154,43 +154,46 @@ def test_c5_a_full_log_is_joined_as_it_was_read_and_served_when_it_frees() -> No
 
 
 def test_c5_a_job_that_goes_gives_its_place_in_a_log_back_and_spends_no_start() -> None:
-    states = {RATE_LINE: LimitState(RATE_LINE, rev=3, starts={RUN: NOON}, waiters=1), LINE: LimitState(LINE, active=1)}
+    states = {
+        RATE_LIMIT: LimitState(RATE_LIMIT, rev=3, starts={RUN: NOON}, waiters=1),
+        LIMIT: LimitState(LIMIT, active=1),
+    }
     assert claim.drop_plan(HELD, RECORD, states, NOON)[2:] == [
         RemoveWaiter(PLACE),
-        LeaveQueue(EMR_LINE),
-        ReleasePermit(RATE_LINE, NOON, Ended(RUN, states[RATE_LINE])),
-        ReleasePermit(LINE, None),
+        LeaveQueue(EMR_LIMIT),
+        ReleasePermit(RATE_LIMIT, NOON, Ended(RUN, states[RATE_LIMIT])),
+        ReleasePermit(LIMIT, None),
     ]
 
 
 def test_c8_a_job_that_stands_aside_leaves_its_queue_and_gives_back_what_it_holds() -> None:
     later = replace(HELD, rev=2, state="PENDING_CONSTRAINTS", wake_at=NOON + HOUR, reason="waits for the night")
     plan = claim.yield_queue(HELD, later, {}, NOON)
-    assert plan[0] == Replace(replace(later, held=(), waits_at=None, rank=None))
-    assert plan[1:3] == [RemoveWaiter(PLACE), LeaveQueue(EMR_LINE)]
-    assert [write.line for write in plan[3:] if isinstance(write, ReleasePermit)] == [RATE_LINE, LINE]
+    assert plan[0] == Replace(replace(later, held=(), queued_in=None, rank=None))
+    assert plan[1:3] == [RemoveWaiter(PLACE), LeaveQueue(EMR_LIMIT)]
+    assert [write.limit_name for write in plan[3:] if isinstance(write, ReleasePermit)] == [RATE_LIMIT, LIMIT]
 
 
 # -- the end of a run ----------------------------------------------------------------------------------------------
 
 
 def ended(state: Any, before: Any = None, **fields: Any) -> list[Write]:
-    before = before or run("RUNNING", permits=(RATE_LINE, "group:demo.spark", LINE, EMR_LINE), **fields)
+    before = before or run("RUNNING", permits=(RATE_LIMIT, "group:demo.spark", LIMIT, EMR_LIMIT), **fields)
     step = complete.advance(before, RunUpdate(state, NOON + 5), NOON + MINUTE, None)
     assert step is not None
     return complete.plan(before, step, {}, NOON + MINUTE)
 
 
 def test_c4_a_line_learns_of_a_success_when_it_started_and_ended_and_of_a_failure_only_that_it_is_over() -> None:
-    success = Ended(RUN, LimitState(LINE), started_at=NOON, succeeded_at=NOON + MINUTE)
-    assert ReleasePermit(LINE, None, success) in ended("SUCCEEDED")
-    assert ReleasePermit(LINE, None, Ended(RUN, LimitState(LINE))) in ended("FAILED")
-    assert ReleasePermit(LINE, None, Ended(RUN, LimitState(LINE))) in ended("CANCELLED")
+    success = Ended(RUN, LimitState(LIMIT), started_at=NOON, succeeded_at=NOON + MINUTE)
+    assert ReleasePermit(LIMIT, None, success) in ended("SUCCEEDED")
+    assert ReleasePermit(LIMIT, None, Ended(RUN, LimitState(LIMIT))) in ended("FAILED")
+    assert ReleasePermit(LIMIT, None, Ended(RUN, LimitState(LIMIT))) in ended("CANCELLED")
 
 
 def test_c1_a_run_gives_back_the_slots_of_all_its_groups_and_keeps_its_start_in_the_logs() -> None:
-    back = [write.line for write in ended("SUCCEEDED") if isinstance(write, ReleasePermit)]
-    assert back == ["group:demo.spark", LINE]
+    back = [write.limit_name for write in ended("SUCCEEDED") if isinstance(write, ReleasePermit)]
+    assert back == ["group:demo.spark", LIMIT]
 
 
 def test_l19_failures_in_a_row_are_counted_where_they_are_asked_for_and_a_success_forgives_them() -> None:

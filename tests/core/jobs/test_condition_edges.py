@@ -13,7 +13,7 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, iso
 from chalicelib.core.jobs import conditions
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
-from tests.core.builders import LINE, NAME, NOON, concurrency, facts, job, met, schedule
+from tests.core.builders import LIMIT, NAME, NOON, concurrency, facts, job, met, schedule
 
 CPU: dict[str, Any] = {"cloudwatch": {"namespace": "AWS/RDS", "metric": "CPUUtilization"}}
 LOAD: dict[str, Any] = {"type": "load", "of": CPU, "below": 0.7}
@@ -56,9 +56,9 @@ def test_c2_a_delay_is_met_at_its_very_instant_and_not_before() -> None:
     ("what", "began"),
     [
         (job("gathering", met_at=NOON + HOUR), NOON + HOUR),
-        (job("backlog", met_at=NOON + HOUR), NOON + HOUR),
+        (job("detached", met_at=NOON + HOUR), NOON + HOUR),
         (job("gathering"), NOON + 2 * HOUR),
-        (job("backlog"), NOON + 2 * HOUR),
+        (job("detached"), NOON + 2 * HOUR),
         (job("fire", met_at=NOON + HOUR), NOON),
         (job("run_now"), NOON),
     ],
@@ -73,19 +73,19 @@ def test_c2_what_gathers_counts_from_its_match_and_anything_else_from_its_creati
 
 def test_c1_a_slot_that_is_held_is_told_as_that() -> None:
     limit = concurrency(2, "wait")
-    full = {LINE: LimitState(LINE, active=2)}
+    full = {LIMIT: LimitState(LIMIT, active=2)}
     rule = "at most 2 runs of the workflow at a time, else wait"
-    assert stand(limit, lines=full) == [Condition(constraint(limit), False, f"{rule}: 2 of 2 in use")]
-    [held] = stand(limit, what=met(held=(LINE,)), lines=full)
+    assert stand(limit, limit_states=full) == [Condition(constraint(limit), False, f"{rule}: 2 of 2 in use")]
+    [held] = stand(limit, what=met(held=(LIMIT,)), limit_states=full)
     assert held == Condition(constraint(limit), True, f"{rule}: a slot is held")
 
 
 def test_c5_a_rate_whose_place_is_held_is_met_at_once() -> None:
     line = f"rate:{NAME}:1/{HOUR}"
     used = {line: LimitState(line, starts={"other": NOON})}
-    [unmet] = stand(RATE, lines=used, now=NOON + MINUTE)
+    [unmet] = stand(RATE, limit_states=used, now=NOON + MINUTE)
     assert (unmet.met, unmet.until) == (False, NOON + HOUR)
-    [held] = stand(RATE, what=met(held=(line,)), lines=used, now=NOON + MINUTE)
+    [held] = stand(RATE, what=met(held=(line,)), limit_states=used, now=NOON + MINUTE)
     assert held == Condition(constraint(RATE), True, "at most 1 run per hour, else wait: met")
 
 
@@ -239,7 +239,7 @@ def test_l12_a_backfill_is_held_up_by_slots_approvals_and_probes_alone() -> None
 
 
 def test_c8_limits_and_rates_have_queues_and_wait_on_no_clock() -> None:
-    full = {LINE: LimitState(LINE, active=1)}
+    full = {LIMIT: LimitState(LIMIT, active=1)}
     for limit in (concurrency(1, "wait"), RATE | {"on_unmet": "wait"}):
-        assert not stand(limit, lines=full)[0].waits
+        assert not stand(limit, limit_states=full)[0].waits
     assert stand(FRESH)[0].waits

@@ -11,15 +11,15 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, parse_instant
 from chalicelib.core.jobs import conditions
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
-from tests.core.builders import LINE, NAME, NOON, concurrency, facts, job, met, schedule
+from tests.core.builders import LIMIT, NAME, NOON, concurrency, facts, job, met, schedule
 
-GROUP_LINE = "group:demo.spark"
+GROUP_LIMIT = "group:demo.spark"
 GROUP = concurrency(2, "wait") | {"group": "spark"}
 DELAY: dict[str, Any] = {"type": "delay", "after": "15m"}
 NIGHT: dict[str, Any] = {"type": "time_window", "start": "22:00", "end": "06:00"}
 GAP: dict[str, Any] = {"type": "since_last_run", "at_least": "1h"}
 RATE: dict[str, Any] = {"type": "rate", "max": 2, "per": "hour"}
-RATE_LINE = f"rate:{NAME}:2/{HOUR}"
+RATE_LIMIT = f"rate:{NAME}:2/{HOUR}"
 FRESH: dict[str, Any] = {
     "type": "fresh",
     "workflows": ["demo.flights.raw", "demo.flights.weather"],
@@ -29,11 +29,14 @@ FRESH: dict[str, Any] = {
 
 
 def stand(
-    constraint: dict[str, Any], now: Instant = NOON, what: Job | None = None, lines: Any = (), **known: Any
+    constraint: dict[str, Any], now: Instant = NOON, what: Job | None = None, limit_states: Any = (), **known: Any
 ) -> Condition:
     made = schedule(constraints=[constraint])
     [condition] = conditions.evaluate(
-        what or met(), facts(schedule=made, lines={line.line: line for line in lines}, **known), made, now
+        what or met(),
+        facts(schedule=made, limit_states={each.limit_name: each for each in limit_states}, **known),
+        made,
+        now,
     )
     return condition
 
@@ -47,19 +50,19 @@ def succeeded(raw: Instant | None, weather: Instant | None) -> dict[str, Any]:
 
 @pytest.mark.parametrize(("active", "is_met"), [(0, True), (1, True), (2, False), (3, False)])
 def test_c1_a_limit_of_a_group_is_met_while_fewer_of_its_runs_are_active(active: int, is_met: bool) -> None:
-    condition = stand(GROUP, lines=[LimitState(GROUP_LINE, active=active), LimitState(LINE, active=9)])
+    condition = stand(GROUP, limit_states=[LimitState(GROUP_LIMIT, active=active), LimitState(LIMIT, active=9)])
     assert condition.met is is_met
     assert condition.why == f"at most 2 runs of group spark at a time, else wait: {active} of 2 in use"
 
 
 def test_c1_a_group_belongs_to_the_namespace_of_the_schedule() -> None:
     elsewhere = met(schedule="sales.flights.clean")
-    assert stand(GROUP, what=elsewhere, lines=[LimitState(GROUP_LINE, active=2)]).met
-    assert not stand(GROUP, what=elsewhere, lines=[LimitState("group:sales.spark", active=2)]).met
+    assert stand(GROUP, what=elsewhere, limit_states=[LimitState(GROUP_LIMIT, active=2)]).met
+    assert not stand(GROUP, what=elsewhere, limit_states=[LimitState("group:sales.spark", active=2)]).met
 
 
 def test_c1_a_job_that_holds_its_slot_is_not_in_its_own_way() -> None:
-    condition = stand(concurrency(1), what=met(held=(LINE,)), lines=[LimitState(LINE, active=1)])
+    condition = stand(concurrency(1), what=met(held=(LIMIT,)), limit_states=[LimitState(LIMIT, active=1)])
     assert condition.met
     assert condition.why == "at most 1 run of the workflow at a time, else abort: a slot is held"
 
@@ -73,7 +76,7 @@ def test_c1_a_job_that_holds_its_slot_is_not_in_its_own_way() -> None:
         ("created", met(met_at=NOON + HOUR), NOON),
         ("created", job("fire"), NOON),
         ("met", met(met_at=NOON + HOUR), NOON + HOUR),
-        ("met", met(met_at=NOON + HOUR, kind="backlog"), NOON + HOUR),
+        ("met", met(met_at=NOON + HOUR, kind="detached"), NOON + HOUR),
         ("met", job("fire"), NOON),  # what needs no trigger was met when it came
         ("met", job("run_now"), NOON),
         ("met", job("retry", created_at=NOON + DAY), NOON + DAY),
@@ -118,20 +121,20 @@ def test_c3_a_window_says_when_it_opens() -> None:
 
 # -- since the last run (C4) ---------------------------------------------------------------------------------------
 
-FAILED_LATER = LimitState(LINE, last_start=NOON, last_success_start=NOON - 2 * HOUR)
+FAILED_LATER = LimitState(LIMIT, last_start=NOON, last_success_start=NOON - 2 * HOUR)
 
 
 def test_c4_a_failed_run_counts_only_where_any_run_does() -> None:
-    assert stand(GAP, lines=[FAILED_LATER]).met
-    condition = stand(GAP | {"of": "any"}, lines=[FAILED_LATER])
+    assert stand(GAP, limit_states=[FAILED_LATER]).met
+    condition = stand(GAP | {"of": "any"}, limit_states=[FAILED_LATER])
     assert (condition.met, condition.until) == (False, NOON + HOUR)
     assert condition.why == "1h since the last run started, else abort: not before 2026-03-02T13:00:00.000Z"
 
 
 def test_c4_a_run_still_going_counts_as_a_success() -> None:
-    living = LimitState(LINE, active=1, starts={"r#001": NOON - 59 * MINUTE}, last_start=NOON - 59 * MINUTE)
-    assert stand(GAP, lines=[living]).until == NOON + MINUTE
-    assert stand(GAP, NOON + MINUTE, lines=[living]).met
+    living = LimitState(LIMIT, active=1, starts={"r#001": NOON - 59 * MINUTE}, last_start=NOON - 59 * MINUTE)
+    assert stand(GAP, limit_states=[living]).until == NOON + MINUTE
+    assert stand(GAP, NOON + MINUTE, limit_states=[living]).met
 
 
 def test_c4_the_first_run_of_all_waits_for_nothing() -> None:
@@ -143,12 +146,12 @@ def test_c4_the_first_run_of_all_waits_for_nothing() -> None:
 
 
 def test_c5_a_rate_is_unmet_until_the_nth_last_start_is_a_span_ago() -> None:
-    log = LimitState(RATE_LINE, starts={"a": NOON - 50 * MINUTE, "b": NOON - MINUTE})
-    condition = stand(RATE, lines=[log])
+    log = LimitState(RATE_LIMIT, starts={"a": NOON - 50 * MINUTE, "b": NOON - MINUTE})
+    condition = stand(RATE, limit_states=[log])
     assert (condition.met, condition.until) == (False, NOON + 10 * MINUTE)
     assert condition.why == "at most 2 runs per hour, else wait: not before 2026-03-02T12:10:00.000Z"
-    assert stand(RATE, NOON + 10 * MINUTE, lines=[log]).met
-    assert stand(RATE, what=met(held=(RATE_LINE,)), lines=[log]).met, "its own start is one of them"
+    assert stand(RATE, NOON + 10 * MINUTE, limit_states=[log]).met
+    assert stand(RATE, what=met(held=(RATE_LIMIT,)), limit_states=[log]).met, "its own start is one of them"
 
 
 # -- freshness (C7) ------------------------------------------------------------------------------------------------

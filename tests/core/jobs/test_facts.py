@@ -17,8 +17,8 @@ from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import (
     ELAPSED,
-    EMR_LINE,
-    LINE,
+    EMR_LIMIT,
+    LIMIT,
     NAME,
     PARTITION,
     RATE,
@@ -30,7 +30,7 @@ from tests.core.builders import (
     workflow,
 )
 
-PACE = Pace(EMR_LINE, RATE.spacing, RATE.burst)
+PACE = Pace(EMR_LIMIT, RATE.spacing, RATE.burst)
 HOURLY = {"type": "rate", "max": 4, "per": "hour"}
 DAILY = {"type": "rate", "max": 10, "per": "day"}
 GAP = {"type": "since_last_run", "at_least": "5m"}
@@ -55,12 +55,12 @@ def log(rule: str, limit: int, span: int, binding: bool = True) -> RateWindow:
 
 
 def test_c1_a_group_is_a_line_of_its_namespace_and_the_workflow_is_counted_besides() -> None:
-    assert asks(group(2)) == [Slots(LINE, None), Slots("group:demo.spark", 2), PACE]
+    assert asks(group(2)) == [Slots(LIMIT, None), Slots("group:demo.spark", 2), PACE]
 
 
 def test_c1_a_workflow_and_its_groups_may_each_have_a_limit() -> None:
     assert asks(concurrency(1, "wait"), group(3), group(2, "night")) == [
-        Slots(LINE, 1),
+        Slots(LIMIT, 1),
         Slots("group:demo.night", 2),
         Slots("group:demo.spark", 3),
         PACE,
@@ -69,21 +69,21 @@ def test_c1_a_workflow_and_its_groups_may_each_have_a_limit() -> None:
 
 def test_c1_of_two_limits_on_one_line_the_tighter_holds() -> None:
     assert asks(group(5), group(2), group(3))[1] == Slots("group:demo.spark", 2)
-    assert asks(concurrency(4), concurrency(2, "wait"))[0] == Slots(LINE, 2)
+    assert asks(concurrency(4), concurrency(2, "wait"))[0] == Slots(LIMIT, 2)
 
 
 # -- since the last run (C4) ---------------------------------------------------------------------------------------
 
 
 def test_c4_a_gap_is_held_by_the_line_of_the_workflow() -> None:
-    assert asks(GAP)[0] == Slots(LINE, None, 5 * MINUTE, any_run=False)
-    assert asks(GAP | {"of": "any"})[0] == Slots(LINE, None, 5 * MINUTE, any_run=True)
-    assert asks(GAP, concurrency(3, "wait"))[0] == Slots(LINE, 3, 5 * MINUTE)
+    assert asks(GAP)[0] == Slots(LIMIT, None, 5 * MINUTE, any_run=False)
+    assert asks(GAP | {"of": "any"})[0] == Slots(LIMIT, None, 5 * MINUTE, any_run=True)
+    assert asks(GAP, concurrency(3, "wait"))[0] == Slots(LIMIT, 3, 5 * MINUTE)
 
 
 def test_c4_of_two_gaps_the_wider_is_held_and_any_counts_more() -> None:
-    assert asks(GAP, GAP | {"at_least": "1h", "of": "any"})[0] == Slots(LINE, None, HOUR, any_run=True)
-    assert asks(GAP | {"of": "any"}, GAP | {"at_least": "1h"})[0] == Slots(LINE, None, HOUR, any_run=True)
+    assert asks(GAP, GAP | {"at_least": "1h", "of": "any"})[0] == Slots(LIMIT, None, HOUR, any_run=True)
+    assert asks(GAP | {"of": "any"}, GAP | {"at_least": "1h"})[0] == Slots(LIMIT, None, HOUR, any_run=True)
 
 
 # -- rates (C5) ----------------------------------------------------------------------------------------------------
@@ -93,17 +93,17 @@ def test_c5_each_rate_is_a_log_of_its_own_before_the_slots_and_the_pace() -> Non
     assert asks(DAILY, HOURLY) == [
         log(f"4/{HOUR}", 4, HOUR),
         log(f"10/{DAY}", 10, DAY),
-        Slots(LINE, None),
+        Slots(LIMIT, None),
         PACE,
     ]
 
 
 def test_c5_a_schedule_without_a_rate_is_counted_in_those_of_its_workflow_and_not_limited() -> None:
-    assert asks(rates=(f"4/{HOUR}",)) == [log(f"4/{HOUR}", 4, HOUR, binding=False), Slots(LINE, None), PACE]
+    assert asks(rates=(f"4/{HOUR}",)) == [log(f"4/{HOUR}", 4, HOUR, binding=False), Slots(LIMIT, None), PACE]
     assert asks(HOURLY, rates=(f"4/{HOUR}", f"10/{DAY}")) == [
         log(f"4/{HOUR}", 4, HOUR),
         log(f"10/{DAY}", 10, DAY, binding=False),
-        Slots(LINE, None),
+        Slots(LIMIT, None),
         PACE,
     ]
 
@@ -118,8 +118,8 @@ def test_c5_the_rules_of_a_schedule_are_told_to_its_workflow() -> None:
 
 
 def test_c5_the_facts_say_which_rates_the_workflow_counts() -> None:
-    known = facts(lines={LINE: LimitState(LINE, rates=(f"4/{HOUR}",))})
-    assert known.asks("demo") == (log(f"4/{HOUR}", 4, HOUR, binding=False), Slots(LINE, None), PACE)
+    known = facts(limit_states={LIMIT: LimitState(LIMIT, rates=(f"4/{HOUR}",))})
+    assert known.asks("demo") == (log(f"4/{HOUR}", 4, HOUR, binding=False), Slots(LIMIT, None), PACE)
     assert replace(known, workflow=None).asks("demo") == ()
     assert replace(known, schedule=None).asks("demo") == ()
 
@@ -149,11 +149,11 @@ def test_c5_once_a_rule_asks_for_it_every_start_on_a_queue_is_counted_whoever_ca
     assert asks_of(plain, queue, RATE, "demo", rates) == ()
     assert asks_of(plain, queue, RATE, "demo", rates, counted=True) == (
         log(f"4/{HOUR}", 4, HOUR, binding=False),
-        Slots(LINE, None),
+        Slots(LIMIT, None),
     )
     assert rules.asks_for_starts(schedule(ELAPSED))
     assert not rules.asks_for_starts(plain)
 
 
 def test_e8_what_goes_to_a_queue_asks_for_no_start_of_emr() -> None:
-    assert asks(HOURLY, target=SQS) == [log(f"4/{HOUR}", 4, HOUR), Slots(LINE, None)]
+    assert asks(HOURLY, target=SQS) == [log(f"4/{HOUR}", 4, HOUR), Slots(LIMIT, None)]

@@ -21,7 +21,7 @@ from chalicelib.core.rows.job import GATHERING, Job
 from chalicelib.core.rows.schedule import Subscription
 from tests.core.builders import (
     ABSENT,
-    LINE,
+    LIMIT,
     NAME,
     NOON,
     ORDERS,
@@ -106,7 +106,7 @@ def test_t14_an_event_that_comes_after_the_window_begins_anew_though_nobody_has_
     assert fresh.job is not None
     assert (fresh.job.leaves, fresh.job.created_at, fresh.job.met_at) == ({"1": came(1, now)}, now, None)
     assert fresh.job.job_id != half.job_id
-    assert (fresh.job.place, fresh.job.rev) == (half.place, half.rev + 1), "it is put over the old one"
+    assert (fresh.job.sort_key, fresh.job.rev) == (half.sort_key, half.rev + 1), "it is put over the old one"
     assert fresh.job.wake_at == now + HOUR
     record = fresh.dropped
     assert record is not None
@@ -208,7 +208,7 @@ def test_t12_each_chunk_puts_off_the_look_and_ends_a_silence_that_nobody_has_use
 
 
 def test_t12_a_chunk_that_comes_when_the_job_queues_already_is_added_to_it() -> None:
-    queued = job(leaves={"0": came()}, met_at=NOON, state="PENDING_LAUNCH", waits_at=LINE, rank="5", reason="waits")
+    queued = job(leaves={"0": came()}, met_at=NOON, state="PENDING_LAUNCH", queued_in=LIMIT, rank="5", reason="waits")
     more = grown(queued, event("b", NOON + HOUR), QUIET, NOON + HOUR)
     assert more == replace(queued, leaves={"0": came(2, NOON, NOON + HOUR)}, rev=2)
 
@@ -271,7 +271,7 @@ def test_t18_one_event_may_speak_against_a_leaf_and_for_another_at_once() -> Non
 
 
 def test_c9_a_job_that_queues_is_not_taken_out_by_the_feed_for_it_holds_slots() -> None:
-    queued = job(leaves={"0": came()}, met_at=NOON, waits_at="emr:app-1", rank="5", held=(LINE,))
+    queued = job(leaves={"0": came()}, met_at=NOON, queued_in="emr:app-1", rank="5", held=(LIMIT,))
     assert apply(queued, None, ABSENT, NOON + MINUTE, against="0") == Gathered(None)
     more = grown(queued, event("w"), all_of(ABSENT, WEATHER), NOON, leaves="1", against="0")
     assert set(more.leaves) == {"0", "1"}
@@ -283,12 +283,12 @@ def test_c9_a_job_that_queues_is_not_taken_out_by_the_feed_for_it_holds_slots() 
 def test_c11_a_job_set_apart_makes_room_and_keeps_everything_but_its_place() -> None:
     met = grown(None, event("a"), PARTITION, NOON)
     apart = gather.detach(met)
-    assert apart.place.startswith("JOB#2026-03-02T12:00:00.000Z#")
-    assert (apart.kind, apart.rev) == ("backlog", 1)
-    assert replace(apart, place=GATHERING, kind="gathering") == met
+    assert apart.sort_key.startswith("JOB#2026-03-02T12:00:00.000Z#")
+    assert (apart.kind, apart.rev) == ("detached", 1)
+    assert replace(apart, sort_key=GATHERING, kind="gathering") == met
     other = gather.detach(grown(None, event("b"), PARTITION, NOON))
-    assert other.place != apart.place
-    assert gather.detach(job("fire", place=GATHERING)).kind == "fire", "a fire stays one, with its nominal time"
+    assert other.sort_key != apart.sort_key
+    assert gather.detach(job("fire", sort_key=GATHERING)).kind == "fire", "a fire stays one, with its nominal time"
 
 
 def test_a_leaf_is_found_by_its_number() -> None:

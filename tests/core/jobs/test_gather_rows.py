@@ -42,7 +42,7 @@ def test_t7_the_first_event_of_a_correlation_begins_a_job_of_its_own() -> None:
         Job(
             schedule=NAME,
             generation=7,
-            place="PENDING#a",
+            sort_key="GATHERING#a",
             job_id=ids.job_id(NAME, 7, "p"),
             kind="gathering",
             state="PENDING_TRIGGER",
@@ -98,7 +98,7 @@ def test_t14_a_match_that_expires_is_recorded_with_all_that_had_come() -> None:
 def test_t14_t19_the_event_that_ends_a_silence_after_the_window_begins_a_job_of_the_same_correlation() -> None:
     silent = schedule(all_of(QUIET, WEATHER, within="1h"), by=["shop"])
     now = NOON + 2 * HOUR
-    waiting = job(leaves={"0": came(), "1": came()}, place="PENDING#a", correlation=SHOP, rev=2)
+    waiting = job(leaves={"0": came(), "1": came()}, sort_key="GATHERING#a", correlation=SHOP, rev=2)
     step = gather.gather(waiting, [Touch(at(partition_event("p"), now), ("0",))], silent, ROW, SHOP, now)
     assert step.dropped is not None
     assert step.dropped.kind == "EXPIRED"
@@ -106,7 +106,7 @@ def test_t14_t19_the_event_that_ends_a_silence_after_the_window_begins_a_job_of_
     assert replace(step.job, reason="") == Job(
         schedule=NAME,
         generation=7,
-        place="PENDING#a",
+        sort_key="GATHERING#a",
         job_id=ids.job_id(NAME, 7, "p"),
         kind="gathering",
         state="PENDING_TRIGGER",
@@ -128,8 +128,8 @@ def test_t18_an_absence_that_ended_is_recorded_for_as_long_as_history_is_kept() 
 def test_c11_a_job_set_apart_is_a_new_row_called_by_when_it_began_and_the_end_of_its_id() -> None:
     met = job(met_at=NOON, rev=6)
     assert met.job_id == "demo.flights.clean.7.first"
-    assert gather.detach(met) == replace(met, place="JOB#2026-03-02T12:00:00.000Z#first", kind="backlog", rev=1)
-    assert met.place == GATHERING
+    assert gather.detach(met) == replace(met, sort_key="JOB#2026-03-02T12:00:00.000Z#first", kind="detached", rev=1)
+    assert met.sort_key == GATHERING
 
 
 # -- which leaves an event touches ---------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ CAME_LATE = "1 partition of demo.weather came at 2026-03-02T13:00:00.000Z"
 BEGUN = Job(
     schedule=NAME,
     generation=7,
-    place=GATHERING,
+    sort_key=GATHERING,
     job_id=ids.job_id(NAME, 7, "w"),
     kind="gathering",
     state="PENDING_TRIGGER",
@@ -53,27 +53,29 @@ def test_c10_a_partial_match_that_has_timed_out_is_aborted_on_record_and_the_eve
 
 def test_c10_a_job_that_was_met_in_time_makes_room_and_waits_apart_for_its_check() -> None:
     met = replace(HALF, leaves={"0": came(), "1": came()}, met_at=NOON, state="PENDING_CONSTRAINTS")
-    apart = replace(met, place="JOB#2026-03-02T12:00:00.000Z#first", kind="backlog", rev=1, leases=0, wake_at=LATE)
-    assert late(met) == Gathered(BEGUN, apart=apart)
+    apart = replace(met, sort_key="JOB#2026-03-02T12:00:00.000Z#first", kind="detached", rev=1, leases=0, wake_at=LATE)
+    assert late(met) == Gathered(BEGUN, detached=apart)
 
 
 def test_c10_a_partial_match_that_is_to_run_anyway_makes_room_and_keeps_what_it_has() -> None:
-    apart = replace(HALF, place="JOB#2026-03-02T12:00:00.000Z#first", kind="backlog", rev=1, leases=0, wake_at=LATE)
-    assert late(HALF, then="run") == Gathered(BEGUN, apart=apart)
+    apart = replace(HALF, sort_key="JOB#2026-03-02T12:00:00.000Z#first", kind="detached", rev=1, leases=0, wake_at=LATE)
+    assert late(HALF, then="run") == Gathered(BEGUN, detached=apart)
 
 
 def test_t19_the_next_job_waits_for_the_same_correlation() -> None:
     correlation = {"day": "1/2"}
-    before = replace(HALF, place="PENDING#1%2F2", correlation=correlation)
-    assert late(before, correlation=correlation).job == replace(BEGUN, place="PENDING#1%2F2", correlation=correlation)
+    before = replace(HALF, sort_key="GATHERING#1%2F2", correlation=correlation)
+    assert late(before, correlation=correlation).job == replace(
+        BEGUN, sort_key="GATHERING#1%2F2", correlation=correlation
+    )
 
 
 def test_w4_a_node_of_a_dag_keeps_its_one_job_of_a_round_though_it_has_timed_out() -> None:
     """The next job would have the same id, so the events stay together, and the check ends the job."""
     correlation = {"~dag": "demo.flights.daily~.7.abc/1"}
-    place = "PENDING#demo.flights.daily%7E.7.abc%2F1"
+    place = "GATHERING#demo.flights.daily%7E.7.abc%2F1"
     own = ids.job_id(NAME, 7, "demo.flights.daily~.7.abc/1")
-    before = replace(HALF, job_id=own, place=place, correlation=correlation)
+    before = replace(HALF, job_id=own, sort_key=place, correlation=correlation)
     assert late(before, correlation=correlation) == Gathered(
         replace(
             before,
@@ -97,5 +99,5 @@ def test_c10_without_an_event_for_the_next_job_a_job_that_has_timed_out_is_left_
 def test_a_job_out_of_time_is_due_at_once_in_a_place_of_its_own() -> None:
     now = NOON + 5 * MINUTE
     assert gather.out_of_time(HALF, now) == replace(
-        HALF, place="JOB#2026-03-02T12:00:00.000Z#first", kind="backlog", rev=1, leases=0, wake_at=now
+        HALF, sort_key="JOB#2026-03-02T12:00:00.000Z#first", kind="detached", rev=1, leases=0, wake_at=now
     )

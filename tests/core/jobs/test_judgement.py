@@ -17,8 +17,8 @@ from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from tests.core.builders import (
-    EMR_LINE,
-    LINE,
+    EMR_LIMIT,
+    LIMIT,
     NAME,
     NOON,
     PARTITION,
@@ -39,18 +39,18 @@ DELAY: dict[str, Any] = {"type": "delay", "after": "15m"}
 FRESH: dict[str, Any] = {"type": "fresh", "workflows": ["demo.flights.raw"], "within": "1d", "on_unmet": "wait"}
 GAP: dict[str, Any] = {"type": "since_last_run", "at_least": "1h"}
 RATE: dict[str, Any] = {"type": "rate", "max": 1, "per": "hour"}
-RATE_LINE = f"rate:{NAME}:1/{HOUR}"
-LOG = RateWindow(RATE_LINE, 1, HOUR)
-PACE = Pace(EMR_LINE, START_RATE.spacing, START_RATE.burst)
+RATE_LIMIT = f"rate:{NAME}:1/{HOUR}"
+LOG = RateWindow(RATE_LIMIT, 1, HOUR)
+PACE = Pace(EMR_LIMIT, START_RATE.spacing, START_RATE.burst)
 TEN_HOURS = NOON + 10 * HOUR  # when the night begins
-BUSY = LimitState(LINE, active=1, starts={"r#001": NOON - MINUTE}, last_start=NOON - MINUTE)
-FULL = LimitState(RATE_LINE, rev=1, starts={"r#001": NOON - MINUTE})
+BUSY = LimitState(LIMIT, active=1, starts={"r#001": NOON - MINUTE}, last_start=NOON - MINUTE)
+FULL = LimitState(RATE_LIMIT, rev=1, starts={"r#001": NOON - MINUTE})
 
 
-def known(*constraints: dict[str, Any], lines: tuple[LimitState, ...] = (BUSY, FULL), **fields: Any) -> Facts:
+def known(*constraints: dict[str, Any], limit_states: tuple[LimitState, ...] = (BUSY, FULL), **fields: Any) -> Facts:
     """A workflow that runs, started a minute ago and whose rate is used up: all that a constraint can lack."""
     made = schedule(constraints=list(constraints), **fields)
-    return facts(schedule=made, lines={line.line: line for line in lines})
+    return facts(schedule=made, limit_states={each.limit_name: each for each in limit_states})
 
 
 def words(decision: Any) -> list[str]:
@@ -173,34 +173,34 @@ def test_t14_what_time_completes_only_after_the_window_has_expired_however_late_
 
 
 def test_c8_a_job_in_a_queue_is_judged_again_when_its_turn_comes_and_gives_up_its_place() -> None:
-    queued = met(waits_at=LINE, rank="5", held=())
+    queued = met(queued_in=LIMIT, rank="5", held=())
     closing = known(NIGHT, concurrency(1, "wait"), timeout="never")
     assert decide(queued, closing, NOON) == Wait(
         None, "PENDING_LAUNCH", "waits for a slot of workflow demo.flights.clean: 1 of 1 in use"
     )
-    decision = decide(queued, closing, NOON, turn=LINE)
+    decision = decide(queued, closing, NOON, serving=LIMIT)
     assert isinstance(decision, Wait)
     assert (decision.until, decision.leaves) == (TEN_HOURS, True)
 
 
 def test_c1_in_its_turn_a_job_is_not_aborted_for_the_slot_that_it_queues_for() -> None:
-    queued = met(waits_at=LINE, rank="5")
-    assert isinstance(decide(queued, known(concurrency(1)), NOON, turn=LINE), Launch)
+    queued = met(queued_in=LIMIT, rank="5")
+    assert isinstance(decide(queued, known(concurrency(1)), NOON, serving=LIMIT), Launch)
 
 
 def test_c4_in_its_turn_a_job_is_aborted_for_a_run_that_started_meanwhile() -> None:
-    queued = met(waits_at=EMR_LINE, rank="5", held=(LINE,))
-    assert isinstance(decide(queued, known(GAP), NOON, turn=EMR_LINE), Abort)
+    queued = met(queued_in=EMR_LIMIT, rank="5", held=(LIMIT,))
+    assert isinstance(decide(queued, known(GAP), NOON, serving=EMR_LIMIT), Abort)
 
 
 @pytest.mark.parametrize("others", [0, 1])
 def test_c5_a_place_in_a_log_is_void_if_others_used_the_rate_up_while_the_job_queued(others: int) -> None:
     """It was given its place two hours ago; since then the rate allowed another start."""
     own = {f"{NAME}.7.first#001": NOON - 2 * HOUR}
-    log = LimitState(RATE_LINE, rev=2, starts=own | ({"r#001": NOON - MINUTE} if others else {}))
-    queued = met(waits_at=EMR_LINE, rank="5", held=(RATE_LINE, LINE))
+    log = LimitState(RATE_LIMIT, rev=2, starts=own | ({"r#001": NOON - MINUTE} if others else {}))
+    queued = met(queued_in=EMR_LIMIT, rank="5", held=(RATE_LIMIT, LIMIT))
 
-    decision = decide(queued, known(RATE, lines=(log,)), NOON, turn=EMR_LINE)
+    decision = decide(queued, known(RATE, limit_states=(log,)), NOON, serving=EMR_LIMIT)
 
     if not others:
         assert isinstance(decision, Launch)
@@ -237,7 +237,7 @@ def test_c10_run_anyway_overrides_whatever_waits_for_the_clock_or_for_facts(cons
     decision = decide(waiting, late, NOON + HOUR)
     assert isinstance(decision, Launch)
     assert decision.why == "run anyway after its timeout: waits for something"
-    assert decision.asks[0] == Slots(LINE, None), "no gap is held any more"
+    assert decision.asks[0] == Slots(LIMIT, None), "no gap is held any more"
 
 
 def test_c10_run_anyway_never_overrides_a_limit_or_a_rate() -> None:
@@ -245,9 +245,9 @@ def test_c10_run_anyway_never_overrides_a_limit_or_a_rate() -> None:
     late = known(*rules, timeout={"after": "1h", "then": "run"})
     decision = decide(met(reason="waits"), late, NOON + HOUR)
     assert isinstance(decision, Launch)
-    assert decision.asks == (LOG, Slots(LINE, 1), PACE)
-    queued = met(waits_at=LINE, rank="5", held=(RATE_LINE,))
+    assert decision.asks == (LOG, Slots(LIMIT, 1), PACE)
+    queued = met(queued_in=LIMIT, rank="5", held=(RATE_LIMIT,))
     assert isinstance(decide(queued, late, NOON + HOUR), Wait)
-    assert decide(replace(queued, waits_at=None, rank=None), late, NOON + HOUR) == Launch(
-        (LOG, Slots(LINE, 1), PACE), "run anyway after its timeout: "
+    assert decide(replace(queued, queued_in=None, rank=None), late, NOON + HOUR) == Launch(
+        (LOG, Slots(LIMIT, 1), PACE), "run anyway after its timeout: "
     )

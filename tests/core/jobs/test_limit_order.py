@@ -20,36 +20,38 @@ from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.writes import Replace
-from tests.core.builders import EMR_LINE, LINE, NAME, NOON, concurrency, facts, met, schedule, thorough
+from tests.core.builders import EMR_LIMIT, LIMIT, NAME, NOON, concurrency, facts, met, schedule, thorough
 
 HOURLY: dict[str, Any] = {"type": "rate", "max": 1, "per": "hour"}
 DAILY: dict[str, Any] = {"type": "rate", "max": 2, "per": "day"}
 ONE = concurrency(1, "wait")
 GROUP = concurrency(2, "wait") | {"group": "spark"}
-HOUR_LINE, DAY_LINE, GROUP_LINE = f"rate:{NAME}:1/{HOUR}", f"rate:{NAME}:2/{DAY}", "group:demo.spark"
+HOUR_LIMIT, DAY_LIMIT, GROUP_LIMIT = f"rate:{NAME}:1/{HOUR}", f"rate:{NAME}:2/{DAY}", "group:demo.spark"
 FULL = {"rate": {"starts": {"a": NOON - MINUTE, "b": NOON - MINUTE}}, "emr": {"head": NOON + DAY}}
 POLICY, POOL = Policy(max_events=1), Slots("pool:demo.p", 8, units=2, unit="slot")
-POOL_TURN, GROUP_TURN = "turn:demo.slow:pool:demo.p", "turn:demo.slow:group:demo.spark"
+POOL_TURN, GROUP_TURN = "admission:demo.slow:pool:demo.p", "admission:demo.slow:group:demo.spark"
 
 
-def queued(*held: str, at: str = EMR_LINE) -> Job:
-    return met(waits_at=at, rank="5", held=held)
+def queued(*held: str, at: str = EMR_LIMIT) -> Job:
+    return met(queued_in=at, rank="5", held=held)
 
 
 def turned(what: Job, *constraints: dict[str, Any], rates: tuple[str, ...] = ()) -> Decision:
     """What is decided when a job is served at the line where it queues."""
-    known = facts(schedule=schedule(constraints=list(constraints)), lines={LINE: LimitState(LINE, rates=rates)})
-    return decide(what, known, NOON, what.waits_at)
+    known = facts(
+        schedule=schedule(constraints=list(constraints)), limit_states={LIMIT: LimitState(LIMIT, rates=rates)}
+    )
+    return decide(what, known, NOON, what.queued_in)
 
 
 @pytest.mark.parametrize(
     ("held", "constraints"),
     [
-        ((LINE,), [HOURLY]),
-        ((GROUP_LINE,), [GROUP, ONE]),
-        ((GROUP_LINE, LINE), [GROUP, DAILY]),
-        ((DAY_LINE, LINE), [DAILY, HOURLY]),
-        ((DAY_LINE,), [DAILY, HOURLY]),
+        ((LIMIT,), [HOURLY]),
+        ((GROUP_LIMIT,), [GROUP, ONE]),
+        ((GROUP_LIMIT, LIMIT), [GROUP, DAILY]),
+        ((DAY_LIMIT, LIMIT), [DAILY, HOURLY]),
+        ((DAY_LIMIT,), [DAILY, HOURLY]),
     ],
 )
 def test_c9_a_job_that_holds_a_line_behind_one_it_still_has_to_ask_for_stands_aside(
@@ -65,13 +67,13 @@ def test_c9_a_job_that_holds_a_line_behind_one_it_still_has_to_ask_for_stands_as
 @pytest.mark.parametrize(
     ("what", "constraints"),
     [
-        (queued(LINE), [ONE]),
-        (queued(HOUR_LINE, LINE), [HOURLY, ONE]),
-        (queued(HOUR_LINE, at=LINE), [HOURLY, ONE]),
-        (queued(HOUR_LINE, at=DAY_LINE), [HOURLY, DAILY, GROUP]),
-        (queued(LINE), []),
-        (queued(GROUP_LINE, LINE), []),  # it holds what nobody asks for any more
-        (queued(at=HOUR_LINE), [HOURLY]),
+        (queued(LIMIT), [ONE]),
+        (queued(HOUR_LIMIT, LIMIT), [HOURLY, ONE]),
+        (queued(HOUR_LIMIT, at=LIMIT), [HOURLY, ONE]),
+        (queued(HOUR_LIMIT, at=DAY_LIMIT), [HOURLY, DAILY, GROUP]),
+        (queued(LIMIT), []),
+        (queued(GROUP_LIMIT, LIMIT), []),  # it holds what nobody asks for any more
+        (queued(at=HOUR_LIMIT), [HOURLY]),
     ],
 )
 def test_c9_a_job_that_took_its_lines_in_order_goes_on(what: Job, constraints: list[dict[str, Any]]) -> None:
@@ -80,33 +82,37 @@ def test_c9_a_job_that_took_its_lines_in_order_goes_on(what: Job, constraints: l
 
 def test_c5_a_log_that_only_counts_a_job_never_sends_it_back() -> None:
     """It is told of the start when there is one, so a job that queues further on does not hold it."""
-    assert isinstance(turned(queued(LINE), rates=(f"1/{HOUR}",)), Launch)
-    assert isinstance(turned(queued(LINE), HOURLY, rates=(f"1/{HOUR}",)), Wait)
+    assert isinstance(turned(queued(LIMIT), rates=(f"1/{HOUR}",)), Launch)
+    assert isinstance(turned(queued(LIMIT), HOURLY, rates=(f"1/{HOUR}",)), Wait)
 
 
 def test_c9_a_job_does_not_stand_aside_before_its_turn() -> None:
-    decision = decide(queued(LINE), facts(schedule=schedule(constraints=[HOURLY])), NOON)
+    decision = decide(queued(LIMIT), facts(schedule=schedule(constraints=[HOURLY])), NOON)
     assert isinstance(decision, Wait)
     assert (decision.state, decision.leaves) == ("PENDING_LAUNCH", False)
 
 
 def crowded(constraints: list[dict[str, Any]], rates: set[str], full: set[str], paced: bool) -> Facts:
     states = {line: LimitState(line, **FULL.get(line.partition(":")[0], {"active": 9})) for line in full}
-    own = replace(states.get(LINE, LimitState(LINE)), rates=tuple(sorted(rates)))
+    own = replace(states.get(LIMIT, LimitState(LIMIT)), rates=tuple(sorted(rates)))
     policy = {"policy": "demo.slow"} if paced else {}
-    known = facts(schedule=schedule(constraints=constraints, timeout="never", **policy), lines=states | {LINE: own})
+    known = facts(
+        schedule=schedule(constraints=constraints, timeout="never", **policy), limit_states=states | {LIMIT: own}
+    )
     return replace(known, policy=POLICY, pool=POOL)
 
 
 def freed(known: Facts, line: str) -> Facts:
-    state = LimitState(line, waiters=1, rates=known.line(line).rates)
-    return replace(known, lines={**known.lines, line: state})
+    state = LimitState(line, waiters=1, rates=known.limit_state(line).rates)
+    return replace(known, limit_states={**known.limit_states, line: state})
 
 
 @given(
     st.lists(st.sampled_from([HOURLY, DAILY, ONE, GROUP]), unique_by=str),
     st.sets(st.sampled_from([f"1/{HOUR}", f"2/{DAY}", f"7/{MINUTE}"])),
-    st.sets(st.sampled_from([HOUR_LINE, DAY_LINE, GROUP_LINE, LINE, EMR_LINE, POOL.line, POOL_TURN, GROUP_TURN])),
+    st.sets(
+        st.sampled_from([HOUR_LIMIT, DAY_LIMIT, GROUP_LIMIT, LIMIT, EMR_LIMIT, POOL.limit_name, POOL_TURN, GROUP_TURN])
+    ),
     st.booleans(),
 )
 @thorough
@@ -116,9 +122,9 @@ def test_c9_whoever_queues_gets_through_line_by_line_holding_only_what_lies_befo
     """Some of its lines are full. Each becomes free in its turn; nothing sends the job back."""
     waiting, known, turns = met(), crowded(constraints, rates, full, paced), 0
     while True:
-        decision = decide(waiting, known, NOON, waiting.waits_at)
+        decision = decide(waiting, known, NOON, waiting.queued_in)
         assert isinstance(decision, Launch)
-        route = limit_route.route(decision.asks, waiting.held, known.lines, NOON, waiting.waits_at)
+        route = limit_route.route(decision.asks, waiting.held, known.limit_states, NOON, waiting.queued_in)
         if route.blocked is None:
             break
         [waiting] = [
@@ -126,11 +132,11 @@ def test_c9_whoever_queues_gets_through_line_by_line_holding_only_what_lies_befo
             for write in claim.queue(waiting, known, route, NOON)
             if isinstance(write, Replace) and isinstance(write.row, Job)
         ]
-        order = {ask.line: ask.order for ask in decision.asks}
+        order = {ask.limit_name: ask.order for ask in decision.asks}
         assert all(order[line] < route.blocked.order for line in waiting.held)
-        known, turns = freed(known, (route.behind or route.blocked).line), turns + 1
+        known, turns = freed(known, (route.behind or route.blocked).limit_name), turns + 1
 
-    permits = {*waiting.held, *(ask.line for ask in route.take)}
-    assert permits == {ask.line for ask in known.asks("demo")}
-    limiting = {ask.line for ask in known.asks("demo") if not limit_permits.is_unlimited(ask)}
+    permits = {*waiting.held, *(ask.limit_name for ask in route.take)}
+    assert permits == {ask.limit_name for ask in known.asks("demo")}
+    limiting = {ask.limit_name for ask in known.asks("demo") if not limit_permits.is_unlimited(ask)}
     assert turns == len(full & limiting), "each line that is full holds it up once"

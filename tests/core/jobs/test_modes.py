@@ -16,7 +16,7 @@ from chalicelib.core.rows.job import GATHERING, Job
 from chalicelib.core.states import CLAIMABLE, JobKind, Mode, may_start
 from chalicelib.core.writes import Create, DeleteJob, ExpectNoneGathering, Replace
 from tests.core.builders import (
-    LINE,
+    LIMIT,
     NAME,
     NOON,
     PARTITION,
@@ -24,11 +24,11 @@ from tests.core.builders import (
     TICK,
     concurrency,
     facts,
-    gate,
     job,
     met,
     run,
     schedule,
+    schedule_state,
 )
 
 MODES: tuple[Mode, ...] = get_args(Mode)
@@ -39,8 +39,8 @@ APART = "JOB#2026-03-02T12:00:00.000Z#first"
 # Jobs that were there before the mode was set, each ready to be launched.
 TABLE: dict[Mode, dict[JobKind, str]] = {
     "enabled": dict.fromkeys(KINDS, GOES),
-    "hold": dict.fromkeys(KINDS, GOES) | dict.fromkeys(("gathering", "fire", "backlog"), STAYS),
-    "backlog": dict.fromkeys(KINDS, GOES) | dict.fromkeys(("gathering", "fire", "backlog"), STAYS),
+    "hold": dict.fromkeys(KINDS, GOES) | dict.fromkeys(("gathering", "fire", "detached"), STAYS),
+    "backlog": dict.fromkeys(KINDS, GOES) | dict.fromkeys(("gathering", "fire", "detached"), STAYS),
     "drain": dict.fromkeys(KINDS, GOES),
     "completed": dict.fromkeys(KINDS, GOES),
     "disabled": dict.fromkeys(KINDS, GONE) | dict.fromkeys(("run_now", "redrive", "backfill"), GOES),
@@ -53,7 +53,10 @@ def ready(kind: JobKind) -> Job:
 
 
 def outcome(kind: JobKind, mode: Mode) -> str:
-    known = facts(gate=gate(mode=mode, mode_at=NOON + MINUTE), schedule=schedule(TICK if kind == "fire" else None))
+    known = facts(
+        schedule_state=schedule_state(mode=mode, mode_at=NOON + MINUTE),
+        schedule=schedule(TICK if kind == "fire" else None),
+    )
     decision = decide(ready(kind), known, NOON + MINUTE)
     return {Launch: GOES, Wait: STAYS, Drop: GONE}[type(decision)]
 
@@ -82,19 +85,21 @@ def test_l4_a_run_that_was_claimed_is_held_by_no_pause_but_withdrawn_by_a_closin
 @pytest.mark.parametrize("mode", ["hold", "backlog"])
 def test_l4_a_job_that_is_held_says_so_and_since_when(mode: Mode) -> None:
     """A description that was changed meanwhile is not the beginning of the pause."""
-    held = facts(gate=gate(mode=mode, mode_at=NOON, updated_at=NOON + HOUR, reason="3 runs failed in a row"))
+    held = facts(
+        schedule_state=schedule_state(mode=mode, mode_at=NOON, updated_at=NOON + HOUR, reason="3 runs failed in a row")
+    )
     why = f"the schedule is on {mode} since 2026-03-02T12:00:00.000Z (3 runs failed in a row)"
     assert decide(met(), held, NOON) == Wait(NOON + 24 * HOUR, "PENDING_CONSTRAINTS", why)
 
 
 def test_l4_a_job_that_queues_gives_up_its_place_when_it_is_held() -> None:
-    decision = decide(met(waits_at=LINE, rank="5"), facts(gate=gate(mode="hold")), NOON)
+    decision = decide(met(queued_in=LIMIT, rank="5"), facts(schedule_state=schedule_state(mode="hold")), NOON)
     assert isinstance(decision, Wait)
     assert decision.leaves
 
 
 def test_l4_what_is_unmet_goes_on_gathering_in_its_own_words() -> None:
-    two = facts(gate=gate(mode="hold"), schedule=schedule(PARTITION | {"count": 2}))
+    two = facts(schedule_state=schedule_state(mode="hold"), schedule=schedule(PARTITION | {"count": 2}))
     decision = decide(met(met_at=None), two, NOON)
     assert isinstance(decision, Wait)
     assert decision.state == "PENDING_TRIGGER"
@@ -102,26 +107,26 @@ def test_l4_what_is_unmet_goes_on_gathering_in_its_own_words() -> None:
 
 
 def test_l4_timeouts_go_on_counting_while_held_unless_they_were_stopped() -> None:
-    going = facts(gate=gate(mode="hold"), schedule=schedule(timeout={"after": "1h"}))
+    going = facts(schedule_state=schedule_state(mode="hold"), schedule=schedule(timeout={"after": "1h"}))
     assert isinstance(decide(met(), going, NOON + HOUR), Abort)
-    stopped = replace(going, gate=gate(mode="hold", pauses=((NOON + MINUTE, None),)))
+    stopped = replace(going, schedule_state=schedule_state(mode="hold", pauses=((NOON + MINUTE, None),)))
     decision = decide(met(), stopped, NOON + 9 * HOUR)
     assert isinstance(decision, Wait)
     assert decision.until is None
 
 
 def test_l4_run_anyway_does_not_run_in_spite_of_a_hold() -> None:
-    held = facts(gate=gate(mode="hold"), schedule=schedule(timeout={"after": "1h", "then": "run"}))
+    held = facts(schedule_state=schedule_state(mode="hold"), schedule=schedule(timeout={"after": "1h", "then": "run"}))
     decision = decide(met(), held, NOON + HOUR)
     assert isinstance(decision, Wait)
     assert decision.until is None
 
 
 def test_c11_in_hold_fires_join_the_one_job_that_waits_in_backlog_each_waits_for_itself() -> None:
-    waiting, ticking = job("fire", place=GATHERING, job_id="first"), schedule(TICK)
-    hold = facts(gate=gate(mode="hold"), schedule=ticking, gathering=waiting)
+    waiting, ticking = job("fire", sort_key=GATHERING, job_id="first"), schedule(TICK)
+    hold = facts(schedule_state=schedule_state(mode="hold"), schedule=ticking, gathering=waiting)
     assert isinstance(decide(job("fire"), hold, NOON), Coalesce)
-    backlog = facts(gate=gate(mode="backlog"), schedule=ticking)
+    backlog = facts(schedule_state=schedule_state(mode="backlog"), schedule=ticking)
     assert isinstance(decide(job("fire"), backlog, NOON), Wait)
 
 
@@ -140,20 +145,23 @@ def test_c11_in_hold_fires_join_the_one_job_that_waits_in_backlog_each_waits_for
 def test_c11_a_fire_that_must_wait_leaves_its_place_to_be_joined_or_to_be_a_job_by_itself(
     fields: dict[str, Any], mode: Mode, place: str
 ) -> None:
-    busy = facts(gate=gate(mode=mode), schedule=schedule(TICK, constraints=[concurrency(1, "wait")], **fields))
-    out, into, *_ = claim.queue(job("fire"), busy, Route((), Slots(LINE, 1)), NOON)
+    busy = facts(
+        schedule_state=schedule_state(mode=mode),
+        schedule=schedule(TICK, constraints=[concurrency(1, "wait")], **fields),
+    )
+    out, into, *_ = claim.queue(job("fire"), busy, Route((), Slots(LIMIT, 1)), NOON)
     assert out == DeleteJob(job("fire"), exact=True)
     assert isinstance(into, Create)
     assert isinstance(into.row, Job)
-    assert into.row.place == place
+    assert into.row.sort_key == place
 
 
 def test_c11_a_fire_that_is_a_job_by_itself_joins_none_and_none_stands_in_its_way() -> None:
     """It was set apart in a backlog; now, resumed, another one of its schedule gathers, or queues for a slot."""
-    apart = job("fire", place=APART, due_at=NOON, met_at=NOON)
+    apart = job("fire", sort_key=APART, due_at=NOON, met_at=NOON)
     resumed = facts(schedule=schedule(TICK, constraints=[concurrency(1, "wait")]), gathering=met())
     assert isinstance(decide(apart, resumed, NOON + HOUR), Launch)
-    [stays, *_] = claim.queue(apart, resumed, Route((), Slots(LINE, 1)), NOON + HOUR)
+    [stays, *_] = claim.queue(apart, resumed, Route((), Slots(LIMIT, 1)), NOON + HOUR)
     assert isinstance(stays, Replace)
     assert ExpectNoneGathering(NAME, 7) not in claim.claim(apart, run(), resumed, Route((), None), NOON + HOUR)
 
@@ -161,17 +169,22 @@ def test_c11_a_fire_that_is_a_job_by_itself_joins_none_and_none_stands_in_its_wa
 @pytest.mark.parametrize(("fields", "mode"), [({}, "backlog"), ({"coalesce": False}, "enabled")])
 def test_c11_a_match_that_time_completed_makes_room_when_it_has_to_wait(fields: dict[str, Any], mode: Mode) -> None:
     """No event came last that could have set it apart."""
-    known = facts(gate=gate(mode=mode), schedule=schedule(QUIET, constraints=[concurrency(1, "wait")], **fields))
-    out, into, *_ = claim.queue(met(), known, Route((), Slots(LINE, 1)), NOON)
+    known = facts(
+        schedule_state=schedule_state(mode=mode),
+        schedule=schedule(QUIET, constraints=[concurrency(1, "wait")], **fields),
+    )
+    out, into, *_ = claim.queue(met(), known, Route((), Slots(LIMIT, 1)), NOON)
     assert out == DeleteJob(met(), exact=True), "another chunk may have come, and ended the quiet"
     assert isinstance(into, Create)
     assert isinstance(into.row, Job)
-    assert (into.row.place, into.row.kind, into.row.state) == (APART, "backlog", "PENDING_LAUNCH")
+    assert (into.row.sort_key, into.row.kind, into.row.state) == (APART, "detached", "PENDING_LAUNCH")
 
 
 def test_o3_a_fire_that_is_written_again_while_it_waits_apart_is_a_ghost() -> None:
-    apart = job("fire", place=APART)
-    assert isinstance(decide(job("fire"), facts(gate=gate(mode="backlog"), gathering=apart), NOON), Duplicate)
+    apart = job("fire", sort_key=APART)
+    assert isinstance(
+        decide(job("fire"), facts(schedule_state=schedule_state(mode="backlog"), gathering=apart), NOON), Duplicate
+    )
 
 
 # -- drain and completed -------------------------------------------------------------------------------------------
@@ -180,21 +193,23 @@ def test_o3_a_fire_that_is_written_again_while_it_waits_apart_is_a_ghost() -> No
 @pytest.mark.parametrize(("due", "goes"), [(NOON - 1, True), (NOON, False), (NOON + 1, False)])
 def test_l4_a_drain_lets_go_the_fires_that_were_due_before_it(due: int, goes: bool) -> None:
     """Before the drain began, that is, and not before the description was last changed."""
-    draining = facts(gate=gate(mode="drain", mode_at=NOON, updated_at=NOON + MINUTE), schedule=schedule(TICK))
+    draining = facts(
+        schedule_state=schedule_state(mode="drain", mode_at=NOON, updated_at=NOON + MINUTE), schedule=schedule(TICK)
+    )
     decision = decide(job("fire", due_at=due), draining, NOON + MINUTE)
     assert isinstance(decision, Launch) is goes
     assert goes or decision == Drop("it was due after the schedule was paused to drain")
 
 
 def test_l10_of_a_completed_schedule_what_was_prepared_goes_on() -> None:
-    completed = facts(gate=gate(mode="completed", mode_at=NOON), schedule=schedule(TICK))
+    completed = facts(schedule_state=schedule_state(mode="completed", mode_at=NOON), schedule=schedule(TICK))
     assert isinstance(decide(job("fire", due_at=NOON + MINUTE), completed, NOON + MINUTE), Launch)
 
 
 @pytest.mark.parametrize("mode", ["drain", "completed"])
 def test_l4_a_fire_that_would_only_gather_is_dropped_where_nothing_gathers(mode: Mode) -> None:
     parts: dict[str, Any] = {"type": "all", "triggers": [TICK, PARTITION]}
-    closing = facts(gate=gate(mode=mode, mode_at=NOON + HOUR), schedule=schedule(parts))
+    closing = facts(schedule_state=schedule_state(mode=mode, mode_at=NOON + HOUR), schedule=schedule(parts))
     decision = decide(job("fire", due_at=NOON), closing, NOON)
     assert decision == Drop(f"the schedule gathers no more: its mode is {mode}")
 
@@ -204,18 +219,18 @@ def test_l4_a_fire_that_would_only_gather_is_dropped_where_nothing_gathers(mode:
 
 @pytest.mark.parametrize("mode", ["enabled", "hold", "backlog", "drain", "completed"])
 def test_l19_an_occurrence_that_is_to_be_left_out_is_skipped_on_record_in_any_mode(mode: Mode) -> None:
-    skipping = facts(gate=gate(mode=mode, skips=(NOON,), mode_at=NOON + 1), schedule=schedule(TICK))
+    skipping = facts(schedule_state=schedule_state(mode=mode, skips=(NOON,), mode_at=NOON + 1), schedule=schedule(TICK))
     decision = decide(job("fire", due_at=NOON), skipping, NOON)
     assert decision == Skip("the occurrence of 2026-03-02T12:00:00.000Z is skipped, as was asked")
 
 
 def test_l19_a_skip_names_one_instant_and_only_a_fire_has_one() -> None:
-    skipping = facts(gate=gate(skips=(NOON,)), schedule=schedule(TICK))
+    skipping = facts(schedule_state=schedule_state(skips=(NOON,)), schedule=schedule(TICK))
     assert isinstance(decide(job("fire", due_at=NOON + 1), skipping, NOON + 1), Launch)
     assert isinstance(decide(job("run_now"), skipping, NOON), Launch)
     assert isinstance(decide(job("retry", due_at=NOON), skipping, NOON), Launch)
 
 
 def test_l19_a_skipped_occurrence_does_not_come_before_its_time() -> None:
-    skipping = facts(gate=gate(skips=(NOON,)), schedule=schedule(TICK))
+    skipping = facts(schedule_state=schedule_state(skips=(NOON,)), schedule=schedule(TICK))
     assert isinstance(decide(job("fire", due_at=NOON), skipping, NOON - 1), Wait)

@@ -9,7 +9,7 @@ from chalicelib.core.instants import HOUR, MINUTE, Instant
 from chalicelib.core.jobs import timeout
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.schedules import lifecycle
-from tests.core.builders import NOON, gate, job, schedule, thorough
+from tests.core.builders import NOON, job, schedule, schedule_state, thorough
 
 ME = "alice"
 LATER = NOON + HOUR
@@ -17,7 +17,7 @@ LATER = NOON + HOUR
 
 def held(stop: bool) -> ScheduleState:
     """A schedule that was put on hold at noon plus one."""
-    return lifecycle.pause(gate(), schedule(), "hold", stop, LATER, ME)[0]
+    return lifecycle.pause(schedule_state(), schedule(), "hold", stop, LATER, ME)[0]
 
 
 def test_l4_a_stopped_timeout_stands_still_from_the_pause_to_the_resume() -> None:
@@ -37,12 +37,12 @@ def test_l4_a_timeout_that_ended_before_the_pause_has_ended() -> None:
 
 
 def test_l4_only_so_many_pauses_are_remembered_the_last_ones() -> None:
-    current = gate()
-    for number in range(lifecycle.MOST_PAUSES + 5):
+    current = schedule_state()
+    for number in range(lifecycle.MAX_PAUSES + 5):
         at = NOON + number * HOUR
         current, _ = lifecycle.pause(current, schedule(), "hold", True, at, ME)
         current, _ = lifecycle.resume(current, schedule(), at + MINUTE, ME)
-    assert len(current.pauses) == lifecycle.MOST_PAUSES
+    assert len(current.pauses) == lifecycle.MAX_PAUSES
     assert current.pauses[-1] == (at, at + MINUTE)
 
 
@@ -66,7 +66,7 @@ def test_c10_a_timeout_ends_when_so_much_time_has_passed_outside_all_pauses(
         told.append((NOON + at * MINUTE, None))
 
     made = job(created_at=NOON + created * MINUTE)
-    deadline = timeout.deadline_of(made, schedule(timeout={"after": f"{minutes}m"}), gate(pauses=tuple(told)))
+    deadline = timeout.deadline_of(made, schedule(timeout={"after": f"{minutes}m"}), schedule_state(pauses=tuple(told)))
 
     minute, passed = created, 0
     while passed < minutes and minute < 10_000:

@@ -30,10 +30,10 @@ def test_e3_starts_within_their_tolerance_never_exceed_a_policy(
 ) -> None:
     """Permits are taken at any instants, ahead or late; each start begins anywhere in its span."""
     pace = Policy(max_events=most, interval=f"{seconds}s").pace("demo.calm")
-    state, now, starts = LimitState(pace.line), NOON, []
+    state, now, starts = LimitState(pace.limit_name), NOON, []
     for gap, share in looks:
         now += gap
-        route = limit_route.route((pace,), (), {pace.line: state}, now, pace.line)
+        route = limit_route.route((pace,), (), {pace.limit_name: state}, now, pace.limit_name)
         if route.blocked is None and route.appointment is not None:
             assert now <= route.appointment <= now + limit_pace.LEAD
             starts.append(route.appointment + round(share * pace.tolerance))
@@ -48,7 +48,7 @@ def test_e3_appointments_that_are_taken_ahead_leave_more_than_nineteen_twentieth
     pace, state = policy.pace("demo.calm"), LimitState("policy:demo.calm", head=NOON)
     taken = []
     for _ in range(100):
-        at = limit_route.appointment((pace,), {pace.line: state}, state.head - limit_pace.SERVED_EARLY)
+        at = limit_route.appointment((pace,), {pace.limit_name: state}, state.head - limit_pace.SERVED_EARLY)
         taken.append(at)
         state = replace(state, head=limit_pace.next_head(pace, state, at))
     assert 99 * policy.span / most / (taken[-1] - taken[0]) >= 0.95
@@ -63,14 +63,19 @@ def test_e3_an_appointment_leaves_time_to_prepare_the_start_within_its_tolerance
 
 def test_e3_two_paces_are_one_appointment_the_later_one() -> None:
     policy = Policy(max_events=1, interval="1s").pace("demo.calm")
-    ahead = {policy.line: LimitState(policy.line, head=NOON + 800), EMR.line: LimitState(EMR.line, head=NOON + 19_900)}
+    ahead = {
+        policy.limit_name: LimitState(policy.limit_name, head=NOON + 800),
+        EMR.limit_name: LimitState(EMR.limit_name, head=NOON + 19_900),
+    }
     assert limit_route.appointment((policy, EMR), ahead, NOON) == NOON + 900
-    assert limit_route.route((policy, EMR), (), ahead, NOON, EMR.line).appointment == NOON + 900
+    assert limit_route.route((policy, EMR), (), ahead, NOON, EMR.limit_name).appointment == NOON + 900
 
 
 def test_e3_reading_the_facts_moves_an_appointment_that_could_not_be_kept_and_no_other() -> None:
     policy = Policy(max_events=1, interval="1s").pace("demo.calm")
     route = limit_route.route((policy,), (), {}, NOON, None)
     assert limit_route.prepared(route, NOON + 100).appointment == NOON + 300
-    later = limit_route.route((policy,), (), {policy.line: LimitState(policy.line, head=NOON + 900)}, NOON, policy.line)
+    later = limit_route.route(
+        (policy,), (), {policy.limit_name: LimitState(policy.limit_name, head=NOON + 900)}, NOON, policy.limit_name
+    )
     assert limit_route.prepared(later, NOON + 100).appointment == NOON + 900

@@ -17,26 +17,26 @@ from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.limit import LimitState
-from tests.core.builders import EMR_LINE, LINE, NOON, brief, thorough
+from tests.core.builders import EMR_LIMIT, LIMIT, NOON, brief, thorough
 
-PACE = Pace(EMR_LINE, SECOND, 3)
+PACE = Pace(EMR_LIMIT, SECOND, 3)
 
 
 def busy(active: int, waiters: int = 0) -> LimitState:
-    return LimitState(LINE, active=active, waiters=waiters)
+    return LimitState(LIMIT, active=active, waiters=waiters)
 
 
 @pytest.mark.parametrize(("active", "free"), [(0, True), (1, True), (2, False), (3, False)])
 def test_c1_there_is_a_slot_while_fewer_are_in_use_than_the_limit(active: int, free: bool) -> None:
-    assert permits.has_permit(Slots(LINE, 2), busy(active), NOON) is free
+    assert permits.has_permit(Slots(LIMIT, 2), busy(active), NOON) is free
 
 
 def test_c1_without_a_limit_there_is_always_a_slot_and_never_a_queue() -> None:
-    assert permits.has_permit(Slots(LINE, None), busy(1_000), NOON)
-    assert permits.admits(Slots(LINE, None), busy(1_000, waiters=5), NOON)
+    assert permits.has_permit(Slots(LIMIT, None), busy(1_000), NOON)
+    assert permits.admits(Slots(LIMIT, None), busy(1_000, waiters=5), NOON)
 
 
-@pytest.mark.parametrize("ask", [Slots(LINE, 2), PACE])
+@pytest.mark.parametrize("ask", [Slots(LIMIT, 2), PACE])
 def test_w2_a_newcomer_does_not_overtake_whoever_waits(ask: Any) -> None:
     assert permits.admits(ask, busy(0), NOON)
     assert permits.has_permit(ask, busy(0, waiters=1), NOON)
@@ -44,7 +44,7 @@ def test_w2_a_newcomer_does_not_overtake_whoever_waits(ask: Any) -> None:
 
 
 def test_e8_a_burst_passes_at_once_and_then_one_start_each_spacing() -> None:
-    state, taken = LimitState(EMR_LINE), []
+    state, taken = LimitState(EMR_LIMIT), []
     for millisecond in range(0, 5_001, 100):
         now = NOON + millisecond
         while permits.admits(PACE, state, now):
@@ -57,14 +57,14 @@ def test_e8_a_burst_passes_at_once_and_then_one_start_each_spacing() -> None:
     ("head", "look"), [(NOON - SECOND, NOON), (NOON + 2 * SECOND, NOON), (NOON + 5_500, NOON + 3_500)]
 )
 def test_c8_a_pace_is_looked_at_when_its_next_permit_comes(head: Instant, look: Instant) -> None:
-    state = LimitState(EMR_LINE, head=head)
-    assert permits.next_look(PACE, state, NOON) == look
+    state = LimitState(EMR_LIMIT, head=head)
+    assert permits.next_service(PACE, state, NOON) == look
     assert permits.has_permit(PACE, state, look)
     assert look == NOON or not permits.has_permit(PACE, state, look - 1)
 
 
 def test_c8_slots_are_looked_at_when_one_is_given_back_or_after_a_lease() -> None:
-    assert permits.next_look(Slots(LINE, 1), busy(1), NOON) == NOON + slots.SLOTS_LOOK
+    assert permits.next_service(Slots(LIMIT, 1), busy(1), NOON) == NOON + slots.SLOTS_RECHECK
 
 
 @given(
@@ -78,7 +78,7 @@ def test_e8_no_window_holds_more_starts_than_burst_and_pace_allow(
     spacing: int, burst: int, gaps: list[int], window: int
 ) -> None:
     """Claims come at any instants; each takes a permit if there is one. Whatever the window, the count holds."""
-    ask, state, now, starts = Pace(EMR_LINE, spacing, burst), LimitState(EMR_LINE), NOON, []
+    ask, state, now, starts = Pace(EMR_LIMIT, spacing, burst), LimitState(EMR_LIMIT), NOON, []
     for gap in gaps:
         now += gap
         if permits.admits(ask, state, now):
@@ -93,9 +93,9 @@ def test_e8_no_window_holds_more_starts_than_burst_and_pace_allow(
 @given(spacing=st.integers(1, 5_000), burst=st.integers(1, 8), crowd=st.integers(1, 40))
 @brief
 def test_e8_a_crowd_that_is_served_at_every_look_loses_no_permit(spacing: int, burst: int, crowd: int) -> None:
-    ask, state, now, starts = Pace(EMR_LINE, spacing, burst), LimitState(EMR_LINE), NOON, []
+    ask, state, now, starts = Pace(EMR_LIMIT, spacing, burst), LimitState(EMR_LIMIT), NOON, []
     while len(starts) < crowd:
-        now = permits.next_look(ask, state, now)
+        now = permits.next_service(ask, state, now)
         while len(starts) < crowd and permits.has_permit(ask, state, now):
             state = replace(state, head=pace.next_head(ask, state, now))
             starts.append(now)
@@ -129,20 +129,22 @@ asks = st.one_of(
 )
 
 
-@given(st.lists(asks, unique_by=lambda ask: ask.line), st.lists(asks, unique_by=lambda ask: ask.line))
+@given(st.lists(asks, unique_by=lambda ask: ask.limit_name), st.lists(asks, unique_by=lambda ask: ask.limit_name))
 @brief
 def test_c9_two_jobs_that_share_lines_take_them_in_the_same_order(one: list[Any], other: list[Any]) -> None:
     """So that no two jobs can hold what the other one waits for."""
-    same = {ask.line: ask for ask in one} | {ask.line: ask for ask in other}
-    first, second = (permits.in_order(tuple(same[ask.line] for ask in some)) for some in (one, other))
-    shared = {ask.line for ask in first} & {ask.line for ask in second}
-    assert [ask for ask in first if ask.line in shared] == [ask for ask in second if ask.line in shared]
+    same = {ask.limit_name: ask for ask in one} | {ask.limit_name: ask for ask in other}
+    first, second = (permits.in_order(tuple(same[ask.limit_name] for ask in some)) for some in (one, other))
+    shared = {ask.limit_name for ask in first} & {ask.limit_name for ask in second}
+    assert [ask for ask in first if ask.limit_name in shared] == [ask for ask in second if ask.limit_name in shared]
 
 
-def routed(held: tuple[str, ...] = (), turn: str | None = None, **states: LimitState) -> tuple[list[str], str | None]:
-    known = {ASKS["abcd".index(name)].line: state for name, state in states.items()}
-    route = limit_route.route(ASKS, held, known, NOON, turn)
-    return [ask.line for ask in route.take], route.blocked.line if route.blocked else None
+def routed(
+    held: tuple[str, ...] = (), serving: str | None = None, **states: LimitState
+) -> tuple[list[str], str | None]:
+    known = {ASKS["abcd".index(name)].limit_name: state for name, state in states.items()}
+    route = limit_route.route(ASKS, held, known, NOON, serving)
+    return [ask.limit_name for ask in route.take], route.blocked.limit_name if route.blocked else None
 
 
 def full(waiters: int = 0) -> LimitState:
@@ -150,42 +152,50 @@ def full(waiters: int = 0) -> LimitState:
 
 
 def test_a_job_that_is_free_everywhere_takes_every_permit() -> None:
-    assert routed() == ([ask.line for ask in ASKS], None)
+    assert routed() == ([ask.limit_name for ask in ASKS], None)
 
 
 def test_a_job_takes_what_lies_before_the_line_that_blocks_and_no_more() -> None:
-    assert routed(d=full()) == ([ASKS[0].line, ASKS[1].line], ASKS[3].line)
-    assert routed(a=full()) == ([], ASKS[0].line)
+    assert routed(d=full()) == ([ASKS[0].limit_name, ASKS[1].limit_name], ASKS[3].limit_name)
+    assert routed(a=full()) == ([], ASKS[0].limit_name)
 
 
 def test_e3_who_needs_two_paces_queues_at_the_slowest_and_says_which_one_holds_it_up() -> None:
     """A permit of a pace is one to start now: it cannot be kept in a queue for another."""
-    held_up = limit_route.route(ASKS, (), {ASKS[2].line: full()}, NOON, None)
+    held_up = limit_route.route(ASKS, (), {ASKS[2].limit_name: full()}, NOON, None)
     assert held_up == limit_route.Route(ASKS[:2], ASKS[3], behind=ASKS[2])
-    assert limit_route.queue_looks_at(held_up, {ASKS[2].line: full()}, NOON) == NOON + 81 * SECOND - pace.SERVED_EARLY
+    assert (
+        limit_route.queue_served_at(held_up, {ASKS[2].limit_name: full()}, NOON)
+        == NOON + 81 * SECOND - pace.SERVED_EARLY
+    )
 
-    in_turn = limit_route.route(ASKS, (), {ASKS[3].line: LimitState("any", waiters=9)}, NOON, ASKS[3].line)
-    assert in_turn.blocked is None
+    is_served = limit_route.route(
+        ASKS, (), {ASKS[3].limit_name: LimitState("any", waiters=9)}, NOON, ASKS[3].limit_name
+    )
+    assert is_served.blocked is None
 
 
 def test_e3_a_free_permit_of_a_faster_pace_is_enough_whoever_waits_there() -> None:
     crowded = LimitState("any", waiters=9)
-    assert routed(c=crowded) == ([ask.line for ask in ASKS], None)
-    assert routed(d=crowded)[1] == ASKS[3].line
+    assert routed(c=crowded) == ([ask.limit_name for ask in ASKS], None)
+    assert routed(d=crowded)[1] == ASKS[3].limit_name
     assert [limit_route.passes(ask, ASKS) for ask in ASKS] == [False, False, True, False]
 
 
 def test_a_job_passes_the_lines_whose_permits_it_holds() -> None:
-    held = (ASKS[0].line, ASKS[1].line)
-    assert routed(held=held, a=full(), b=full()) == ([ASKS[2].line, ASKS[3].line], None)
+    held = (ASKS[0].limit_name, ASKS[1].limit_name)
+    assert routed(held=held, a=full(), b=full()) == ([ASKS[2].limit_name, ASKS[3].limit_name], None)
 
 
 def test_w2_in_its_turn_a_permit_is_enough_at_that_line_alone() -> None:
     waited_for = LimitState("any", waiters=4)
-    assert routed(b=waited_for) == ([ASKS[0].line], ASKS[1].line)
-    assert routed(turn=ASKS[1].line, b=waited_for)[1] is None
-    assert routed(turn=ASKS[1].line, b=full(4)) == ([ASKS[0].line], ASKS[1].line)
-    assert routed(turn=ASKS[1].line, b=waited_for, d=waited_for) == ([ASKS[0].line, ASKS[1].line], ASKS[3].line)
+    assert routed(b=waited_for) == ([ASKS[0].limit_name], ASKS[1].limit_name)
+    assert routed(serving=ASKS[1].limit_name, b=waited_for)[1] is None
+    assert routed(serving=ASKS[1].limit_name, b=full(4)) == ([ASKS[0].limit_name], ASKS[1].limit_name)
+    assert routed(serving=ASKS[1].limit_name, b=waited_for, d=waited_for) == (
+        [ASKS[0].limit_name, ASKS[1].limit_name],
+        ASKS[3].limit_name,
+    )
 
 
 # -- the order in a queue ------------------------------------------------------------------------------------------
@@ -227,10 +237,10 @@ def test_w2_an_urgent_latecomer_goes_first_and_among_equals_the_older() -> None:
 
 
 def test_why_a_job_waits_at_a_line() -> None:
-    assert permits.why(Slots(LINE, 2), busy(2, waiters=3)) == (
+    assert permits.why(Slots(LIMIT, 2), busy(2, waiters=3)) == (
         "waits for a slot of workflow demo.flights.clean: 2 of 2 in use, 3 waiting"
     )
-    assert permits.why(PACE, LimitState(EMR_LINE)) == (
+    assert permits.why(PACE, LimitState(EMR_LIMIT)) == (
         "waits for its turn at the EMR start rate of this account: one start every 1s, burst 3"
     )
     assert names.describe("pool:demo.big") == "pool demo.big"

@@ -13,44 +13,44 @@ from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.limit import LimitState
-from tests.core.builders import EMR_LINE, LINE, NOON
+from tests.core.builders import EMR_LIMIT, LIMIT, NOON
 
 HOURLY = RateWindow(f"rate:demo.flights.clean:1/{HOUR}", 1, HOUR)
 POOL = Slots("pool:demo.big", 8, units=4, unit="vCPUs")
-SHARE = Slots("pool:demo.big:demo.flights.clean", 2, units=4, unit="vCPUs", spare=POOL)
+SHARE = Slots("pool:demo.big:demo.flights.clean", 2, units=4, unit="vCPUs", fallback=POOL)
 
 
 # -- logs ----------------------------------------------------------------------------------------------------------
 
 
 def test_c5_a_log_forgets_starts_by_age_and_not_by_name() -> None:
-    state = LimitState(HOURLY.line, starts={"a": NOON + 2, "b": NOON + 1, "c": NOON})
+    state = LimitState(HOURLY.limit_name, starts={"a": NOON + 2, "b": NOON + 1, "c": NOON})
     assert rate_window.outdated(HOURLY, state) == ("c", "b")
 
 
 def test_c5_of_starts_of_one_instant_the_first_by_name_is_forgotten() -> None:
-    state = LimitState(HOURLY.line, starts={"b": NOON, "a": NOON})
+    state = LimitState(HOURLY.limit_name, starts={"b": NOON, "a": NOON})
     assert rate_window.outdated(HOURLY, state) == ("a",)
 
 
 # -- asking the holders of slots -----------------------------------------------------------------------------------
 
 LAST_ASKED = NOON - 50 * SECOND
-CROWDED = LimitState(LINE, active=2, waiters=1, asked_at=LAST_ASKED)
+CROWDED = LimitState(LIMIT, active=2, waiters=1, asked_at=LAST_ASKED)
 
 
 @pytest.mark.parametrize(
     ("state", "asked"),
     [
         (CROWDED, True),
-        (replace(CROWDED, line="pool:demo.big"), True),
+        (replace(CROWDED, limit_name="pool:demo.big"), True),
         (replace(CROWDED, active=1), True),
         (replace(CROWDED, asked_at=LAST_ASKED + 1), False),  # asked less than 50 seconds ago
         (replace(CROWDED, waiters=0), False),  # nobody is held up
         (replace(CROWDED, active=0), False),  # nobody holds a slot
-        (replace(CROWDED, line=EMR_LINE), False),  # permits of a pace do not come back
-        (replace(CROWDED, line=HOURLY.line), False),
-        (replace(CROWDED, line="turn:demo.slow:pool:demo.big"), False),  # these are jobs, not runs
+        (replace(CROWDED, limit_name=EMR_LIMIT), False),  # permits of a pace do not come back
+        (replace(CROWDED, limit_name=HOURLY.limit_name), False),
+        (replace(CROWDED, limit_name="admission:demo.slow:pool:demo.big"), False),  # these are jobs, not runs
     ],
 )
 def test_w7_the_runs_that_hold_slots_are_asked_at_each_tick_while_jobs_wait_for_one(
@@ -63,19 +63,19 @@ def test_w7_the_runs_that_hold_slots_are_asked_at_each_tick_while_jobs_wait_for_
 
 
 def test_e8_only_from_the_queue_is_a_permit_of_a_pace_taken_a_second_ahead() -> None:
-    pace = Pace(EMR_LINE, SECOND, 3)
-    assert permits.horizon(pace, NOON, in_turn=True) == NOON + SECOND
+    pace = Pace(EMR_LIMIT, SECOND, 3)
+    assert permits.horizon(pace, NOON, is_served=True) == NOON + SECOND
     assert permits.horizon(pace, NOON) == NOON
 
 
 def test_e3_a_newcomer_at_a_pace_of_little_tolerance_gets_the_time_that_its_start_takes_to_prepare() -> None:
     exact = Pace("policy:demo.slow", SECOND, 1, tolerance=50)
     assert permits.horizon(exact, NOON) == NOON + 200
-    assert permits.horizon(exact, NOON, in_turn=True) == NOON + SECOND
+    assert permits.horizon(exact, NOON, is_served=True) == NOON + SECOND
 
 
 def test_c8_a_permit_of_slots_or_of_a_log_is_taken_when_it_is_there() -> None:
-    assert [permits.horizon(ask, NOON, in_turn=True) for ask in (Slots(LINE, 1), HOURLY)] == [NOON, NOON]
+    assert [permits.horizon(ask, NOON, is_served=True) for ask in (Slots(LIMIT, 1), HOURLY)] == [NOON, NOON]
 
 
 # -- the sort key of a place in a queue ----------------------------------------------------------------------------
@@ -95,35 +95,35 @@ def test_w3_a_job_never_fits_if_neither_its_share_nor_the_pool_is_large_enough()
     assert permits.never_fits(replace(POOL, limit=3))
     assert not permits.never_fits(replace(POOL, limit=4))
     assert not permits.never_fits(SHARE), "it fits into the common part"
-    assert permits.never_fits(replace(SHARE, spare=replace(POOL, limit=3)))
-    assert permits.never_fits(replace(SHARE, spare=None))
-    assert not permits.never_fits(replace(SHARE, limit=4, spare=None))
-    assert not permits.never_fits(Pace(EMR_LINE, SECOND, 1))
+    assert permits.never_fits(replace(SHARE, fallback=replace(POOL, limit=3)))
+    assert permits.never_fits(replace(SHARE, fallback=None))
+    assert not permits.never_fits(replace(SHARE, limit=4, fallback=None))
+    assert not permits.never_fits(Pace(EMR_LIMIT, SECOND, 1))
 
 
 def test_w3_a_permit_may_be_taken_of_a_share_and_of_the_common_part_in_their_order() -> None:
-    own, pace = Slots(LINE, 1), Pace(EMR_LINE, SECOND, 1)
-    assert permits.with_spares((HOURLY, own, SHARE, pace)) == (HOURLY, own, SHARE, POOL, pace)
+    own, pace = Slots(LIMIT, 1), Pace(EMR_LIMIT, SECOND, 1)
+    assert permits.with_fallbacks((HOURLY, own, SHARE, pace)) == (HOURLY, own, SHARE, POOL, pace)
 
 
 def test_w3_a_permit_of_the_common_part_counts_as_the_one_that_was_asked_for() -> None:
-    assert permits.is_held(SHARE, (LINE, SHARE.line))
-    assert permits.is_held(SHARE, (LINE, POOL.line))
-    assert not permits.is_held(SHARE, (LINE,))
-    assert not permits.is_held(POOL, (SHARE.line,))
+    assert permits.is_held(SHARE, (LIMIT, SHARE.limit_name))
+    assert permits.is_held(SHARE, (LIMIT, POOL.limit_name))
+    assert not permits.is_held(SHARE, (LIMIT,))
+    assert not permits.is_held(POOL, (SHARE.limit_name,))
     assert not permits.is_held(HOURLY, ())
 
 
 @pytest.mark.parametrize(
     ("asks", "held", "units", "other"),
     [
-        ((Slots(LINE, 1), SHARE), (LINE, SHARE.line), 4, False),
-        ((Slots(LINE, 1), SHARE), (LINE, POOL.line), 4, False),
-        ((SHARE,), (SHARE.line,), 3, True),  # the schedule takes more now
-        ((SHARE,), (POOL.line,), 5, True),  # or less
+        ((Slots(LIMIT, 1), SHARE), (LIMIT, SHARE.limit_name), 4, False),
+        ((Slots(LIMIT, 1), SHARE), (LIMIT, POOL.limit_name), 4, False),
+        ((SHARE,), (SHARE.limit_name,), 3, True),  # the schedule takes more now
+        ((SHARE,), (POOL.limit_name,), 5, True),  # or less
         ((SHARE,), ("pool:demo.other",), 4, True),  # it names another pool now
-        ((Slots(LINE, 1),), (POOL.line,), 4, True),  # or none
-        ((SHARE,), (LINE,), 4, False),  # it holds nothing of a pool
+        ((Slots(LIMIT, 1),), (POOL.limit_name,), 4, True),  # or none
+        ((SHARE,), (LIMIT,), 4, False),  # it holds nothing of a pool
         ((SHARE,), (), 3, False),
         ((), (), 0, False),
     ],
@@ -138,24 +138,28 @@ def test_w3_units_are_given_back_that_a_job_would_not_take_now(
 
 
 def test_why_a_job_waits_for_its_turn_at_a_policy() -> None:
-    ask = Slots("turn:demo.slow:pool:demo.big", 20)
-    assert permits.why(ask, LimitState(ask.line, active=20, waiters=2)) == (
+    ask = Slots("admission:demo.slow:pool:demo.big", 20)
+    assert permits.why(ask, LimitState(ask.limit_name, active=20, waiters=2)) == (
         "waits for its turn at policy demo.slow: others are next, 2 waiting"
     )
 
 
 def test_why_a_job_waits_for_several_slots_or_units() -> None:
     slots = replace(POOL, unit="slot")
-    assert permits.why(slots, LimitState(POOL.line, active=6)) == "waits for 4 slots of pool demo.big: 6 of 8 in use"
-    assert permits.why(POOL, LimitState(POOL.line, active=6)) == "waits for 4 vCPUs of pool demo.big: 6 of 8 in use"
+    assert (
+        permits.why(slots, LimitState(POOL.limit_name, active=6)) == "waits for 4 slots of pool demo.big: 6 of 8 in use"
+    )
+    assert (
+        permits.why(POOL, LimitState(POOL.limit_name, active=6)) == "waits for 4 vCPUs of pool demo.big: 6 of 8 in use"
+    )
 
 
 def test_why_a_job_waits_for_a_pool_that_is_too_small_and_was_cut_otherwise() -> None:
-    small = replace(POOL, limit=3, owed=2)
-    assert permits.why(small, LimitState(POOL.line, active=1)) == (
+    small = replace(POOL, limit=3, overdrawn=2)
+    assert permits.why(small, LimitState(POOL.limit_name, active=1)) == (
         "waits for 4 vCPUs of pool demo.big: 1 of 3 in use; it has 3, so take less or make it larger"
         "; 2 more are to come back from parts that were made smaller"
     )
-    assert permits.why(replace(POOL, owed=2), LimitState(POOL.line, active=5)) == (
+    assert permits.why(replace(POOL, overdrawn=2), LimitState(POOL.limit_name, active=5)) == (
         "waits for 4 vCPUs of pool demo.big: 5 of 8 in use; 2 more are to come back from parts that were made smaller"
     )

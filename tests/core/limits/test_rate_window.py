@@ -14,16 +14,16 @@ from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.limit import LimitState
-from tests.core.builders import LINE, NAME, NOON, thorough
+from tests.core.builders import LIMIT, NAME, NOON, thorough
 
-RATE_LINE = f"rate:{NAME}:2/{HOUR}"
-TWO = RateWindow(RATE_LINE, 2, HOUR)
+RATE_LIMIT = f"rate:{NAME}:2/{HOUR}"
+TWO = RateWindow(RATE_LIMIT, 2, HOUR)
 TOLD = replace(TWO, binding=False)
 
 
 def started(*starts: int, **fields: int) -> LimitState:
     """A log with starts at these minutes after noon."""
-    return LimitState(RATE_LINE, starts={f"r{minute}": NOON + minute * MINUTE for minute in starts}, **fields)
+    return LimitState(RATE_LIMIT, starts={f"r{minute}": NOON + minute * MINUTE for minute in starts}, **fields)
 
 
 # -- logs ----------------------------------------------------------------------------------------------------------
@@ -41,9 +41,9 @@ def test_c5_the_next_start_is_free_when_the_nth_last_is_a_span_ago(starts: tuple
 
 
 def test_c8_a_full_log_is_looked_at_when_it_frees_and_that_instant_is_worth_a_hint() -> None:
-    assert permits.next_look(TWO, started(0, 10), NOON + 30 * MINUTE) == NOON + HOUR
-    assert permits.next_look(TWO, started(0), NOON + 30 * MINUTE) == NOON + 30 * MINUTE
-    assert [permits.is_timed(ask) for ask in (TWO, Pace("emr:a", 1, 1), Slots(LINE, 1), None)] == [
+    assert permits.next_service(TWO, started(0, 10), NOON + 30 * MINUTE) == NOON + HOUR
+    assert permits.next_service(TWO, started(0), NOON + 30 * MINUTE) == NOON + 30 * MINUTE
+    assert [permits.is_timed(ask) for ask in (TWO, Pace("emr:a", 1, 1), Slots(LIMIT, 1), None)] == [
         True,
         True,
         False,
@@ -79,9 +79,9 @@ def test_c5_why_a_job_waits_at_a_log() -> None:
 
 def test_c5_a_log_is_named_by_its_workflow_and_its_rule() -> None:
     assert rate_window.rate_window_of(NAME, names.rate_rule(2, HOUR), binding=True) == TWO
-    assert names.is_rate_window(TWO.line)
-    assert not names.is_rate_window(LINE)
-    assert not names.returns_permit(TWO.line), "a start is not undone by its end"
+    assert names.is_rate_window(TWO.limit_name)
+    assert not names.is_rate_window(LIMIT)
+    assert not names.returns_permit(TWO.limit_name), "a start is not undone by its end"
 
 
 Steps = list[tuple[int, str, int]]
@@ -103,7 +103,7 @@ def test_c5_in_no_sliding_span_does_a_job_start_beyond_the_limit(story: tuple[in
     """Jobs ask for a permit and hold it while they queue elsewhere; some are dropped, and give it back. Starts of other
     schedules are only told. Who starts is asked again whether it would get its permit now."""
     limit, minutes, steps = story
-    ask, state, now = RateWindow(RATE_LINE, limit, minutes * MINUTE), LimitState(RATE_LINE), NOON
+    ask, state, now = RateWindow(RATE_LIMIT, limit, minutes * MINUTE), LimitState(RATE_LIMIT), NOON
     told, held, starts = replace(ask, binding=False), set[str](), list[Instant]()
 
     def without(*gone: str) -> LimitState:
@@ -130,7 +130,7 @@ def test_c5_in_no_sliding_span_does_a_job_start_beyond_the_limit(story: tuple[in
 @given(st.integers(1, 4), st.integers(1, 50), st.lists(st.integers(0, 30), min_size=1, max_size=40))
 @thorough
 def test_c5_whoever_asks_is_held_up_only_while_a_span_is_full(limit: int, span: int, gaps: list[int]) -> None:
-    ask, state, now, starts = RateWindow(RATE_LINE, limit, span), LimitState(RATE_LINE), NOON, []
+    ask, state, now, starts = RateWindow(RATE_LIMIT, limit, span), LimitState(RATE_LIMIT), NOON, []
     for number, gap in enumerate(gaps):
         now += gap
         full = sum(now - span < at <= now for at in starts) >= limit
@@ -143,7 +143,7 @@ def test_c5_whoever_asks_is_held_up_only_while_a_span_is_full(limit: int, span: 
 
 # -- gaps ----------------------------------------------------------------------------------------------------------
 
-GAP = Slots(LINE, None, HOUR)
+GAP = Slots(LIMIT, None, HOUR)
 ANY = replace(GAP, any_run=True)
 LIVING = {"r1#001": NOON, "r2#001": NOON + 9 * MINUTE}
 
@@ -151,14 +151,14 @@ LIVING = {"r1#001": NOON, "r2#001": NOON + 9 * MINUTE}
 @pytest.mark.parametrize(
     ("state", "success", "any_run"),
     [
-        (LimitState(LINE), None, None),
-        (LimitState(LINE, active=2, starts=LIVING, last_start=NOON + 9 * MINUTE), 9, 9),  # a living run counts as one
-        (LimitState(LINE, last_start=NOON, last_success_start=NOON), 0, 0),
-        (LimitState(LINE, last_start=NOON + 5 * MINUTE, last_success_start=NOON), 0, 5),  # the last one failed
-        (LimitState(LINE, last_start=NOON + 5 * MINUTE), None, 5),  # none has succeeded yet
+        (LimitState(LIMIT), None, None),
+        (LimitState(LIMIT, active=2, starts=LIVING, last_start=NOON + 9 * MINUTE), 9, 9),  # a living run counts as one
+        (LimitState(LIMIT, last_start=NOON, last_success_start=NOON), 0, 0),
+        (LimitState(LIMIT, last_start=NOON + 5 * MINUTE, last_success_start=NOON), 0, 5),  # the last one failed
+        (LimitState(LIMIT, last_start=NOON + 5 * MINUTE), None, 5),  # none has succeeded yet
         (
             LimitState(
-                LINE, active=1, starts={"r": NOON}, last_start=NOON + 3 * MINUTE, last_success_start=NOON + 3 * MINUTE
+                LIMIT, active=1, starts={"r": NOON}, last_start=NOON + 3 * MINUTE, last_success_start=NOON + 3 * MINUTE
             ),
             3,
             3,
@@ -176,11 +176,11 @@ def test_c4_a_gap_counts_from_the_last_start_that_lives_or_succeeded_or_from_any
 
 
 def test_c4_living_runs_beyond_those_that_are_remembered_count_by_their_latest_start() -> None:
-    crowd = LimitState(LINE, active=3, starts=LIVING, crowd=NOON + 20 * MINUTE)
+    crowd = LimitState(LIMIT, active=3, starts=LIVING, untracked_start=NOON + 20 * MINUTE)
     assert slots.gap_ends(GAP, crowd) == NOON + 20 * MINUTE + HOUR
     over = replace(crowd, active=2)
     assert slots.gap_ends(GAP, over) == NOON + 9 * MINUTE + HOUR, "the crowd is gone, and what it did is not known"
 
 
 def test_c4_without_a_gap_nothing_is_asked_of_the_last_start() -> None:
-    assert slots.gap_ends(Slots(LINE, 1), LimitState(LINE, active=1, starts=LIVING)) is None
+    assert slots.gap_ends(Slots(LIMIT, 1), LimitState(LIMIT, active=1, starts=LIVING)) is None

@@ -21,9 +21,9 @@ def notes(*numbers: int) -> list[PendingNotice]:
 
 def begun(*numbers: int) -> tuple[NoticeWindow, dict[str, Any]]:
     told = alerts.add_notices(notes(*numbers), "road", TEAM, None, NOON)
-    assert told.alert is not None
+    assert told.window is not None
     assert told.notice is not None
-    return told.alert, told.notice
+    return told.window, told.notice
 
 
 def test_w9_the_first_are_told_at_once_however_many_they_are() -> None:
@@ -34,9 +34,9 @@ def test_w9_the_first_are_told_at_once_however_many_they_are() -> None:
 
 def test_w9_what_follows_is_counted_in_any_order_and_the_earliest_are_kept() -> None:
     alert, _ = begun(0)
-    later = alerts.add_notices(notes(9, 8, 7, 6, 5), "road", TEAM, alert, NOON).alert
+    later = alerts.add_notices(notes(9, 8, 7, 6, 5), "road", TEAM, alert, NOON).window
     assert later is not None
-    most = alerts.add_notices(notes(*range(20, 9, -1), 1), "road", TEAM, later, NOON).alert
+    most = alerts.add_notices(notes(*range(20, 9, -1), 1), "road", TEAM, later, NOON).window
     assert most is not None
     assert most.count == 17
     assert [told["at"] for told in most.told] == [iso(NOON + n * SECOND) for n in (1, *range(5, 14))]
@@ -45,9 +45,9 @@ def test_w9_what_follows_is_counted_in_any_order_and_the_earliest_are_kept() -> 
     closed = alerts.close(most, alert.until)
     assert closed.notice is not None
     assert (closed.notice["count"], closed.notice["since"]) == (17, iso(NOON))
-    assert closed.alert is not None
-    quiet = alerts.close(closed.alert, closed.alert.until)
-    assert (quiet.alert, quiet.notice) == (None, None), "after a quiet window it is over"
+    assert closed.window is not None
+    quiet = alerts.close(closed.window, closed.window.until)
+    assert (quiet.window, quiet.notice) == (None, None), "after a quiet window it is over"
 
 
 def test_w9_a_note_rests_only_while_all_who_want_it_have_just_been_told() -> None:

@@ -31,7 +31,7 @@ def pulled(state: str = "STARTING", **fields: Any) -> Run:
 def test_h5_what_waits_has_missed_its_start_with_what_it_waits_for() -> None:
     judged = deadlines.judge(WATCH, job(reason="waits for a slot"), (), None, START)
     assert judged.missed == (("missed_start", f"not started by {iso(START)}: waits for a slot"),)
-    assert (judged.watch.start_by, judged.watch.end_by, judged.watch.wake_at) == (None, END, END)
+    assert (judged.deadline.start_by, judged.deadline.end_by, judged.deadline.wake_at) == (None, END, END)
 
 
 def test_h5_a_start_or_an_end_in_time_is_not_missed_however_late_it_is_looked_at() -> None:
@@ -59,9 +59,9 @@ def test_h5_work_on_offer_is_started_when_a_pull_worker_takes_it() -> None:
     taken = replace(offered, target_id="ann", lease_until=START + MINUTE)
     assert missed(START, taken) == []
     assert missed(START + MINUTE, replace(taken, lease_until=START + MINUTE + 1)) == ["missed_start"]
-    begun = replace(taken, state="RUNNING", running_at=START, lease_until=END)
+    begun = replace(taken, state="RUNNING", running_seen_at=START, lease_until=END)
     assert missed(START + MINUTE, begun) == []
-    assert missed(START + MINUTE, replace(begun, running_at=START + 1)) == ["missed_start"]
+    assert missed(START + MINUTE, replace(begun, running_seen_at=START + 1)) == ["missed_start"]
 
 
 def test_h5_what_was_aborted_failed_or_cancelled_is_not_missed_besides() -> None:
@@ -99,6 +99,6 @@ def test_h5_a_watch_passes_some_weeks_after_it_was_judged_and_does_not_begin_ane
     watch = deadlines.begun(fire, late, workflow(), END + deadlines.REMEMBERED)
     assert watch is not None
     assert watch.expires_at is None
-    judged = deadlines.judge(watch, None, (), None, END + HOUR).watch
+    judged = deadlines.judge(watch, None, (), None, END + HOUR).deadline
     assert (judged.wake_at, judged.expires_at) == (None, END + HOUR + deadlines.REMEMBERED + DAY)
     assert deadlines.begun(fire, late, workflow(), END + deadlines.REMEMBERED + 1) is None

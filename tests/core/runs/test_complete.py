@@ -20,7 +20,7 @@ from chalicelib.core.runs.complete import Advance
 from chalicelib.core.states import RUN_MOVES, RunState
 from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.core.writes import Create, Replace
-from tests.core.builders import LINE, NAME, NOON, partition_event, run, thorough
+from tests.core.builders import LIMIT, NAME, NOON, partition_event, run, thorough
 
 STATES: tuple[RunState, ...] = get_args(RunState)
 LATER = NOON + MINUTE
@@ -90,7 +90,7 @@ def test_w1_a_failed_attempt_is_followed_by_another_while_there_are_some_left() 
     retry = step.retry
     assert retry is not None
     assert (retry.kind, retry.state, retry.attempt) == ("retry", "PENDING_CONSTRAINTS", 2)
-    assert (retry.job_id, retry.place) == (first.run_id, f"RETRY#{first.run_id}#2")
+    assert (retry.job_id, retry.sort_key) == (first.run_id, f"RETRY#{first.run_id}#2")
     assert retry.due_at == retry.wake_at == retry.created_at == LATER + DELAY
     assert (retry.event, retry.correlation, retry.accepted_at) == (first.event, first.correlation, NOON)
     assert retry.properties == first.request.properties
@@ -205,11 +205,11 @@ def test_t10_a_target_without_a_lifecycle_has_nothing_to_announce() -> None:
 def test_c9_a_run_that_ends_gives_its_slots_back_and_wakes_who_waits() -> None:
     before = run("RUNNING")
     step = moved(before, "SUCCEEDED")
-    ended = Ended(RUN, LimitState(LINE), started_at=NOON, succeeded_at=LATER)
-    assert complete.plan(before, step, {}, LATER) == [Replace(step.run), ReleasePermit(LINE, None, ended)]
-    crowd = LimitState(LINE, active=1, waiters=1)
-    woken = ReleasePermit(LINE, LATER, replace(ended, read=crowd))
-    assert complete.plan(before, step, {LINE: crowd}, LATER) == [Replace(step.run), woken]
+    ended = Ended(RUN, LimitState(LIMIT), started_at=NOON, succeeded_at=LATER)
+    assert complete.plan(before, step, {}, LATER) == [Replace(step.run), ReleasePermit(LIMIT, None, ended)]
+    crowd = LimitState(LIMIT, active=1, waiters=1)
+    woken = ReleasePermit(LIMIT, LATER, replace(ended, read=crowd))
+    assert complete.plan(before, step, {LIMIT: crowd}, LATER) == [Replace(step.run), woken]
 
 
 def test_c9_a_run_that_goes_on_keeps_its_permits() -> None:
@@ -221,7 +221,7 @@ def test_w1_a_failed_attempt_gives_its_permits_back_and_queues_the_next_in_one_p
     before = run("RUNNING", attempts=2)
     step = moved(before, "FAILED", DELAY)
     assert step.retry is not None
-    back = ReleasePermit(LINE, None, Ended(RUN, LimitState(LINE)))
+    back = ReleasePermit(LIMIT, None, Ended(RUN, LimitState(LIMIT)))
     assert complete.plan(before, step, {}, LATER) == [Replace(step.run), back, Create(step.retry)]
 
 

@@ -130,7 +130,7 @@ def test_w1_an_attempt_carries_on_everything_that_its_run_is_known_by() -> None:
     assert retry is not None
     assert (retry.schedule, retry.generation, retry.attempt) == (before.schedule, before.generation, 3)
     assert (retry.backfill, retry.rerun_of, retry.priority, retry.number) == ("b1", "r0", 7, 12)
-    assert retry.place == f"RETRY#{before.run_id}#3"
+    assert retry.sort_key == f"RETRY#{before.run_id}#3"
     assert retry.reason == "attempt 2 of 4 failed: lost"
 
 
@@ -138,11 +138,11 @@ def test_w1_an_attempt_carries_on_everything_that_its_run_is_known_by() -> None:
 
 
 def test_every_step_counts_and_takes_the_run_out_of_its_queue() -> None:
-    before = run(waits_at="emr:app-1", rank="5", leases=3, rev=8)
+    before = run(queued_in="emr:app-1", rank="5", leases=3, rev=8)
     after = step(before, "RUNNING", target_id="jr1").run
-    assert (after.rev, after.moved_at, after.leases) == (9, LATER, 0)
-    assert (after.waits_at, after.rank) == (None, None)
-    assert (after.target_id, after.started_at, after.running_at) == ("jr1", NOON + SECOND, LATER)
+    assert (after.rev, after.state_at, after.leases) == (9, LATER, 0)
+    assert (after.queued_in, after.rank) == (None, None)
+    assert (after.target_id, after.started_at, after.running_seen_at) == ("jr1", NOON + SECOND, LATER)
     assert step(after, "SUCCEEDED", target_id="jr1").run.target_id == "jr1"
 
 
@@ -160,7 +160,7 @@ def test_w5_metrics_are_replaced_by_newer_ones_and_kept_without() -> None:
 
 def test_h1_a_run_that_succeeded_without_a_word_of_its_start_began_when_it_was_told_or_ended() -> None:
     unheard = step(run(), "SUCCEEDED").run
-    assert (unheard.started_at, unheard.ended_at, unheard.running_at) == (NOON + SECOND, NOON + SECOND, LATER)
+    assert (unheard.started_at, unheard.ended_at, unheard.running_seen_at) == (NOON + SECOND, NOON + SECOND, LATER)
     heard = step(run(), "SUCCEEDED", started_at=NOON).run
     assert (heard.started_at, heard.ended_at) == (NOON, NOON + SECOND)
     known = step(run("RUNNING", started_at=NOON - 5), "FAILED", started_at=NOON).run

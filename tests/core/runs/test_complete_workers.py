@@ -75,7 +75,7 @@ def test_w5_the_retry_that_is_dropped_keeps_the_end_of_the_lease() -> None:
 
 def test_w5_a_worker_that_has_begun_has_a_heartbeat_s_time_from_now() -> None:
     begun = after(pulled("STARTING"), "RUNNING", lease=2)
-    assert (begun.lease_until, begun.running_at, begun.started_at) == (LATER + MINUTE, LATER, NOON + SECOND)
+    assert (begun.lease_until, begun.running_seen_at, begun.started_at) == (LATER + MINUTE, LATER, NOON + SECOND)
     assert begun.wake_at == LATER or begun.announce, "its start is told first"
     assert after(run(target_id="app/1"), "RUNNING").lease_until is None
 
@@ -147,6 +147,6 @@ def test_e6_what_could_not_be_delivered_leaves_its_dead_letter_in_the_same_trans
 
 
 def test_h1_the_bill_of_a_run_that_is_over_is_asked_for_two_minutes_after_its_end_was_told() -> None:
-    over = run("SUCCEEDED", target_id="app/1", moved_at=LATER)
+    over = run("SUCCEEDED", target_id="app/1", state_at=LATER)
     assert complete.wake_of(over, LATER) == LATER + 2 * MINUTE
     assert complete.wake_of(over, LATER + 5 * MINUTE) == LATER + 5 * MINUTE, "not in the past"

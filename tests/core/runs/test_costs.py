@@ -16,7 +16,7 @@ KNOWN = (25, 100, 0)
 
 
 def over(**fields: object) -> Run:
-    return rows.run(**{"state": "SUCCEEDED", "moved_at": NOON, "target_id": "a/1", "wake_at": None, **fields})
+    return rows.run(**{"state": "SUCCEEDED", "state_at": NOON, "target_id": "a/1", "wake_at": None, **fields})
 
 
 def test_h1_a_bill_that_is_not_known_is_asked_for_after_2_and_15_minutes_and_then_never() -> None:
@@ -26,7 +26,7 @@ def test_h1_a_bill_that_is_not_known_is_asked_for_after_2_and_15_minutes_and_the
         looks.append(at)
         run = costs.checked(run, (), at)
     assert looks == [NOON + 2 * MINUTE, NOON + 15 * MINUTE]
-    assert (run.wake_at, run.billed, run.state, run.moved_at) == (None, (), "SUCCEEDED", NOON)
+    assert (run.wake_at, run.billed, run.state, run.state_at) == (None, (), "SUCCEEDED", NOON)
 
 
 def test_h1_a_bill_that_comes_ends_the_questions() -> None:

@@ -47,13 +47,13 @@ def test_w7_a_run_that_started_is_asked_about_if_it_stays_silent() -> None:
 
 
 def test_w10_a_run_that_was_started_waits_for_no_further_call() -> None:
-    queued = replace(CALLED, waits_at="policy:demo.night", rank="4")
+    queued = replace(CALLED, queued_in="policy:demo.night", rank="4")
     started = launch.answered(queued, Started("app-1/r1"), NOON)
-    assert (started.waits_at, started.rank) == (None, None)
+    assert (started.queued_in, started.rank) == (None, None)
     ended = launch.answered(replace(queued, cancel=True), Started("app-1/r1"), NOON)
-    assert (ended.waits_at, ended.rank) == (None, None)
+    assert (ended.queued_in, ended.rank) == (None, None)
     refused = launch.answered(queued, NotNow("throttled"), NOON)
-    assert (refused.waits_at, refused.rank) == ("policy:demo.night", "4")
+    assert (refused.queued_in, refused.rank) == ("policy:demo.night", "4")
 
 
 def test_w10_an_unknown_answer_sticks_whatever_is_answered_later() -> None:

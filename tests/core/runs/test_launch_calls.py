@@ -23,7 +23,7 @@ WAITED = rows.run(
     start_requested_at=NOON - MINUTE,
     paced_from=NOON - 5,
     paced_until=NOON + 5,
-    waits_at="emr:app-1",
+    queued_in="emr:app-1",
     rank="4#x",
     rev=6,
     expires_at=NOON + 9,
@@ -41,7 +41,7 @@ def test_w10_a_call_on_record_has_a_lease_and_uses_its_place_and_its_permits_up(
         start_requested_at=NOON - MINUTE,
         paced_from=None,
         paced_until=None,
-        waits_at=None,
+        queued_in=None,
         rank=None,
         rev=7,
         wake_at=LEASE_END,
@@ -73,7 +73,7 @@ def test_e3_a_call_that_is_not_made_is_taken_back_and_its_permits_stay() -> None
         reason="throttled",
         paced_from=NOON + 1,
         paced_until=NOON + 2,
-        waits_at=None,
+        queued_in=None,
         rank=None,
         rev=8,
         wake_at=NOON + 7,
@@ -93,7 +93,7 @@ def test_the_reason_for_a_wait_that_is_over_goes_and_a_newer_one_stays() -> None
     called = launch.calling(waited, NOON)
     assert launch.uncalled(waited, called, None, NOON).reason == ""
     assert launch.uncalled(waited, replace(called, reason="refused"), None, NOON).reason == "refused"
-    at_once = replace(waited, waits_at=None)
+    at_once = replace(waited, queued_in=None)
     assert launch.uncalled(at_once, called, None, NOON).reason == "waits for its turn"
 
 

@@ -66,7 +66,7 @@ def test_e3_permits_that_are_free_begin_when_a_start_can_be_prepared() -> None:
 def test_e8_a_run_with_paces_needs_a_turn_once_its_permits_are_used_up_or_too_old(
     fields: dict[str, Any], needed: bool
 ) -> None:
-    assert launch.needs_turn(rows.run(**fields), NOON) is needed
+    assert launch.needs_permit(rows.run(**fields), NOON) is needed
 
 
 # -- the queue -----------------------------------------------------------------------------------------------------
@@ -78,7 +78,7 @@ def test_e3_a_run_that_may_not_call_yet_queues_at_its_slowest_pace() -> None:
     plan = launch.queue(waits, Route((), NIGHT), {"policy:demo.night": NIGHT_HELD, "emr:app-1": EMR_HELD}, NOON)
 
     queued = replace(
-        waits, waits_at="policy:demo.night", rank=RANK, reason=f"{NIGHT_WORDS}, 3 waiting", rev=5, wake_at=LATER
+        waits, queued_in="policy:demo.night", rank=RANK, reason=f"{NIGHT_WORDS}, 3 waiting", rev=5, wake_at=LATER
     )
     assert plan == [
         Replace(queued),
@@ -93,7 +93,7 @@ def test_e3_a_run_that_another_pace_holds_up_says_so_and_is_looked_at_when_that_
     plan = launch.queue(rows.run(), Route((), NIGHT, behind=EMR), {"emr:app-1": EMR_HELD}, NOON)
 
     why = "waits for its turn at the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
-    queued = rows.run(waits_at="policy:demo.night", rank=RANK, reason=why, rev=2, wake_at=LATER)
+    queued = rows.run(queued_in="policy:demo.night", rank=RANK, reason=why, rev=2, wake_at=LATER)
     assert plan == [
         Replace(queued),
         JoinQueue(NIGHT, NOON + 150, NOON + 11 * SECOND - 600, rev=0, behind=True),
@@ -105,7 +105,7 @@ def test_e3_a_pace_that_nobody_has_used_yet_may_be_behind_or_blocked() -> None:
     [queued, join, _] = launch.queue(rows.run(), Route((), NIGHT, behind=EMR), {}, NOON)
     assert isinstance(queued, Replace)
     assert queued.row == rows.run(
-        waits_at="policy:demo.night",
+        queued_in="policy:demo.night",
         rank=RANK,
         reason="waits for its turn at the EMR start rate of this account: one start every 1s, burst 20",
         rev=2,
@@ -133,7 +133,7 @@ def test_w10_what_the_target_said_stands_before_what_it_means(fields: dict[str, 
     [queued, *_] = launch.queue(rows.run(**fields), Route((), NIGHT), {}, NOON)
     assert isinstance(queued, Replace)
     assert queued.row == rows.run(
-        **{**fields, "reason": told}, waits_at="policy:demo.night", rank=RANK, rev=2, wake_at=LATER
+        **{**fields, "reason": told}, queued_in="policy:demo.night", rank=RANK, rev=2, wake_at=LATER
     )
 
 
@@ -146,9 +146,9 @@ def test_a_run_whose_route_is_free_is_not_queued() -> None:
 
 
 def turn(queued: str | None, **states: LimitState) -> list[Write]:
-    run = rows.run(waits_at=queued, rank=RANK if queued else None)
-    read = {state.line: state for state in states.values()}
-    return launch.turn(run, launch.calling(run, NOON), PACES, read, NOON + 8)
+    run = rows.run(queued_in=queued, rank=RANK if queued else None)
+    read = {state.limit_name: state for state in states.values()}
+    return launch.take_permits(run, launch.calling(run, NOON), PACES, read, NOON + 8)
 
 
 def test_e3_a_turn_records_the_call_and_takes_a_permit_of_each_pace_out_of_the_queue() -> None:

@@ -58,12 +58,12 @@ def test_o2_what_no_clock_and_no_event_started_for_the_first_time_is_not_measure
         (names.share_limit("a.big", "a.b.c"), "pool"),
         (names.rate_limit("a.b.c", "1/1000"), "rate"),
         (names.policy_limit("a.b.slow"), "rate"),
-        (names.turn_limit("a.b.slow", "pool:a.big"), "rate"),
+        (names.admission_limit("a.b.slow", "pool:a.big"), "rate"),
         (names.EMR_STARTS, "emr_start"),
     ],
 )
 def test_o2_a_queue_is_of_the_class_of_its_line(line: str, reason: str) -> None:
-    assert metrics.reason_of_line(line) == reason
+    assert metrics.wait_reason_of(line) == reason
     assert reason in QUEUES
 
 

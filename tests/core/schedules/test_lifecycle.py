@@ -14,7 +14,19 @@ from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription,
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import Mode
 from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutState, Replace, TrackStarts, Write
-from tests.core.builders import ABSENT, CLEANED, NAME, NOON, PARTITION, TICK, WEATHER, all_of, any_of, gate, schedule
+from tests.core.builders import (
+    ABSENT,
+    CLEANED,
+    NAME,
+    NOON,
+    PARTITION,
+    TICK,
+    WEATHER,
+    all_of,
+    any_of,
+    schedule,
+    schedule_state,
+)
 
 ME = "alice"
 CLOSED = CloseGeneration(NAME, 7, NOON)
@@ -51,7 +63,7 @@ def key(write: Write) -> tuple[Any, ...]:
     """The row that a write is about. A transaction may not name one row twice."""
     match write:
         case PutState(after):
-            return ("gate", after.schedule)
+            return ("schedule_state", after.schedule)
         case CloseGeneration(name, generation):
             return ("gathering", name, generation)
         case TrackRates(line):
@@ -112,7 +124,7 @@ def test_l2_a_schedule_that_is_created_enabled_is_in_the_index_and_has_a_timer()
 
 
 def test_l5_a_schedule_of_a_deleted_name_starts_behind_the_one_before() -> None:
-    grave = gate(mode="deleted", generation=NOON + DAY, version=4)
+    grave = schedule_state(mode="deleted", generation=NOON + DAY, version=4)
     after, plan = put(MIXED, before=grave)
     assert (after.generation, after.version, after.mode) == (NOON + DAY + 1, 5, "disabled")
     assert plan[0] == PutState(after, grave)
@@ -124,16 +136,16 @@ def test_l5_a_schedule_of_a_deleted_name_starts_behind_the_one_before() -> None:
 
 @pytest.mark.parametrize("mode", ["enabled", "disabled"])
 def test_l2_an_update_keeps_the_state_that_it_had(mode: Mode) -> None:
-    after, _ = put(schedule(WEATHER), schedule(), gate(mode=mode))
+    after, _ = put(schedule(WEATHER), schedule(), schedule_state(mode=mode))
     assert after.mode == mode
 
 
 def test_l6_an_update_closes_the_old_generation_and_opens_a_new_one() -> None:
-    after, plan = put(schedule(WEATHER), schedule(), gate())
+    after, plan = put(schedule(WEATHER), schedule(), schedule_state())
 
     assert (after.generation, after.version) == (NOON, 2)
     assert plan == [
-        PutState(after, gate()),
+        PutState(after, schedule_state()),
         Create(Version(NAME, 2, document(schedule(WEATHER)), NOON, ME)),
         Put(Listing(NAME)),
         CLOSED,
@@ -143,19 +155,19 @@ def test_l6_an_update_closes_the_old_generation_and_opens_a_new_one() -> None:
 
 
 def test_l6_a_timer_that_goes_on_is_put_over_the_old_one_in_one_write() -> None:
-    _, plan = put(schedule(TICK, properties={"a": 1}), schedule(TICK), gate())
+    _, plan = put(schedule(TICK, properties={"a": 1}), schedule(TICK), schedule_state())
     [(how, timer)] = rows(plan, Timer)
     assert (how, timer.generation, timer.version, timer.anchor) == ("Put", NOON, 2, NOON)
 
 
 def test_l6_a_timer_that_is_needed_no_more_goes() -> None:
-    _, plan = put(schedule(), schedule(TICK), gate())
+    _, plan = put(schedule(), schedule(TICK), schedule_state())
     assert [how for how, _ in rows(plan, Timer)] == ["Delete"]
 
 
 @pytest.mark.parametrize("field", [{"description": "x"}, {"tags": {"team": "a"}}, {"owner": "bob"}])
 def test_l18_a_change_of_description_tags_or_owner_leaves_everything_going(field: dict[str, Any]) -> None:
-    after, plan = put(schedule(**field), schedule(), gate())
+    after, plan = put(schedule(**field), schedule(), schedule_state())
     assert (after.generation, after.version, after.mode) == (7, 2, "enabled")
     assert [type(write) for write in plan] == [PutState, Create, Put]
 
@@ -172,19 +184,19 @@ def test_l18_a_change_of_description_tags_or_owner_leaves_everything_going(field
     ],
 )
 def test_l6_any_other_change_starts_a_new_generation(field: dict[str, Any]) -> None:
-    after, plan = put(schedule(**field), schedule(), gate())
+    after, plan = put(schedule(**field), schedule(), schedule_state())
     assert after.generation == NOON
     assert CLOSED in plan
 
 
 def test_l3_an_update_may_enable_or_disable_at_once() -> None:
-    disabled, plan = put(MIXED, MIXED, gate(), enabled=False)
+    disabled, plan = put(MIXED, MIXED, schedule_state(), enabled=False)
     assert (disabled.mode, disabled.generation) == ("disabled", NOON)
     assert [how for how, _ in rows(plan, Subscription)] == ["Delete"] * 3
     assert [how for how, _ in rows(plan, Timer)] == ["Delete"]
     assert CLOSED in plan
 
-    enabled, plan = put(MIXED, MIXED, gate(mode="disabled"), enabled=True)
+    enabled, plan = put(MIXED, MIXED, schedule_state(mode="disabled"), enabled=True)
     assert (enabled.mode, enabled.generation) == ("enabled", NOON)
     assert [how for how, _ in rows(plan, Subscription)] == ["Put"] * 3
     assert [how for how, _ in rows(plan, Timer)] == ["Put"]
@@ -194,7 +206,7 @@ def test_l3_an_update_may_enable_or_disable_at_once() -> None:
 
 
 def test_l3_enabling_opens_a_generation_that_counts_only_what_comes_from_now_on() -> None:
-    before = gate(mode="disabled")
+    before = schedule_state(mode="disabled")
     after, plan = lifecycle.enable(before, schedule(), NOON, ME)
     assert after == ScheduleState(NAME, NOON, 1, "enabled", NOON, ME, rev=2, since=NOON, mode_at=NOON)
     assert plan == [
@@ -206,29 +218,29 @@ def test_l3_enabling_opens_a_generation_that_counts_only_what_comes_from_now_on(
 
 def test_t5_enabling_never_catches_up_on_fires() -> None:
     made = schedule({"type": "time", "expression": "@hourly"})
-    _, plan = lifecycle.enable(gate(mode="disabled", updated_at=NOON - DAY), made, NOON + 1, ME)
+    _, plan = lifecycle.enable(schedule_state(mode="disabled", updated_at=NOON - DAY), made, NOON + 1, ME)
     [(_, timer)] = rows(plan, Timer)
     assert timer.next == {"0": NOON + HOUR}
 
 
 def test_l3_disabling_takes_the_schedule_out_of_the_index_and_closes_what_gathers() -> None:
-    after, plan = lifecycle.disable(gate(), MIXED, NOON, ME)
+    after, plan = lifecycle.disable(schedule_state(), MIXED, NOON, ME)
     assert after == ScheduleState(NAME, 7, 1, "disabled", NOON, ME, rev=2, mode_at=NOON)
-    assert plan[:2] == [PutState(after, gate()), CLOSED]
-    removed = [key(Delete(row)) for row in lifecycle.subscriptions(gate(), MIXED, NOON)]
+    assert plan[:2] == [PutState(after, schedule_state()), CLOSED]
+    removed = [key(Delete(row)) for row in lifecycle.subscriptions(schedule_state(), MIXED, NOON)]
     assert [key(write) for write in plan[2:]] == [*removed, ("timer", NAME)]
     assert all(isinstance(write, Delete) for write in plan[2:])
 
 
 def test_l5_deleting_disables_and_takes_the_name_off_the_list_in_one_piece() -> None:
-    after, plan = lifecycle.delete(gate(), MIXED, NOON, ME)
-    disabled = lifecycle.disable(gate(), MIXED, NOON, ME)[1]
+    after, plan = lifecycle.delete(schedule_state(), MIXED, NOON, ME)
+    disabled = lifecycle.disable(schedule_state(), MIXED, NOON, ME)[1]
     assert after.mode == "deleted"
-    assert plan == [PutState(after, gate()), *disabled[1:], Delete(Listing(NAME))]
+    assert plan == [PutState(after, schedule_state()), *disabled[1:], Delete(Listing(NAME))]
 
 
 def test_l5_deleting_what_is_disabled_still_closes_its_jobs() -> None:
-    _, plan = lifecycle.delete(gate(mode="disabled"), MIXED, NOON, ME)
+    _, plan = lifecycle.delete(schedule_state(mode="disabled"), MIXED, NOON, ME)
     assert [type(write) for write in plan] == [PutState, CloseGeneration, Delete]
 
 
@@ -239,11 +251,11 @@ def test_l5_deleting_what_is_disabled_still_closes_its_jobs() -> None:
     ("generation", "following"), [(7, NOON), (NOON - 1, NOON), (NOON, NOON + 1), (NOON + 9, NOON + 10)]
 )
 def test_c13_generations_only_grow_even_when_the_clock_stands_or_goes_back(generation: int, following: int) -> None:
-    assert lifecycle.next_generation(gate(generation=generation), NOON) == following
+    assert lifecycle.next_generation(schedule_state(generation=generation), NOON) == following
 
 
 def test_l3_each_enabling_has_a_generation_of_its_own() -> None:
-    current, seen = gate(mode="disabled", generation=NOON), [NOON]
+    current, seen = schedule_state(mode="disabled", generation=NOON), [NOON]
     for _ in range(3):
         current, _ = lifecycle.enable(current, schedule(), NOON, ME)
         current, _ = lifecycle.disable(current, schedule(), NOON, ME)
@@ -263,18 +275,18 @@ def test_l5_a_plan_of_the_largest_triggers_names_no_row_twice_and_fits_into_a_tr
     urgent = new.model_copy(update={"priority": 9, "constraints": ()})
     plans = [
         put(new, enabled=True)[1],
-        put(new, old, gate())[1],
-        put(new, old, gate(), enabled=False)[1],
-        put(new, old, gate(mode="disabled"), enabled=True)[1],
-        put(new, old, gate(mode="backlog"))[1],
-        put(new, old, gate(mode="completed"), enabled=True)[1],
-        put(urgent, new, gate())[1],
-        lifecycle.put(NAME, urgent, new, gate(), None, NOON, ME, carry=True, timer=timer)[1],
-        lifecycle.put(NAME, new, urgent, gate(), None, NOON, ME, carry=True, timer=timer)[1],
-        lifecycle.enable(gate(mode="disabled"), old, NOON, ME)[1],
-        lifecycle.enable(gate(mode="completed"), old, NOON, ME)[1],
-        lifecycle.disable(gate(), old, NOON, ME)[1],
-        lifecycle.delete(gate(), old, NOON, ME)[1],
+        put(new, old, schedule_state())[1],
+        put(new, old, schedule_state(), enabled=False)[1],
+        put(new, old, schedule_state(mode="disabled"), enabled=True)[1],
+        put(new, old, schedule_state(mode="backlog"))[1],
+        put(new, old, schedule_state(mode="completed"), enabled=True)[1],
+        put(urgent, new, schedule_state())[1],
+        lifecycle.put(NAME, urgent, new, schedule_state(), None, NOON, ME, carry=True, timer=timer)[1],
+        lifecycle.put(NAME, new, urgent, schedule_state(), None, NOON, ME, carry=True, timer=timer)[1],
+        lifecycle.enable(schedule_state(mode="disabled"), old, NOON, ME)[1],
+        lifecycle.enable(schedule_state(mode="completed"), old, NOON, ME)[1],
+        lifecycle.disable(schedule_state(), old, NOON, ME)[1],
+        lifecycle.delete(schedule_state(), old, NOON, ME)[1],
     ]
     for plan in plans:
         assert len(plan) <= 100 - ROOM
@@ -285,10 +297,10 @@ def test_l5_a_plan_of_the_largest_triggers_names_no_row_twice_and_fits_into_a_tr
 @pytest.mark.parametrize("before", ["enabled", "hold", "backlog", "drain"])
 def test_l5_so_does_a_plan_that_pauses_or_resumes_them(before: Mode, made: Schedule) -> None:
     pauses = [
-        lifecycle.pause(gate(mode=before), made, mode, stop, NOON, ME)[1]
+        lifecycle.pause(schedule_state(mode=before), made, mode, stop, NOON, ME)[1]
         for mode in get_args(lifecycle.PauseMode)
         for stop in (True, False)
     ]
-    for plan in [*pauses, lifecycle.resume(gate(mode=before), made, NOON, ME)[1]]:
+    for plan in [*pauses, lifecycle.resume(schedule_state(mode=before), made, NOON, ME)[1]]:
         assert len(plan) <= 100 - ROOM
         assert len({key(write) for write in plan}) == len(plan)

@@ -15,7 +15,7 @@ from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.states import Mode
 from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutState, Replace, TrackStarts, Write
-from tests.core.builders import CLEANED, ELAPSED, LINE, NAME, NOON, PARTITION, TICK, WEATHER, all_of, schedule
+from tests.core.builders import CLEANED, ELAPSED, LIMIT, NAME, NOON, PARTITION, TICK, WEATHER, all_of, schedule
 
 ME = "alice"
 NOW = NOON + HOUR
@@ -32,7 +32,7 @@ RESTS = Timer(NAME, 7, 3, SINCE, {}, wake_at=END + SECOND)
 TIMER_OF_SEVEN = Timer(NAME, 7, 3, 0, {})
 
 
-def gate(mode: Mode = "enabled", **fields: Any) -> ScheduleState:
+def schedule_state(mode: Mode = "enabled", **fields: Any) -> ScheduleState:
     given = {"schedule": NAME, "generation": 7, "version": 3, "mode": mode, "updated_at": NOON, "by": "bob"}
     return ScheduleState(**{**given, "since": SINCE, "mode_at": NOON, **fields})
 
@@ -67,7 +67,7 @@ def test_l2_a_new_schedule_that_is_disabled_can_be_woken_and_rests_until_its_end
 
 
 def test_l6_an_update_replaces_the_rows_of_the_index_and_takes_out_a_timer_that_is_needed_no_more() -> None:
-    assert put(schedule(WEATHER), MIXED, gate()) == [
+    assert put(schedule(WEATHER), MIXED, schedule_state()) == [
         CLOSED,
         Delete(flights(since=NOW)),
         Delete(woken(since=NOW)),
@@ -80,18 +80,18 @@ def test_l6_an_update_replaces_the_rows_of_the_index_and_takes_out_a_timer_that_
 def test_l6_an_update_puts_the_new_timer_over_the_old_one(mode: Mode, apart: bool) -> None:
     new = schedule(all_of(WEATHER, TICK))
     timer = Timer(NAME, NOW, 4, NOW, {"1": NOW + TEN}, wake_at=NOW + TEN)
-    assert put(new, MIXED, gate(mode)) == [
+    assert put(new, MIXED, schedule_state(mode)) == [
         CLOSED,
-        Delete(flights(since=NOW, apart=apart)),
+        Delete(flights(since=NOW, detached=apart)),
         Delete(woken(since=NOW)),
-        Put(row("partition:demo.weather", "0", generation=NOW, version=4, since=NOW, apart=apart)),
+        Put(row("partition:demo.weather", "0", generation=NOW, version=4, since=NOW, detached=apart)),
         Put(timer),
     ]
 
 
 def test_l10_an_update_that_disables_leaves_a_timer_for_the_end_alone() -> None:
     rests = Timer(NAME, NOW, 4, NOW, {}, wake_at=END + SECOND)
-    assert put(ENDING, ENDING, gate(), enabled=False) == [
+    assert put(ENDING, ENDING, schedule_state(), enabled=False) == [
         CLOSED,
         Delete(flights(since=NOW)),
         Delete(woken(since=NOW)),
@@ -101,7 +101,7 @@ def test_l10_an_update_that_disables_leaves_a_timer_for_the_end_alone() -> None:
 
 
 def test_l10_an_update_of_what_is_disabled_takes_the_timer_of_its_end_out_with_the_end() -> None:
-    plan = put(schedule(all_of(PARTITION, TICK), constraints=[FRESH], priority=9), ENDING, gate("disabled"))
+    plan = put(schedule(all_of(PARTITION, TICK), constraints=[FRESH], priority=9), ENDING, schedule_state("disabled"))
     assert plan == [
         CLOSED,
         Delete(woken(since=NOW)),
@@ -113,7 +113,7 @@ def test_l10_an_update_of_what_is_disabled_takes_the_timer_of_its_end_out_with_t
 def test_l6_what_is_carried_has_the_new_version_everywhere_and_keeps_since() -> None:
     before = Timer(NAME, 7, 3, NOON, {"1": NOON + TEN}, rev=9, wake_at=NOON + TEN)
     new = schedule(all_of(PARTITION, TICK), priority=9)
-    assert put(new, MIXED, gate(), carry=True, timer=before) == [
+    assert put(new, MIXED, schedule_state(), carry=True, timer=before) == [
         Put(flights(version=4)),
         Delete(woken(version=4)),
         Replace(Timer(NAME, 7, 4, NOON, {"1": NOON + TEN}, rev=10, wake_at=NOON + TEN)),
@@ -123,15 +123,18 @@ def test_l6_what_is_carried_has_the_new_version_everywhere_and_keeps_since() -> 
 def test_l10_what_is_carried_goes_on_from_now_if_its_end_was_over_and_is_moved() -> None:
     before = Timer(NAME, 7, 3, NOON, {}, rev=9, wake_at=NOON + 6 * SECOND)
     over, later = schedule(TICK, ttl=iso(NOON + 5 * SECOND)), schedule(TICK, ttl=iso(END))
-    assert put(later, over, gate(), carry=True, timer=before) == [
+    assert put(later, over, schedule_state(), carry=True, timer=before) == [
         Replace(Timer(NAME, 7, 4, NOON, {"0": NOW + TEN}, rev=10, wake_at=NOW + TEN)),
     ]
 
 
 def test_l10_what_is_carried_gets_an_end_though_it_had_no_timer() -> None:
     rests = Timer(NAME, 7, 4, SINCE, {}, wake_at=END)
-    assert put(schedule(ttl=iso(END)), schedule(), gate(), carry=True) == [Put(flights(version=4)), Put(rests)]
-    assert put(schedule(priority=9), schedule(), gate(), carry=True) == [Put(flights(version=4))]
+    assert put(schedule(ttl=iso(END)), schedule(), schedule_state(), carry=True) == [
+        Put(flights(version=4)),
+        Put(rests),
+    ]
+    assert put(schedule(priority=9), schedule(), schedule_state(), carry=True) == [Put(flights(version=4))]
 
 
 # -- starts that are counted ---------------------------------------------------------------------------------------
@@ -141,7 +144,7 @@ def test_l10_what_is_carried_gets_an_end_though_it_had_no_timer() -> None:
     ("document", "counted"),
     [
         ({"constraints": [DAILY, DAILY | {"max": 9}]},
-         [TrackRates(LINE, (f"1/{DAY}", f"9/{DAY}")), TrackStarts(NAME)]),
+         [TrackRates(LIMIT, (f"1/{DAY}", f"9/{DAY}")), TrackStarts(NAME)]),
         ({"trigger": ELAPSED}, [TrackStarts(NAME)]),
         ({}, []),
         ({"trigger": ELAPSED, "workflow": "demo.flights.daily~0a1b2c3d"}, []),  # the runs of a DAG always are
@@ -152,7 +155,7 @@ def test_c5_from_its_first_version_on_a_schedule_has_the_starts_counted_that_it_
 ) -> None:
     made = Schedule.model_validate({"workflow": NAME, "trigger": PARTITION, **document})
     assert put(made, None, None) == counted
-    _, plan = lifecycle.enable(gate("disabled"), made, NOW, ME)
+    _, plan = lifecycle.enable(schedule_state("disabled"), made, NOW, ME)
     assert [write for write in plan if isinstance(write, TrackRates | TrackStarts)] == counted
 
 
@@ -161,12 +164,12 @@ def test_c5_from_its_first_version_on_a_schedule_has_the_starts_counted_that_it_
 
 def test_l3_enabling_takes_out_what_is_left_of_the_generation_before_and_opens_its_own() -> None:
     made = schedule(all_of(PARTITION, TICK), constraints=[FRESH, DAILY], pause_after_failures=3)
-    after, plan = lifecycle.enable(gate("completed"), made, NOW, ME)
+    after, plan = lifecycle.enable(schedule_state("completed"), made, NOW, ME)
     assert plan == [
-        PutState(after, gate("completed")),
+        PutState(after, schedule_state("completed")),
         CLOSED,
         Delete(woken(since=NOW)),
-        TrackRates(LINE, (f"1/{DAY}",)),
+        TrackRates(LIMIT, (f"1/{DAY}",)),
         TrackStarts(NAME),
         Put(flights(generation=NOW, since=NOW)),
         Put(woken(generation=NOW, since=NOW)),
@@ -177,9 +180,9 @@ def test_l3_enabling_takes_out_what_is_left_of_the_generation_before_and_opens_i
 
 def test_l3_enabling_what_has_no_fire_to_come_takes_its_timer_out() -> None:
     past = schedule(all_of(PARTITION, {"type": "time", "due_time": iso(NOON - DAY)}))
-    after, plan = lifecycle.enable(gate("completed"), past, NOW, ME)
+    after, plan = lifecycle.enable(schedule_state("completed"), past, NOW, ME)
     assert plan == [
-        PutState(after, gate("completed")),
+        PutState(after, schedule_state("completed")),
         CLOSED,
         Delete(TIMER_OF_SEVEN),
         Put(flights(generation=NOW, since=NOW)),
@@ -187,17 +190,17 @@ def test_l3_enabling_what_has_no_fire_to_come_takes_its_timer_out() -> None:
 
 
 def test_l3_disabling_keeps_what_may_wake_a_run_now_and_the_timer_of_the_end() -> None:
-    after, plan = lifecycle.disable(gate(), MIXED, NOW, ME)
-    assert plan == [PutState(after, gate()), CLOSED, Delete(flights(since=NOW)), Delete(TIMER_OF_SEVEN)]
-    after, plan = lifecycle.disable(gate(), ENDING, NOW, ME)
-    assert plan == [PutState(after, gate()), CLOSED, Delete(flights(since=NOW)), Put(RESTS)]
+    after, plan = lifecycle.disable(schedule_state(), MIXED, NOW, ME)
+    assert plan == [PutState(after, schedule_state()), CLOSED, Delete(flights(since=NOW)), Delete(TIMER_OF_SEVEN)]
+    after, plan = lifecycle.disable(schedule_state(), ENDING, NOW, ME)
+    assert plan == [PutState(after, schedule_state()), CLOSED, Delete(flights(since=NOW)), Put(RESTS)]
 
 
 @pytest.mark.parametrize("mode", ["drain", "disabled"])
 def test_l10_deleting_takes_the_timer_of_the_end_out(mode: Mode) -> None:
-    after, plan = lifecycle.delete(gate(mode), ENDING, NOW, ME)
+    after, plan = lifecycle.delete(schedule_state(mode), ENDING, NOW, ME)
     assert plan == [
-        PutState(after, gate(mode)),
+        PutState(after, schedule_state(mode)),
         CLOSED,
         Delete(woken(since=NOW)),
         Delete(TIMER_OF_SEVEN),
@@ -206,13 +209,13 @@ def test_l10_deleting_takes_the_timer_of_the_end_out(mode: Mode) -> None:
 
 
 def test_l5_deleting_what_has_no_timer_deletes_none() -> None:
-    after, plan = lifecycle.delete(gate(), schedule(), NOW, ME)
-    assert plan == [PutState(after, gate()), CLOSED, Delete(flights(since=NOW)), Delete(Listing(NAME))]
+    after, plan = lifecycle.delete(schedule_state(), schedule(), NOW, ME)
+    assert plan == [PutState(after, schedule_state()), CLOSED, Delete(flights(since=NOW)), Delete(Listing(NAME))]
 
 
 def test_l10_what_is_completed_is_led_to_by_no_event_but_those_that_wake() -> None:
-    after, plan = lifecycle.complete(gate(), NOW, MIXED)
-    assert plan == [PutState(after, gate()), Delete(flights())]
+    after, plan = lifecycle.complete(schedule_state(), NOW, MIXED)
+    assert plan == [PutState(after, schedule_state()), Delete(flights())]
 
 
 # -- messages ------------------------------------------------------------------------------------------------------
@@ -221,7 +224,7 @@ MESSAGE = "demo.flights.~m1"
 
 
 def deleted_message(workflow: str) -> tuple[ScheduleState, ScheduleState, list[Write]]:
-    before = gate(schedule=MESSAGE)
+    before = schedule_state(schedule=MESSAGE)
     made = Schedule.model_validate({"workflow": workflow, "trigger": TICK})
     after, plan = lifecycle.delete(before, made, NOW, ME)
     return before, after, plan
@@ -253,17 +256,17 @@ def test_l16_a_message_leaves_the_target_that_it_shares() -> None:
     [
         ("enabled", "hold", []),
         ("hold", "hold", []),
-        ("enabled", "backlog", [Put(flights(apart=True)), Put(woken())]),
+        ("enabled", "backlog", [Put(flights(detached=True)), Put(woken())]),
         ("backlog", "hold", [Put(flights()), Put(woken())]),
         ("enabled", "drain", [Delete(flights()), Delete(TIMER_OF_SEVEN)]),
-        ("backlog", "drain", [Delete(flights(apart=False)), Delete(TIMER_OF_SEVEN)]),
+        ("backlog", "drain", [Delete(flights(detached=False)), Delete(TIMER_OF_SEVEN)]),
     ],
 )
 def test_l4_a_pause_writes_the_rows_that_change_and_no_others(
     before: Mode, mode: PauseMode, writes: list[Write]
 ) -> None:
-    after, plan = lifecycle.pause(gate(before), MIXED, mode, False, NOW, ME)
-    assert plan == [PutState(after, gate(before)), *writes]
+    after, plan = lifecycle.pause(schedule_state(before), MIXED, mode, False, NOW, ME)
+    assert plan == [PutState(after, schedule_state(before)), *writes]
 
 
 OPENED = [
@@ -274,26 +277,26 @@ OPENED = [
 
 
 def test_l4_out_of_a_drain_a_schedule_gathers_anew() -> None:
-    after, plan = lifecycle.pause(gate("drain"), MIXED, "hold", False, NOW, ME)
-    assert plan == [PutState(after, gate("drain")), *OPENED]
-    after, plan = lifecycle.resume(gate("drain"), MIXED, NOW, ME)
-    assert plan == [PutState(after, gate("drain")), *OPENED]
+    after, plan = lifecycle.pause(schedule_state("drain"), MIXED, "hold", False, NOW, ME)
+    assert plan == [PutState(after, schedule_state("drain")), *OPENED]
+    after, plan = lifecycle.resume(schedule_state("drain"), MIXED, NOW, ME)
+    assert plan == [PutState(after, schedule_state("drain")), *OPENED]
 
 
 def test_l10_what_drains_still_comes_to_its_end() -> None:
-    after, plan = lifecycle.pause(gate(), ENDING, "drain", False, NOW, ME)
-    assert plan == [PutState(after, gate()), Delete(flights()), Put(RESTS)]
+    after, plan = lifecycle.pause(schedule_state(), ENDING, "drain", False, NOW, ME)
+    assert plan == [PutState(after, schedule_state()), Delete(flights()), Put(RESTS)]
 
 
 def test_l4_what_drains_and_had_no_timer_needs_none() -> None:
-    after, plan = lifecycle.pause(gate(), schedule(), "drain", False, NOW, ME)
-    assert plan == [PutState(after, gate()), Delete(flights())]
+    after, plan = lifecycle.pause(schedule_state(), schedule(), "drain", False, NOW, ME)
+    assert plan == [PutState(after, schedule_state()), Delete(flights())]
 
 
 def test_l4_out_of_a_backlog_matches_are_added_to_one_job_again() -> None:
     made = schedule(all_of(PARTITION, TICK), constraints=[FRESH], pause_after_failures=3)
-    after, plan = lifecycle.resume(gate("backlog"), made, NOW, ME)
-    assert plan == [PutState(after, gate("backlog")), Put(flights()), Put(woken()), Put(Failures(NAME, 0))]
+    after, plan = lifecycle.resume(schedule_state("backlog"), made, NOW, ME)
+    assert plan == [PutState(after, schedule_state("backlog")), Put(flights()), Put(woken()), Put(Failures(NAME, 0))]
 
 
 # -- rows of the index ---------------------------------------------------------------------------------------------
@@ -302,9 +305,9 @@ def test_l4_out_of_a_backlog_matches_are_added_to_one_job_again() -> None:
 def test_t15_the_index_has_a_row_for_each_event_of_each_leaf_and_for_each_that_wakes() -> None:
     statuses = CLEANED | {"statuses": ["FAILED", "KILLED"]}
     made = schedule(all_of(PARTITION, TICK, statuses), constraints=[FRESH], coalesce=False)
-    assert lifecycle.subscriptions(gate(), made, NOON) == [
-        flights(since=NOON, apart=True),
-        row("status:demo.flights.clean:FAILED", "2", since=NOON, apart=True),
-        row("status:demo.flights.clean:KILLED", "2", since=NOON, apart=True),
+    assert lifecycle.subscriptions(schedule_state(), made, NOON) == [
+        flights(since=NOON, detached=True),
+        row("status:demo.flights.clean:FAILED", "2", since=NOON, detached=True),
+        row("status:demo.flights.clean:KILLED", "2", since=NOON, detached=True),
         woken(since=NOON),
     ]

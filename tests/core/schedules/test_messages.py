@@ -29,10 +29,10 @@ def schedule(**fields: Any) -> Schedule:
 
 
 def planned(
-    target: SqsTarget | None = None, gate: ScheduleState | None = None, **fields: Any
+    target: SqsTarget | None = None, schedule_state: ScheduleState | None = None, **fields: Any
 ) -> tuple[ScheduleState, list[Write]]:
     document = fields | ({"target": target.model_dump()} if target else {})
-    return messages.put(NAME, schedule(**document), target, gate, NOON, "ada")
+    return messages.put(NAME, schedule(**document), target, schedule_state, NOON, "ada")
 
 
 def rows(plan: list[Write]) -> dict[str, Any]:
@@ -123,38 +123,38 @@ def test_l16_what_makes_no_message_is_refused_in_its_own_words(
 
 
 def test_l16_a_registration_writes_gate_definition_listing_timer_and_its_own_target() -> None:
-    gate, plan = planned(QUEUE, schedule="@every 10s")
+    schedule_state, plan = planned(QUEUE, schedule="@every 10s")
     assert len(plan) == 5
     written = rows(plan)
     assert written["Listing"] == Listing(NAME, NAME)
     assert written["Timer"].wake_at == NOON + 10 * SECOND
     assert written["Definition"].document["target"] == QUEUE.model_dump(mode="json")
-    assert (gate.mode, gate.version, gate.generation) == ("enabled", 1, NOON)
+    assert (schedule_state.mode, schedule_state.version, schedule_state.generation) == ("enabled", 1, NOON)
     assert len(planned(schedule="@every 10s")[1]) == 4  # the app's target stands already
 
 
 def test_l16_a_put_over_a_message_closes_its_generation_with_the_gate_alone() -> None:
-    gate, _ = planned(QUEUE, schedule="@every 10s")
-    after, plan = planned(gate=gate, schedule="@every 10s")
-    assert after.generation > gate.generation
+    schedule_state, _ = planned(QUEUE, schedule="@every 10s")
+    after, plan = planned(schedule_state=schedule_state, schedule="@every 10s")
+    assert after.generation > schedule_state.generation
     assert (after.version, after.rev) == (2, 2)
     assert isinstance(plan[0], PutState)
-    assert plan[0].over == gate
+    assert plan[0].over == schedule_state
     gone = [write.row for write in plan if isinstance(write, Delete)]
     assert [(type(row), row.name) for row in gone if isinstance(row, Definition)] == [(Definition, NAME)]
     assert len(plan) == 5
 
 
 def test_l16_a_message_that_goes_leaves_a_gate_that_passes_away_with_its_history() -> None:
-    gate, _ = planned(QUEUE, due_time="1h")
+    schedule_state, _ = planned(QUEUE, due_time="1h")
     made = schedule(due_time="1h", target=QUEUE.model_dump())
-    _, plan = lifecycle.delete(gate, made, NOON, "ada")
+    _, plan = lifecycle.delete(schedule_state, made, NOON, "ada")
     [put] = [write for write in plan if isinstance(write, PutState)]
-    assert (put.gate.mode, put.gate.expires_at) == ("deleted", NOON + HISTORY)
+    assert (put.schedule_state.mode, put.schedule_state.expires_at) == ("deleted", NOON + HISTORY)
     gone = {type(write.row) for write in plan if isinstance(write, Delete)}
     assert gone == {Listing, Timer, Definition}
     assert len(plan) == 4
-    again, _ = messages.put(NAME, made, QUEUE, put.gate, NOON + 1, "ada")
+    again, _ = messages.put(NAME, made, QUEUE, put.schedule_state, NOON + 1, "ada")
     assert again.expires_at is None
 
 
@@ -170,6 +170,6 @@ def test_l16_a_definition_whose_end_is_known_is_kept_as_long_as_its_runs() -> No
 
 def test_l16_the_gate_of_a_deleted_schedule_stays() -> None:
     made = schedule(due_time="1h").model_copy(update={"workflow": "demo.flights.ping"})
-    gate = replace(planned(due_time="1h")[0], schedule="demo.flights.ping")
-    _, plan = lifecycle.delete(gate, made, NOON, "ada")
-    assert [write.gate.expires_at for write in plan if isinstance(write, PutState)] == [None]
+    schedule_state = replace(planned(due_time="1h")[0], schedule="demo.flights.ping")
+    _, plan = lifecycle.delete(schedule_state, made, NOON, "ada")
+    assert [write.schedule_state.expires_at for write in plan if isinstance(write, PutState)] == [None]

@@ -14,12 +14,12 @@ from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.states import Mode
 from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutState, Replace, Write
-from tests.core.builders import CLEANED, NAME, NOON, PARTITION, TICK, WEATHER, all_of, gate, schedule
+from tests.core.builders import CLEANED, NAME, NOON, PARTITION, TICK, WEATHER, all_of, schedule, schedule_state
 
 ME = "alice"
 LATER = NOON + HOUR
 MIXED = schedule(all_of(PARTITION, TICK))
-OPEN = gate(since=NOON - DAY, rev=4)
+OPEN = schedule_state(since=NOON - DAY, rev=4)
 FRESH = {"type": "fresh", "workflows": ["demo.flights.raw"], "within": "1d", "on_unmet": "wait"}
 TIMER = Timer(NAME, 7, 1, NOON, {"1": NOON + 10_000}, rev=9, wake_at=NOON + 10_000)
 
@@ -41,7 +41,7 @@ def carry(new: Schedule, old: Schedule = MIXED, before: ScheduleState = OPEN) ->
 def index(plan: list[Write]) -> list[tuple[str, str, Instant, bool]]:
     """The rows of the reverse index that a plan changes: how, which leaf, since when, and whether jobs go apart."""
     return [
-        (type(write).__name__, write.row.leaf, write.row.since, write.row.apart)
+        (type(write).__name__, write.row.leaf, write.row.since, write.row.detached)
         for write in plan
         if isinstance(write, Put | Delete) and isinstance(write.row, Subscription)
     ]
@@ -138,7 +138,7 @@ def test_c11_what_never_coalesces_needs_no_change_of_the_index() -> None:
 def test_l19_whoever_lets_a_schedule_go_on_forgives_its_failures(fields: dict[str, Any]) -> None:
     made = schedule(PARTITION, **fields)
     resumed = lifecycle.resume(paused("hold"), made, LATER, ME)[1]
-    enabled = lifecycle.enable(gate(mode="disabled"), made, LATER, ME)[1]
+    enabled = lifecycle.enable(schedule_state(mode="disabled"), made, LATER, ME)[1]
     assert [Put(Failures(NAME, 0)) in plan for plan in (resumed, enabled)] == [bool(fields)] * 2
 
 
@@ -156,8 +156,8 @@ def test_l5_what_is_deleted_leaves_no_row_in_the_index_and_no_timer(mode: Mode) 
     gathering = [("Delete", "0")] if gathers else []
     armed = ["Delete"] if gathers or mode == "completed" else []
 
-    _, disabled = lifecycle.disable(gate(mode=mode), made, LATER, ME)
-    _, deleted = lifecycle.delete(gate(mode=mode), made, LATER, ME)
+    _, disabled = lifecycle.disable(schedule_state(mode=mode), made, LATER, ME)
+    _, deleted = lifecycle.delete(schedule_state(mode=mode), made, LATER, ME)
 
     assert [row[:2] for row in index(disabled)] == gathering
     assert [row[:2] for row in index(deleted)] == [*gathering, ("Delete", WAKE)]
@@ -167,7 +167,7 @@ def test_l5_what_is_deleted_leaves_no_row_in_the_index_and_no_timer(mode: Mode) 
 @pytest.mark.parametrize("mode", ["disabled", "completed"])
 def test_l3_enabling_leaves_no_row_of_the_generation_before(mode: Mode) -> None:
     made = schedule(all_of(PARTITION, TICK), constraints=[FRESH])
-    _, plan = lifecycle.enable(gate(mode=mode), made, LATER, ME)
+    _, plan = lifecycle.enable(schedule_state(mode=mode), made, LATER, ME)
     assert [row[:2] for row in index(plan)] == [("Delete", WAKE), ("Put", "0"), ("Put", WAKE)]
     assert timers(plan) == ["Put"]
 
@@ -204,9 +204,9 @@ def test_l6_carry_follows_the_upstreams_that_wake_it() -> None:
     [
         (schedule(all_of(PARTITION, WEATHER)), OPEN),  # another trigger
         (schedule(all_of(TICK, PARTITION)), OPEN),  # its leaves have other numbers
-        (schedule(all_of(PARTITION, TICK), priority=9), gate(mode="disabled")),
-        (schedule(all_of(PARTITION, TICK), priority=9), gate(mode="drain")),
-        (schedule(all_of(PARTITION, TICK), priority=9), gate(mode="completed")),
+        (schedule(all_of(PARTITION, TICK), priority=9), schedule_state(mode="disabled")),
+        (schedule(all_of(PARTITION, TICK), priority=9), schedule_state(mode="drain")),
+        (schedule(all_of(PARTITION, TICK), priority=9), schedule_state(mode="completed")),
     ],
 )
 def test_l6_what_cannot_be_carried_begins_a_new_generation_and_drops_the_old(

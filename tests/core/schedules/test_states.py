@@ -14,7 +14,7 @@ from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.states import Mode
 from chalicelib.core.writes import CloseGeneration, Delete
-from tests.core.builders import NAME, NOON, PARTITION, TICK, WEATHER, facts, gate, job, met, schedule
+from tests.core.builders import NAME, NOON, PARTITION, TICK, WEATHER, facts, job, met, schedule, schedule_state
 
 ME = "alice"
 LATER = NOON + HOUR
@@ -46,13 +46,13 @@ def test_l2_a_document_disables_always_and_enables_what_is_not_going_on(
     before: Mode, enabled: bool | None, after: Mode, new: Schedule
 ) -> None:
     """What is paused counts as enabled: only a resume lets it go on."""
-    assert put(new, gate(mode=before), enabled).mode == after
+    assert put(new, schedule_state(mode=before), enabled).mode == after
 
 
 @pytest.mark.parametrize("before", ALIVE)
 def test_l3_a_document_that_disables_closes_the_generation_whatever_the_mode_was(before: Mode) -> None:
     made = schedule(TICK)
-    after, plan = lifecycle.put(NAME, made, made, gate(mode=before), False, LATER, ME)
+    after, plan = lifecycle.put(NAME, made, made, schedule_state(mode=before), False, LATER, ME)
     closes = any(isinstance(write, CloseGeneration) for write in plan)
     assert closes is (before != "disabled"), "what is disabled already goes on being that"
     assert (after.generation == LATER) is closes
@@ -79,39 +79,39 @@ def test_l4_a_mode_begins_when_it_changes() -> None:
     ("new", "carry"), [(TOLD, False), (schedule(TICK, priority=9), True), (schedule(WEATHER), False)]
 )
 def test_l4_an_update_that_keeps_the_mode_keeps_when_it_began(mode: Mode, new: Schedule, carry: bool) -> None:
-    before = gate(mode=mode, mode_at=NOON - DAY)
+    before = schedule_state(mode=mode, mode_at=NOON - DAY)
     after = put(new, before, carry=carry)
     assert (after.mode, after.mode_at, after.updated_at) == (mode, NOON - DAY, LATER)
 
 
 def test_l4_an_update_that_enables_or_disables_begins_a_mode() -> None:
-    assert put(TOLD, gate(mode="completed", mode_at=NOON - DAY), enabled=True).mode_at == LATER
-    assert put(TOLD, gate(mode_at=NOON - DAY), enabled=False).mode_at == LATER
+    assert put(TOLD, schedule_state(mode="completed", mode_at=NOON - DAY), enabled=True).mode_at == LATER
+    assert put(TOLD, schedule_state(mode_at=NOON - DAY), enabled=False).mode_at == LATER
 
 
 @pytest.mark.parametrize("mode", PAUSES)
 def test_l4_a_pause_that_is_asked_for_again_began_when_it_did(mode: PauseMode) -> None:
-    once, _ = lifecycle.pause(gate(), TOLD, mode, False, NOON + MINUTE, ME)
+    once, _ = lifecycle.pause(schedule_state(), TOLD, mode, False, NOON + MINUTE, ME)
     again, _ = lifecycle.pause(once, TOLD, mode, True, LATER, ME)
     assert (once.mode_at, again.mode_at, again.updated_at) == (NOON + MINUTE, NOON + MINUTE, LATER)
 
 
 @pytest.mark.parametrize("left_out", [False, True])
 def test_l18_a_new_description_moves_neither_the_bound_of_a_drain_nor_the_beginning_of_a_hold(left_out: bool) -> None:
-    draining, _ = lifecycle.pause(gate(), schedule(TICK), "drain", False, NOON + MINUTE, ME)
-    held, _ = lifecycle.pause(gate(), schedule(PARTITION), "hold", False, NOON + MINUTE, ME)
+    draining, _ = lifecycle.pause(schedule_state(), schedule(TICK), "drain", False, NOON + MINUTE, ME)
+    held, _ = lifecycle.pause(schedule_state(), schedule(PARTITION), "hold", False, NOON + MINUTE, ME)
     draining, held = put(TOLD, draining), put(schedule(TICK, owner="bob"), held)
     if left_out:
         draining, _ = lifecycle.skip(draining, NOON + DAY, True, LATER, ME)
 
     def due(at: int) -> Any:
-        known = facts(gate=draining, schedule=TOLD)
+        known = facts(schedule_state=draining, schedule=TOLD)
         return decide(job("fire", due_at=at), known, LATER + HOUR)
 
     assert isinstance(due(NOON + MINUTE - 1), Launch)
     assert isinstance(due(NOON + MINUTE), Drop)
     assert isinstance(due(NOON + 2 * MINUTE), Drop)
-    waiting = decide(met(), facts(gate=held), LATER + HOUR)
+    waiting = decide(met(), facts(schedule_state=held), LATER + HOUR)
     assert isinstance(waiting, Wait)
     assert waiting.why == "the schedule is on hold since 2026-03-02T12:01:00.000Z"
 
@@ -125,10 +125,10 @@ def test_l18_a_new_description_moves_neither_the_bound_of_a_drain_nor_the_beginn
 def test_l4_every_pause_wakes_what_waits_for_it_holds_places_that_others_want(
     before: Mode, mode: PauseMode, stop: bool
 ) -> None:
-    after, _ = lifecycle.pause(gate(mode=before), schedule(TICK), mode, stop, LATER, ME)
+    after, _ = lifecycle.pause(schedule_state(mode=before), schedule(TICK), mode, stop, LATER, ME)
     assert after.wake_at == LATER
 
 
 def test_o3_a_new_description_does_not_forget_whom_a_pause_has_yet_to_wake() -> None:
-    held, _ = lifecycle.pause(gate(), schedule(TICK), "hold", False, NOON + MINUTE, ME)
+    held, _ = lifecycle.pause(schedule_state(), schedule(TICK), "hold", False, NOON + MINUTE, ME)
     assert put(TOLD, held).wake_at == NOON + MINUTE

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.delivery_lease import lease_of, mark
-from chalicelib.core.targets.sub_batches import cut, longest_call
-from chalicelib.core.targets.target import LONGEST_AWS_CALL
+from chalicelib.core.targets.sub_batches import longest_call, split
+from chalicelib.core.targets.target import MAX_AWS_CALL
 from tests.support import rows
 
 TARGETS: tuple[dict[str, Any], ...] = (
@@ -27,7 +27,7 @@ TARGETS: tuple[dict[str, Any], ...] = (
 @given(st.lists(st.integers(0, len(TARGETS) - 1), max_size=120))
 def test_nothing_is_lost_or_reordered_within_an_address(places: list[int]) -> None:
     things = list(enumerate(places))
-    parts = list(cut(things, lambda thing: TARGETS[thing[1]]))
+    parts = list(split(things, lambda thing: TARGETS[thing[1]]))
 
     assert sorted(thing for part in parts for thing in part) == things
     for place in range(4):
@@ -46,7 +46,7 @@ def test_nothing_is_lost_or_reordered_within_an_address(places: list[int]) -> No
 def test_a_call_takes_as_long_as_its_target_lets_it() -> None:
     assert longest_call(TARGETS[4]) == 2 * SECOND
     assert longest_call(TARGETS[5]) == 30 * SECOND
-    assert longest_call(TARGETS[0]) == LONGEST_AWS_CALL
+    assert longest_call(TARGETS[0]) == MAX_AWS_CALL
 
 
 def test_a_lease_covers_its_jobs_at_their_next_try_alone() -> None:

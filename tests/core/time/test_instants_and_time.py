@@ -70,14 +70,14 @@ def test_a_duration_is_the_sum_of_its_parts(parts: list[tuple[int, str]]) -> Non
     unit = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
     total = sum(number * unit[letter] for number, letter in parts)
     text = "".join(f"{number}{letter}" for number, letter in parts)
-    if 1 <= total <= core_instants.LONGEST and len(text) <= core_instants.MOST_TEXT:
+    if 1 <= total <= core_instants.LONGEST and len(text) <= core_instants.MAX_TEXT:
         assert core_instants.duration(text) == total
 
 
 @given(st.integers(1, 9 * 365 * DAY))
 @brief
 def test_a_spelled_duration_is_the_duration_down_to_its_second_part(span: int) -> None:
-    spelled = core_instants.spell_duration(span)
+    spelled = core_instants.format_duration(span)
     back = core_instants.duration(spelled)
     assert back <= span
     assert span < SECOND or span - back < max(MINUTE, HOUR if back >= HOUR else 0, DAY if back >= DAY else 0)
@@ -88,7 +88,7 @@ def test_a_spelled_duration_is_the_duration_down_to_its_second_part(span: int) -
     [(250, "250ms"), (10 * SECOND, "10s"), (90 * MINUTE, "1h 30m"), (DAY + HOUR + MINUTE, "1d 1h"), (7 * DAY, "7d")],
 )
 def test_a_duration_is_spelled_as_a_person_writes_it(span: int, spelled: str) -> None:
-    assert core_instants.spell_duration(span) == spelled
+    assert core_instants.format_duration(span) == spelled
 
 
 @pytest.mark.parametrize(

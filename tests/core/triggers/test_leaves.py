@@ -71,10 +71,10 @@ def test_t9_a_size_leaf_is_met_by_bytes_however_many_objects_bring_them(amount: 
 
 def test_t9_a_size_leaf_tells_the_bytes_that_came_and_those_that_are_missing() -> None:
     half = stand(SIZE, came(2, amount=3 * GB))
-    assert half.came == (f"3 GB in 2 objects of demo.flights came {SINCE}",)
+    assert half.arrived == (f"3 GB in 2 objects of demo.flights came {SINCE}",)
     assert half.missing == ("7 GB of demo.flights",)
     assert stand(SIZE, None).missing == ("10 GB of demo.flights",)
-    assert stand(SIZE, came(1, amount=10 * GB)).came == (f"10 GB in 1 object of demo.flights came {AT}",)
+    assert stand(SIZE, came(1, amount=10 * GB)).arrived == (f"10 GB in 1 object of demo.flights came {AT}",)
 
 
 # -- custom events (T11) -------------------------------------------------------------------------------------------
@@ -83,7 +83,7 @@ def test_t9_a_size_leaf_tells_the_bytes_that_came_and_those_that_are_missing() -
 def test_t11_an_event_leaf_is_met_by_as_many_events_as_it_counts() -> None:
     assert stand(ORDERS, came(1)).met
     twice = stand(ORDERS | {"count": 2}, came(1))
-    assert (twice.met, twice.came) == (False, (f"1 event orders.closed came {AT}",))
+    assert (twice.met, twice.arrived) == (False, (f"1 event orders.closed came {AT}",))
     assert twice.missing == ("1 event orders.closed",)
     assert stand(BIG, None).missing == ("1 event orders.closed where total is > 100",)
 
@@ -120,11 +120,11 @@ def test_t12_quiet_is_met_when_nothing_has_come_for_so_long_since_the_last() -> 
     chunks = came(3, NOON, NOON + 5 * MINUTE)
     assert not stand(QUIET, None, NOON + 60 * MINUTE).met
     waiting = stand(QUIET, chunks, NOON + 15 * MINUTE - 1)
-    assert (waiting.met, waiting.turns_at) == (False, NOON + 15 * MINUTE)
+    assert (waiting.met, waiting.changes_at) == (False, NOON + 15 * MINUTE)
     assert waiting.missing == ("10m without another partition of demo.flights (until 2026-03-02T12:15:00.000Z)",)
     quiet = stand(QUIET, chunks, NOON + 15 * MINUTE)
-    assert (quiet.met, quiet.missing, quiet.turns_at) == (True, (), None)
-    assert quiet.came == (
+    assert (quiet.met, quiet.missing, quiet.changes_at) == (True, (), None)
+    assert quiet.arrived == (
         f"3 partitions of demo.flights came {SINCE}, the last at 2026-03-02T12:05:00.000Z",
         "none came for 10m",
     )
@@ -142,7 +142,7 @@ def test_t12_no_silence_ends_what_has_not_begun_in_full(
 ) -> None:
     quiet, later = {"type": "quiet", "of": of, "after": "10m"}, NOON + 60 * MINUTE
     waiting = stand(quiet, half, later)
-    assert (waiting.met, waiting.turns_at) == (False, None)
+    assert (waiting.met, waiting.changes_at) == (False, None)
     assert waiting.missing == (f"{lacks}, then 10m without another",)
     assert stand(quiet, enough, later).met
 
@@ -153,7 +153,7 @@ def test_t12_no_silence_ends_what_has_not_begun_in_full(
 def test_t13_an_elapsed_leaf_is_told_that_its_span_has_passed() -> None:
     assert stand(ELAPSED, None).missing == ("4h to pass since the last start",)
     told = stand(ELAPSED, came(1))
-    assert (told.met, told.came) == (True, (f"4h had passed since the last start {AT}",))
+    assert (told.met, told.arrived) == (True, (f"4h had passed since the last start {AT}",))
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_t13_an_elapsed_leaf_is_told_that_its_span_has_passed() -> None:
 def test_t18_an_absent_leaf_says_what_did_not_come_and_by_when(document: dict[str, Any], limit: str) -> None:
     assert stand(document, None).missing == (f"no partition of demo.flights to come {limit}",)
     told = stand(document, came(1))
-    assert (told.met, told.came) == (True, (f"no partition of demo.flights had come {limit} {AT}",))
+    assert (told.met, told.arrived) == (True, (f"no partition of demo.flights had come {limit} {AT}",))
 
 
 @pytest.mark.parametrize(

@@ -43,8 +43,8 @@ def test_each_kind_says_what_it_is_what_it_lacks_and_what_it_has(kind: str) -> N
     made = leaf(kind).resolve(NAMES)
     progress = Progress(made.needed, NOON, NOON, amount=1000)
     before, after = made.evaluate(None, NOON), made.evaluate(progress, NOON + 10 * MINUTE)
-    assert (before.met, before.came, before.missing) == (False, (), (made.missing(None),))
-    assert (after.met, after.came[0], after.missing) == (True, made.came(progress), ())
+    assert (before.met, before.arrived, before.missing) == (False, (), (made.missing(None),))
+    assert (after.met, after.arrived[0], after.missing) == (True, made.arrived(progress), ())
     assert made.describe()
 
 

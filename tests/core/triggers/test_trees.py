@@ -180,7 +180,7 @@ def test_t14_more_events_never_unmeet_a_trigger_that_is_not_fickle(
         leaf: before[leaf].plus(each.count, each.last_at, each.amount) if leaf in before else each
         for leaf, each in more.items()
     }
-    assert not trigger_tree.is_fickle(trigger(document))
+    assert not trigger_tree.is_revocable(trigger(document))
     assert is_met(document, after) >= is_met(document, before)
 
 
@@ -188,7 +188,7 @@ def test_t12_another_chunk_ends_the_quiet_so_such_a_trigger_is_fickle() -> None:
     later = NOON + 10 * MINUTE
     assert is_met(QUIET, {"0": came(1, NOON)}, later)
     assert not is_met(QUIET, {"0": came(2, NOON, NOON + 1)}, later)
-    assert all(trigger_tree.is_fickle(trigger(any_of(PARTITION, all_of(each)))) for each in FICKLE)
+    assert all(trigger_tree.is_revocable(trigger(any_of(PARTITION, all_of(each)))) for each in FICKLE)
 
 
 @given(trees([*STEADY, *FICKLE]), gatherings, st.integers(0, 30))
@@ -199,9 +199,9 @@ def test_c14_why_always_says_something_and_what_waits_names_what_is_missing(
     verdict = trigger_tree.evaluate(trigger(document), progress, NOON + minutes * MINUTE)
     assert verdict.why.startswith("trigger met: " if verdict.met else "waits for ")
     assert verdict.met is (verdict.missing == ())
-    assert all(verdict.missing) and all(verdict.came)
+    assert all(verdict.missing) and all(verdict.arrived)
     came_at_all = set(progress) & set(only_leaves(trigger(document)))
-    assert bool(verdict.came) is bool(came_at_all)
+    assert bool(verdict.arrived) is bool(came_at_all)
     assert trigger_tree.describe(trigger(document))
 
 
@@ -213,9 +213,9 @@ def test_c8_looks_at_the_told_instants_find_the_first_one_at_which_time_alone_me
     """No look comes in vain in the past, and none is missed: what is found is what a look at every instant finds."""
     tree, now = trigger(document), NOON
     verdict = trigger_tree.evaluate(tree, progress, now)
-    while not verdict.met and verdict.turns_at is not None:
-        assert verdict.turns_at > now
-        now = verdict.turns_at
+    while not verdict.met and verdict.changes_at is not None:
+        assert verdict.changes_at > now
+        now = verdict.changes_at
         verdict = trigger_tree.evaluate(tree, progress, now)
 
     turns = {NOON} | {each.last_at + minutes * MINUTE for each in progress.values() for minutes in (3, 7, 10)}

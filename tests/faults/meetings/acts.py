@@ -64,7 +64,7 @@ def check(name: str = "daily", index: int = 0) -> Act:
     def do(world: World) -> None:
         jobs = world.jobs(name)
         if len(jobs) > index:
-            check_job(world.ports, (jobs[index].schedule, jobs[index].generation, jobs[index].place))
+            check_job(world.ports, (jobs[index].schedule, jobs[index].generation, jobs[index].sort_key))
 
     return Act(do)
 

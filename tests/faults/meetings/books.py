@@ -11,7 +11,7 @@ from chalicelib.core.rows.run import DeadLetter, Record, Run
 from tests.faults.memory_tables import QuickWorld
 
 R = TypeVar("R")
-JOBS = ("FIRE#", "JOB#", "PENDING", "RETRY#", "RUNNOW#")
+JOBS = ("FIRE#", "JOB#", "GATHERING", "RETRY#", "RUNNOW#")
 
 
 def rows(world: QuickWorld, kind: type[R], table: str, *places: str) -> Iterable[R]:

@@ -15,7 +15,7 @@ from tests.support.world import World, full
 
 NEW = {"properties": {"new": True}}
 # A delivery is one call, which reads the gate right before it: of a batch it is so many messages.
-MOST_IN_FLIGHT = SQS_BATCH
+MAX_IN_FLIGHT = SQS_BATCH
 ASKED_FOR = ("redrive", "run_now")  # what a person asks for goes, even if the schedule is disabled
 May = Literal["in flight", "claimed", "new"]
 
@@ -55,7 +55,7 @@ def only_what_may(may: May, name: str) -> Any:
         wrong = [sent for sent in called if sent.run.request.name not in noted.in_flight and not _may(may, sent, noted)]
         assert wrong == [], f"started after the acknowledgement: {[sent.run.request.name for sent in wrong]}"
         delivered = Counter(sent.actor for sent in late if sent not in called and not _may(may, sent, noted))
-        assert all(actor >= 0 and count <= MOST_IN_FLIGHT for actor, count in delivered.items()), (
+        assert all(actor >= 0 and count <= MAX_IN_FLIGHT for actor, count in delivered.items()), (
             f"delivered after the acknowledgement: {dict(delivered)}, by number of the invocation"
         )
 

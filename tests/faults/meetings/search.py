@@ -44,7 +44,8 @@ class Meeting:
         self._stage = Stage(self.world)
         self._accepted = accepted(self.world) if situation.accepts else {}
         self._generations = {
-            gate.schedule: gate.generation for gate in rows(self.world, ScheduleState, "Catalog", "GATE")
+            schedule_state.schedule: schedule_state.generation
+            for schedule_state in rows(self.world, ScheduleState, "Catalog", "STATE")
         }
         self._rested: dict[int, str] = {}
 
@@ -53,7 +54,7 @@ class Meeting:
         that is watched."""
         world, stage = self.world, self._stage
         self._begin.restore()
-        acts = [(lambda act=act: act.do(world), lambda act=act: act.note(world)) for act in self.acts]
+        acts = [(lambda act=act: act.do(world), lambda act=act: act.notice(world)) for act in self.acts]
         try:
             with stage.telling():
                 stage.play(acts, order, watch_from, self._pass_time)

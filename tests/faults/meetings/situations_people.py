@@ -23,7 +23,7 @@ from tests.support.schedules import at, partitions
 from tests.support.world import World, day, flights
 
 Act = Callable[[World], Any]
-LINE = "workflow:demo.flights.clean"
+LIMIT = "workflow:demo.flights.clean"
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def check(name: str, index: int = 0) -> Act:
     def act(world: World) -> None:
         jobs = world.jobs(name)
         if len(jobs) > index:
-            check_job(world.ports, (jobs[index].schedule, jobs[index].generation, jobs[index].place))
+            check_job(world.ports, (jobs[index].schedule, jobs[index].generation, jobs[index].sort_key))
 
     return act
 
@@ -100,7 +100,7 @@ def ends(job_run_id: str = "jr00001", state: str = "SUCCESS") -> Act:
 
 
 def serving(world: World) -> None:
-    serve(world.ports, LINE)
+    serve(world.ports, LIMIT)
 
 
 def emitting(world: World) -> None:

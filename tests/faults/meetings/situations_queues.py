@@ -51,7 +51,7 @@ def keep_job(name: str = "daily", index: int = 0) -> Do:
 
     def keep(world: World) -> None:
         job = world.jobs(name)[index]
-        world.outside.kept |= {"job_id": job.job_id, "job": (job.schedule, job.generation, job.place)}
+        world.outside.kept |= {"job_id": job.job_id, "job": (job.schedule, job.generation, job.sort_key)}
 
     return keep
 

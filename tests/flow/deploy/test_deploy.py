@@ -35,7 +35,7 @@ def without(workflow: str, document: dict[str, Any]) -> dict[str, Any]:
 
 def test_l8_a_redeployment_replaces_what_differs_and_deletes_what_is_absent(world: World) -> None:
     world.deploy(BEFORE)
-    a, b = (world.ports.catalog.gate(f"demo.flights.{name}") for name in "ab")
+    a, b = (world.ports.catalog.schedule_state(f"demo.flights.{name}") for name in "ab")
     world.put("by-hand", partitions(workflow="join"))
     world.clock.pass_by("1m")
 
@@ -50,8 +50,8 @@ def test_l8_a_redeployment_replaces_what_differs_and_deletes_what_is_absent(worl
         "deleted": schedules("by-hand", "c"),
     }
     assert living(world) == {"a": "enabled", "b": "enabled", "d": "enabled"}
-    assert world.ports.catalog.gate("demo.flights.a") == a
-    assert world.ports.catalog.gate("demo.flights.b") != b
+    assert world.ports.catalog.schedule_state("demo.flights.a") == a
+    assert world.ports.catalog.schedule_state("demo.flights.b") != b
 
 
 def test_l8_what_was_gathered_by_a_schedule_that_stays_is_kept_and_of_one_that_goes_is_on_record(world: World) -> None:
@@ -80,9 +80,9 @@ def test_l8_workflows_that_the_document_does_not_name_are_deleted_and_datasets_a
 @pytest.mark.parametrize("mode", ["hold", "backlog", "drain", "completed"])
 def test_l8_a_schedule_that_was_paused_or_is_done_is_left_so_by_the_same_document(world: World, mode: Any) -> None:
     world.deploy(flights({"a": partitions()}))
-    gate = world.ports.catalog.gate("demo.flights.a")
-    assert gate is not None
-    world.ports.ledger.commit([PutState(replace(gate, mode=mode), gate)])
+    schedule_state = world.ports.catalog.schedule_state("demo.flights.a")
+    assert schedule_state is not None
+    world.ports.ledger.commit([PutState(replace(schedule_state, mode=mode), schedule_state)])
 
     assert schedules("a")[0] in world.deploy(flights({"a": partitions()}))["kept"]
 
@@ -98,7 +98,7 @@ def test_l8_with_update_schedules_false_no_schedule_is_touched(world: World) -> 
     world.deploy(BEFORE)
     world.disable("c")
     world.put("by-hand", partitions(workflow="join"))
-    before = {name: world.ports.catalog.gate(f"demo.flights.{name}") for name in living(world)}
+    before = {name: world.ports.catalog.schedule_state(f"demo.flights.{name}") for name in living(world)}
     world.clock.pass_by("1m")
     changed = AFTER | {"owner": "ops", "workflows": {**AFTER["workflows"], "clean": {"target": EMR, "priority": 9}}}
 
@@ -108,7 +108,7 @@ def test_l8_with_update_schedules_false_no_schedule_is_touched(world: World) -> 
     assert report["untouched"] == schedules("b", "d", "by-hand", "c")
     assert report["kept"][-1:] == schedules("a")
     assert (report["created"], report["deleted"]) == ([], [])
-    assert {name: world.ports.catalog.gate(f"demo.flights.{name}") for name in living(world)} == before
+    assert {name: world.ports.catalog.schedule_state(f"demo.flights.{name}") for name in living(world)} == before
 
 
 def test_l8_with_update_schedules_false_only_schedules_of_removed_workflows_go(world: World) -> None:

@@ -97,7 +97,7 @@ def test_l8_with_update_schedules_false_the_circle_is_looked_for_in_what_lives(w
 def test_l8_a_part_that_grows_too_large_when_stored_is_refused_before_the_others_are(world: World) -> None:
     """As it is sent it fits; with its defaults written out it does not."""
     world.deploy(flights({}))
-    size = store.MOST_DOCUMENT - 200
+    size = store.MAX_DOCUMENT - 200
     wide = {"target": EMR, "properties": {"text": "x" * size}}
     assert (error := refused(world, flights({}, wide=wide))).field == "workflows.wide"
     assert error.code == "too_large"

@@ -20,7 +20,7 @@ from tests.support.world import EMR, World, day, flights
 
 AN_HOUR = {"after": "1h", "then": "abort"}
 ANYWAY = {"after": "1h", "then": "run"}
-LINE = "workflow:demo.flights.clean"
+LIMIT = "workflow:demo.flights.clean"
 
 
 @pytest.fixture
@@ -131,14 +131,14 @@ def test_c10_a_job_that_queues_past_its_timeout_keeps_its_place_or_gives_it_up_b
     world.settle()
     states = sorted(job.state for job in world.jobs("daily"))
     assert states == (["PENDING_LAUNCH"] if timeout is AN_HOUR else ["PENDING_LAUNCH", "PENDING_LAUNCH"])
-    assert world.line(LINE).waiters == len(states)
+    assert world.limit_state(LIMIT).waiters == len(states)
     for _ in range(3):
         world.clock.pass_by("1s")
         world.finish()
         world.settle()
     told = [days(world, run) for run in world.runs("daily")]
     assert told == ([["1"], ["3"]] if timeout is AN_HOUR else [["1"], ["2"], ["3"]])
-    assert (world.line(LINE).active, world.line(LINE).waiters) == (0, 0)
+    assert (world.limit_state(LIMIT).active, world.limit_state(LIMIT).waiters) == (0, 0)
 
 
 def test_c10_what_waits_for_a_constraint_past_its_timeout_takes_no_event(world: World) -> None:
@@ -180,12 +180,12 @@ def test_c11_a_fire_after_the_timeout_of_the_waiting_one_does_not_join_it(world:
     emit.emit_due(world.ports)
     world.hints.sent.clear()
     world.clock.pass_by("1m")
-    fire = next(job for job in world.jobs("hourly") if job.place.startswith("FIRE#"))
-    check_job(world.ports, (fire.schedule, fire.generation, fire.place))
+    fire = next(job for job in world.jobs("hourly") if job.sort_key.startswith("FIRE#"))
+    check_job(world.ports, (fire.schedule, fire.generation, fire.sort_key))
     world.settle()
 
     assert [record.kind for record in world.records("hourly")] == ["COALESCED", "ABORTED"]
-    [waiting] = [job for job in world.jobs("hourly") if not job.place.startswith("FIRE#")]
+    [waiting] = [job for job in world.jobs("hourly") if not job.sort_key.startswith("FIRE#")]
     assert (waiting.job_id, waiting.nominal_at or waiting.due_at) == (fire.job_id, fire.due_at)
     assert waiting.job_id != second.job_id
-    assert world.line(LINE).waiters == 1
+    assert world.limit_state(LIMIT).waiters == 1

@@ -55,7 +55,7 @@ def test_l6_carry_of_an_earlier_end_drops_the_prepared_fires_after_it_on_record(
     assert called(world, "tick") == [15, 30, 45]
     assert {record.kind for record in world.records("tick")} == {"DROPPED"}
     assert "2026-03-02T12:00:50.000Z" in world.records("tick")[0].reason
-    assert world.ports.catalog.gate("demo.flights.tick").mode == "deleted"
+    assert world.ports.catalog.schedule_state("demo.flights.tick").mode == "deleted"
 
 
 def test_l6_carry_of_a_later_end_lets_the_times_go_on(world: QuickWorld) -> None:

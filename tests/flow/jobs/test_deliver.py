@@ -84,7 +84,7 @@ class _SlowAhead:
     """Rows read together, which takes so long each time."""
 
     def __init__(self, world: QuickWorld, takes: list[str]) -> None:
-        self._world, self._inner, self._takes = world, world.ports.ahead, takes
+        self._world, self._inner, self._takes = world, world.ports.prefetch, takes
         self.reads = 0
 
     def stamps(self, wanted: list[RowRequest]) -> Any:
@@ -100,7 +100,7 @@ def test_c13_what_was_read_too_long_ago_is_read_again() -> None:
     refs, instant = fires(world), due(world)
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
     slow = _SlowAhead(world, ["101ms", "101ms", "100ms"])
-    sent = deliver.send(replace(world.ports, ahead=slow), leased)
+    sent = deliver.send(replace(world.ports, prefetch=slow), leased)
     assert slow.reads == 3
     assert len(sent.ends) == len(ids(world)) == 5
 
@@ -110,7 +110,7 @@ def test_c13_tables_that_are_always_too_slow_put_a_delivery_off() -> None:
     deploy(world, {"daily": spread(5)})
     refs, instant = fires(world), due(world)
     leased = deliver.lease(world.ports, _prepared(world, refs, instant), instant)
-    sent = deliver.send(replace(world.ports, ahead=_SlowAhead(world, ["200ms"] * 5)), leased)
+    sent = deliver.send(replace(world.ports, prefetch=_SlowAhead(world, ["200ms"] * 5)), leased)
     assert (sent.ends, sent.changed, ids(world)) == ({}, (), [])
     world.pass_by("2s")
     assert len(ids(world)) == 5

@@ -11,7 +11,7 @@ from chalicelib.flow.jobs.check import check_job
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights, full
 
-LINE = "workflow:demo.flights.clean"
+LIMIT = "workflow:demo.flights.clean"
 CHUNK = {"type": "event", "event": "chunk"}
 
 
@@ -38,12 +38,12 @@ def test_a_server_with_an_old_view_leaves_the_place_of_a_job_that_a_drain_has_mo
     world.settle()
     world.upload(day(2))
     world.settle()
-    [seen] = world.ports.jobs.head_of(LINE, 20)
+    [seen] = world.ports.jobs.head_of(LIMIT, 20)
     world.pause("one", "drain")
 
     queue._serve_one(world.ports, seen)
 
-    assert (world.line(LINE).waiters, len(world.ports.jobs.head_of(LINE, 20))) == (1, 1)
+    assert (world.limit_state(LIMIT).waiters, len(world.ports.jobs.head_of(LIMIT, 20))) == (1, 1)
     world.finish()
     world.settle()
     assert len(world.runs("one")) == 2
@@ -61,7 +61,7 @@ def test_l4_a_resume_wins_over_a_server_that_still_saw_the_hold(world: World) ->
     world.hints.lose = False
     meanwhile = world.with_ports(ledger=Interrupted(world.ports.ledger, lambda: world.resume("one")))
 
-    check_job(meanwhile, (job.schedule, job.generation, job.place), turn=LINE)
+    check_job(meanwhile, (job.schedule, job.generation, job.sort_key), serving=LIMIT)
 
     world.finish()
     world.pass_by("5m")
@@ -78,7 +78,7 @@ def test_c7_a_success_wins_over_a_server_that_did_not_know_it_yet(world: World) 
     world.upload(day(1))
     world.settle()
     [job] = world.jobs("a")
-    assert job.waits_at == LINE
+    assert job.queued_in == LIMIT
     world.put("a", partitions(constraints=[limit, fresh], on_update="carry"))
 
     def succeed() -> None:
@@ -88,7 +88,7 @@ def test_c7_a_success_wins_over_a_server_that_did_not_know_it_yet(world: World) 
         world.emr_says(run.id, "SUCCESS")
 
     meanwhile = world.with_ports(ledger=Interrupted(world.ports.ledger, succeed))
-    check_job(meanwhile, (job.schedule, job.generation, job.place), turn=LINE)
+    check_job(meanwhile, (job.schedule, job.generation, job.sort_key), serving=LIMIT)
     world.finish()
     world.pass_by("5m")
     assert len(world.runs("a")) == 1
@@ -129,8 +129,8 @@ def test_c5_a_job_that_waits_for_its_rate_keeps_no_slot_from_others(world: World
 
 def test_l2_a_completed_schedule_can_be_put_disabled(world: World) -> None:
     world.deploy(flights({"r": at("R3/PT20S")}))
-    gate = world.ports.catalog.gate(full("r"))
-    assert gate is not None and gate.mode == "completed"
+    schedule_state = world.ports.catalog.schedule_state(full("r"))
+    assert schedule_state is not None and schedule_state.mode == "completed"
     world.put("r", at("R3/PT20S") | {"enabled": False})
     world.pass_by("2m")
     assert world.runs("r") == []

@@ -12,23 +12,23 @@ from tests.support import rows
 
 def test_a_row_that_changed_is_read_as_it_is_now() -> None:
     world = QuickWorld()
-    want = ("job", rows.SCHEDULE, rows.GENERATION, "PENDING")
-    place = (rows.SCHEDULE, rows.GENERATION, "PENDING")
+    want = ("job", rows.SCHEDULE, rows.GENERATION, "GATHERING")
+    place = (rows.SCHEDULE, rows.GENERATION, "GATHERING")
     job = rows.job()
-    assert world.ports.ahead.read(world.ports, [want]).jobs.job(*place) is None
+    assert world.ports.prefetch.read(world.ports, [want]).jobs.job(*place) is None
     for reason in ("one", "one", "two"):
         job = replace(job, reason=reason)
         world.ports.ledger.put_all([Put(job)])
-        seen = world.ports.ahead.read(world.ports, [want])
+        seen = world.ports.prefetch.read(world.ports, [want])
         assert seen.jobs.job(*place) == job
     assert seen.jobs.job(*place) is seen.jobs.job(*place)
 
 
 def test_what_is_remembered_is_bounded(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(prefetch, "MOST_PARSED", 3)
+    monkeypatch.setattr(prefetch, "MAX_PARSED", 3)
     world = QuickWorld()
-    jobs = [rows.job(f"j{number}", place=f"JOB#{number}") for number in range(10)]
+    jobs = [rows.job(f"j{number}", sort_key=f"JOB#{number}") for number in range(10)]
     world.ports.ledger.put_all([Put(job) for job in jobs])
-    seen = world.ports.ahead.read(world.ports, [("job", job.schedule, job.generation, job.place) for job in jobs])
-    assert [seen.jobs.job(job.schedule, job.generation, job.place) for job in jobs] == jobs
-    assert len(world.ports.ahead._parsed) <= 3  # type: ignore[attr-defined]
+    seen = world.ports.prefetch.read(world.ports, [("job", job.schedule, job.generation, job.sort_key) for job in jobs])
+    assert [seen.jobs.job(job.schedule, job.generation, job.sort_key) for job in jobs] == jobs
+    assert len(world.ports.prefetch._parsed) <= 3  # type: ignore[attr-defined]

@@ -37,20 +37,20 @@ def has(kind: type) -> Callable[[Plan], bool]:
 def names_edition(plan: Plan) -> bool:
     """The line of the workflow is expected to be of the edition that was read, in what is written to it anyway."""
     tables = {name: name for name in ("catalog", "jobs", "runs")}
-    own = [write for write in plan if isinstance(write, AcquirePermit) and write.ask.line.startswith("workflow:")]
+    own = [write for write in plan if isinstance(write, AcquirePermit) and write.ask.limit_name.startswith("workflow:")]
     made = [statement(write, tables, Shards(1, 1)).arguments for write in own]
     return [("edition" in arguments["ConditionExpression"]) for arguments in made] == [True]
 
 
 # What of the facts a claim expects, and by which of its writes.
 EXPECTED: dict[str, Callable[[Plan], bool]] = {
-    "gate": has(ExpectMode),
+    "schedule_state": has(ExpectMode),
     "schedule": has(ExpectMode),  # a version never changes; its limits, groups and policy's name are part of it
     "workflow": names_edition,
     "workflow_version": names_edition,
     "pool": has(ExpectDefinition),
     "pool_row": has(ExpectDefinition),
-    "lines": has(AcquirePermit),
+    "limit_states": has(AcquirePermit),
     "gathering": has(ExpectNoneGathering),  # of a fire that would join another job
     "already": lambda plan: any(isinstance(write, Create) and isinstance(write.row, Run) for write in plan),
     "backfill": has(ExpectBackfillRunning),
@@ -65,7 +65,7 @@ NOT_EXPECTED = {
     "origin": "the run that is repeated has ended, and changes no more",
 }
 # The definitions that are read for the facts. A new one belongs to one of the lists above.
-READ = {"gate", "version", "definition workflow", "definition pool", "definition policy"}
+READ = {"schedule_state", "version", "definition workflow", "definition pool", "definition policy"}
 
 
 def test_each_fact_is_expected_by_the_claim_or_it_is_said_why_not() -> None:
@@ -107,37 +107,37 @@ def a_job_that_asks_for_all(kind: str) -> tuple[QuickWorld, tuple[str, int, str]
     else:
         world.upload(day(1))
     [job] = world.jobs("daily")
-    return world, (job.schedule, job.generation, job.place)
+    return world, (job.schedule, job.generation, job.sort_key)
 
 
-def plan_of(world: QuickWorld, place: tuple[str, int, str], **changed: Any) -> Plan:
+def plan_of(world: QuickWorld, sort_key: tuple[str, int, str], **changed: Any) -> Plan:
 
-    found = world.ports.jobs.job(*place)
+    found = world.ports.jobs.job(*sort_key)
     assert found is not None
     job = replace(found, **changed)
     known = facts.gather(world.ports, job)
     asks = known.asks("demo")
-    route = limit_route.route(asks, (), known.lines, world.clock.now(), None)
-    run = claim.build_run(job, known, tuple(ask.line for ask in route.take), "", world.clock.now())
+    route = limit_route.route(asks, (), known.limit_states, world.clock.now(), None)
+    run = claim.build_run(job, known, tuple(ask.limit_name for ask in route.take), "", world.clock.now())
     return claim.claim(job, run, known, route, world.clock.now())
 
 
 def test_the_claim_of_a_fire_expects_what_was_read_of_it() -> None:
-    world, place = a_job_that_asks_for_all("fire")
-    plan = plan_of(world, place)
+    world, sort_key = a_job_that_asks_for_all("fire")
+    plan = plan_of(world, sort_key)
     unmet = [name for name, holds in EXPECTED.items() if name != "backfill" and not holds(plan)]
     assert unmet == []
 
 
 def test_the_claim_of_a_backfill_expects_that_it_goes_on() -> None:
-    world, place = a_job_that_asks_for_all("partition")
-    assert EXPECTED["backfill"](plan_of(world, place, backfill="b1"))
+    world, sort_key = a_job_that_asks_for_all("partition")
+    assert EXPECTED["backfill"](plan_of(world, sort_key, backfill="b1"))
 
 
 def test_only_known_definitions_are_read_for_the_facts() -> None:
-    world, place = a_job_that_asks_for_all("fire")
+    world, sort_key = a_job_that_asks_for_all("fire")
     reading = Reading(world.ports.catalog)
-    job = world.ports.jobs.job(*place)
+    job = world.ports.jobs.job(*sort_key)
     assert job is not None
     facts.gather(world.with_ports(catalog=reading), job)
     assert reading.read == READ
@@ -152,7 +152,7 @@ def test_a_job_that_queues_expects_its_gate_and_its_pool_too() -> None:
     world.upload(day(2))
     [job] = world.jobs("daily")
     known = facts.gather(world.ports, job)
-    route = limit_route.route(known.asks("demo"), (), known.lines, world.clock.now(), None)
+    route = limit_route.route(known.asks("demo"), (), known.limit_states, world.clock.now(), None)
 
     plan = claim.queue(job, known, route, world.clock.now())
 
@@ -164,5 +164,5 @@ def test_a_run_without_a_pool_costs_no_check_of_a_definition() -> None:
     world.deploy(flights({"daily": partitions(), "next": after("clean", "join")}))
     world.upload(day(1))
     [job] = world.jobs("daily")
-    plan = plan_of(world, (job.schedule, job.generation, job.place))
+    plan = plan_of(world, (job.schedule, job.generation, job.sort_key))
     assert not has(ExpectDefinition)(plan)

@@ -113,7 +113,7 @@ def test_w8_a_cancelled_job_gives_its_place_in_a_queue_back(world: World) -> Non
     world.settle()
     second, _ = sorted(world.jobs("clean"), key=lambda job: (job.created_at, job.job_id))
     actions.withdraw(world.ports, second.job_id, "ada")
-    assert world.line("workflow:demo.flights.clean").waiters == 1
+    assert world.limit_state("workflow:demo.flights.clean").waiters == 1
     world.finish()
     world.settle()
     assert states(world, "clean") == ["SUCCEEDED", "STARTING"]

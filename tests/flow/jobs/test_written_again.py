@@ -38,7 +38,7 @@ def written_again(world: World, fire: Job) -> None:
 
 
 def prepared(world: World, name: str) -> Job:
-    [fire] = [job for job in world.jobs(name) if job.place.startswith("FIRE#")]
+    [fire] = [job for job in world.jobs(name) if job.sort_key.startswith("FIRE#")]
     return fire
 
 
@@ -83,7 +83,7 @@ def test_c16_an_approval_before_its_time_is_kept_when_the_fire_is_written_again(
     assert run.fired_by.endswith(f"approved by {ADA} at 2026-03-02T12:00:00.000Z: go")
     assert run.claimed_at == NOON + 60_000
     assert world.jobs("tick") == []
-    assert world.line("workflow:demo.flights.clean").active == 1
+    assert world.limit_state("workflow:demo.flights.clean").active == 1
 
 
 def test_l19_a_fire_that_is_approved_before_its_time_is_skipped_all_the_same(world: QuickWorld) -> None:
@@ -125,11 +125,11 @@ def test_c10_a_fire_that_was_set_apart_is_known_when_it_is_written_again(world: 
     second = sorted((job for job in world.jobs("tick")), key=lambda job: job.due_at or 0)[1]
     world.pass_by("3m10s")
     apart = [job for job in world.jobs("tick") if job.job_id == second.job_id]
-    assert [job.place.partition("#")[0] for job in apart] == ["JOB"]
+    assert [job.sort_key.partition("#")[0] for job in apart] == ["JOB"]
 
     written_again(world, second)
     world.pass_by("90s")
-    assert [job.place for job in world.jobs("tick") if job.job_id == second.job_id] == [apart[0].place]
+    assert [job.sort_key for job in world.jobs("tick") if job.job_id == second.job_id] == [apart[0].sort_key]
     world.finish()
     world.pass_by("1s")
     assert second.job_id in [run.run_id for run in world.runs("tick")]
@@ -140,14 +140,14 @@ def test_c11_a_fire_that_waits_is_known_after_its_schedule_has_used_up_its_fires
     one = [{"type": "concurrency", "max": 1, "on_unmet": "wait"}]
     trigger = {"type": "time", "expression": "R2/PT2M"}
     world.deploy(flights({"tick": {"workflow": "clean", "trigger": trigger, "constraints": one, "enabled": True}}))
-    [fire, *_] = [job for job in world.jobs("tick") if job.place.startswith("FIRE#")]
+    [fire, *_] = [job for job in world.jobs("tick") if job.sort_key.startswith("FIRE#")]
     world.run_now("tick")
     world.pass_by("2m1s")
-    [waiting] = [job for job in world.jobs("tick") if job.waits_at is not None]
+    [waiting] = [job for job in world.jobs("tick") if job.queued_in is not None]
     assert waiting.job_id == fire.job_id
     world.pass_by("2m")
-    gate = world.ports.catalog.gate(full("tick"))
-    assert gate is not None and gate.mode == "completed"
+    schedule_state = world.ports.catalog.schedule_state(full("tick"))
+    assert schedule_state is not None and schedule_state.mode == "completed"
 
     written_again(world, fire)
     world.pass_by("2m")

@@ -120,9 +120,11 @@ def test_w15_a_node_of_a_dag_that_is_run_again_by_itself_is_no_affair_of_its_dag
 
     assert dags.ran(world) == ["a", "b", "c", "d", "b"]
     assert len(dags.views(world)) == 1
-    gate = world.ports.catalog.gate(f"{node.schedule[:-1]}d")
-    assert gate is not None
-    assert world.ports.jobs.jobs(gate.schedule, gate.generation, 10, None).items == (), "what follows gathers nothing"
+    schedule_state = world.ports.catalog.schedule_state(f"{node.schedule[:-1]}d")
+    assert schedule_state is not None
+    assert world.ports.jobs.jobs(schedule_state.schedule, schedule_state.generation, 10, None).items == (), (
+        "what follows gathers nothing"
+    )
 
 
 def test_w15_a_run_that_was_run_again_can_be_so_again_and_a_key_that_came_before_asks_for_nothing_more() -> None:

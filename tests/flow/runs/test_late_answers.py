@@ -25,7 +25,7 @@ def with_a_slow_first_call() -> World:
         for _ in range(110):
             world.pass_by("1s")
             [now] = world.runs("daily")
-            if now.waits_at == POLICY:
+            if now.queued_in == POLICY:
                 return answer
         raise AssertionError(f"expected a run that queues at {POLICY}, got {now}")
 
@@ -39,7 +39,7 @@ def test_a_run_whose_call_is_answered_late_leaves_its_queue() -> None:
     world = with_a_slow_first_call()
     [run] = world.runs("daily")
     assert run.target_id is not None
-    assert (run.waits_at, run.rank, world.line(POLICY).waiters) == (None, None, 0)
+    assert (run.queued_in, run.rank, world.limit_state(POLICY).waiters) == (None, None, 0)
     world.finish()
     world.pass_by("1m")
     assert [each.state for each in world.runs("daily")] == ["SUCCEEDED"]
@@ -52,4 +52,4 @@ def test_those_behind_it_are_served() -> None:
     world.settle()
     world.pass_by("5m")
     assert [run.target_id is not None for run in world.runs("daily")] == [True, True]
-    assert (world.line(POLICY).waiters, len(world.targets.emr.runs)) == (0, 2)
+    assert (world.limit_state(POLICY).waiters, len(world.targets.emr.runs)) == (0, 2)

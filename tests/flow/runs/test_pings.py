@@ -30,7 +30,7 @@ def test_w6_a_ping_learns_at_once_what_no_event_has_told() -> None:
     assert actions.ping(world.ports, run.run_id).state == "STARTING", "the answer comes after"
     world.settle()
     assert world.runs("daily")[0].state == "SUCCEEDED"
-    assert world.line("workflow:demo.flights.brief").active == 0
+    assert world.limit_state("workflow:demo.flights.brief").active == 0
 
 
 def test_w6_a_ping_of_a_run_that_goes_on_changes_nothing() -> None:

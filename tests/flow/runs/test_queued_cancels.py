@@ -22,7 +22,7 @@ def unanswered_and_queued() -> World:
     for _ in range(60):
         world.pass_by("1s")
         [run] = world.runs("daily")
-        if run.waits_at == POLICY:
+        if run.queued_in == POLICY:
             assert run.unknown_answer and run.lease_until is not None and run.lease_until > world.clock.now()
             return world
     raise AssertionError(f"expected a run that queues at {POLICY}, got {run}")
@@ -36,7 +36,7 @@ def test_a_cancelled_run_whose_call_was_not_answered_leaves_its_queue_and_is_ask
     world.pass_by("5s")
 
     [left] = world.runs("daily")
-    assert (left.waits_at, left.rank, world.line(POLICY).waiters) == (None, None, 0)
+    assert (left.queued_in, left.rank, world.limit_state(POLICY).waiters) == (None, None, 0)
     assert left.wake_at == run.lease_until, "an unanswered call may still arrive until then"
 
     world.pass_by("2m")
@@ -56,4 +56,4 @@ def test_those_behind_a_cancelled_run_go_on() -> None:
     world.pass_by("3m")
 
     assert [each.state for each in world.runs("daily")] == ["CANCELLED", "STARTING"]
-    assert (world.line(POLICY).waiters, world.jobs("daily")) == (0, [])
+    assert (world.limit_state(POLICY).waiters, world.jobs("daily")) == (0, [])

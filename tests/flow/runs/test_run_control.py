@@ -60,7 +60,7 @@ def test_w12_a_run_that_takes_longer_than_its_timeout_is_cancelled_and_has_faile
     assert (run.state, run.outcome) == ("FAILED", "timed_out")
     assert run.reason == "timed out: it ran longer than 2h, and was cancelled"
     assert [context["events"][0]["status"] for _, context in world.targets.queue.messages] == ["FAILED"]
-    assert world.line("workflow:demo.flights.brief").active == 0
+    assert world.limit_state("workflow:demo.flights.brief").active == 0
 
 
 def test_w12_the_end_of_a_run_that_was_told_by_an_event_is_the_same() -> None:

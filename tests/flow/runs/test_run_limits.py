@@ -41,7 +41,7 @@ def finish_all(world: QuickWorld) -> None:
         world.settle()
         world.pass_by("2m")
     assert [run.state for run in world.runs("a")] == ["SUCCEEDED"] * len(world.runs("a"))
-    assert (world.line(AT_OWN).active, world.line(AT_NEW).active, world.jobs("a")) == (0, 0, [])
+    assert (world.limit_state(AT_OWN).active, world.limit_state(AT_NEW).active, world.jobs("a")) == (0, 0, [])
     invariants.check_rest(world)
 
 
@@ -83,7 +83,11 @@ def test_jobs_that_wait_for_the_former_application_of_the_stack_go_to_the_new_on
     redeploy(world, emr_application_id=NEW, emr_run_limits=((NEW, 1),))
     world.pass_by("2m")
     assert [run.request.target["application_id"] for run in world.runs("a")] == [OWN, NEW]
-    assert (world.line(AT_OWN).active, world.line(AT_OWN).waiters, world.line(AT_NEW).waiters) == (1, 0, 1)
+    assert (world.limit_state(AT_OWN).active, world.limit_state(AT_OWN).waiters, world.limit_state(AT_NEW).waiters) == (
+        1,
+        0,
+        1,
+    )
     finish_all(world)
 
 
@@ -92,10 +96,10 @@ def test_a_job_that_holds_a_slot_of_the_former_application_keeps_it_until_its_ru
     world = world_of(9, start_burst=1, start_rate_per_second=0.02)
     come(world, 1, 2)
     [waiting] = world.jobs("a")
-    assert (waiting.waits_at, AT_OWN in waiting.held) == (EMR_STARTS, True)
+    assert (waiting.queued_in, AT_OWN in waiting.held) == (EMR_STARTS, True)
     redeploy(world, emr_application_id=NEW, emr_run_limits=((NEW, 9),))
     world.pass_by("3m")
-    assert (world.line(AT_OWN).active, world.line(AT_NEW).active) == (2, 1)
+    assert (world.limit_state(AT_OWN).active, world.limit_state(AT_NEW).active) == (2, 1)
     finish_all(world)
 
 
@@ -106,7 +110,7 @@ def test_runs_from_before_there_was_a_limit_do_not_count_and_end_as_they_would()
     come(world, 1, 2)
     redeploy(world, emr_run_limits=((OWN, 1),))
     come(world, 3, 4)
-    assert (len(world.targets.emr.runs), world.line(AT_OWN).active) == (3, 1)
+    assert (len(world.targets.emr.runs), world.limit_state(AT_OWN).active) == (3, 1)
     finish_all(world)
 
 

@@ -59,7 +59,7 @@ def test_e8_what_one_application_refuses_holds_the_starts_of_the_others_back(wor
     refused_at = world.clock.now()
     world.upload(day(1, "weather", "x.csv"))
     world.settle()
-    assert world.jobs("there")[0].waits_at == EMR_STARTS
+    assert world.jobs("there")[0].queued_in == EMR_STARTS
     world.pass_by("1m")
     assert len(world.targets.emr.runs) == 2
     assert min(world.targets.emr.called_at[1:]) > refused_at
@@ -69,7 +69,7 @@ def test_e8_what_one_application_refuses_holds_the_starts_of_the_others_back(wor
 
 def stored_before(world: QuickWorld, of: str) -> None:
     """What queues for a start queues in the row of its application instead, as earlier versions stored it."""
-    busy, read = Pace(OF_AN_APPLICATION, 10 * SECOND, 1), world.line(OF_AN_APPLICATION)
+    busy, read = Pace(OF_AN_APPLICATION, 10 * SECOND, 1), world.limit_state(OF_AN_APPLICATION)
     if not read.head:
         taken = AcquirePermit(busy, world.clock.now(), LimitState(OF_AN_APPLICATION), from_queue=False)
         assert world.ports.ledger.commit([taken]) is None
@@ -77,7 +77,7 @@ def stored_before(world: QuickWorld, of: str) -> None:
         if waiter.job_schedule != f"demo.flights.{of}":
             continue
         row = _of(world, waiter)
-        fields: dict[str, Any] = {"waits_at": OF_AN_APPLICATION, "rev": row.rev + 1}
+        fields: dict[str, Any] = {"queued_in": OF_AN_APPLICATION, "rev": row.rev + 1}
         if isinstance(row, Run):
             permits = tuple(OF_AN_APPLICATION if line == EMR_STARTS else line for line in row.permits)
             later: Job | Run = replace(row, permits=permits, **fields)
@@ -88,7 +88,7 @@ def stored_before(world: QuickWorld, of: str) -> None:
             Replace(later),
             RemoveWaiter(waiter),
             LeaveQueue(EMR_STARTS),
-            Create(replace(waiter, line=OF_AN_APPLICATION)),
+            Create(replace(waiter, limit_name=OF_AN_APPLICATION)),
         ]
         assert world.ports.ledger.commit([*plan, JoinQueue(busy, now, now + 10 * SECOND)]) is None
 
@@ -98,7 +98,7 @@ def _of(world: QuickWorld, waiter: Waiter) -> Job | Run:
     if waiter.run is not None:
         found = world.ports.runs.run(*waiter.run)
     else:
-        found = world.ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_place)
+        found = world.ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
     assert found is not None
     return found
 
@@ -108,11 +108,11 @@ def test_a_job_that_queues_at_the_pace_of_its_application_moves_to_that_of_the_a
         world.upload(day(number))
     world.settle()
     stored_before(world, "here")
-    assert (world.line(EMR_STARTS).waiters, world.line(OF_AN_APPLICATION).waiters) == (0, 2)
+    assert (world.limit_state(EMR_STARTS).waiters, world.limit_state(OF_AN_APPLICATION).waiters) == (0, 2)
     world.pass_by("3m")
     assert [run.permits[-1] for run in world.runs("here")] == [EMR_STARTS] * 3
     assert len(world.targets.emr.runs) == 3
-    assert world.line(OF_AN_APPLICATION).waiters == 0
+    assert world.limit_state(OF_AN_APPLICATION).waiters == 0
     world.finish()
     world.settle()
 
@@ -122,10 +122,10 @@ def test_a_claimed_run_that_queues_at_the_pace_of_its_application_starts_from_th
     world.upload(day(1))
     world.settle()
     stored_before(world, "here")
-    assert [run.waits_at for run in world.runs("here")] == [OF_AN_APPLICATION]
+    assert [run.queued_in for run in world.runs("here")] == [OF_AN_APPLICATION]
     world.pass_by("3m")
     assert len(world.targets.emr.runs) == 1
-    assert world.line(OF_AN_APPLICATION).waiters == 0
+    assert world.limit_state(OF_AN_APPLICATION).waiters == 0
     world.finish()
     world.settle()
 

@@ -57,14 +57,16 @@ def names(*short: str) -> list[str]:
 def test_l18_schedules_are_chosen_by_tag_workflow_and_state(world: World, wanted: Filters, expected: str) -> None:
     deployed(world)
     found = bulk.select(world.ports, APP, wanted.tag, wanted.workflow, wanted.state)
-    assert [gate.schedule for gate, _ in found] == names(*expected)
+    assert [schedule_state.schedule for schedule_state, _ in found] == names(*expected)
     assert all(schedule.workflow.startswith("demo.flights.") for _, schedule in found)
 
 
 def test_l18_a_deleted_schedule_is_not_chosen(world: World) -> None:
     deployed(world)
     world.delete("a")
-    assert [gate.schedule for gate, _ in bulk.select(world.ports, APP, ("team", "a"), None, None)] == names("c")
+    assert [
+        schedule_state.schedule for schedule_state, _ in bulk.select(world.ports, APP, ("team", "a"), None, None)
+    ] == names("c")
 
 
 @pytest.mark.parametrize(
@@ -104,9 +106,9 @@ def test_l18_what_is_chosen_is_disabled_and_enabled_again(world: World) -> None:
     assert living(world) == {"a": "disabled", "b": "enabled", "c": "disabled", "d": "enabled", "e": "enabled"}
     assert bulk.act(world.ports, APP, "enable", team, "ops")["changed"] == names("a", "c")
     assert bulk.act(world.ports, APP, "enable", team, "ops")["unchanged"] == names("a", "c")
-    gate = world.ports.catalog.gate("demo.flights.a")
-    assert gate is not None
-    assert gate.by == "ops"
+    schedule_state = world.ports.catalog.schedule_state("demo.flights.a")
+    assert schedule_state is not None
+    assert schedule_state.by == "ops"
 
 
 def test_l18_another_app_with_the_same_tag_is_left_alone(world: World) -> None:

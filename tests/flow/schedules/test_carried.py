@@ -15,7 +15,7 @@ from tests.support.schedules import at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
 CARRY = {"on_update": "carry"}
-LINE = "workflow:demo.flights.clean"
+LIMIT = "workflow:demo.flights.clean"
 GROUP = {"type": "concurrency", "max": 1, "group": "g", "on_unmet": "wait"}
 
 
@@ -64,7 +64,7 @@ def test_l6_carry_gives_what_queues_its_new_timeout() -> None:
     assert queued.wake_at == queued.created_at + HOUR
     doze(world, "1h2m")
     assert reasons(world, "daily")[0].startswith("ABORTED: not launched within its timeout of 1h")
-    assert (world.line(LINE).active, world.line(LINE).waiters) == (1, 0)
+    assert (world.limit_state(LIMIT).active, world.limit_state(LIMIT).waiters) == (1, 0)
 
 
 def test_l6_carry_takes_a_timeout_from_what_queues() -> None:
@@ -87,9 +87,9 @@ def test_l6_carry_ranks_what_queues_anew(world: QuickWorld, priority: int, order
         world.settle()
 
     world.put("third", go(3, priority=priority, **CARRY))
-    assert world.line(LINE).waiters == 2
+    assert world.limit_state(LIMIT).waiters == 2
     assert starts(world) == order
-    assert (world.line(LINE).active, world.line(LINE).waiters) == (0, 0)
+    assert (world.limit_state(LIMIT).active, world.limit_state(LIMIT).waiters) == (0, 0)
 
 
 def test_l6_carry_lets_go_from_the_middle_of_a_queue_what_the_limit_no_longer_concerns(world: QuickWorld) -> None:
@@ -100,13 +100,13 @@ def test_l6_carry_lets_go_from_the_middle_of_a_queue_what_the_limit_no_longer_co
         world.post(f"go.{number}")
         world.clock.pass_by("1s")
         world.settle()
-    assert world.line("group:demo.g").waiters == 2
+    assert world.limit_state("group:demo.g").waiters == 2
 
     world.put("third", go(3, workflow="join", constraints=[], **CARRY))
     world.settle()
     assert len(world.runs("third")) == 1
     assert world.runs("third")[0].permits == ("workflow:demo.flights.join", "emr:starts")
-    assert (world.line("group:demo.g").active, world.line("group:demo.g").waiters) == (1, 1)
+    assert (world.limit_state("group:demo.g").active, world.limit_state("group:demo.g").waiters) == (1, 1)
     assert sorted(starts(world)) == ["first", "second", "third"]
 
 
@@ -123,10 +123,10 @@ def test_l6_carry_into_a_limit_sends_what_queues_through_that_first(world: Quick
     world.put("second", go(2, constraints=[GROUP, rate], **CARRY))
     world.settle()
     [job] = world.jobs("second")
-    assert (job.state, job.waits_at) == ("PENDING_LAUNCH", "group:demo.g")
+    assert (job.state, job.queued_in) == ("PENDING_LAUNCH", "group:demo.g")
     assert [line.partition(":")[0] for line in job.held] == ["rate", "workflow"]
     assert starts(world) == ["first", "second"]
-    assert (world.line("group:demo.g").active, world.line("group:demo.g").waiters) == (0, 0)
+    assert (world.limit_state("group:demo.g").active, world.limit_state("group:demo.g").waiters) == (0, 0)
 
 
 def test_l6_a_resume_leaves_the_order_of_a_queue_as_it_is() -> None:
@@ -161,7 +161,7 @@ def test_l6_carry_ranks_a_claimed_run_anew_that_queues_for_the_start_rate(world:
     world.settle()
     world.targets.emr.start = start  # type: ignore[method-assign]
     runs = [run for name in names for run in world.runs(name)]
-    assert [run.waits_at for run in runs] == ["emr:starts", "emr:starts"]
+    assert [run.queued_in for run in runs] == ["emr:starts", "emr:starts"]
     assert [waiter.job_schedule for waiter in world.ports.jobs.head_of("emr:starts", 2)] == [
         run.schedule for run in runs
     ]
@@ -171,4 +171,4 @@ def test_l6_carry_ranks_a_claimed_run_anew_that_queues_for_the_start_rate(world:
     assert (ranked.priority, ranked.request.properties) == (9, {"new": True})
     world.pass_by("3s")
     assert [run.name.split(".")[2] for run in world.targets.emr.runs.values()] == ["second", "first"]
-    assert world.line("emr:starts").waiters == 0
+    assert world.limit_state("emr:starts").waiters == 0

@@ -20,7 +20,7 @@ from tests.support.world import SQS, World, flights, full
 
 APP = "demo.flights"
 ELSEWHERE = {"type": "sqs", "queue_url": "https://sqs.example/elsewhere"}
-LARGE = "x" * (data.MOST_INLINE + 1)
+LARGE = "x" * (data.MAX_INLINE + 1)
 
 
 @pytest.fixture
@@ -41,7 +41,7 @@ def refused(act: Callable[[], Any]) -> SluiceError:
 
 
 def names(world: World) -> list[str]:
-    return [each.gate.schedule for each in messages.of_app(world.ports, APP, 100, None).items]
+    return [each.schedule_state.schedule for each in messages.of_app(world.ports, APP, 100, None).items]
 
 
 def test_l16_a_message_is_live_at_once_also_within_the_current_minute(world: World) -> None:
@@ -181,7 +181,7 @@ def test_l8_deleting_an_app_deletes_its_messages(world: World) -> None:
     world.pass_by("2m")
 
     assert world.targets.queue.messages == []
-    assert [world.ports.catalog.gate(full(f"~{name}")).mode for name in "abc"] == ["deleted"] * 3  # type: ignore[union-attr]
+    assert [world.ports.catalog.schedule_state(full(f"~{name}")).mode for name in "abc"] == ["deleted"] * 3  # type: ignore[union-attr]
     assert world.ports.catalog.definition("workflow", ids.default_workflow(APP)) is None
     world.deploy(flights({}) | {"default_target": SQS})
     assert names(world) == []
@@ -215,9 +215,9 @@ def test_l13_it_lies_in_a_bucket_of_the_apps_choice(world: World) -> None:
     # The same again is the same: nothing is replaced for data that lies elsewhere.
     assert "schedule demo.flights.nightly" in world.deploy(document)["kept"]
     world.put("nightly", schedule)
-    gate = world.ports.catalog.gate(full("nightly"))
-    assert gate is not None
-    assert gate.version == 1
+    schedule_state = world.ports.catalog.schedule_state(full("nightly"))
+    assert schedule_state is not None
+    assert schedule_state.version == 1
 
 
 def test_l13_data_of_a_schedule_reaches_its_run_whatever_its_kind(world: World) -> None:

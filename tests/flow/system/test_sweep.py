@@ -40,7 +40,7 @@ def test_w7_a_run_whose_events_never_came_is_asked_about(world: World) -> None:
     world.pass_by("4m")
 
     assert [run.state for run in world.runs("daily")] == ["SUCCEEDED"]
-    assert world.line("workflow:demo.flights.clean").active == 0
+    assert world.limit_state("workflow:demo.flights.clean").active == 0
 
 
 def test_w7_a_silent_run_that_still_runs_is_asked_ever_less_often(world: World) -> None:

@@ -49,7 +49,7 @@ def test_a_row_is_put_off_only_after_it_was_hinted(stuck: QuickWorld) -> None:
         hinted = {ref.parts for _, ref in stuck.hints.sent}
         for number in range(MANY):
             (job,) = stuck.jobs(f"s{number}")
-            ref = Ref("job", (job.schedule, _generation(stuck, job.schedule), job.place))
+            ref = Ref("job", (job.schedule, _generation(stuck, job.schedule), job.sort_key))
             assert job.leases == 0 or ref.parts in hinted, f"{ref} waits for nobody after {effects} effects"
 
 
@@ -65,6 +65,6 @@ def test_a_sweep_ends_before_its_lambda_does(stuck: QuickWorld) -> None:
 
 
 def _generation(world: QuickWorld, schedule: str) -> str:
-    gate = world.ports.catalog.gate(schedule)
-    assert gate is not None
-    return ids.base36(gate.generation)
+    schedule_state = world.ports.catalog.schedule_state(schedule)
+    assert schedule_state is not None
+    return ids.base36(schedule_state.generation)
