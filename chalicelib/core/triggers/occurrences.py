@@ -16,7 +16,7 @@ from typing import Protocol, Self
 from chalicelib.core import ids
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, Millis, iso, parse_when, spell_duration
 from chalicelib.core.time import exclusions, expressions, wording
-from chalicelib.core.time.exclusions import Excluded
+from chalicelib.core.time.days import Excluded
 from chalicelib.core.time.wall import Daylight
 
 MOST_LEAPS = 4_000  # from one excluded span to the next, before a trigger is said to fire never
