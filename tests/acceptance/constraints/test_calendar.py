@@ -13,6 +13,7 @@ from tests.acceptance.words import (
     days,
     doze,
     doze_until,
+    kinds,
     on,
     partition,
     reasons,
@@ -62,6 +63,18 @@ def test_c17_a_fire_of_another_day_is_aborted_on_record(world: World) -> None:
         doze_until(world, NOON + number * DAY - 11 * HOUR - 29 * MINUTE)
     assert started_at(world, "nightly") == ["2026-03-04T00:30:00.000Z"]
     assert reasons(world, "nightly") == ["ABORTED: not on tue in UTC, else abort: not before 2026-03-04T00:00:00.000Z"]
+
+
+def test_c17_fires_of_closed_days_become_one_job(world: World) -> None:
+    document = on(time("0 9 * * *"), "clean", calendar(only=["thu"]), timeout="never")
+    world.deploy(flights({"daily": document}))
+    for number in (1, 2):
+        doze_until(world, NOON + number * DAY - 3 * HOUR + MINUTE)
+    doze_until(world, parse_instant("2026-03-05T00:00:00Z"))
+    assert started_at(world, "daily") == ["2026-03-05T00:00:00.000Z"]
+    assert kinds(world, "daily") == ["COALESCED"]
+    doze_until(world, parse_instant("2026-03-05T09:00:30Z"))
+    assert started_at(world, "daily")[1:] == ["2026-03-05T09:00:00.000Z"]
 
 
 def test_c17_a_prepared_fire_is_judged_on_its_own_day(world: World) -> None:
