@@ -89,10 +89,18 @@ def constraint(rule: Mapping[str, Any]) -> str:
     if rule.get("type") == "concurrency" and set(rest) <= {"max", "group"}:
         whose = f"of group {rest['group']}" if "group" in rest else "of the workflow"
         return f"at most {count(rest.get('max', 0), 'run')} {whose} at a time{otherwise}"
-    told = (
-        f"{words(key)} {' '.join(map(str, value)) if isinstance(value, list) else value}" for key, value in rest.items()
-    )
+    told = (f"{words(key)} {_several(value) if isinstance(value, list) else value}" for key, value in rest.items())
     return f"{words(rule.get('type'))}: {', '.join(told)}{otherwise}"
+
+
+def _several(values: list[Any]) -> str:
+    """The values of a list, no more than ten: a calendar may have a year of dates."""
+    said = [f"{each['from']} to {each['to']}" if _is_span(each) else str(each) for each in values]
+    return " ".join(said if len(said) <= 10 else [*said[:9], f"and {len(said) - 9} more"])
+
+
+def _is_span(value: Any) -> bool:
+    return isinstance(value, Mapping) and set(value) == {"from", "to"}
 
 
 def count(number: int, noun: str) -> str:

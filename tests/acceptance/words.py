@@ -85,6 +85,10 @@ def window(start: str, end: str, **fields: Any) -> Document:
     return {"type": "time_window", "start": start, "end": end} | fields
 
 
+def calendar(**fields: Any) -> Document:
+    return {"type": "calendar"} | fields
+
+
 def since_last_run(span: str, **fields: Any) -> Document:
     return {"type": "since_last_run", "at_least": span} | fields
 

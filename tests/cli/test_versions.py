@@ -84,6 +84,19 @@ def test_c14_why_schedule_tells_them_of_each_of_its_jobs(api: PlayedApi, sluice:
             {"type": "since_last_run", "at_least": "4h", "of": "success", "on_unmet": "abort"},
             "since last run: at least 4h, of success, else abort",
         ),
+        (
+            {
+                "type": "calendar",
+                "only": ["mon", {"from": "2026-08-01", "to": "2026-08-14"}],
+                "excluding": [],
+                "zone": "UTC",
+            },
+            "calendar: only mon 2026-08-01 to 2026-08-14, zone UTC",
+        ),
+        (
+            {"type": "calendar", "excluding": [f"12-{day}" for day in range(10, 24)], "on_unmet": "wait"},
+            "calendar: excluding 12-10 12-11 12-12 12-13 12-14 12-15 12-16 12-17 12-18 and 5 more, else wait",
+        ),
     ],
 )
 def test_a_constraint_is_told_in_words_whatever_its_type(rule: dict[str, object], words: str) -> None:

@@ -60,6 +60,13 @@ def time_window(story: Story) -> None:
     story.passes("9h")
 
 
+def calendar(story: Story) -> None:
+    story.passes("5d")
+    story.ready(1)
+    story.wakes()
+    story.passes("60h")
+
+
 def since_last_run(story: Story) -> None:
     story.ready(1)
     story.passes("2m")
@@ -139,6 +146,7 @@ STORIES: dict[str, Callable[[Story], None]] = {
     "cancel_other": cancel_other,
     "delay": delay,
     "time_window": time_window,
+    "calendar": calendar,
     "since_last_run": since_last_run,
     "rate": rate,
     "fresh": fresh,

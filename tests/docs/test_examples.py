@@ -16,7 +16,9 @@ import pytest
 import yaml
 from jsonschema import Draft202012Validator
 
+from chalicelib.core.constraints.registry import CONSTRAINTS
 from chalicelib.core.definitions.schedule import NewSchedule
+from chalicelib.core.documents import types_of
 from tests.docs import backfill_stories, constraint_stories, lifecycle_stories, trigger_stories
 from tests.docs.story import Story
 from tests.support.world import World
@@ -74,6 +76,14 @@ def test_every_schedule_that_a_page_shows_is_one_that_is_played(page: str) -> No
     named = re.findall(r"^<!-- (?:example|story): (\w+) -->$", text, flags=re.M)
     assert named == [name for example in examples(page) for name in (example.name, example.name)]
     assert blocks == len(examples(page)), "a block of YAML without a story"
+
+
+@pytest.mark.parametrize("kind", [kind for each in CONSTRAINTS for kind in types_of(each)])
+def test_each_kind_of_constraint_has_a_section_and_a_story(kind: str) -> None:
+    page = (DOCS / "constraints.md").read_text()
+    assert f"\n## {kind}\n" in page
+    assert f"\n| [`{kind}`](#{kind}) |" in page, "a line in the table of constraints"
+    assert kind in STORIES["constraints"]
 
 
 @pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: f"{example.page}-{example.name}")

@@ -1,4 +1,4 @@
-"""Leaves of every kind, for `test_crash_points.py`: absence, silence, spans, sizes, events (T9, T11-T14, T18)."""
+"""Leaves of every kind, for `test_crash_points.py`: absence, silence, spans, sizes, events (T9, T11-T14, T18, C17)."""
 
 from __future__ import annotations
 
@@ -17,6 +17,9 @@ def on(trigger: dict[str, Any], workflow: str = "clean", **fields: Any) -> dict[
 WEATHER = {"type": "partition", "dataset": "weather"}
 QUIET = {"type": "quiet", "of": {**PARTITION, "count": 2}, "after": "5m"}
 BOTH = {"type": "all", "triggers": [PARTITION, WEATHER], "within": "10m"}
+
+
+FROM_TEN_PAST = {"type": "calendar", "only": [{"from": "2026-03-02T12:10:00Z", "to": "2026-03-03T00:00:00Z"}]}
 
 
 def by_ten_past(of: dict[str, Any]) -> dict[str, Any]:
@@ -46,6 +49,14 @@ def _chunks(world: World) -> None:
     passes(world, "3m")
     upload(world, 3)
     passes(world, "4m30s", "31s")
+    finish(world)
+
+
+def _before_the_window(world: World) -> None:
+    upload(world, 1)
+    passes(world, "9m30s")
+    upload(world, 2)
+    passes(world, "31s")
     finish(world)
 
 
@@ -103,6 +114,12 @@ GATHERED = {
         _chunks,
         [({"chunks": ["SUCCEEDED"]}, 1)],
         holds=lambda world: _days(world, "chunks") == [["1", "2", "3"]],
+    ),
+    "data that waits for a window of its calendar": Scenario(
+        {"daily": on(PARTITION, constraints=[FROM_TEN_PAST])},
+        _before_the_window,
+        [({"daily": ["SUCCEEDED"]}, 1)],
+        holds=lambda world: _days(world, "daily") == [["1", "2"]],
     ),
     "objects that are enough together": Scenario(
         {"bulk": on({"type": "size", "dataset": "flights", "bytes": 110})}, _bytes, [({"bulk": ["SUCCEEDED"]}, 1)]

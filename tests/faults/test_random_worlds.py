@@ -19,6 +19,9 @@ names = st.sampled_from(NAMES)
 PARTITION = {"type": "partition", "dataset": "flights"}
 WEATHER = {"type": "partition", "dataset": "weather"}
 ORDER = {"type": "event", "event": "order"}
+# Of the Monday on which every world begins at noon. The days and windows of a calendar that opens and closes in it.
+BY_DAY = {"from": "2026-03-02T12:05:00Z", "to": "2026-03-02T13:30:00Z"}
+LUNCH = {"from": "2026-03-02T12:20:00Z", "to": "2026-03-02T12:35:00Z"}
 
 leaves = st.sampled_from(
     [
@@ -77,6 +80,7 @@ others = st.sampled_from(
         [],
         [{"type": "delay", "after": "2m", "since": "met"}],
         [{"type": "time_window", "start": "12:10", "end": "13:30"}],
+        [{"type": "calendar", "only": ["tue", BY_DAY], "excluding": [LUNCH]}],
     ]
 )
 fresh = [{"type": "fresh", "workflows": ["clean"], "within": "40m", "on_unmet": "wait"}]

@@ -46,6 +46,8 @@ TESTS = {
     "constraints.load": _CONSTRAINTS,
     "constraints.approval": _CONSTRAINTS,
     "constraints.probe": _CONSTRAINTS,
+    "constraints.calendar": "constraints/calendar",
+    "time.days": "time/days constraints/calendar",
     "jobs.claim": "jobs/claim* jobs/limit_order jobs/modes",
     "jobs.gather": "jobs/gather* jobs/judgement events/build",
     "limits.permits": _LIMITS,

@@ -37,6 +37,10 @@ def fresh(**more: Any) -> dict[str, Any]:
     return {"type": "fresh", "workflows": ["refine"], "within": "1d", "on_unmet": "wait", **more}
 
 
+def calendar(**more: Any) -> dict[str, Any]:
+    return {"type": "calendar", **more}
+
+
 def without(constraint: dict[str, Any], name: str) -> dict[str, Any]:
     return {key: value for key, value in constraint.items() if key != name}
 
@@ -83,6 +87,19 @@ def without(constraint: dict[str, Any], name: str) -> dict[str, Any]:
         (fresh(workflows=["refine", "No"]), "workflows.1", "expected a name, or a full name with dots such as "),
         (fresh(workflows="refine"), "workflows", "expected a list, got 'refine'"),
         (fresh(within="soon"), "within", DURATION + "'soon'"),
+        (calendar(only=["mon"], zone="Mars"), "zone", "expected a time zone such as Europe/Paris or UTC, got 'Mars'"),
+        (
+            calendar(only=["mon", "moonday"]),
+            "only.1",
+            "expected a date such as 2026-12-25, a day of every year such as ",
+        ),
+        (calendar(excluding=["02-30"]), "excluding.0", "expected a date such as 2026-12-25"),
+        (
+            calendar(only=["sat"], excluding=["sat"]),
+            "excluding",
+            "expected days that leave one on which jobs may start",
+        ),
+        (calendar(only=["mon"], on_unmet="later"), "on_unmet", ABORT_OR_WAIT + "'later'"),
     ],
 )
 def test_a_wrong_constraint_is_named_by_its_number_and_field(
@@ -97,7 +114,7 @@ def test_a_wrong_constraint_is_named_by_its_number_and_field(
 @pytest.mark.parametrize("constraint", [{}, 7, "concurrency", {"type": "moon"}, {"max": 1}, None])
 def test_what_is_no_constraint_is_told_which_there_are(standing: Api, constraint: Any) -> None:
     error = refused(standing, 400, "PUT", ONE, schedule(workflow="clean", constraints=[constraint]))
-    kinds = "concurrency, delay, time_window, since_last_run, rate, fresh, load, approval, probe"
+    kinds = "concurrency, delay, time_window, since_last_run, rate, fresh, load, approval, probe, calendar"
     assert (error["code"], error["field"]) == ("invalid", "constraints.0")
     assert error["message"] == f"expected an object whose type is one of {kinds}, got {constraint!r}"
 

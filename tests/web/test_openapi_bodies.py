@@ -47,6 +47,7 @@ CONSTRAINTS = [
     {"type": "since_last_run", "at_least": "1h", "of": "any", "on_unmet": "wait"},
     {"type": "rate", "max": 3, "per": "day"},
     {"type": "fresh", "workflows": ["clean"], "within": "1d", "on_unmet": "abort"},
+    {"type": "calendar", "only": ["mon", {"from": "2026-08-01", "to": "2026-08-14"}], "excluding": ["12-25"]},
 ]
 ONE = f"{APP}/schedules/one"
 RULES = {"coalesce": False, "zone": "UTC", "pause_after_failures": 3, "on_update": "carry", "enabled": True}

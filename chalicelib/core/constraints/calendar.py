@@ -1,4 +1,4 @@
-"""calendar: only on certain days, or on all but certain days."""
+"""calendar: only on certain days, or on all but certain days (C17)."""
 
 from __future__ import annotations
 
@@ -12,15 +12,13 @@ from chalicelib.core.errors import invalid
 from chalicelib.core.instants import Instant
 from chalicelib.core.names import Names
 from chalicelib.core.states import WaitReason
-from chalicelib.core.time import exclusions
-from chalicelib.core.time.exclusions import Excluded
-
-MAX_STEPS = 400  # from one day, or exclusion, to the next; more than seven years of a day each week that is left out
+from chalicelib.core.time import days, exclusions
+from chalicelib.core.time.days import Excluded
 
 
 class Calendar(Constraint):
-    """On one of the days and windows ``only``, if there are such, and on none of ``excluding``. The entries are those
-    that a time trigger may leave out (T6), in a zone."""
+    """On one of the days and windows ``only``, if there are such, and on none of ``excluding`` (C17). The entries are
+    those that a time trigger may leave out (T6), in a zone. What counts is the instant at which a job would launch."""
 
     wait_reason: ClassVar[WaitReason] = "time"
 
@@ -41,10 +39,14 @@ class Calendar(Constraint):
         return exclusions.check(given, "")
 
     @model_validator(mode="after")
-    def _names_days(self) -> Calendar:
+    def _allows_a_day(self) -> Calendar:
         instants.zone(self.zone or "UTC")
         if not self.only and not self.excluding:
             raise invalid("", "days in only, in excluding, or in both", "neither")
+        # Days that are past are no contradiction: an app with them can still be deployed.
+        if self.excluding and days.is_contradiction(self._only("UTC"), days.read(self.excluding, "UTC")):
+            hint = "take out of excluding a day on which jobs may start"
+            raise invalid("excluding", "days that leave one on which jobs may start", list(self.excluding), hint)
         return self
 
     def describe(self) -> str:
@@ -54,21 +56,17 @@ class Calendar(Constraint):
 
     def evaluate(self, s: Situation) -> Condition:
         opens = self.opens_at(s.now)
-        return self.unmet("none of these days is to come") if opens is None else self.met_from(opens, s.now)
+        if opens is None:
+            return self.unmet("no allowed day is left; replace the days of the calendar, or remove it")
+        return self.met_from(opens, s.now)
 
     def opens_at(self, now: Instant) -> Instant | None:
-        """The first instant from ``now`` on that the calendar allows; None if there is none, or none in sight."""
-        zone, at = self.zone or "UTC", now
-        for _ in range(MAX_STEPS):
-            if (end := exclusions.end_of(self.excluding, zone, at)) is not None:
-                at = end
-            elif not self.only or exclusions.end_of(self.only, zone, at) is not None:
-                return at
-            elif (begin := exclusions.next_begin(self.only, zone, at)) is not None:
-                at = begin
-            else:
-                break
-        return None
+        """The first instant from ``now`` on that the calendar allows; None if there is none within 40 years."""
+        zone = self.zone or "UTC"
+        return days.first_allowed(self._only(zone), days.read(self.excluding, zone), now)
 
     def resolve(self, names: Names) -> Self:
         return self.model_copy(update={"zone": self.zone or names.zone})
+
+    def _only(self, zone: str) -> days.Days | None:
+        return days.read(self.only, zone) if self.only else None

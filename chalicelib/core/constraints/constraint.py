@@ -1,4 +1,4 @@
-"""What every constraint is: a condition to be met before a launch, and what it tells the rest of the service (C1-C16).
+"""What every constraint is: a condition to be met before a launch, and what it tells the rest of the service (C1-C17).
 
 A constraint is one file of this package and one line in `registry.CONSTRAINTS`. What differs between the kinds is said
 here, by class variables and methods; no other package asks for the class of one. `Situation` is all that an evaluation

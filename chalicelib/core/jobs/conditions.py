@@ -1,4 +1,4 @@
-"""How each constraint of a job stands at a moment: met or not, why, and when time alone would meet it (C1-C8, C14-C16).
+"""How each constraint of a job stands at a moment: met or not, why, and when time alone would meet it (C1-C8, C14-C17).
 
 Pure, of the job, the facts and ``now``. `core/jobs/check.py` decides by it, and ``why`` shows it: the same words. The
 evaluation of each kind is in its own file of `core/constraints`.

@@ -16,7 +16,7 @@ from typing import Protocol, Self
 from chalicelib.core import ids
 from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant, Millis, format_duration, iso, parse_when
 from chalicelib.core.time import exclusions, expressions, wording
-from chalicelib.core.time.exclusions import Excluded
+from chalicelib.core.time.days import Excluded
 from chalicelib.core.time.wall import Daylight
 
 MAX_LEAPS = 4_000  # from one excluded span to the next, before a trigger is said to fire never

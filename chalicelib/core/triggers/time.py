@@ -24,7 +24,7 @@ from chalicelib.core.instants import Instant, Millis, duration, iso, parse_when
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.time import exclusions, expressions
-from chalicelib.core.time.exclusions import Excluded
+from chalicelib.core.time.days import Excluded
 from chalicelib.core.time.wall import Daylight
 from chalicelib.core.triggers import occurrences
 from chalicelib.core.triggers.leaf import TimedLeaf, since

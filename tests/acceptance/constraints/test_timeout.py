@@ -7,6 +7,7 @@ import pytest
 from chalicelib.core.instants import DAY, HOUR, MINUTE
 from tests.acceptance.words import (
     all_of,
+    calendar,
     concurrency,
     days,
     delay,
@@ -28,6 +29,7 @@ from tests.support.schedules import at_most, partitions
 from tests.support.world import EMR, World, day, flights
 
 AN_HOUR = {"after": "1h", "then": "run"}
+HALF_AN_HOUR = {"from": "2026-03-02T12:30:00Z", "to": "2026-03-02T13:00:00Z"}
 
 
 def test_c10_a_job_that_is_not_launched_in_time_is_aborted_with_its_reason(world: World) -> None:
@@ -82,8 +84,10 @@ def test_c10_a_timeout_may_run_it_anyway_but_never_past_a_limit(world: World) ->
         since_last_run("5h", on_unmet="wait"),
         fresh("join", "1h"),
         fresh("join", "1h", on_unmet="abort"),
+        calendar(only=["wed"]),
+        calendar(only=["2026-03-01"], on_unmet="abort"),
     ],
-    ids=["C2", "C3", "C4 that aborts", "C4 that waits", "C7 that waits", "C7 that aborts"],
+    ids=["C2", "C3", "C4 that aborts", "C4 that waits", "C7 that waits", "C7 that aborts", "C17", "C17 past"],
 )
 def test_c10_run_overrides_the_trigger_and_every_condition_of_time_and_facts(
     world: World, constraint: dict[str, object]
@@ -152,6 +156,7 @@ def test_c8_whatever_waits_is_found_by_the_tick_when_its_hints_are_lost(world: W
     schedules = {
         "delayed": on(partition(), "clean", delay("10m")),
         "windowed": on(partition(), "clean", window("12:30", "13:00")),
+        "by_day": on(partition(), "clean", calendar(only=[HALF_AN_HOUR])),
         "spaced": on(partition(), "clean", since_last_run("35m", of="any", on_unmet="wait")),
         "rated": on(partition(), "join", rate(1, "20m"), by=["day"]),
         "single": on(partition(), "report", concurrency(1)),
@@ -170,7 +175,7 @@ def test_c8_whatever_waits_is_found_by_the_tick_when_its_hints_are_lost(world: W
         world.hints.sent.clear()
 
     told = {name: len(world.runs(name)) for name in schedules}
-    assert told == {"delayed": 1, "windowed": 1, "spaced": 1, "rated": 2, "single": 1, "quiet": 1}
+    assert told == {"delayed": 1, "windowed": 1, "by_day": 1, "spaced": 1, "rated": 2, "single": 1, "quiet": 1}
     assert [record for name in schedules for record in world.records(name)] == []
 
 
@@ -179,6 +184,7 @@ def test_c8_whatever_waits_is_found_by_the_tick_when_its_hints_are_lost(world: W
     [
         (delay("3h"), "its time at 2026-03-02T15:01:00.000Z", NOON + 3 * HOUR + MINUTE),
         (window("22:00", "06:00"), "its time at 2026-03-02T22:00:00.000Z", NOON + 10 * HOUR),
+        (calendar(only=["tue"]), "its time at 2026-03-03T00:00:00.000Z", NOON + 12 * HOUR),
         (since_last_run("5h", on_unmet="wait"), "its time at 2026-03-02T17:00:00.000Z", NOON + 5 * HOUR),
         (
             fresh("join", "1h"),
@@ -196,7 +202,7 @@ def test_c8_whatever_waits_is_found_by_the_tick_when_its_hints_are_lost(world: W
             NOON + DAY + MINUTE,
         ),
     ],
-    ids=["C2", "C3", "C4", "C7", "C1", "C5"],
+    ids=["C2", "C3", "C17", "C4", "C7", "C1", "C5"],
 )
 def test_c8_each_wait_names_what_wakes_it_and_nothing_looks_at_it_before(
     world: World, constraint: dict[str, object], wakes: str, instant: int

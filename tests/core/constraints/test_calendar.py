@@ -18,6 +18,8 @@ from chalicelib.core.jobs import conditions
 from chalicelib.core.jobs.check import Abort, Launch, Wait, decide
 from tests.core.builders import NOON, PARTITION, brief, facts, job, met, schedule
 
+MORNING = [{"from": "2026-03-02T06:00:00Z", "to": "2026-03-02T13:00:00Z"}]
+
 
 def at(text: str) -> Instant:
     return parse_instant(text)
@@ -44,6 +46,9 @@ def calendar(**fields: Any) -> Calendar:
         ({"excluding": ["sat", "sun"]}, NOON),
         ({"excluding": ["mon", "tue", "2026-03-04"]}, at("2026-03-05T00:00:00Z")),
         ({"only": ["mon", "tue"], "excluding": ["2026-03-02", "2026-03-03"]}, at("2026-03-09T00:00:00Z")),
+        ({"only": ["12-31", "01-01"], "excluding": ["2026-12-31"]}, at("2027-01-01T00:00:00Z")),
+        ({"only": ["mon"], "excluding": MORNING}, at("2026-03-02T13:00:00Z")),
+        ({"excluding": MORNING}, at("2026-03-02T13:00:00Z")),
     ],
 )
 def test_a_calendar_opens_at_the_first_instant_of_a_day_that_it_allows(fields: Any, opens: Instant | None) -> None:
@@ -68,6 +73,10 @@ def test_it_opens_on_the_first_day_whose_names_are_listed_and_not_left_out(
     midnight = datetime.fromtimestamp(now / 1000, UTC).replace(hour=0) + timedelta(days=1)
     days = (int(midnight.timestamp() * 1000) + number * DAY for number in range(800))
     expected = now if allowed(now) else next((day for day in days if allowed(day)), None)
+    if expected is None and not any(allowed(NOON + number * DAY) for number in range(-800, 800)):
+        with pytest.raises(ValidationError, match="expected days that leave one"):
+            calendar(only=sorted(only), excluding=sorted(excluding))
+        return
     assert calendar(only=sorted(only), excluding=sorted(excluding)).opens_at(now) == expected
 
 
@@ -87,7 +96,54 @@ def test_days_that_are_all_past_are_told_as_that() -> None:
     rule = {"type": "calendar", "only": ["2026-03-01"]}
     waits = decide(met(), facts(schedule=schedule(constraints=[rule])), NOON)
     assert isinstance(waits, Wait)
-    assert waits.why.endswith("else wait: none of these days is to come")
+    assert waits.why == (
+        "only on 2026-03-01 in UTC, else wait: no allowed day is left; replace the days of the calendar, or remove it"
+    )
+    assert waits.until == NOON + DAY, "the timeout of the job ends its wait"
+    strict = facts(schedule=schedule(constraints=[rule | {"on_unmet": "abort"}]))
+    assert isinstance(decide(met(), strict, NOON), Abort)
+
+
+def test_it_waits_for_the_last_of_calendar_and_time_window() -> None:
+    """A window that crosses midnight and a calendar are judged each by itself, at the instant of the launch."""
+    night = {"type": "time_window", "start": "22:00", "end": "06:00"}
+    both = facts(schedule=schedule(timeout="never", constraints=[night, {"type": "calendar", "only": ["wed"]}]))
+    waits = decide(met(), both, NOON)
+    assert isinstance(waits, Wait)
+    assert waits.until == at("2026-03-04T00:00:00Z")
+    assert isinstance(decide(met(), both, at("2026-03-04T05:59:00Z")), Launch), "the window of Tuesday reaches into it"
+    by_day = decide(met(), both, at("2026-03-04T07:00:00Z"))
+    assert isinstance(by_day, Wait)
+    assert by_day.until == at("2026-03-04T22:00:00Z")
+    assert isinstance(decide(met(), both, at("2026-03-04T23:59:59Z")), Launch)
+    assert isinstance(decide(met(), both, at("2026-03-05T00:00:00Z")), Wait), "its window is open, its day is over"
+
+
+def test_a_retry_waits_for_an_allowed_day_instead_of_aborting() -> None:
+    strict = facts(schedule=schedule(constraints=[{"type": "calendar", "only": ["tue"], "on_unmet": "abort"}]))
+    waits = decide(job("retry"), strict, NOON)
+    assert isinstance(waits, Wait)
+    assert waits.until == at("2026-03-03T00:00:00Z")
+
+
+def test_what_a_timeout_runs_anyway_passes_the_calendar() -> None:
+    made = schedule(timeout={"after": "1h", "then": "run"}, constraints=[{"type": "calendar", "only": ["2026-03-01"]}])
+    assert isinstance(decide(met(created_at=NOON - 2 * HOUR), facts(schedule=made), NOON), Launch)
+
+
+def test_a_document_with_days_that_are_past_can_be_read_and_put() -> None:
+    """Stored schedules are read, and apps deployed again, long after the days of a calendar."""
+    made = schedule(constraints=[{"type": "calendar", "only": ["2001-01-01"]}])
+    assert Schedule.model_validate(made.model_dump(mode="json")).resolved("demo", "flights", NOON).constraints
+
+
+def test_a_list_has_at_most_400_entries() -> None:
+    dates = [f"{datetime(2026, 1, 1) + timedelta(days=number):%Y-%m-%d}" for number in range(401)]
+    assert calendar(excluding=dates[:400]).opens_at(NOON) == at("2027-02-05T00:00:00Z")
+    with pytest.raises(ValidationError) as caught:
+        schedule(constraints=[{"type": "calendar", "only": dates}])
+    error = errors.from_validation(caught.value)
+    assert (error.field, error.message) == ("constraints.0.only", "expected at most 400 entries, got '401 entries'")
 
 
 def test_a_calendar_takes_the_zone_of_its_schedule_unless_it_names_one() -> None:
@@ -110,6 +166,18 @@ def test_a_calendar_does_not_hold_up_what_makes_up_for_the_past() -> None:
         ({"only": ["someday"]}, "constraints.0.only.0", "expected a date such as 2026-12-25"),
         ({"only": ["mon"], "zone": "Mars/Base"}, "constraints.0.zone", "expected a time zone"),
         ({"excluding": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]}, "constraints.0.excluding", "that is left"),
+        (
+            {"only": ["sat", "sun"], "excluding": ["sat", "sun"]},
+            "constraints.0.excluding",
+            "expected days that leave one on which jobs may start, got ['sat', 'sun']",
+        ),
+        ({"only": ["2026-12-25"], "excluding": ["12-25"]}, "constraints.0.excluding", "expected days that leave one"),
+        (
+            {"only": [{"from": "2026-01-01", "to": "9999-12-31"}]},
+            "constraints.0.only.0.to",
+            "expected a date from 1970",
+        ),
+        ({"only": "mon"}, "constraints.0.only", "expected a list of dates, days of the week and windows, got 'mon'"),
         ({"only": ["mon"], "on_unmet": "cancel_other"}, "constraints.0.on_unmet", "expected 'abort' or 'wait'"),
     ],
 )

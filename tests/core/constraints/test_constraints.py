@@ -19,6 +19,7 @@ WINDOW: dict[str, Any] = {"type": "time_window", "start": "22:00", "end": "06:00
 GAP: dict[str, Any] = {"type": "since_last_run", "at_least": "5m"}
 RATE: dict[str, Any] = {"type": "rate", "max": 3, "per": "hour"}
 FRESH: dict[str, Any] = {"type": "fresh", "workflows": ["raw"], "within": "1d", "on_unmet": "wait"}
+CALENDAR: dict[str, Any] = {"type": "calendar", "only": ["mon"]}
 SLOTS: dict[str, Any] = {"type": "concurrency", "max": 2}
 
 
@@ -35,7 +36,7 @@ def refused(document: dict[str, Any]) -> SluiceError:
 
 @pytest.mark.parametrize(
     ("document", "on_unmet"),
-    [(SLOTS, "abort"), (DELAY, "wait"), (WINDOW, "wait"), (GAP, "abort"), (RATE, "wait")],
+    [(SLOTS, "abort"), (DELAY, "wait"), (WINDOW, "wait"), (GAP, "abort"), (RATE, "wait"), (CALENDAR, "wait")],
 )
 def test_c8_each_constraint_says_what_an_unmet_one_does_or_has_its_default(
     document: dict[str, Any], on_unmet: str
@@ -49,7 +50,7 @@ def test_c7_for_freshness_the_action_must_be_given() -> None:
     assert refused({key: value for key, value in FRESH.items() if key != "on_unmet"}).field == "constraints.0.on_unmet"
 
 
-@pytest.mark.parametrize("document", [DELAY, WINDOW, GAP, RATE, FRESH])
+@pytest.mark.parametrize("document", [DELAY, WINDOW, GAP, RATE, FRESH, CALENDAR])
 def test_c1_only_a_limit_of_runs_can_make_room_by_cancelling(document: dict[str, Any]) -> None:
     assert made(SLOTS | {"on_unmet": "cancel_other"}).on_unmet == "cancel_other"
     assert refused(document | {"on_unmet": "cancel_other"}).field == "constraints.0.on_unmet"

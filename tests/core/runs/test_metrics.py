@@ -73,6 +73,7 @@ def test_o2_a_queue_is_of_the_class_of_its_line(line: str, reason: str) -> None:
         ({"type": "delay", "after": "1h"}, "time"),
         ({"type": "time_window", "start": "22:00", "end": "06:00"}, "time"),
         ({"type": "since_last_run", "at_least": "1h"}, "time"),
+        ({"type": "calendar", "only": ["mon"]}, "time"),
         ({"type": "rate", "max": 1, "per": "1h"}, "rate"),
         ({"type": "fresh", "workflows": ["a.b.c"], "within": "1h", "on_unmet": "wait"}, "upstream"),
         ({"type": "probe", "target": {"type": "http", "url": "https://probe.example/ready"}}, "probe"),

@@ -1,0 +1,142 @@
+"""A list of days and windows, read once: whether an instant falls into it, and when its next day or window begins.
+
+A day begins at its first instant in the zone: where the clocks go forward at midnight, after the gap. The entries have
+been checked by `exclusions.parse`.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo
+
+from chalicelib.core import instants
+from chalicelib.core.instants import DAY, Instant, Millis, parse_instant
+from chalicelib.core.time.wall import wall_to_instant
+
+DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
+Excluded = str | Mapping[str, str]
+
+# Each day of the year falls on each day of the week within 40 years: the 29th of February is the rarest.
+MAX_DAYS = 41 * 366
+HORIZON: Millis = MAX_DAYS * DAY
+_ONE = timedelta(days=1)
+_ANY_YEAR = date(2001, 1, 1)  # where a search among days that recur begins
+
+
+@dataclass(frozen=True, slots=True)
+class Days:
+    """The days of a list, by what is looked up of a day. ``spans`` are dates and windows of dates, in order and merged;
+    ``windows`` are those of two instants."""
+
+    zone: ZoneInfo
+    weekdays: frozenset[int]
+    yearly: frozenset[tuple[int, int]]
+    spans: tuple[tuple[date, date], ...]
+    windows: tuple[tuple[Instant, Instant], ...]
+
+    @property
+    def recurs(self) -> bool:
+        return bool(self.weekdays or self.yearly)
+
+    def names(self, day: date) -> bool:
+        """Whether the whole day is in the list."""
+        recurs = day.weekday() in self.weekdays or (day.month, day.day) in self.yearly
+        return recurs or self._span_of(day) is not None
+
+    def end_of(self, instant: Instant) -> Instant | None:
+        """When the day or window ends that an instant falls into; None if it falls into none. Always later."""
+        ends = [end for begin, end in self.windows if begin <= instant < end]
+        day = self._day_of(instant)
+        if self.names(day):
+            span = self._span_of(day)
+            ends.append(self._begin_of((span[1] if span else day) + _ONE))
+        return max(*ends, instant + 1) if ends else None
+
+    def next_begin(self, after: Instant) -> Instant | None:
+        """When the next of these days and windows begins, later than an instant; None if none does within 40 years."""
+        begins = [begin for begin, _ in self.windows if begin > after]
+        day = self._next_day(self._day_of(after) + _ONE)
+        begins += [self._begin_of(day)] if day is not None else []
+        return min((begin for begin in begins if begin > after), default=None)
+
+    def _next_day(self, first: date) -> date | None:
+        """The first day from a date on that is in the list."""
+        if not self.recurs:
+            ahead = [max(begin, first) for begin, end in self.spans if end >= first]
+            return ahead[0] if ahead else None
+        return next((day for day in _days(first) if self.names(day)), None)
+
+    def _span_of(self, day: date) -> tuple[date, date] | None:
+        place = bisect_right(self.spans, day, key=lambda span: span[0])
+        span = self.spans[place - 1] if place else None
+        return span if span is not None and day <= span[1] else None
+
+    def _day_of(self, instant: Instant) -> date:
+        return datetime.fromtimestamp(instant // 1000, self.zone).date()
+
+    def _begin_of(self, day: date) -> Instant:
+        return wall_to_instant(datetime.combine(day, time()), self.zone)
+
+
+def read(entries: Sequence[Excluded], zone: str) -> Days:
+    named = [entry for entry in entries if isinstance(entry, str)]
+    dates = [(date.fromisoformat(entry),) * 2 for entry in named if len(entry) == len("2026-12-25")]
+    windows = [(entry["from"], entry["to"]) for entry in entries if not isinstance(entry, str)]
+    dates += [(date.fromisoformat(a), date.fromisoformat(b)) for a, b in windows if len(a) == len(b) == 10]
+    return Days(
+        zone=instants.zone(zone),
+        weekdays=frozenset(DAYS.index(entry) for entry in named if entry in DAYS),
+        yearly=frozenset((int(entry[:2]), int(entry[3:])) for entry in named if len(entry) == len("12-25")),
+        spans=_merged(dates),
+        windows=tuple((parse_instant(a), parse_instant(b)) for a, b in windows if not len(a) == len(b) == 10),
+    )
+
+
+def first_allowed(only: Days | None, excluding: Days, now: Instant) -> Instant | None:
+    """The first instant from ``now`` on that is in ``only``, if that is given, and not in ``excluding``. None if there
+    is none within 40 years."""
+    at: Instant | None = now
+    while at is not None and at - now < HORIZON:
+        end = excluding.end_of(at)
+        if end is None and (only is None or only.end_of(at) is not None):
+            return at
+        at = end if end is not None or only is None else only.next_begin(at)
+    return None
+
+
+def is_contradiction(only: Days | None, excluding: Days) -> bool:
+    """Whether no day is left, whatever the zone and the present. Windows of instants count as days that are left: what
+    they hold depends on the zone."""
+    always = replace(excluding, spans=(), windows=())
+    if not _any_left(_days(_ANY_YEAR), always):
+        return True
+    if only is None or only.windows:
+        return False
+    recurring = replace(only, spans=())
+    if only.recurs and _any_left((day for day in _days(_ANY_YEAR) if recurring.names(day)), always):
+        return False
+    long = any((last - first).days >= MAX_DAYS for first, last in only.spans)
+    return not long and not any(_any_left(_days(first, last), excluding) for first, last in only.spans)
+
+
+def _any_left(days: Iterable[date], excluding: Days) -> bool:
+    return any(not excluding.names(day) for day in days)
+
+
+def _days(first: date, last: date = date.max) -> Iterable[date]:
+    """The days from ``first`` to ``last``, both included, no more than recur."""
+    count = min((last - first).days + 1, MAX_DAYS)
+    return (first + timedelta(days=number) for number in range(count))
+
+
+def _merged(spans: Iterable[tuple[date, ...]]) -> tuple[tuple[date, date], ...]:
+    """Spans of days in order, those that touch or overlap as one."""
+    found: list[tuple[date, date]] = []
+    for first, last in sorted((span[0], span[1]) for span in spans):
+        if found and first <= found[-1][1] + _ONE:
+            first, last = found[-1][0], max(found.pop()[1], last)
+        found.append((first, last))
+    return tuple(found)
