@@ -52,7 +52,7 @@ def existing(ports: Ports, name: str) -> tuple[ScheduleState, Schedule]:
     """The gate and definition of a schedule that is there; refused with 404 if there is none."""
     schedule_state = ports.catalog.schedule_state(name)
     schedule = definition_of(ports, schedule_state)
-    if schedule_state is None or schedule is None or schedule_state.mode == "deleted":
+    if schedule_state is None or schedule is None or not schedule_state.exists:
         raise errors.not_found("schedule", name)
     return schedule_state, schedule
 

@@ -11,8 +11,9 @@ from dataclasses import replace
 from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import claim, gather
 from chalicelib.core.limits.writes import LeaseQueue
-from chalicelib.core.rows.job import GATHERING, Job
-from chalicelib.core.rows.ref import Ref, ref_of
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.ref import Ref, limit_ref, ref_of
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.writes import ClearStateWake, Replace
 from chalicelib.flow import facts, priority
 from chalicelib.flow.limits import waiting
@@ -59,7 +60,7 @@ def _wake_queue(ports: Ports, limit_name: str, now: Instant) -> Ref:
     state = ports.jobs.limit_state(limit_name)
     if state.wake_at is not None and state.wake_at > now:
         ports.ledger.commit([LeaseQueue(limit_name, state.wake_at, now)])
-    return Ref("limit", (limit_name,))
+    return limit_ref(limit_name)
 
 
 def _wake(ports: Ports, job: Job, lending: Inherited | None) -> tuple[Ref, ...]:

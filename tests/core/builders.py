@@ -18,9 +18,10 @@ from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.limits import names
 from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.rows.event import Event
-from chalicelib.core.rows.job import GATHERING, Job, Progress
+from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.run import Run, StartRequest
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.triggers.tree import AnyTrigger, Composite
 
 NOON = parse_instant("2026-03-02T12:00:00Z")

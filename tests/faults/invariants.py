@@ -147,7 +147,7 @@ def check_rest(world: QuickWorld, one_clock: bool = True) -> None:
     current = {
         (schedule_state.schedule, schedule_state.generation): schedule_state
         for schedule_state in stock.schedule_states
-        if schedule_state.mode != "deleted"
+        if schedule_state.exists
     }
     for job in stock.jobs:
         schedule_state = current.get((job.schedule, job.generation))
@@ -236,7 +236,7 @@ def _what_lives_is_counted(world: QuickWorld, stock: Stock) -> None:
     schedule_states = {
         schedule_state.schedule: schedule_state
         for schedule_state in stock.schedule_states
-        if not schedule_state.uncounted and schedule_state.mode != "deleted"
+        if not schedule_state.uncounted and schedule_state.exists
     }
     for run in stock.runs:
         schedule_state = schedule_states.get(run.schedule)
@@ -264,11 +264,11 @@ def _index_is_what_gates_say(stock: Stock) -> None:
     for schedule_state in stock.schedule_states:
         schedule = stock.versions[schedule_state.schedule, schedule_state.version]
         gathers = schedule_state.mode in states.GATHERING_MODES
-        rows = lifecycle.subscriptions(schedule_state, schedule, 0) if schedule_state.mode != "deleted" else []
+        rows = lifecycle.subscriptions(schedule_state, schedule, 0) if schedule_state.exists else []
         expected |= {_place(row) for row in rows if gathers or row.leaf == WAKE}
         if gathers and tree.timed_leaves(schedule.trigger):
             timed[schedule_state.schedule] = schedule_state.generation
-        elif schedule_state.mode != "deleted" and (schedule.ttl is not None or schedule.when_done == "delete"):
+        elif schedule_state.exists and (schedule.ttl is not None or schedule.when_done == "delete"):
             ending.add(schedule_state.schedule)
     _same({_place(row) for row in stock.subscriptions}, expected, "index rows")
     awake = [timer for timer in stock.timers if timer.schedule not in ending]

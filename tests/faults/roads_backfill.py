@@ -70,7 +70,7 @@ def _deleted(world: World) -> None:
 def _gone(world: World) -> None:
     """Deleting what is deleted is refused: whoever asked and died is content with that."""
     schedule_state = world.ports.catalog.schedule_state(full("nightly"))
-    if schedule_state is None or schedule_state.mode != "deleted":
+    if schedule_state is None or schedule_state.exists:
         world.delete("nightly")
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from chalicelib.core.rows.job import GATHERING
 from chalicelib.core.rows.ref import ref_of
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.targets.answers import Never
 from chalicelib.core.writes import Put

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import DAY, Instant
-from chalicelib.core.rows.job import GATHERING
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.schedule import Timer
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.targets.answers import NotNow
 from chalicelib.core.writes import Conflict, Create, Replace
 from chalicelib.flow.definitions import store

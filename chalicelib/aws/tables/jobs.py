@@ -6,18 +6,17 @@ from chalicelib.aws.tables import items, keys
 from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.event import AppliedEvent, Event, LastArrival, PostedEvent
-from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import Offer
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.ports import Page
-
-# APPLIED# and ARRIVED# sort before every kind of job (FIRE# < GATHERING < JOB# < ...): a listing of jobs starts there.
-FIRST_JOB = "FIRE#"
 
 
 class DynamoJobs:
@@ -45,7 +44,7 @@ class DynamoJobs:
             cursor = page.cursor
 
     def jobs(self, schedule: str, generation: int, limit: int, cursor: str | None) -> Page[Job]:
-        values = {"pk": keys.jobs_of(schedule, generation), "first": FIRST_JOB}
+        values = {"pk": keys.jobs_of(schedule, generation), "first": sort_keys.FIRST_JOB}
         start = decode_cursor(cursor)
         found, more = self._dynamo.query("jobs", "pk = :pk AND sk >= :first", values, limit=limit, start=start)
         return Page(tuple(items.from_item(Job, item) for item in found), encode_cursor(more))

@@ -49,18 +49,20 @@ from typing import Literal, NamedTuple
 
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, PlanPart
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
 from chalicelib.core.rows.delivery_lease import DeliveryLease
 from chalicelib.core.rows.event import AppliedEvent, CountedObject, LastArrival, Partition, PostedEvent
-from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNotice
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Offer, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import Failures, ScheduleState, Subscription, Timer, Version
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.writes import Row
 
 TableName = Literal["catalog", "jobs", "runs"]
@@ -245,7 +247,7 @@ def plan_part(plan: str, number: int) -> Key:
 
 
 def run(run_id: str, attempt: int) -> Key:
-    return Key("runs", f"RUN#{run_id}", f"A#{attempt:03d}")
+    return Key("runs", f"RUN#{run_id}", sort_keys.attempt(attempt))
 
 
 def output(run_id: str, attempt: int) -> Key:

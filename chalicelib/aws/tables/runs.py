@@ -13,6 +13,7 @@ from chalicelib.aws.tables.dynamo import Dynamo, decode_cursor, encode_cursor
 from chalicelib.aws.tables.keys import Key, TableName
 from chalicelib.core import ids
 from chalicelib.core.instants import Instant, iso, parse_instant
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.dag import DagRun
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
@@ -143,6 +144,6 @@ class DynamoWakes:
             condition = "wake_shard = :shard AND wake_at BETWEEN :since AND :until"
             for item in self._dynamo.query("jobs", condition, values, limit=limit, index="wake")[0]:
                 ref = keys.ref_of(Key("jobs", item["pk"]["S"], item["sk"]["S"]))
-                if ref is not None and ref.kind == "job" and not ref.parts[2].startswith("FIRE#"):
+                if ref is not None and ref.kind == "job" and not sort_keys.is_fire(ref.parts[2]):
                     found.append((ref, parse_instant(item["wake_at"]["S"])))
         return tuple(sorted(found, key=lambda each: each[1]))

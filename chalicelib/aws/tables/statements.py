@@ -10,10 +10,11 @@ from chalicelib.aws.tables import backfill_statements, items, keys, limit_statem
 from chalicelib.aws.tables.expressions import Built, Shards, condition, update
 from chalicelib.aws.tables.keys import Key
 from chalicelib.core.rows.dag import DagRun
-from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import DeadLetter, Output, Pointer, Record, Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.writes import (
     ClearStateWake,
     CloseGeneration,

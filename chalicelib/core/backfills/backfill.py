@@ -17,6 +17,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.errors import invalid
 from chalicelib.core.events import correlation
 from chalicelib.core.instants import Instant, iso, parse_instant, parse_when
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill, BackfillState, PlanPart
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
@@ -201,7 +202,7 @@ def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created
     return Job(
         schedule=row.schedule,
         generation=row.generation,
-        sort_key=sort_key_of(row.id, index),
+        sort_key=sort_keys.backfill(row.id, index),
         job_id=job_id(row, index, row.generation),
         kind="backfill",
         state="PENDING_CONSTRAINTS",
@@ -218,10 +219,6 @@ def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created
 
 def job_id(row: Backfill, index: int, generation: int) -> str:
     return ids.job_id(row.schedule, generation, f"backfill:{row.id}:{index}")
-
-
-def sort_key_of(backfill: str, index: int) -> str:
-    return f"JOB#BACKFILL#{backfill}#{index:06d}"
 
 
 def fire_event(row: Backfill, entry: str) -> Event:

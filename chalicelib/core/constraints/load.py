@@ -26,6 +26,7 @@ from chalicelib.core.instants import DAY, HOUR, SECOND, Instant, Millis, duratio
 from chalicelib.core.names import Names
 from chalicelib.core.rows.job import Job
 from chalicelib.core.states import WaitReason
+from chalicelib.core.targets import backoff
 from chalicelib.core.targets.answers import Never, NoAnswer
 
 MAX_WHY = 300
@@ -183,7 +184,7 @@ def told(load: Load, value: float, now: Instant) -> LoadReading:
 def failed(load: Load, why: str, before: Answer | None, now: Instant) -> LoadReading:
     """No value: asked again after ``recheck``, doubled with every failure up to an hour."""
     failures = before.failures + 1 if before is not None else 1
-    pause = max(load.span, min(load.span * 2 ** min(failures - 1, 20), HOUR))
+    pause = max(load.span, min(backoff.doubled(load.span, failures), HOUR))
     return LoadReading(None, now, now + pause, why[:MAX_WHY], failures)
 
 

@@ -31,6 +31,7 @@ from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import DAY, HOUR, SECOND, Instant, Millis, duration, iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.states import WaitReason
+from chalicelib.core.targets import backoff
 from chalicelib.core.targets.answers import Never, NoAnswer
 from chalicelib.core.targets.http import CallTimeout, SecretName
 from chalicelib.core.targets.lambda_function import FunctionArn
@@ -199,5 +200,5 @@ def read(text: bytes, retry: Millis, before: Answer | None, now: Instant) -> Pro
 def failed(why: str, retry: Millis, before: Answer | None, now: Instant) -> ProbeResult:
     """A question without a usable answer. Asked again after ``retry``, doubled with every failure up to an hour."""
     failures = before.failures + 1 if before else 1
-    pause = max(retry, min(retry * 2 ** min(failures - 1, 20), MAX_FAILING))
+    pause = max(retry, min(backoff.doubled(retry, failures), MAX_FAILING))
     return ProbeResult("failed", now, now + pause, f"it could not be asked: {why}"[:MAX_WHY], failures)

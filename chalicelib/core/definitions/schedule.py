@@ -28,6 +28,7 @@ from chalicelib.core.documents import Described, Document, Duration, Properties,
 from chalicelib.core.errors import invalid
 from chalicelib.core.instants import DAY, Instant, Millis, duration, iso, parse_when
 from chalicelib.core.names import Names
+from chalicelib.core.states import Mode
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.retries import Retries
 from chalicelib.core.triggers import tree
@@ -217,6 +218,10 @@ class Schedule(Described, Carried):
     def ends_at(self) -> Instant | None:
         """The last instant of its life; relative forms must have been resolved."""
         return None if self.ttl is None else parse_when(self.ttl, 0, "ttl")
+
+    def own_jobs(self, mode: Mode) -> bool:
+        """Whether each match and each fire has a job of its own (C11): with ``coalesce: false``, and in a backlog."""
+        return mode == "backlog" or not self.coalesce
 
     def resolved(self, namespace: str, app: str, now: Instant | None = None) -> Schedule:
         """The same schedule with full names and zones throughout and, where ``now`` is given, with instants instead

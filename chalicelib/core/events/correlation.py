@@ -10,8 +10,8 @@ from urllib.parse import quote
 from chalicelib.core import ids
 from chalicelib.core.events.partitions import MAX_SORT_KEY
 from chalicelib.core.rows.event import Event
-from chalicelib.core.rows.job import GATHERING
 from chalicelib.core.rows.schedule import Subscription
+from chalicelib.core.rows.sort_keys import GATHERING
 
 
 def counts_for(event: Event, subscription: Subscription) -> bool:

@@ -11,6 +11,7 @@ from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import catch_up, lifetime, spread
 from chalicelib.core.fires.catch_up import Skipped
 from chalicelib.core.instants import Instant, iso
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record
@@ -268,7 +269,7 @@ def _fire(timer: Timer, leaf: str, nominal: Instant, due: Instant, index: int = 
     return Job(
         schedule=timer.schedule,
         generation=timer.generation,
-        sort_key=f"FIRE#{iso(nominal)}#{leaf}#{index}",
+        sort_key=sort_keys.fire(nominal, leaf, index),
         job_id=job_id,
         kind="fire",
         state="PENDING_CONSTRAINTS",

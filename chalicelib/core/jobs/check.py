@@ -24,6 +24,7 @@ from chalicelib.core.limits import permits, slots
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.slots import Slots
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import GATHERING_MODES, PAUSED_MODES, JobState, WaitReason, claimable
@@ -132,7 +133,7 @@ def decide(job: Job, facts: Facts, now: Instant, serving: str | None = None) -> 
 def is_prepared(job: Job) -> bool:
     """Whether a job is still the schedule event that the emitter wrote. One that had to wait has left that place, which
     a stalled emitter may write again; set apart, it is a job by itself: it joins none, and none joins it (C11)."""
-    return job.sort_key.startswith("FIRE#")
+    return sort_keys.is_fire(job.sort_key)
 
 
 def is_unseen(job: Job) -> bool:
@@ -142,7 +143,7 @@ def is_unseen(job: Job) -> bool:
 
 def coalesces(schedule: Schedule, schedule_state: ScheduleState) -> bool:
     """Whether a fire that has to wait makes the one pending job, which later fires join (C11)."""
-    return schedule.coalesce and schedule_state.mode != "backlog" and schedule_state.mode in GATHERING_MODES
+    return schedule_state.mode in GATHERING_MODES and not schedule.own_jobs(schedule_state.mode)
 
 
 def detaches(schedule: Schedule, schedule_state: ScheduleState) -> bool:
@@ -259,9 +260,8 @@ def verdict_of(job: Job, schedule: Schedule, now: Instant) -> tree.Verdict | Non
     """How the trigger of a gathering job stands; None for a job that needs none, or whose match is settled."""
     if job.kind != "gathering":
         return None
-    locked = job.met_at is not None and (job.queued_in is not None or not tree.is_revocable(schedule.trigger))
     verdict = tree.evaluate(schedule.trigger, job.leaves, now)
-    return replace(verdict, met=True, missing=()) if locked else verdict
+    return replace(verdict, met=True, missing=()) if gather.is_locked(job, schedule) else verdict
 
 
 def _reason(job: Job, schedule: Schedule, verdict: tree.Verdict | None, now: Instant) -> str:
@@ -284,7 +284,7 @@ def _reason(job: Job, schedule: Schedule, verdict: tree.Verdict | None, now: Ins
 
 def _not_claimable(job: Job, facts: Facts) -> str | None:
     schedule_state = facts.schedule_state
-    if schedule_state is None or schedule_state.mode == "deleted":
+    if schedule_state is None or not schedule_state.exists:
         return "the schedule was deleted"
     if schedule_state.generation != job.generation:
         return "the schedule was replaced or enabled anew since"

@@ -24,10 +24,11 @@ from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, RecordStart
-from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Record, Run, StartRequest
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.runs import launch
 from chalicelib.core.runs import queued as run_queued
 from chalicelib.core.states import claimable

@@ -13,8 +13,9 @@ from chalicelib.core import ids
 from chalicelib.core.dags import rounds
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.events.correlation import gathering_key
-from chalicelib.core.instants import Instant, format_duration, iso
+from chalicelib.core.instants import Instant, format_duration
 from chalicelib.core.jobs import timeout
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.run import Record
@@ -113,8 +114,7 @@ def _begun(
 def refresh(job: Job, schedule: Schedule, now: Instant) -> Job:
     """A gathering job with its state, reason and ``wake_at`` as its progress wants them. What is met stays met, unless
     an event may undo it and the job does not queue yet."""
-    locked = job.met_at is not None and (job.queued_in is not None or not tree.is_revocable(schedule.trigger))
-    if locked:
+    if is_locked(job, schedule):
         return job
     verdict = tree.evaluate(schedule.trigger, job.leaves, now)
     if verdict.met:
@@ -133,6 +133,11 @@ def refresh(job: Job, schedule: Schedule, now: Instant) -> Job:
     return replace(job, state="PENDING_TRIGGER", met_at=None, reason=verdict.why, wake_at=wake)
 
 
+def is_locked(job: Job, schedule: Schedule) -> bool:
+    """Whether no event can undo the match: the trigger was met, and the job queues or nothing revokes a match."""
+    return job.met_at is not None and (job.queued_in is not None or not tree.is_revocable(schedule.trigger))
+
+
 def detach(job: Job) -> Job:
     """A job whose trigger is met, in a place of its own, so that the next event begins a new one (C11)."""
     kind = "detached" if job.kind == "gathering" else job.kind
@@ -146,7 +151,7 @@ def out_of_time(job: Job, now: Instant) -> Job:
 
 def detached_key(job: Job) -> str:
     """The sort key of a job that waits beside the gathering one."""
-    return f"JOB#{iso(job.created_at)}#{job.job_id.rpartition('.')[2]}"
+    return sort_keys.detached(job.created_at, job.job_id)
 
 
 def has_expired(job: Job, schedule: Schedule, now: Instant) -> bool:

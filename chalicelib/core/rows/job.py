@@ -49,9 +49,6 @@ class Progress:
         return Progress(self.count + more, first, last, self.amount + amount, self.unknown)
 
 
-GATHERING = "GATHERING"
-
-
 @dataclass(frozen=True, slots=True)
 class Job(StoredRow):
     """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues;

@@ -35,3 +35,27 @@ class Ref:
 
 def ref_of(job: Job) -> Ref:
     return Ref("job", (job.schedule, ids.base36(job.generation), job.sort_key))
+
+
+def run_ref(run_id: str, attempt: int) -> Ref:
+    return Ref("run", (run_id, f"{attempt:03d}"))
+
+
+def limit_ref(limit_name: str) -> Ref:
+    return Ref("limit", (limit_name,))
+
+
+def timer_ref(schedule: str) -> Ref:
+    return Ref("timer", (schedule,))
+
+
+def backfill_ref(schedule: str, backfill_id: str) -> Ref:
+    return Ref("backfill", (schedule, backfill_id))
+
+
+def window_ref(workflow: str, channel: str) -> Ref:
+    return Ref("notice_window", (workflow, channel))
+
+
+def deadline_ref(job_id: str) -> Ref:
+    return Ref("deadline", (job_id,))

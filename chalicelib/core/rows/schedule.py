@@ -48,6 +48,11 @@ class ScheduleState(StoredRow):
     wake_at: Instant | None = None
     expires_at: Instant | None = None
 
+    @property
+    def exists(self) -> bool:
+        """Whether the schedule is there. The row of a deleted schedule stays, so that its name keeps its history."""
+        return self.mode != "deleted"
+
 
 @dataclass(frozen=True, slots=True)
 class Version(StoredRow):

@@ -9,6 +9,7 @@ from chalicelib.core import states
 from chalicelib.core.events import build
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.limits import returns
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
@@ -194,7 +195,7 @@ def _retry(run: Run, reason: str, due: Instant) -> Job:
     return Job(
         schedule=run.schedule,
         generation=run.generation,
-        sort_key=f"RETRY#{run.run_id}#{run.attempt + 1}",
+        sort_key=sort_keys.retry(run.run_id, run.attempt + 1),
         job_id=run.run_id,
         kind="retry",
         state="PENDING_CONSTRAINTS",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import DeadLetter, Run
 from chalicelib.core.rows.schedule import HISTORY
@@ -38,7 +39,7 @@ def redrive(run: Run, generation: int, now: Instant) -> Job:
     return Job(
         schedule=run.schedule,
         generation=generation,
-        sort_key=f"REDRIVE#{run.run_id}#{run.attempt + 1}",
+        sort_key=sort_keys.redrive(run.run_id, run.attempt + 1),
         job_id=run.run_id,
         kind="redrive",
         state="PENDING_CONSTRAINTS",

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from chalicelib.core.instants import Instant
 from chalicelib.core.limits.writes import LeaveQueue
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.run import Run
@@ -27,7 +28,7 @@ def waiter_of(row: Job | Run) -> Waiter | None:
     if row.queued_in is None or row.rank is None:
         return None
     if isinstance(row, Run):
-        return Waiter(row.queued_in, row.rank, row.schedule, row.generation, f"A#{row.attempt:03d}", row.run_id)
+        return Waiter(row.queued_in, row.rank, row.schedule, row.generation, sort_keys.attempt(row.attempt), row.run_id)
     return Waiter(row.queued_in, row.rank, row.schedule, row.generation, row.sort_key, row.job_id)
 
 

@@ -50,7 +50,7 @@ def put(
     ``carry`` keeps the generation, and with it what has gathered, if the trigger is the same (L6). ``timer``, which
     then goes on, is the one that was read.
     """
-    alive = schedule_state if schedule_state is not None and schedule_state.mode != "deleted" else None
+    alive = schedule_state if schedule_state is not None and schedule_state.exists else None
     mode = _mode(alive, enabled)
     same = alive is not None and old is not None and alive.mode == mode and acts_alike(old, new)
     carried = carries(alive, old, new, mode) and carry
@@ -192,7 +192,7 @@ def skip(
 
 def subscriptions(schedule_state: ScheduleState, schedule: Schedule, since: Instant) -> list[Subscription]:
     """The rows of the reverse index: one per leaf and event key, and one per event that may meet a constraint."""
-    detached = schedule_state.mode == "backlog" or not schedule.coalesce
+    detached = schedule.own_jobs(schedule_state.mode)
     start = (schedule_state.schedule, schedule_state.generation, schedule_state.version)
     rows = [
         Subscription(key, *start, leaf.id, since, detached)

@@ -41,7 +41,7 @@ def put(
     if target is not None:
         return after, [*plan, Put(replace(own, document=Workflow(target=target).model_dump(mode="json")))]
     # The one before may have had a target of its own.
-    return after, [*plan, Delete(own)] if schedule_state is not None and schedule_state.mode != "deleted" else plan
+    return after, [*plan, Delete(own)] if schedule_state is not None and schedule_state.exists else plan
 
 
 def timer_in(plan: Sequence[Write]) -> Timer | None:

@@ -14,6 +14,7 @@ from chalicelib.core.rows.notice import DeadlineWatch, NoticeWindow, PendingNoti
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import costs, follow
+from chalicelib.core.targets import backoff
 
 # A hint needs a moment to arrive: what became due within it is not lost yet.
 GRACE: Millis = 5 * SECOND
@@ -81,5 +82,5 @@ def lease(
 ) -> Lease:
     """Half a minute, then up to just before the next tick, the second, the fourth, and so on up to an hour. ``leases``
     counts the hints that led to nothing. A row that keeps failing is parked, and told, and blocks nobody."""
-    span = MINUTE * 2 ** min(row.leases - 1, 6) - BEFORE_TICK if row.leases > 0 else 30 * SECOND
+    span = backoff.doubled(MINUTE, row.leases) - BEFORE_TICK if row.leases > 0 else 30 * SECOND
     return Lease(now + min(span, HOUR), parked=row.leases >= PARKED_AFTER)

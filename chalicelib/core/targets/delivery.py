@@ -48,7 +48,7 @@ class Backoff(Document):
     def pause(self, number: int, salt: str) -> Millis:
         """Before its n-th try, from 1 on. Between half and all of the span, computed from the id: events that were
         refused together come back apart."""
-        doubled = duration(self.delay) * 2 ** min(number - 1, 40) if self.growth == "exponential" else 0
+        doubled = target_backoff.doubled(duration(self.delay), number) if self.growth == "exponential" else 0
         span = min(max(doubled, duration(self.delay)), duration(self.most))
         return target_backoff.scattered(span, number, salt)
 

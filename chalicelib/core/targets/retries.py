@@ -40,5 +40,5 @@ class Retries(Document):
         """How long after the end of an attempt the next is due: computed, so that whoever repeats it finds the same."""
         span = duration(self.delay)
         if self.backoff == "exponential":
-            span = min(span * 2 ** (attempt - 1), duration(self.max_delay))
+            span = min(target_backoff.doubled(span, attempt), duration(self.max_delay))
         return target_backoff.scattered(span, attempt, run_id) if self.jitter else span

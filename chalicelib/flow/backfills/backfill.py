@@ -14,6 +14,7 @@ from chalicelib.core.backfills import backfill
 from chalicelib.core.backfills.backfill import EntryState, Step
 from chalicelib.core.backfills.request import Backfill as NewRequest
 from chalicelib.core.instants import Instant
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.backfill import Backfill
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import ref_of
@@ -108,7 +109,7 @@ def entry_states(ports: Ports, row: Backfill, generation: int) -> dict[str, Entr
     seen: dict[str, EntryState] = {}
     for entry, lives_in in row.live.items():
         job_id = backfill.job_id(row, int(entry), lives_in)
-        waits = ports.jobs.job(row.schedule, lives_in, backfill.sort_key_of(row.id, int(entry))) is not None
+        waits = ports.jobs.job(row.schedule, lives_in, sort_keys.backfill(row.id, int(entry))) is not None
         # A redrive is an attempt, too, but no part of the backfill.
         found = () if waits else ports.runs.attempts(job_id)
         attempts = [run for run in found if run.backfill == row.id]
@@ -160,7 +161,7 @@ def _jobs(ports: Ports, step: Step, schedule_state: ScheduleState | None, now: I
 def _ended_because(ports: Ports, row: Backfill, schedule_state: ScheduleState | None) -> str | None:
     """Why a backfill must not go on; None if it may. Enabling a schedule begins a generation and changes nothing of
     what it does, so the backfill goes on there; another schedule under the same name is not its own (C13)."""
-    if schedule_state is None or schedule_state.mode == "deleted":
+    if schedule_state is None or not schedule_state.exists:
         return "the schedule was deleted"
     if schedule_state.generation == row.generation:
         return None
@@ -178,7 +179,7 @@ def _close(ports: Ports, row: Backfill) -> bool:
         run_id = backfill.job_id(row, int(entry), lives_in)
         attempts = ports.runs.attempts(run_id)
         last = attempts[-1] if attempts else None
-        key = f"RETRY#{run_id}#{last.attempt + 1}" if last else backfill.sort_key_of(row.id, int(entry))
+        key = sort_keys.retry(run_id, last.attempt + 1) if last else sort_keys.backfill(row.id, int(entry))
         taken = _take_off(ports, (row.schedule, lives_in, key), row.reason) or taken
         if row.cancel_runs and last is not None and not states.is_terminal(last.state):
             cancel.request_cancel(ports, run_id, last.attempt, row.reason)

@@ -88,7 +88,7 @@ def is_same(ports: Ports, old: Definition, body: Body, made: Compiled, enabled: 
     """Whether a DAG that is sent is the one that is stored, and stands as it is wanted to."""
     start = ids.dag_start(made.dag)
     schedule_state = ports.catalog.schedule_state(start)
-    if schedule_state is None or schedule_state.mode == "deleted" or dict(old.document) != dict(body):
+    if schedule_state is None or not schedule_state.exists or dict(old.document) != dict(body):
         return False
     stands = enabled is None or schedule_state.mode == "completed" or enabled == (schedule_state.mode != "disabled")
     return stands and lookup.is_same(lookup.stored(ports, schedule_state), start, made.start)
@@ -185,7 +185,7 @@ def _put(
     namespace, app, _ = name.split(".")
     for _ in range(MAX_RACES):
         schedule_state, now = ports.catalog.schedule_state(name), ports.clock.now()
-        alive = schedule_state if schedule_state is not None and schedule_state.mode != "deleted" else None
+        alive = schedule_state if schedule_state is not None and schedule_state.exists else None
         stored = lookup.stored(ports, alive)
         stands = alive is not None and (enabled is None or enabled == (alive.mode != "disabled"))
         if stands and not along and lookup.is_same(stored, name, sent):

@@ -68,7 +68,7 @@ def _check_starter(ports: Ports, upstream: Upstream) -> None:
     if upstream.schedule is None or ids.is_of_dag(upstream.schedule):
         return
     schedule_state = ports.catalog.schedule_state(upstream.schedule)
-    if schedule_state is None or schedule_state.mode == "deleted":
+    if schedule_state is None or not schedule_state.exists:
         app = upstream.schedule.rpartition(".")[0]
         known = ports.catalog.schedules(app, 1000, None).items
         raise errors.unknown_reference("trigger", "schedule", upstream.schedule, known)

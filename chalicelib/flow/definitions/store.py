@@ -15,7 +15,7 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.limits.names import workflow_limit
 from chalicelib.core.limits.writes import LeaseQueue, NewEdition
 from chalicelib.core.rows.definition import Definition, Listing, PrefixRow
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import limit_ref
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import Status, status_key
 from chalicelib.core.triggers.size import size_key
@@ -80,11 +80,9 @@ def put(
         quicker = advance_pace(ports, new) if kind == "policy" and old is not None else []
         if ports.ledger.commit([*plan, *quicker, *served]) is None:
             for write in quicker:
-                ports.hints.send([Ref("limit", (write.limit_name,))], write.head, ports.clock.now())
+                ports.hints.send([limit_ref(write.limit_name)], write.head, ports.clock.now())
             if served:
-                ports.hints.send(
-                    [Ref("limit", (lease.limit_name,)) for lease in served], new.updated_at, new.updated_at
-                )
+                ports.hints.send([limit_ref(lease.limit_name) for lease in served], new.updated_at, new.updated_at)
             if new.uncounted:
                 counting.of_workflow(ports, new)
             return Change("replaced" if old else "created", new.version)
@@ -198,7 +196,7 @@ def referrers(
     found: dict[str, list[str]] = {}
     for schedule in sorted(set(_candidates(ports, names, elsewhere)) - set(but)):
         schedule_state = ports.catalog.schedule_state(schedule)
-        lives = schedule_state is not None and schedule_state.mode != "deleted"
+        lives = schedule_state is not None and schedule_state.exists
         version = (
             ports.catalog.version(schedule, schedule_state.version) if schedule_state is not None and lives else None
         )

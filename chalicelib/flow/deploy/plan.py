@@ -170,7 +170,7 @@ def _becomes(ports: Ports, made: Compiled, action: PartAction) -> dict[str, Part
     stands = {
         name: schedule_state
         for name in made.schedules
-        if (schedule_state := ports.catalog.schedule_state(name)) and schedule_state.mode != "deleted"
+        if (schedule_state := ports.catalog.schedule_state(name)) and schedule_state.exists
     }
     found: dict[str, PartAction] = {name: "kept" if name in stands else "created" for name in made.schedules}
     start = ids.dag_start(made.dag)
@@ -183,7 +183,7 @@ def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[ScheduleState, 
             continue
         schedule_state = ports.catalog.schedule_state(name)
         stored = lookup.stored(ports, schedule_state)
-        if schedule_state is not None and stored is not None and schedule_state.mode != "deleted":
+        if schedule_state is not None and stored is not None and schedule_state.exists:
             yield name, (schedule_state, stored)
 
 

@@ -165,7 +165,7 @@ class PlannedCatalog:
         if ("schedule", schedule) in self._gone:
             return None
         stands = self._catalog.schedule_state(schedule)
-        missing = schedule in self._schedules and (stands is None or stands.mode == "deleted")
+        missing = schedule in self._schedules and (stands is None or not stands.exists)
         return ScheduleState(schedule, 0, 0, "disabled", 0) if missing else stands
 
     def version(self, schedule: str, version: int) -> Version | None:

@@ -16,7 +16,7 @@ from chalicelib.core.fires import timer as fire_timer
 from chalicelib.core.fires.timer import Emission
 from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, ref_of
+from chalicelib.core.rows.ref import Ref, ref_of, timer_ref
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.states import GATHERING_MODES
@@ -66,7 +66,7 @@ class Hints:
         for step in steps:
             self.kept += [(fire.due_at or now, ref_of(fire)) for fire in step.fires]
             if step.again is not None and step.again <= now + self.ports.settings.horizon_seconds * SECOND:
-                self.kept.append((max(step.again, now), Ref("timer", (step.schedule,))))
+                self.kept.append((max(step.again, now), timer_ref(step.schedule)))
         now = self.ports.clock.now()
         if len(self.kept) >= MAX_KEPT:
             self.flush(now, patient=True)
@@ -126,7 +126,7 @@ def emit_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> i
     finally:
         hints.flush(ports.clock.now())
     if more:
-        ports.hints.send([Ref("timer", (schedule,))], now, now)
+        ports.hints.send([timer_ref(schedule)], now, now)
     return made
 
 

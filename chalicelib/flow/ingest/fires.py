@@ -79,7 +79,7 @@ def _count(
 
 
 def _apart(schedule_state: ScheduleState, schedule: Schedule) -> bool:
-    return schedule_state.mode == "backlog" or not schedule.coalesce
+    return schedule.own_jobs(schedule_state.mode)
 
 
 def _happened(ports: Ports, job: Job, leaf: TimedLeaf, schedule: Schedule) -> Instant | None:

@@ -15,6 +15,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.jobs.check import Launch
 from chalicelib.core.jobs.facts import Facts
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref
 from chalicelib.flow import facts as facts_of
@@ -41,7 +42,7 @@ class Batch:
 
 def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
     """Read, decide and build as if ``due`` had come. Nothing is written and nothing sent."""
-    fires_only = [ref for ref in refs if ref.kind == "job" and ref.parts[2].startswith("FIRE#")]
+    fires_only = [ref for ref in refs if ref.kind == "job" and sort_keys.is_fire(ref.parts[2])]
     if len(fires_only) < FEWEST:
         return Batch((), tuple(refs))
     ready: list[Ready] = []

@@ -17,7 +17,7 @@ from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref, ref_of
+from chalicelib.core.rows.ref import limit_ref, ref_of
 from chalicelib.core.runs import complete, metrics
 from chalicelib.core.writes import DeleteJob, Put, Replace, Write
 from chalicelib.flow import facts as facts_of
@@ -158,7 +158,7 @@ def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why
     first = state.waiters == 0 or state.wake_at is None
     if first and limit_permits.is_timed(route.blocked):
         served_at = limit_route.queue_served_at(route, facts.limit_states, now)
-        ports.hints.send([Ref("limit", (route.blocked.limit_name,))], served_at, now)
+        ports.hints.send([limit_ref(route.blocked.limit_name)], served_at, now)
     _make_room(ports, job, facts, route.blocked)
     late = state.waiters > 0 and state.wake_at is not None and now - state.wake_at >= OVERDUE
     return replace(outcome, overdue=state.limit_name) if late else outcome

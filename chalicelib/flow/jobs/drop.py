@@ -10,7 +10,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.jobs import check, claim
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import Ref, backfill_ref, limit_ref, run_ref
 from chalicelib.core.rows.run import Record, RecordKind
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState
 from chalicelib.core.runs import complete
@@ -91,7 +91,7 @@ def _settle(ports: Ports, job: Job, why: str) -> int:
         plan += [write for write in left if not isinstance(write, DeleteJob)]
     if ports.ledger.commit(plan) is not None:
         return 0
-    woken = [Ref("limit", (limit_name,)) for limit_name, state in held.items() if state.waiters]
+    woken = [limit_ref(limit_name) for limit_name, state in held.items() if state.waiters]
     if woken:
         ports.hints.send(woken, now, now)
     return 1 if job.job_id else 0
@@ -139,9 +139,9 @@ def drop_job(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, e
         notices.hint(ports, notices_due)
         woken = queues_to_wake(held)
         if job.backfill is not None:
-            woken.append(Ref("backfill", (job.schedule, job.backfill)))
+            woken.append(backfill_ref(job.schedule, job.backfill))
         if job.kind == "retry":
-            woken.append(Ref("run", (job.job_id, str(job.attempt - 1))))
+            woken.append(run_ref(job.job_id, job.attempt - 1))
         if woken:
             ports.hints.send(woken, now, now)
     return outcome
@@ -152,7 +152,7 @@ def states_of_held(ports: Ports, job: Job) -> dict[str, LimitState]:
 
 
 def queues_to_wake(held: dict[str, LimitState]) -> list[Ref]:
-    return [Ref("limit", (limit_name,)) for limit_name, state in held.items() if state.waiters]
+    return [limit_ref(limit_name) for limit_name, state in held.items() if state.waiters]
 
 
 def committed(ports: Ports, plan: list[Write], ended: Ended, why: str) -> Outcome | None:

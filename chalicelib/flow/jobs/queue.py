@@ -11,7 +11,7 @@ from chalicelib.core.limits import names, pace, permits, route, slots
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.writes import ClearQueueWake, LeaseQueue, LeaveQueue
 from chalicelib.core.rows.limit import LimitState, Waiter
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import limit_ref
 from chalicelib.core.runs import metrics
 from chalicelib.core.writes import ExpectNotWaiting, RemoveWaiter
 from chalicelib.flow import facts
@@ -173,7 +173,7 @@ def _schedule_next(ports: Ports, service: _Service) -> None:
     if ports.ledger.commit([LeaseQueue(limit_name, service.lease, served_at, asked)]) is not None:
         return
     if timed:
-        ports.hints.send([Ref("limit", (limit_name,))], served_at, now)
+        ports.hints.send([limit_ref(limit_name)], served_at, now)
     if asked is not None:
         holders.ask_about(ports, state, now)
 

@@ -6,7 +6,7 @@ from chalicelib.core import ids
 from chalicelib.core.instants import MINUTE, Instant, Millis
 from chalicelib.core.limits import names as limit_names
 from chalicelib.core.rows.limit import LimitState
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import run_ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import follow
 from chalicelib.core.system import sweep
@@ -26,7 +26,7 @@ def ask_about(ports: Ports, state: LimitState, now: Instant) -> int:
         (run for run in _holders(ports, state, now) if follow.may_have_ended(run, now)),
         key=lambda run: run.wake_at or now,
     )
-    refs = [Ref("run", (run.run_id, f"{run.attempt:03d}")) for run in held[:MAX_ASKED]]
+    refs = [run_ref(run.run_id, run.attempt) for run in held[:MAX_ASKED]]
     if refs:
         ports.hints.send_all(sweep.in_slices(refs, now), now)
     return len(refs)

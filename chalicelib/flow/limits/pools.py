@@ -19,7 +19,7 @@ from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import LeaseQueue
 from chalicelib.core.rows.definition import Definition
 from chalicelib.core.rows.limit import LimitState
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import limit_ref
 from chalicelib.core.targets.target import require_lifecycle
 from chalicelib.ports import Kind, Ports
 
@@ -107,7 +107,7 @@ def serve_shares(ports: Ports, freed: Collection[str], now: Instant) -> None:
         parts = pools.limits_of(name, Pool.model_validate(row.document)) if row is not None and concerns else {}
         for lease in _woken([ports.jobs.limit_state(part) for part in parts if part != limit_name], now):
             if ports.ledger.commit([lease]) is None:
-                ports.hints.send([Ref("limit", (lease.limit_name,))], now, now)
+                ports.hints.send([limit_ref(lease.limit_name)], now, now)
 
 
 def _woken(states: list[LimitState], now: Instant) -> list[LeaseQueue]:

@@ -11,7 +11,7 @@ from chalicelib.core.jobs.facts import Facts
 from chalicelib.core.notices import deadlines
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.notice import PendingNotice
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import deadline_ref
 from chalicelib.core.writes import Create, Replace, Write
 from chalicelib.flow import lookup as facts_of
 from chalicelib.flow.notices import notices
@@ -62,4 +62,4 @@ def _next(*instants: Instant | None) -> Instant:
 def _hint(ports: Ports, job_id: str, at: Instant | None, now: Instant) -> None:
     """What is due later than a message can be held back is found by the tick after it."""
     if at is not None and at - now <= MAX_DELAY:
-        ports.hints.send([Ref("deadline", (job_id,))], max(at, now), now)
+        ports.hints.send([deadline_ref(job_id)], max(at, now), now)

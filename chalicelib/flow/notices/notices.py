@@ -21,7 +21,7 @@ from chalicelib.core.notices import alerts as notice_alerts
 from chalicelib.core.notices.alerts import AlertStep
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import Ref, window_ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState, Timer
 from chalicelib.core.schedules import messages
@@ -104,7 +104,7 @@ def close_window(ports: Ports, workflow: str, channel: str) -> None:
         if ports.ledger.commit(plan) is None:
             _emit(ports, plan)
             if told.window is not None:
-                ports.hints.send([Ref("notice_window", (workflow, channel))], told.window.until, now)
+                ports.hints.send([window_ref(workflow, channel)], told.window.until, now)
             return
     raise RuntimeError(f"alert {channel} of {workflow} lost {MAX_RACES} races; the sweep will find it again")
 
@@ -131,7 +131,7 @@ def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> b
         told = notice_alerts.add_notices(those, channel, target, window, now)
         plan += _follows(ports, window, told, channel, those[0].id, now)
         if window is None and told.window is not None:
-            hints_due.append((Ref("notice_window", (workflow, channel)), told.window.until))
+            hints_due.append((window_ref(workflow, channel), told.window.until))
     if ports.ledger.commit(plan) is not None:
         return False
     _emit(ports, plan)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from chalicelib.core import ids, states
 from chalicelib.core.dags import rounds
 from chalicelib.core.errors import SluiceError
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.job import Job
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import run_ref
 from chalicelib.core.rows.request import request_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import CLAIMABLE
@@ -42,7 +43,7 @@ def ping(ports: Ports, run_id: str) -> Run:
     if states.is_terminal(run.state):
         raise SluiceError("conflict", f"expected a run that lives, got one that is {run.state}", None, None)
     now = ports.clock.now()
-    ports.hints.send([Ref("run", (run_id, f"{run.attempt:03d}"))], now, now)
+    ports.hints.send([run_ref(run_id, run.attempt)], now, now)
     return run
 
 
@@ -77,7 +78,7 @@ def _job(run: Run, generation: int, request_id: str, now: int) -> Job:
     return Job(
         schedule=run.schedule,
         generation=generation,
-        sort_key=f"RUNNOW#{ids.digest('rerun', run.run_id, request_id)}",
+        sort_key=sort_keys.run_now("rerun", run.run_id, request_id),
         job_id=ids.job_id(run.schedule, generation, f"rerun:{run.run_id}:{request_id}"),
         kind="run_now",
         state="PENDING_CONSTRAINTS",

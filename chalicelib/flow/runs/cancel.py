@@ -7,7 +7,7 @@ from dataclasses import replace
 from chalicelib.core import states
 from chalicelib.core.jobs import claim
 from chalicelib.core.rows.limit import LimitState
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import run_ref
 from chalicelib.core.rows.run import Run
 from chalicelib.core.writes import Replace
 from chalicelib.ports import MAX_RACES, Ports
@@ -31,7 +31,7 @@ def request_cancel(ports: Ports, run_id: str, attempt: int, why: str) -> bool:
         if run is None or run.cancel or states.is_terminal(run.state):
             return False
         if ports.ledger.commit([Replace(_to_end(run, why, now))]) is None:
-            ports.hints.send([Ref("run", (run_id, f"{attempt:03d}"))], now, now)
+            ports.hints.send([run_ref(run_id, attempt)], now, now)
             return True
     raise RuntimeError(f"the wish to cancel run {run_id} lost {MAX_RACES} races; it will be made again")
 

@@ -9,7 +9,7 @@ from chalicelib.core import states
 from chalicelib.core.definitions import overrides
 from chalicelib.core.events import build
 from chalicelib.core.limits.names import returns_permit
-from chalicelib.core.rows.ref import Ref, ref_of
+from chalicelib.core.rows.ref import backfill_ref, limit_ref, ref_of
 from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import complete, costs, follow, metrics
 from chalicelib.core.runs.complete import Advance
@@ -70,12 +70,12 @@ def advance_run(ports: Ports, run_id: str, attempt: int, update: RunUpdate, may_
             logger.info("run moved", extra={**run_fields(run), "state": step.run.state, "why": step.run.reason})
             _measure_cost(ports, run, step.run)
             woken = [
-                Ref("limit", (limit_name,))
+                limit_ref(limit_name)
                 for limit_name, state in limit_states.items()
                 if state.waiters and returns_permit(limit_name)
             ]
             if run.backfill is not None and step.final:
-                woken.append(Ref("backfill", (run.schedule, run.backfill)))
+                woken.append(backfill_ref(run.schedule, run.backfill))
             if woken:
                 ports.hints.send(woken, now, now)
             pools.serve_shares(

@@ -53,7 +53,7 @@ def redrive(ports: Ports, namespace: str, run_id: str) -> int:
         letter = existing(ports, namespace, run_id)
         run = ports.runs.run(run_id, letter.attempt)
         schedule_state = ports.catalog.schedule_state(letter.schedule)
-        if schedule_state is None or schedule_state.mode == "deleted" or run is None:
+        if schedule_state is None or not schedule_state.exists or run is None:
             raise _refused(f"schedule {letter.schedule} was deleted", "create it again, or drop the dead letter")
         _check_target(ports, run)
         now = ports.clock.now()

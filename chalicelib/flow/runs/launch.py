@@ -18,7 +18,7 @@ from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.writes import DelayPace
 from chalicelib.core.rows.limit import LimitState
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import limit_ref, run_ref
 from chalicelib.core.rows.run import Pointer, Run
 from chalicelib.core.rows.schedule import HISTORY, ScheduleState
 from chalicelib.core.runs import launch, metrics, queued, workers
@@ -117,7 +117,7 @@ def _leave_queue(ports: Ports, run: Run) -> bool | None:
         return False
     if ports.ledger.commit([Replace(queued.off_queue(run, run.lease_until)), *queued.leave(run)]) is not None:
         return None
-    ports.hints.send([Ref("run", (run.run_id, f"{run.attempt:03d}"))], run.lease_until, ports.clock.now())
+    ports.hints.send([run_ref(run.run_id, run.attempt)], run.lease_until, ports.clock.now())
     return False
 
 
@@ -160,7 +160,7 @@ def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LimitState
     if ports.ledger.commit(launch.queue(run, route, states, now)) is not None:
         return None
     limit_name = run.queued_in or (route.blocked.limit_name if route.blocked else "")
-    ports.hints.send([Ref("limit", (limit_name,))], limit_route.queue_served_at(route, states, now), now)
+    ports.hints.send([limit_ref(limit_name)], limit_route.queue_served_at(route, states, now), now)
     return True
 
 
@@ -222,7 +222,7 @@ def _keep(ports: Ports, run: Run, answer: answers.Answer, now: Instant) -> None:
                 start(ports, run.run_id, run.attempt)  # it queues at once, before those that are less urgent
                 return
             if (after.cancel or not isinstance(answer, Started)) and after.wake_at is not None:
-                ports.hints.send([Ref("run", (run.run_id, f"{run.attempt:03d}"))], after.wake_at, now)
+                ports.hints.send([run_ref(run.run_id, run.attempt)], after.wake_at, now)
             return
         current = ports.runs.run(run.run_id, run.attempt)
         if current is None or current.state != "STARTING" or current.target_id is not None:

@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 from chalicelib.core import states
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.instants import SECOND, Instant, Millis, iso
-from chalicelib.core.rows.ref import Ref
+from chalicelib.core.rows.ref import run_ref
 from chalicelib.core.rows.run import Offer, Output, Record, Run
 from chalicelib.core.rows.schedule import HISTORY
 from chalicelib.core.runs import complete, follow, workers
@@ -200,7 +200,7 @@ def release(ports: Ports, lease: LeaseId, worker: str, why: str = "") -> dict[st
         free = workers.given_back(run, reason, now)
         if ports.ledger.commit([Replace(free), Put(workers.offer_of(free))]) is None:
             if run.cancel:
-                ports.hints.send([Ref("run", (run.run_id, f"{run.attempt:03d}"))], now, now)
+                ports.hints.send([run_ref(run.run_id, run.attempt)], now, now)
             return {"run_id": run.run_id, "attempt": run.attempt, "state": free.state}
     raise _too_busy()
 

@@ -8,6 +8,7 @@ from typing import Any
 from chalicelib.core import errors, ids
 from chalicelib.core.definitions.schedule import NewSchedule, Schedule
 from chalicelib.core.instants import Instant, iso
+from chalicelib.core.rows import sort_keys
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.request import request_of
@@ -51,7 +52,7 @@ def put(
     data.keep(ports, name, document, bucket)
     for _ in range(MAX_RACES):
         schedule_state = ports.catalog.schedule_state(name)
-        alive = schedule_state if schedule_state is not None and schedule_state.mode != "deleted" else None
+        alive = schedule_state if schedule_state is not None and schedule_state.exists else None
         _expect(if_match, alive, name)
         stored = lookup.stored(ports, alive)
         old, wants = stored.definition if stored else None, document.enabled
@@ -130,7 +131,7 @@ def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: 
         job = Job(
             schedule=name,
             generation=schedule_state.generation,
-            sort_key=f"RUNNOW#{ids.digest(request_id)}",
+            sort_key=sort_keys.run_now(request_id),
             job_id=ids.job_id(name, schedule_state.generation, event.id),
             kind="run_now",
             state="PENDING_CONSTRAINTS",

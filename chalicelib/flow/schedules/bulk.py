@@ -83,7 +83,7 @@ def select(
         if (
             schedule_state is not None
             and schedule is not None
-            and schedule_state.mode != "deleted"
+            and schedule_state.exists
             and fits(wanted, schedule_state, schedule)
         ):
             found.append((schedule_state, schedule))

@@ -51,7 +51,7 @@ def put(
     bucket = row.document.get("data_bucket") if row else data.bucket_of(ports, app, message)
     for _ in range(MAX_RACES):
         schedule_state, now = ports.catalog.schedule_state(full), ports.clock.now()
-        alive = schedule_state if schedule_state is not None and schedule_state.mode != "deleted" else None
+        alive = schedule_state if schedule_state is not None and schedule_state.exists else None
         if if_match is not None and if_match != (alive.version if alive else None):
             raise errors.changed_meanwhile(f"message {shown(full)}")
         schedule = data.stored(ports, full, message.to_schedule(full, now), bucket)
@@ -202,7 +202,7 @@ def _living(ports: Ports, full: str) -> tuple[ScheduleState, Schedule]:
     """The gate and definition of a message that has not sent its last; refused with 404 if there is none."""
     schedule_state = ports.catalog.schedule_state(full)
     schedule = definition_of(ports, schedule_state)
-    if schedule_state is None or schedule is None or schedule_state.mode == "deleted":
+    if schedule_state is None or schedule is None or not schedule_state.exists:
         raise errors.not_found("message", shown(full))
     return schedule_state, schedule
 

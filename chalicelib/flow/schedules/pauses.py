@@ -10,9 +10,10 @@ from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.fires import upcoming as fire_upcoming
 from chalicelib.core.instants import Instant, iso
 from chalicelib.core.jobs import check, gather
-from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import Waiter
 from chalicelib.core.rows.schedule import ScheduleState
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.schedules import lifecycle
 from chalicelib.core.schedules.lifecycle import PauseMode
 from chalicelib.core.states import PAUSED_MODES

@@ -16,8 +16,9 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE
 from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.gather import Touch
 from chalicelib.core.rows.event import Event
-from chalicelib.core.rows.job import GATHERING, Job, Progress
+from chalicelib.core.rows.job import Job, Progress
 from chalicelib.core.rows.schedule import Subscription
+from chalicelib.core.rows.sort_keys import GATHERING
 from tests.core.builders import (
     CLEANED,
     NAME,

@@ -11,8 +11,8 @@ from chalicelib.core import ids
 from chalicelib.core.events import build, correlation, partitions
 from chalicelib.core.events.partitions import Located
 from chalicelib.core.rows.event import Event
-from chalicelib.core.rows.job import GATHERING
 from chalicelib.core.rows.schedule import Subscription
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.triggers.event import custom_key
 from chalicelib.core.triggers.partition import partition_key
 from chalicelib.core.triggers.program_status import status_key

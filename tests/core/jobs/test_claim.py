@@ -17,9 +17,10 @@ from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, LeaveQueue, RecordStart, ReleasePermit
-from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Record
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.writes import Create, DeleteJob, ExpectMode, ExpectNoneGathering, Put, RemoveWaiter, Replace
 from tests.core.builders import (
     EMR_LIMIT,

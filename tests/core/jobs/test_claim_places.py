@@ -10,9 +10,10 @@ import pytest
 from chalicelib.core.instants import DAY, HOUR, SECOND
 from chalicelib.core.jobs import claim
 from chalicelib.core.limits.writes import Ended, LeaveQueue, ReleasePermit
-from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.limit import LimitState, Waiter
 from chalicelib.core.rows.run import Record
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.writes import Create, DeleteJob, ExpectNoRun, ExpectOpen, Put, RemoveWaiter, Replace
 from tests.core.builders import EMR_LIMIT, LIMIT, NAME, NOON, facts, job, met, schedule, schedule_state, workflow
 

@@ -17,8 +17,8 @@ from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.limits.writes import AcquirePermit, JoinQueue, RecordStart, ReleasePermit
 from chalicelib.core.rows.definition import Definition
-from chalicelib.core.rows.job import GATHERING
 from chalicelib.core.rows.limit import LimitState, Waiter
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.writes import (
     Create,
     DeleteJob,

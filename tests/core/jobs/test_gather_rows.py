@@ -8,9 +8,10 @@ from chalicelib.core import ids
 from chalicelib.core.instants import DAY, HOUR, MINUTE
 from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.gather import Gathered, Touch
-from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Subscription
+from chalicelib.core.rows.sort_keys import GATHERING
 from tests.core.builders import (
     ABSENT,
     CLEANED,

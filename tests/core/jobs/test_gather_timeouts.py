@@ -10,9 +10,10 @@ from chalicelib.core.instants import DAY, HOUR, MINUTE, Instant
 from chalicelib.core.jobs import gather
 from chalicelib.core.jobs.gather import Gathered, Touch
 from chalicelib.core.rows.event import Event
-from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.run import Record
 from chalicelib.core.rows.schedule import Subscription
+from chalicelib.core.rows.sort_keys import GATHERING
 from tests.core.builders import NAME, NOON, PARTITION, WEATHER, all_of, at, came, job, partition_event, schedule
 
 ROW = Subscription("any", NAME, 7, 1, "0", NOON)

@@ -12,7 +12,8 @@ from chalicelib.core.jobs import claim
 from chalicelib.core.jobs.check import Abort, Coalesce, Drop, Duplicate, Launch, Skip, Wait, decide
 from chalicelib.core.limits.route import Route
 from chalicelib.core.limits.slots import Slots
-from chalicelib.core.rows.job import GATHERING, Job
+from chalicelib.core.rows.job import Job
+from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.states import CLAIMABLE, JobKind, Mode, may_start
 from chalicelib.core.writes import Create, DeleteJob, ExpectNoneGathering, Replace
 from tests.core.builders import (

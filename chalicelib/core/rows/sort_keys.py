@@ -1,0 +1,54 @@
+"""The sort keys of jobs and of the attempts of runs. A job's sort key begins with what created it:
+
+    FIRE#<nominal>#<leaf>#<index>   a fire, as the emitter wrote it
+    GATHERING[#<values>]            the job that gathers events, one for each correlation
+    JOB#<created at>#<id>           a job that was detached from its schedule's gathering job or from its fire
+    JOB#BACKFILL#<id>#<entry>       an entry of a backfill
+    RETRY#<run>#<attempt>           the next attempt of a run that failed
+    REDRIVE#<run>#<attempt>         a dead letter that is delivered again
+    RUNNOW#<digest>                 a run that a user asked for
+
+The rows APPLIED# and ARRIVED# lie in the same partition and sort before `FIRST_JOB`.
+"""
+
+from __future__ import annotations
+
+from chalicelib.core import ids
+from chalicelib.core.instants import Instant, iso
+
+GATHERING = "GATHERING"
+FIRST_JOB = "FIRE#"
+
+
+def fire(nominal: Instant, leaf: str, index: int) -> str:
+    return f"{FIRST_JOB}{iso(nominal)}#{leaf}#{index}"
+
+
+def is_fire(sort_key: str) -> bool:
+    """Whether the job is a fire that no check has moved since the emitter wrote it."""
+    return sort_key.startswith(FIRST_JOB)
+
+
+def detached(created_at: Instant, job_id: str) -> str:
+    return f"JOB#{iso(created_at)}#{job_id.rpartition('.')[2]}"
+
+
+def backfill(backfill_id: str, index: int) -> str:
+    return f"JOB#BACKFILL#{backfill_id}#{index:06d}"
+
+
+def retry(run_id: str, attempt: int) -> str:
+    return f"RETRY#{run_id}#{attempt}"
+
+
+def redrive(run_id: str, attempt: int) -> str:
+    return f"REDRIVE#{run_id}#{attempt}"
+
+
+def run_now(*request: str) -> str:
+    """One request, repeated, has one job."""
+    return f"RUNNOW#{ids.digest(*request)}"
+
+
+def attempt(number: int) -> str:
+    return f"A#{number:03d}"
