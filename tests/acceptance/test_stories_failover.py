@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from chalicelib.core.instants import SECOND
-from chalicelib.core.writes import Conflict, Put, Write
+from chalicelib.core.writes import Put, Write
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import sweep
 from tests.faults.memory_tables import QuickWorld
 from tests.support.clock import NOON
 from tests.support.crash import lost, wrap
+from tests.support.ledgers import LedgerBetween
 from tests.support.schedules import at
 from tests.support.world import flights, full
 
@@ -97,20 +98,18 @@ def overtaken(after: int) -> Tick:
     return tick
 
 
-class Stalling:
+class Stalling(LedgerBetween):
     """A ledger in front of whose n-th write something else happens."""
 
     def __init__(self, inner: Any, after: int, meanwhile: Callable[[], object]) -> None:
-        self._inner, self._left, self._meanwhile = inner, after, meanwhile
+        super().__init__(inner)
+        self._left, self._meanwhile = after, meanwhile
 
-    def commit(self, writes: Sequence[Write]) -> Conflict | None:
+    def before(self, writes: Sequence[Write]) -> None:
         self._step()
-        refused: Conflict | None = self._inner.commit(writes)
-        return refused
 
-    def put_all(self, writes: Sequence[Put]) -> None:
+    def before_puts(self, writes: Sequence[Put]) -> None:
         self._step()
-        self._inner.put_all(writes)
 
     def _step(self) -> None:
         self._left -= 1

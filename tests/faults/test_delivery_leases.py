@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from chalicelib.core.instants import SECOND, duration
 from chalicelib.core.targets.answers import Never, NoAnswer
-from chalicelib.core.writes import Conflict, Write
+from chalicelib.core.writes import Put, Write
 from chalicelib.flow.system import dispatch, sweep
 from chalicelib.flow.system.dispatch import dispatch_together
 from tests.faults import invariants
@@ -17,6 +18,7 @@ from tests.faults.dying import SMALL
 from tests.faults.memory_tables import QuickWorld
 from tests.support.crash import Crash, lost
 from tests.support.deliveries_crossed import TARGETS, Interfering, deploy, due, fires, ids, many, once, spread
+from tests.support.ledgers import LedgerBetween
 
 
 def _tick_finds_it(world: QuickWorld) -> None:
@@ -147,25 +149,18 @@ def test_a_try_counts_although_the_sweep_looked_at_the_job_meanwhile() -> None:
     assert [(run.state, run.calls) for run in world.runs("daily")] == [("FAILED", 2)]
 
 
-class _NoBooks:
+class _NoBooks(LedgerBetween):
     """A ledger that takes leases and nothing else, for a while."""
 
-    def __init__(self, inner: Any) -> None:
-        self._inner, self.broken = inner, True
+    broken = True
 
-    def commit(self, writes: list[Write]) -> Conflict | None:
+    def before(self, writes: Sequence[Write]) -> None:
         if self.broken and len(writes) > 1:
             raise RuntimeError("the tables are away")
-        refused: Conflict | None = self._inner.commit(writes)
-        return refused
 
-    def put_all(self, writes: Any) -> None:
+    def before_puts(self, writes: Sequence[Put]) -> None:
         if self.broken:
             raise RuntimeError("the tables are away")
-        self._inner.put_all(writes)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
 
 @pytest.mark.parametrize("count", [1, 25])

@@ -17,6 +17,7 @@ from chalicelib.flow.fires import emit
 from chalicelib.flow.ingest import apply, objects
 from chalicelib.flow.system import sweep
 from tests.support.crash import Crash
+from tests.support.ledgers import LedgerBetween, has_kind
 from tests.support.schedules import after, at, partitions
 from tests.support.world import World, day, flights
 
@@ -85,23 +86,15 @@ def test_interleaving_05_a_run_lists_exactly_the_events_of_its_job(world: World)
     world.deploy(flights({"daily": partitions(2)}))
     inner, late = world.ports.ledger, day(3)
 
-    class HearsAfterTheClaim:
+    class HearsAfterTheClaim(LedgerBetween):
         """The third partition arrives between the claim of the first job and the start of its run."""
 
-        def commit(self, writes: Any) -> Conflict | None:
-            refused = inner.commit(writes)
-            if any(type(write).__name__ == "DeleteJob" for write in writes) and refused is None:
+        def after(self, writes: Any, conflict: Conflict | None) -> None:
+            if has_kind("DeleteJob")(writes) and conflict is None:
                 world.ports = replace(world.ports, ledger=inner)
                 world.upload(late)
-            return refused  # type: ignore[no-any-return]
 
-        def put_all(self, writes: Any) -> None:
-            inner.put_all(writes)
-
-        def number(self, line: str) -> int:
-            return inner.number(line)  # type: ignore[no-any-return]
-
-    world.ports = replace(world.ports, ledger=HearsAfterTheClaim())
+    world.ports = replace(world.ports, ledger=HearsAfterTheClaim(inner))
     for number in (1, 2):
         world.upload(day(number))
     world.settle()
@@ -117,21 +110,14 @@ def test_interleaving_06_match_dies_after_400_and_the_other_600_get_the_event_on
     world.deploy(flights({name: partitions(2) for name in names}))
     inner, budget = world.ports.ledger, 400
 
-    class Dying:
-        def commit(self, writes: Any) -> Conflict | None:
+    class Dying(LedgerBetween):
+        def before(self, writes: Any) -> None:
             nonlocal budget
             budget -= 1
             if budget < 0:
                 raise Crash("the Lambda is gone")
-            return inner.commit(writes)  # type: ignore[no-any-return]
 
-        def put_all(self, writes: Any) -> None:
-            inner.put_all(writes)
-
-        def number(self, line: str) -> int:
-            return inner.number(line)  # type: ignore[no-any-return]
-
-    world.ports = replace(world.ports, ledger=Dying())
+    world.ports = replace(world.ports, ledger=Dying(inner))
     with suppress(Crash):
         world.upload(day(1))
     world.ports = replace(world.ports, ledger=inner)
@@ -230,26 +216,19 @@ def test_interleaving_28_a_steady_stream_does_not_keep_a_met_trigger_from_its_cl
     world.deploy(flights({"daily": partitions()}))
     inner, stream = world.ports.ledger, iter(range(2, 12))
 
-    class BusyLedger:
+    class BusyLedger(LedgerBetween):
         """Before each claim, yet another event arrives at the very job."""
 
-        def commit(self, writes: Any) -> Conflict | None:
-            if any(type(write).__name__ == "DeleteJob" for write in writes):
+        def before(self, writes: Any) -> None:
+            if has_kind("DeleteJob")(writes):
                 number = next(stream, None)
                 if number is not None:
                     objects.match_object(
                         replace(world.ports, ledger=inner),
                         event_partitions.ObjectCreated("lake-bucket", day(number), world.clock.now()),
                     )
-            return inner.commit(writes)  # type: ignore[no-any-return]
 
-        def put_all(self, writes: Any) -> None:
-            inner.put_all(writes)
-
-        def number(self, line: str) -> int:
-            return inner.number(line)  # type: ignore[no-any-return]
-
-    world.ports = replace(world.ports, ledger=BusyLedger())
+    world.ports = replace(world.ports, ledger=BusyLedger(inner))
     world.upload(day(1))
     world.settle()
 

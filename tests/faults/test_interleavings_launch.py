@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable
 from typing import Any
 
 from chalicelib.core.targets.answers import NotNow
-from chalicelib.core.writes import Conflict
 from chalicelib.flow.jobs.check import check_job
 from chalicelib.flow.jobs.queue import serve
+from tests.support.ledgers import Before, has_kind
 from tests.support.schedules import after, at_most, partitions
 from tests.support.world import APPLICATION, World, day, flights
 
 LIMIT = "workflow:demo.flights.clean"
 
 
-class Before:
-    """A ledger before whose first commit of some kind something else happens, as on another machine."""
-
-    def __init__(self, world: World, kind: str, act: Any) -> None:
-        self._inner, self._kind, self._act = world.ports.ledger, kind, act
-        world.ports = replace(world.ports, ledger=self)  # type: ignore[arg-type]
-
-    def commit(self, writes: Any) -> Conflict | None:
-        if self._act is not None and any(type(write).__name__ == self._kind for write in writes):
-            act, self._act = self._act, None
-            act()
-        return self._inner.commit(writes)  # type: ignore[no-any-return]
-
-    def put_all(self, writes: Any) -> None:
-        self._inner.put_all(writes)
-
-    def number(self, line: str) -> int:
-        return self._inner.number(line)  # type: ignore[no-any-return]
+def before(world: World, kind: str, act: Callable[[], object]) -> None:
+    """Something else happens right before the first commit of some kind, as on another machine."""
+    world.ports = world.with_ports(ledger=Before(world.ports.ledger, act, has_kind(kind)))
 
 
 def test_interleaving_01_nothing_more_starts_of_a_schedule_whose_jobs_queue_for_the_pace(world: World) -> None:
@@ -59,7 +44,7 @@ def test_interleaving_09_the_last_run_ends_between_a_look_and_the_queue(world: W
     world.upload(day(2))
 
     # The checker has seen the limit reached; before it has queued its job the slot is given back to nobody.
-    Before(world, "JoinQueue", world.finish)
+    before(world, "JoinQueue", world.finish)
     world.settle()
 
     assert len(world.runs("daily")) == 2
@@ -102,7 +87,7 @@ def test_interleaving_13_a_slow_decision_about_one_job_does_not_hit_the_next(wor
 
     [first] = world.jobs("daily")
     world.settle_only("other")
-    Before(world, "DeleteJob", claimed_by_another)
+    before(world, "DeleteJob", claimed_by_another)
     world.settle()
 
     assert first.job_id in [run.run_id for run in world.runs("daily")]
@@ -151,7 +136,7 @@ def test_interleaving_19_one_of_many_is_disabled_and_all_others_start(make_world
 def test_interleaving_20_the_event_comes_before_the_id_is_recorded(world: World) -> None:
     world.deploy(flights({"daily": partitions()}))
     told: list[str] = []
-    Before(world, "Put", lambda: told.append(world.emr_says("jr00001", "RUNNING")))
+    before(world, "Put", lambda: told.append(world.emr_says("jr00001", "RUNNING")))
     world.upload(day(1))
     world.settle()
 

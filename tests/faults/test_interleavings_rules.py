@@ -7,7 +7,7 @@ from typing import Any
 
 from chalicelib.core.instants import HOUR, SECOND
 from chalicelib.core.targets.answers import NotNow
-from chalicelib.core.writes import Conflict
+from tests.support.ledgers import Before, has_kind
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights, full
 
@@ -154,25 +154,14 @@ def test_interleaving_26_an_update_is_carried_past_a_checker_with_the_old_versio
     world.deploy(flights({"daily": partitions(properties={"v": 1}, **at_most(1))}))
     inner = world.ports.ledger
 
-    class Slow:
-        """Between the checker's look and its claim, an update is put and acknowledged."""
-
-        def commit(self, writes: Any) -> Conflict | None:
-            if any(type(write).__name__ == "DeleteJob" for write in writes):
-                world.ports = replace(world.ports, ledger=inner)
-                new = partitions(properties={"v": 2}, on_update="carry", **at_most(1))
-                world.put("daily", new)
-            return inner.commit(writes)  # type: ignore[no-any-return]
-
-        def put_all(self, writes: Any) -> None:
-            inner.put_all(writes)
-
-        def number(self, line: str) -> int:
-            return inner.number(line)  # type: ignore[no-any-return]
+    def put_update() -> None:
+        """Between the checker's read and its claim, an update is put and acknowledged."""
+        world.ports = replace(world.ports, ledger=inner)
+        world.put("daily", partitions(properties={"v": 2}, on_update="carry", **at_most(1)))
 
     world.upload(day(1))
     [job] = world.jobs("daily")
-    world.ports = replace(world.ports, ledger=Slow())
+    world.ports = replace(world.ports, ledger=Before(inner, put_update, has_kind("DeleteJob")))
     world.settle()
 
     [run] = world.runs("daily")

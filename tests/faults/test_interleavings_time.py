@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -10,12 +11,13 @@ import pytest
 from chalicelib.core.definitions.schedule import Schedule
 from chalicelib.core.fires import timer as rules
 from chalicelib.core.instants import DAY, HOUR, SECOND
-from chalicelib.core.writes import Conflict, Put, Replace
+from chalicelib.core.writes import Put, Replace
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import sweep
 from tests.acceptance.words import all_of, dues, is_gone, kinds, on, partition, time, to_queue, why_schedule
 from tests.support.clock import NOON
 from tests.support.crash import lost, wrap
+from tests.support.ledgers import Before, has_kind
 from tests.support.world import World, day, flights, full
 
 
@@ -138,19 +140,9 @@ def test_t4_two_emitters_at_once_prepare_each_fire_once_and_skip_each_once(world
     """The second one reads and writes everything between the first one's fires and its move of the timer."""
     world.deploy(flights({"tick": to_queue(time("0 * * * *"), catch_up={"mode": "all", "within": "3h"})}))
     world.clock.wait_until(NOON + 10 * HOUR + 90 * SECOND)
-    inner, entered = world.ports.ledger, [False]
-
-    class Interrupted:
-        def commit(self, writes: Any) -> Conflict | None:
-            if not entered[0] and any(isinstance(write, Replace) for write in writes):
-                entered[0] = True
-                emit.emit_due(world.with_ports(ledger=inner))
-            return inner.commit(writes)  # type: ignore[no-any-return]
-
-        def put_all(self, writes: Any) -> None:
-            inner.put_all(writes)
-
-    emit.emit_due(world.with_ports(ledger=Interrupted()))
+    inner = world.ports.ledger
+    other = partial(emit.emit_due, world.with_ports(ledger=inner))
+    emit.emit_due(world.with_ports(ledger=Before(inner, other, has_kind("Replace"))))
     world.settle()
     assert nominals(world) == [8 * 3600, 9 * 3600, 10 * 3600]
     assert [record.count for record in world.records("tick")] == [7]

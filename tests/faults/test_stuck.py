@@ -13,35 +13,30 @@ from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.schedule import Timer
 from chalicelib.core.rows.sort_keys import GATHERING
 from chalicelib.core.targets.answers import NotNow
-from chalicelib.core.writes import Conflict, Create, Replace
+from chalicelib.core.writes import Create, Replace
 from chalicelib.flow.definitions import store
 from chalicelib.flow.fires import emit
 from chalicelib.flow.system import dispatch
 from tests.faults.invariants import Stock
 from tests.faults.memory_tables import QuickWorld
+from tests.support.ledgers import Before, LedgerBetween
 from tests.support.schedules import after, at, at_most, partitions
 from tests.support.world import EMR, SQS, World, day, flights, full
 
 LIMIT = "workflow:demo.flights.clean"
 
 
-class Failing:
-    """A ledger that fails for ever for what a test picks out."""
+class Failing(LedgerBetween):
+    """A ledger that always fails for the writes that a test picks out."""
 
     def __init__(self, world: World, picks: Any) -> None:
-        self._inner, self._picks = world.ports.ledger, picks
+        super().__init__(world.ports.ledger)
+        self._picks = picks
         world.ports = world.with_ports(ledger=self)
 
-    def commit(self, writes: Any) -> Conflict | None:
+    def before(self, writes: Any) -> None:
         if any(self._picks(write) for write in writes):
             raise ConnectionError("this row cannot be written")
-        return self._inner.commit(writes)  # type: ignore[no-any-return]
-
-    def put_all(self, writes: Any) -> None:
-        self._inner.put_all(writes)
-
-    def number(self, line: str) -> int:
-        return self._inner.number(line)  # type: ignore[no-any-return]
 
 
 class PlainHints:
@@ -82,25 +77,15 @@ def test_a_stalled_emitter_does_not_put_an_old_timer_over_the_new_one(world: Wor
     world.clock.pass_by("25s")
     inner = world.ports.ledger
 
-    class Slow:
+    def toggle() -> None:
         """Between the emitter's read and its write the schedule is disabled and enabled."""
+        world.disable("tick")
+        world.enable("tick")
 
-        slept = False
+    def moves_timer(writes: Any) -> bool:
+        return isinstance(writes[0], Replace) and isinstance(writes[0].row, Timer)
 
-        def commit(self, writes: Any) -> Conflict | None:
-            if isinstance(writes[0], Replace) and isinstance(writes[0].row, Timer) and not self.slept:
-                self.slept = True
-                world.disable("tick")
-                world.enable("tick")
-            return inner.commit(writes)  # type: ignore[no-any-return]
-
-        def put_all(self, writes: Any) -> None:
-            inner.put_all(writes)
-
-        def number(self, line: str) -> int:
-            return inner.number(line)  # type: ignore[no-any-return]
-
-    emit.emit_due(world.with_ports(ledger=Slow()))
+    emit.emit_due(world.with_ports(ledger=Before(inner, toggle, moves_timer)))
     world.settle()
     world.pass_by("45m")
 

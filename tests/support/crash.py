@@ -11,6 +11,7 @@ from typing import Any
 
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.writes import Conflict, Put, Write
+from tests.support.ledgers import LedgerBetween
 from tests.support.world import World
 
 
@@ -50,24 +51,23 @@ class CrashPoints:
         self.in_act = self.count
 
 
-class CrashingLedger:
+class CrashingLedger(LedgerBetween):
     def __init__(self, inner: Any, points: CrashPoints) -> None:
-        self._inner, self._points = inner, points
+        super().__init__(inner)
+        self._points = points
 
-    def commit(self, writes: Sequence[Write]) -> Conflict | None:
-        refused: Conflict | None = self._inner.commit(writes)
-        if refused is None:
+    def after(self, writes: Sequence[Write], conflict: Conflict | None) -> None:
+        if conflict is None:
             self._points.writes(writes)
             self._points.effect(f"commit({', '.join(_name(write) for write in writes)})")
-        return refused
 
-    def number(self, line: str) -> int:
-        number: int = self._inner.number(line)
+    def number(self, limit_name: str) -> int:
+        number: int = self.inner.number(limit_name)
         self._points.effect("number")
         return number
 
     def put_all(self, writes: Sequence[Put]) -> None:
-        self._inner.put_all(writes)
+        self.inner.put_all(writes)
         self._points.writes(writes)
         self._points.effect(f"put_all({len(writes)} of {_name(writes[0]) if writes else 'nothing'})")
 

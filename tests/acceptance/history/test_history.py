@@ -13,6 +13,7 @@ from chalicelib.core.targets.answers import RunUpdate
 from chalicelib.flow.views.views import run_view
 from tests.acceptance.words import concurrency, event, on, partition, time
 from tests.support.fakes import FakeEmr
+from tests.support.ledgers import LedgerBetween
 from tests.support.world import EMR, World, day, flights
 
 TWICE = {"target": EMR, "retries": {"attempts": 2, "delay": "1m"}}
@@ -76,20 +77,16 @@ def test_h1_a_run_that_queued_is_numbered_when_it_starts(world: World) -> None:
 
 def test_h1_who_loses_the_number_to_another_start_loses_it_once(world: World) -> None:
     """Many starts of one workflow at the same moment: each takes a number of its own, and goes on with it."""
-    inner, claims = world.ports.ledger, 0
+    claims = 0
 
-    class Crowd:
-        def commit(self, writes: Any) -> Any:
+    class OthersStart(LedgerBetween):
+        def before(self, writes: Any) -> None:
             nonlocal claims
             if any(isinstance(write, AcquirePermit) and write.begins for write in writes):
                 claims += 1
-                inner.number("workflow:demo.flights.clean")  # another start, always a moment before this one
-            return inner.commit(writes)
+                self.inner.number("workflow:demo.flights.clean")  # another start, a moment before this one
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(inner, name)
-
-    world.ports = replace(world.ports, ledger=Crowd())
+    world.ports = replace(world.ports, ledger=OthersStart(world.ports.ledger))
     world.deploy(flights({"a": on(partition("flights"), "clean")}))
     world.upload(day(1))
     world.settle()

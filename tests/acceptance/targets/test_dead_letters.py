@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -12,6 +11,7 @@ from chalicelib.core.instants import MINUTE, iso
 from chalicelib.flow.runs import dead_letters
 from tests.acceptance.undelivered import NEVER, ONCE, app, letters, redrive, undelivered
 from tests.acceptance.words import event, on, partition, rate, states, time, window
+from tests.support.ledgers import Before
 from tests.support.world import EMR, SQS, World, day, flights, full
 
 HTTP = {"type": "http", "url": "https://example.com/hook"}
@@ -58,21 +58,6 @@ def test_e6_two_who_redrive_the_same_make_one(world: World) -> None:
         redrive(world, letter)
 
 
-class RightBefore:
-    """A ledger before whose next transaction somebody else acts."""
-
-    def __init__(self, world: World, act: Callable[[], Any]) -> None:
-        self._ledger, self._act = world.ports.ledger, [act]
-
-    def commit(self, writes: Any) -> Any:
-        if self._act:
-            self._act.pop()()
-        return self._ledger.commit(writes)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._ledger, name)
-
-
 def test_e6_what_is_redriven_while_somebody_drops_it_is_delivered_and_not_dropped(world: World) -> None:
     letter = undelivered(world)
 
@@ -80,7 +65,7 @@ def test_e6_what_is_redriven_while_somebody_drops_it_is_delivered_and_not_droppe
         redrive(world, letter)
         world.settle()
 
-    crossed = world.with_ports(ledger=RightBefore(world, redriven))
+    crossed = world.with_ports(ledger=Before(world.ports.ledger, redriven))
     with pytest.raises(SluiceError, match="no dead letter") as told:
         dead_letters.drop(crossed, "demo", letter.run_id, "ada")
     assert "redriven or dropped already" in str(told.value.hint)
@@ -90,7 +75,7 @@ def test_e6_what_is_redriven_while_somebody_drops_it_is_delivered_and_not_droppe
 
 def test_e6_what_is_dropped_while_somebody_redrives_it_is_not_delivered(world: World) -> None:
     letter = undelivered(world)
-    dropped = RightBefore(world, lambda: dead_letters.drop(world.ports, "demo", letter.run_id, "ada"))
+    dropped = Before(world.ports.ledger, lambda: dead_letters.drop(world.ports, "demo", letter.run_id, "ada"))
     with pytest.raises(SluiceError, match="no dead letter"):
         dead_letters.redrive(world.with_ports(ledger=dropped), "demo", letter.run_id)
     world.settle()

@@ -15,6 +15,7 @@ from chalicelib.flow.fires import emit
 from chalicelib.flow.views import views
 from tests.acceptance.words import concurrency, dues, kinds, on, reasons, time, to_queue, window
 from tests.support.clock import NOON
+from tests.support.ledgers import LedgerBetween
 from tests.support.world import World, flights, full
 
 # -- E1: the tick ------------------------------------------------------------------------------------------------------
@@ -91,17 +92,12 @@ def test_e2_no_look_at_a_timer_writes_more_than_a_portion_and_the_next_goes_on(w
     world.deploy(flights({"batch": to_queue(time("0 13 * * *"), spread={"count": 6_000})}))
     world.clock.wait_until(NOON + HOUR - MINUTE)
     written: list[int] = []
-    inner = world.ports.ledger
 
-    class Counting:
-        def commit(self, writes: Any) -> Any:
-            return inner.commit(writes)
-
-        def put_all(self, writes: Any) -> None:
+    class Counting(LedgerBetween):
+        def before_puts(self, writes: Any) -> None:
             written.append(len(writes))
-            inner.put_all(writes)
 
-    world.ports = world.with_ports(ledger=Counting())
+    world.ports = world.with_ports(ledger=Counting(world.ports.ledger))
     emit.emit_due(world.ports)
     assert set(written) == {rules.MAX_FIRES}
     assert sum(written) < 6_000

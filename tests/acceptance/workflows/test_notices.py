@@ -10,6 +10,7 @@ import pytest
 from chalicelib.core.notices import alerts
 from tests.acceptance.words import concurrency, on, partition, window
 from tests.faults.memory_tables import QuickWorld
+from tests.support.ledgers import LedgerBetween
 from tests.support.schedules import at, partitions
 from tests.support.world import EMR, SQS, World, day, flights
 
@@ -176,22 +177,16 @@ def test_w9_a_lost_hint_delays_a_notice_by_a_minute_at_most(world: World) -> Non
 def test_w9_a_storm_of_failures_hardly_touches_the_row_that_counts_them(world: World) -> None:
     """When a hundred fail at once, a hundred Lambdas see to it: they must not all contend for one row."""
     written: list[str] = []
-    ledger = world.ports.ledger
 
-    class Watched:
-        def commit(self, writes: Any) -> Any:
-            refused = ledger.commit(writes)
-            written.extend(type(getattr(write, "row", None)).__name__ for write in writes if refused is None)
-            return refused
-
-        def __getattr__(self, name: str) -> Any:
-            return getattr(ledger, name)
+    class Watched(LedgerBetween):
+        def after(self, writes: Any, conflict: Any) -> None:
+            written.extend(type(getattr(write, "row", None)).__name__ for write in writes if conflict is None)
 
     document = on(partition(), "clean", concurrency(1, on_unmet="abort"), notify=[tells("aborted")])
     world.deploy(flights({"daily": document}))
     world.upload(day(0))
     world.settle()
-    world.ports = world.with_ports(ledger=Watched())
+    world.ports = world.with_ports(ledger=Watched(world.ports.ledger))
     for number in range(1, 101):
         world.upload(day(number))
         world.settle()
@@ -199,5 +194,5 @@ def test_w9_a_storm_of_failures_hardly_touches_the_row_that_counts_them(world: W
     assert [notice["count"] for notice in notices(world)] == [1, 99]
     told = [event["at"] for event in notices(world)[1]["events"]]
     assert (len(told), told) == (10, sorted(told))
-    assert written.count("Alert") <= 1 + 99 // alerts.MAX_TAKEN + 2
-    assert written.count("Note") >= 100, "each is noted for itself"
+    assert written.count("NoticeWindow") <= 1 + 99 // alerts.MAX_TAKEN + 2
+    assert written.count("PendingNotice") >= 100, "each is noted for itself"

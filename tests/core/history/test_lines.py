@@ -6,9 +6,9 @@ import json
 from dataclasses import replace
 
 import pytest
-from chalicelib.core.history.limit_states import Change, Part
 
 from chalicelib.core.history import lines
+from chalicelib.core.history.lines import Change, Part
 from chalicelib.core.instants import DAY, HOUR, MINUTE, parse_instant
 from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs.costs import Prices, Usage, cost_usd

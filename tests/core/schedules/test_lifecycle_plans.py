@@ -37,8 +37,8 @@ def schedule_state(mode: Mode = "enabled", **fields: Any) -> ScheduleState:
     return ScheduleState(**{**given, "since": SINCE, "mode_at": NOON, **fields})
 
 
-def row(key: str, leaf: str, generation: int = 7, version: int = 3, since: int = SINCE, apart: bool = False) -> Any:
-    return Subscription(key, NAME, generation, version, leaf, since, apart)
+def row(key: str, leaf: str, generation: int = 7, version: int = 3, since: int = SINCE, detached: bool = False) -> Any:
+    return Subscription(key, NAME, generation, version, leaf, since, detached)
 
 
 def flights(**fields: Any) -> Any:

@@ -2,34 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from typing import Any
 
-from chalicelib.core.writes import Conflict, Write
 from chalicelib.flow.jobs import queue
 from chalicelib.flow.jobs.check import check_job
+from tests.support.ledgers import Before
 from tests.support.schedules import at, at_most, partitions
 from tests.support.world import World, day, flights, full
 
 LIMIT = "workflow:demo.flights.clean"
 CHUNK = {"type": "event", "event": "chunk"}
-
-
-class Interrupted:
-    """A ledger under which something happens right before the first commit: whoever decided did so on older facts."""
-
-    def __init__(self, inner: Any, meanwhile: Callable[[], object]) -> None:
-        self._inner, self._meanwhile, self._done = inner, meanwhile, False
-
-    def commit(self, writes: Sequence[Write]) -> Conflict | None:
-        if not self._done:
-            self._done = True
-            self._meanwhile()
-        refused: Conflict | None = self._inner.commit(writes)
-        return refused
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._inner, name)
 
 
 def test_a_server_with_an_old_view_leaves_the_place_of_a_job_that_a_drain_has_moved(world: World) -> None:
@@ -59,7 +41,7 @@ def test_l4_a_resume_wins_over_a_server_that_still_saw_the_hold(world: World) ->
     world.hints.lose = True
     world.pause("one", "hold")
     world.hints.lose = False
-    meanwhile = world.with_ports(ledger=Interrupted(world.ports.ledger, lambda: world.resume("one")))
+    meanwhile = world.with_ports(ledger=Before(world.ports.ledger, lambda: world.resume("one")))
 
     check_job(meanwhile, (job.schedule, job.generation, job.sort_key), serving=LIMIT)
 
@@ -87,7 +69,7 @@ def test_c7_a_success_wins_over_a_server_that_did_not_know_it_yet(world: World) 
         [run] = [run for run in world.targets.emr.runs.values() if ".up." in run.name]
         world.emr_says(run.id, "SUCCESS")
 
-    meanwhile = world.with_ports(ledger=Interrupted(world.ports.ledger, succeed))
+    meanwhile = world.with_ports(ledger=Before(world.ports.ledger, succeed))
     check_job(meanwhile, (job.schedule, job.generation, job.sort_key), serving=LIMIT)
     world.finish()
     world.pass_by("5m")

@@ -5,13 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
-from chalicelib.core.writes import Conflict, ExpectMode, Put, Write
+from chalicelib.core.writes import ExpectMode, Put, Write
 from chalicelib.flow.schedules import messages
 from tests.faults.memory_tables import QuickWorld
+from tests.support.ledgers import LedgerBetween
 from tests.support.world import SQS, flights
 
 PAGE = Path(__file__).parents[3] / "docs" / "messages.md"
@@ -22,18 +23,14 @@ class Cost(NamedTuple):
     rows: int
 
 
-class CountingLedger:
-    def __init__(self, inner: Any) -> None:
-        self._inner, self.rows = inner, 0
+class CountingLedger(LedgerBetween):
+    rows = 0
 
-    def commit(self, writes: Sequence[Write]) -> Conflict | None:
+    def before(self, writes: Sequence[Write]) -> None:
         self.rows += len([write for write in writes if not isinstance(write, ExpectMode)])
-        refused: Conflict | None = self._inner.commit(writes)
-        return refused
 
-    def put_all(self, writes: Sequence[Put]) -> None:
+    def before_puts(self, writes: Sequence[Put]) -> None:
         self.rows += len(writes)
-        self._inner.put_all(writes)
 
 
 def cost(act: Callable[[QuickWorld], None], *before: Callable[[QuickWorld], None]) -> Cost:
