@@ -32,7 +32,7 @@ JOBS = (
     "training_set.py", "train_delays.py", "explore_delays.py", "evaluate_models.py", "publish_models.py",
     "flight_features.py", "flight_models.py", "run_context.py",
 )  # fmt: skip
-PATIENCE = 300.0  # seconds
+PATIENCE = 600.0  # seconds
 
 
 def month_csv() -> bytes:

@@ -13,6 +13,13 @@ from infra.local.endpoints import Endpoints
 pytestmark = [pytest.mark.cloud, pytest.mark.spark, pytest.mark.long]
 
 
+@pytest.fixture(autouse=True)
+def environment_of_the_cloud(monkeypatch: pytest.MonkeyPatch, cloud: Endpoints) -> None:
+    """An example sets these variables in its process; here they are taken back after each test."""
+    for name, value in cloud.environment().items():
+        monkeypatch.setenv(name, value)
+
+
 def test_h4_a_month_of_nights_is_built_by_a_backfill_and_counted_again(
     cloud: Endpoints, capsys: pytest.CaptureFixture[str]
 ) -> None:
