@@ -135,8 +135,8 @@ class FakeEmr:
     def cancel(self, run: Run) -> None:
         self.runs[(run.target_id or "").partition("/")[2]].state = "CANCELLED"
 
-    def run_name(self, application_id: str, job_run_id: str) -> str | None:
-        found = self.runs.get(job_run_id)
+    def run_name(self, target_id: str) -> str | None:
+        found = self.runs.get(target_id.partition("/")[2])
         return found.name if found else None
 
 
@@ -211,9 +211,6 @@ class FakeTargets:
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
         self.measured.append(source)
         return self.load
-
-    def run_name(self, application_id: str, job_run_id: str) -> str | None:
-        return self.emr.run_name(application_id, job_run_id)
 
 
 class MemoryPayloads:

@@ -211,7 +211,7 @@ def _listed_application() -> None:
             world.targets.measure({"emr_application": roles.LISTED_APPLICATION})
         for name in ("check", "run_state"):
             with acting(name):
-                world.targets.run_name(roles.LISTED_APPLICATION, "jr")
+                world.targets.emr.run_name(f"{roles.LISTED_APPLICATION}/jr")
         with acting("check"):
             told(requests_of_ports.needs_of(world.targets.emr, "cancel", (told_of,)))
 

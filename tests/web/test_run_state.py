@@ -64,12 +64,13 @@ def test_a_state_change_of_somebody_elses_job_changes_nothing(api: Api) -> None:
     )["jobRunId"]
     before = api.everything()
     for job_run_id in (theirs, "00nosuchjobrun"):
-        assert handlers.run_state(change(job_run_id, "SUCCESS")) == f"job run {job_run_id} is not one of ours"
+        told = handlers.run_state(change(job_run_id, "SUCCESS"))
+        assert told == f"{ports().settings.emr_application_id}/{job_run_id} of emr_serverless is not one of ours"
     assert handlers.run_state(change(theirs, "SCHEDULED")) == "state SCHEDULED tells nothing new"
     assert api.everything() == before
 
 
-@pytest.mark.parametrize("missing", ["detail", "time"])
+@pytest.mark.parametrize("missing", ["detail", "time", "source"])
 def test_a_state_change_without_its_parts_is_an_error_so_that_it_is_kept(api: Api, missing: str) -> None:
     """Lambda retries it, and keeps it among the dead letters in the end."""
     event = {name: value for name, value in change("x", "SUCCESS").items() if name != missing}
