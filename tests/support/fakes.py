@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chalicelib.aws.targets.dag_start import DagStarts
+from chalicelib.aws.targets.step_functions import StepFunctionsTarget
 from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.ref import Ref
@@ -15,6 +16,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.metrics import Measure
 from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
+from tests.support.state_machines import StateMachines
 
 APPLICATION = "00app"
 
@@ -192,6 +194,8 @@ class FakeTargets:
         self.emr = FakeEmr(clock)
         self.queue = FakeQueue(clock)
         self.worker = WorkerTarget(clock.now)
+        self.machines = StateMachines(clock)
+        self.step_functions = StepFunctionsTarget(self.machines, clock.now, pause=lambda seconds: None)
         self.says: list[bytes | Never | NoAnswer] = []  # what a probe answers, one after the other, the last for ever
         self.load: float | Never | NoAnswer = 0.0  # what is measured outside
         self.measured: list[Mapping[str, Any]] = []
@@ -200,6 +204,8 @@ class FakeTargets:
     def of(self, kind: str) -> Any:
         if kind == "worker":
             return self.worker
+        if kind == "step_functions":
+            return self.step_functions  # the real one, on a service that is played
         if kind == "dag":
             return DagStarts()  # the real one: there is nothing outside to be played
         return self.emr if kind == "emr_serverless" else self.queue

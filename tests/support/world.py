@@ -38,6 +38,7 @@ from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 from tests.support.clock import HandClock
 from tests.support.fakes import APPLICATION, FakeTargets, MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
+from tests.support.state_machines import Execution, event_of
 
 MOST_ROUNDS = 200
 EMR = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
@@ -133,6 +134,18 @@ class World:
         run = self.targets.emr.runs[job_run_id]
         run.state, run.details = state, details
         return complete.on_state_change(self.ports, state_change(job_run_id, state, self.clock.now()))
+
+    def execution_says(self, execution: Execution, status: str, **why: str) -> str:
+        """An execution of Step Functions reaches a status, and its event arrives."""
+        if status == "RUNNING":
+            execution.status, execution.ended = status, None
+        else:
+            self.targets.machines.end(execution, status, **why)
+        return self.event(event_of(execution, self.clock.now()))
+
+    def event(self, event: dict[str, Any]) -> str:
+        """An event of EventBridge arrives, which tells of a run at its target."""
+        return complete.on_state_change(self.ports, registry.of_event(event).read_event(event))
 
     def finish(self, state: str = "SUCCESS", details: str = "") -> int:
         """Every EMR run that has not ended ends in this state. Returns how many did."""

@@ -27,6 +27,7 @@ ADAPTERS: Mapping[str, str] = {
     "http": "http",
     "lambda": "lambda_function",
     "event_bus": "event_bus",
+    "step_functions": "step_functions",
     "worker": "worker",
     "dag": "dag_start",
 }

@@ -14,6 +14,7 @@ from chalicelib.core.targets.http import HttpTarget
 from chalicelib.core.targets.lambda_function import LambdaTarget
 from chalicelib.core.targets.sns import SnsTarget
 from chalicelib.core.targets.sqs import SqsTarget
+from chalicelib.core.targets.step_functions import StepFunctionsTarget
 from chalicelib.core.targets.target import Target
 from chalicelib.core.targets.worker import WorkerTarget
 
@@ -26,6 +27,7 @@ TARGETS: tuple[type[Target], ...] = (
     HttpTarget,
     LambdaTarget,
     EventBusTarget,
+    StepFunctionsTarget,
 )
 _ALL: tuple[type[Target], ...] = (*TARGETS, DagStart)
 _BY_TYPE: Mapping[str, type[Target]] = {kind: each for each in _ALL for kind in types_of(each)}
