@@ -37,6 +37,7 @@ _NO_ANSWER = {"InternalFailure", "InternalServerError", "ServiceUnavailable", "R
 _THROTTLED = {"ThrottlingException", "TooManyRequestsException", "RequestLimitExceeded", "KmsThrottlingException"}
 # DescribeExecution is eventually consistent: an execution that has just been started may not be shown yet.
 SETTLES: Millis = 2 * MINUTE
+BETWEEN_QUESTIONS = 0.1  # seconds, where many are asked about
 BETWEEN_ATTEMPTS = 0.2  # seconds, before a question that was not answered is asked once more
 STOPPED = "Sluice.Stopped"  # the error that an execution has which Sluice has stopped
 MAX_CAUSE = 32_768
@@ -91,7 +92,12 @@ class StepFunctionsTarget:
         return update_of(run.target_id, found["status"], began, ended, found.get("error"), found.get("cause"))
 
     def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
-        return [self.ask(run) for run in runs]
+        """One by one, at a rate that DescribeExecution bears for long: a listing names neither error nor cause."""
+        answers = []
+        for number, run in enumerate(runs):
+            self._pause(BETWEEN_QUESTIONS if number else 0)
+            answers.append(self.ask(run))
+        return answers
 
     def find(self, run: Run) -> str | None:
         arn = execution_arn(run)

@@ -48,6 +48,7 @@ class StepFunctionsTarget(Target):
     Step Functions tells by events what becomes of it. With ``poll_every`` it is asked besides, that often (W6).
     """
 
+    listed: ClassVar[bool] = True
     event_source: ClassVar[str | None] = "aws.states"
 
     type: Literal["step_functions"]

@@ -34,7 +34,7 @@ class Target(Document):
 
     has_lifecycle: ClassVar[bool] = True  # it tells what becomes of a run, not only that it was delivered
     pulled: ClassVar[bool] = False  # workers come for its runs (W5); it is not called to start one
-    listed: ClassVar[bool] = False  # it tells of many runs at a lower cost than of each alone (W7)
+    listed: ClassVar[bool] = False  # silence says nothing of its runs: they are asked about, many at a time (W7)
     bills: ClassVar[bool] = False  # it tells what it has billed for a run (H1)
     batched_by: ClassVar[str | None] = None  # the field with the address to which one call takes many deliveries
     event_source: ClassVar[str | None] = None  # of the EventBridge events that say what becomes of its runs (W7)

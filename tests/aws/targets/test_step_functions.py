@@ -175,6 +175,14 @@ def test_w7_a_question_too_many_is_asked_again_later(machines: StateMachines, ta
         target.ask(begun)
 
 
+def test_w7_many_are_asked_about_ten_a_second(machines: StateMachines, clock: HandClock) -> None:
+    pauses: list[float] = []
+    target = StepFunctionsTarget(machines, clock.now, pauses.append)
+    begun, _ = started(machines, target)
+    assert target.ask_many([begun] * 3) == [target.ask(begun)] * 3
+    assert pauses == [0, 0.1, 0.1]
+
+
 def test_w7_an_execution_that_was_just_started_is_not_lost(
     machines: StateMachines, target: StepFunctionsTarget
 ) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from typing import Any
 
 import pytest
 
+from chalicelib.core.instants import SECOND
 from chalicelib.core.rows.run import Run
 from chalicelib.flow.runs import actions
 from chalicelib.flow.views import logs
@@ -141,6 +143,35 @@ def test_w7_an_end_that_no_event_tells_is_asked_for() -> None:
     world.targets.machines.end(made, "FAILED", "E", "no disk")
     world.pass_by("12m")
     assert (states(world), last(world).reason, active(world)) == (["FAILED"], "E: no disk", 0)
+
+
+def test_w7_who_waits_for_a_slot_has_its_execution_asked_about() -> None:
+    world = world_with()
+    made = begin(world)
+    world.upload(day(2))
+    world.settle()
+    world.targets.machines.end(made, "SUCCEEDED")
+    world.pass_by("2m30s")
+    assert states(world) == ["SUCCEEDED", "STARTING"]
+
+
+def test_w7_many_executions_are_asked_about_ten_a_second() -> None:
+    world = QuickWorld()
+    world.deploy(flights({"clean": {**CLEAN, "constraints": []}}, brief={"target": TARGET}))
+    for number in range(1, 61):
+        world.upload(day(number))
+        world.settle()
+    world.clock.pass_by("3m")
+    asked: list[int] = []
+    began, describe = world.clock.now(), world.targets.machines.describe_execution
+    world.targets.machines.describe_execution = lambda **named: (  # type: ignore[method-assign]
+        asked.append(world.clock.now() - began),
+        describe(**named),
+    )[1]
+    world.tick()
+    world.pass_by("50s")
+    assert Counter(asked) == {0: 50, 5 * SECOND: 10}
+    assert set(states(world)) == {"RUNNING"}
 
 
 def test_w6_a_run_that_is_polled_is_asked_that_often() -> None:
