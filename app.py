@@ -6,6 +6,7 @@ minute  -> tick       -> emit      prepare the schedule events of the next minut
 S3      -> objects    -> match     an object becomes a partition, an event, and progress of triggers
 hints   -> check      -> check     decide a job; claim it; launch or deliver it
 EMR     -> run_state  -> complete  a run has moved on: give its slot back, announce its status
+states  -> run_state  -> complete  the same of an execution of Step Functions
 bus     -> custom     -> match     a custom event of somebody's own makes progress of triggers
 runs    -> lake       -> lake      a run that has ended, out of the table's stream, becomes a line of the history in S3
 """
@@ -72,7 +73,8 @@ def check(event: SQSEvent) -> dict[str, Any]:
 
 @app.on_cw_event({"source": ["aws.emr-serverless"], "detail-type": ["EMR Serverless Job Run State Change"]})
 def run_state(event: CloudWatchEvent) -> str:
-    """A state change of an EMR Serverless job run, by an EventBridge rule (best effort)."""
+    """A state change of an EMR Serverless job run, by an EventBridge rule (best effort). A second rule, in
+    `infra/resources/functions.yaml`, brings those of executions of Step Functions."""
     return handlers.run_state(event.to_dict())
 
 

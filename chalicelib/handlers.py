@@ -93,15 +93,14 @@ def _with_its_end(ports: Ports, context: Any) -> Ports:
 
 
 def run_state(event: dict[str, Any]) -> str:
-    """One EMR Serverless state change. https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-eventbridge.html"""
-    from chalicelib.core.targets.answers import StateChange
+    """One state change of a run at its target, as EventBridge tells it. Raises KeyError for an event that no target
+    sends."""
+    from chalicelib.core.targets import registry
     from chalicelib.flow.runs.complete import on_state_change
 
-    detail = event["detail"]
-    at = parse_instant(event["time"])
-    change = StateChange(detail["applicationId"], detail["jobRunId"], detail["state"], at)
+    change = registry.of_event(event).read_event(event)
     outcome = on_state_change(ports(), change)
-    logger.info("run state", extra={"job_run": change.job_run_id, "state": change.state, "outcome": outcome})
+    logger.info("run state", extra={"target_id": change.target_id, "state": change.state, "outcome": outcome})
     return outcome
 
 

@@ -288,6 +288,9 @@ class TargetAdapter(Protocol):
 
     def cancel(self, run: Run) -> None: ...
 
+    def run_name(self, target_id: str) -> str | None:
+        """Which run the target keeps under this id, as ``<run id>-<attempt>``; None if it is none of ours."""
+
 
 class Targets(Protocol):
     def of(self, kind: str) -> TargetAdapter: ...
@@ -297,9 +300,6 @@ class Targets(Protocol):
 
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
         """The value of what a load constraint measures outside, or why there is none (C6)."""
-
-    def run_name(self, application_id: str, job_run_id: str) -> str | None:
-        """The name of an EMR job run: our run id and attempt, if it is one of ours."""
 
 
 class NoMetrics:

@@ -50,7 +50,6 @@ BEGIN = parse_instant("2026-03-02T12:00:20.300Z")
 class Targets:
     def __init__(self, emr: EmrServerlessTarget, sqs: SqsTarget) -> None:
         self._by_kind: dict[str, TargetAdapter] = {"emr_serverless": emr, "sqs": sqs}
-        self._emr = emr
 
     def of(self, kind: str) -> TargetAdapter:
         return self._by_kind[kind]
@@ -60,9 +59,6 @@ class Targets:
 
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
         raise NotImplementedError("no path that is measured has a load constraint")
-
-    def run_name(self, application_id: str, job_run_id: str) -> str | None:
-        return self._emr.run_name(application_id, job_run_id)
 
 
 class Plant:

@@ -195,6 +195,18 @@ def _emr_serverless(operation: str, parameters: Mapping[str, Any], place: Place)
             yield Need("emr-serverless:TagResource", f"{application}/jobruns/new")  # it has no id yet
 
 
+def _states(operation: str, parameters: Mapping[str, Any], place: Place) -> Iterator[Need]:
+    """A version or an alias is authorized by the ARN of its state machine.
+
+    https://docs.aws.amazon.com/step-functions/latest/dg/auth-version-alias.html
+    """
+    if operation == "StartExecution":
+        machine = ":".join(parameters["stateMachineArn"].split(":")[:7])
+        yield Need("states:StartExecution", machine)
+        return
+    yield Need(f"states:{operation}", place.arn("states", parameters["executionArn"]))
+
+
 def _without_resource(service: str) -> Callable[[str, Mapping[str, Any], Place], Iterator[Need]]:
     """For services whose actions IAM knows no resource type of."""
     return lambda operation, parameters, place: iter([Need(f"{service}:{operation}", "*")])
@@ -213,6 +225,7 @@ _RULES: dict[str, Callable[[str, Mapping[str, Any], Place], Iterator[Need]]] = {
     "sns": _sns,
     "sqs": _sqs,
     "ssm": _ssm,
+    "stepfunctions": _states,
 }
 
 

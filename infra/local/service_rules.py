@@ -31,6 +31,10 @@ _S3_BUCKET = re.compile(
 )
 # https://docs.aws.amazon.com/lambda/latest/api/API_Invoke.html
 LAMBDA_BYTES = {"RequestResponse": 6 * KIB * KIB, "Event": KIB * KIB}
+# https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html. Names with other characters
+# than these may be started, and are not logged.
+_EXECUTION_NAME = re.compile(r"[0-9A-Za-z_-]{1,80}")
+STATES_BYTES = 256 * KIB
 # https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html
 # The models limit the requests to one table, and not those of a call to several.
 DYNAMODB_BATCH_GET, DYNAMODB_BATCH_WRITE = 100, 25
@@ -139,6 +143,17 @@ def _invoke(parameters: Parameters) -> Iterator[str]:
     yield from _bytes("Payload", size, LAMBDA_BYTES[parameters.get("InvocationType", "RequestResponse")])
 
 
+def _start_execution(parameters: Parameters) -> Iterator[str]:
+    machine, given = str(parameters["stateMachineArn"]), str(parameters.get("input", "{}"))
+    if "/" in machine:
+        yield f"stateMachineArn: expected no label of a Distributed Map, got {machine!r}"
+    if "name" in parameters and not _EXECUTION_NAME.fullmatch(str(parameters["name"])):
+        yield f"name: expected 1 to 80 letters, digits, hyphens or underscores, got {parameters['name']!r}"
+    if not _is_object(given):
+        yield f"input: expected a JSON object, got {given[:60]!r}"
+    yield from _bytes("input", len(given.encode()), STATES_BYTES)
+
+
 def _s3(parameters: Parameters) -> Iterator[str]:
     bucket, key = parameters.get("Bucket"), parameters.get("Key")
     if bucket is not None and not str(bucket).startswith("arn:") and not _S3_BUCKET.fullmatch(str(bucket)):
@@ -185,6 +200,7 @@ _RULES: dict[tuple[str, str], Callable[[Parameters], Iterator[str]]] = {
     ("sns", "PublishBatch"): _publish_batch,
     ("events", "PutEvents"): _put_events,
     ("lambda", "Invoke"): _invoke,
+    ("stepfunctions", "StartExecution"): _start_execution,
     ("dynamodb", "BatchGetItem"): _batch_get,
     ("dynamodb", "BatchWriteItem"): _batch_write,
 }

@@ -18,6 +18,7 @@ from tests.faults.memory_tables import QuickWorld
 from tests.support.crash import CrashPoints, lost, redelivered, wrap
 from tests.support.fakes import EmrRun
 from tests.support.pull_workers import PULLED
+from tests.support.state_machines import Execution
 from tests.support.world import EMR, World, day, flights
 
 # Long enough for every lease, backoff and silent-run question to come round several times.
@@ -40,7 +41,8 @@ class Scenario:
 
     ``messages`` is how many were sent, None if that may be as it will. ``outcome`` is how EMR ends a run, whoever hears
     of it. ``later`` is done when all has been repaired, and followed by as much time again. ``holds`` looks closer at
-    the end. ``tuned`` are settings.
+    the end. ``tuned`` are settings. ``workflows`` are deployed beside those of every scenario, and ``execution`` is how
+    Step Functions ends an execution, whoever hears of it.
     """
 
     schedules: dict[str, Any]
@@ -51,13 +53,15 @@ class Scenario:
     later: Callable[[World], None] | None = None
     holds: Callable[[World], bool] = lambda world: True
     tuned: Mapping[str, Any] = field(default_factory=dict)
+    workflows: Mapping[str, Any] = field(default_factory=dict)
+    execution: Callable[[Execution], str] = lambda execution: "SUCCEEDED"
 
 
 def play(scenario: Scenario, world: World, *deaths: int) -> CrashPoints:
     """Play a scenario with a death after each of these effects, those of the recovery counting on."""
     retried = {"target": EMR, "retries": {"attempts": 2, "delay": "30s"}}
     pulled = {"target": PULLED, "retries": {"attempts": 2, "delay": "30s"}}
-    parts = flights(scenario.schedules, twice=retried, pulled=pulled)
+    parts = flights(scenario.schedules, twice=retried, pulled=pulled, **scenario.workflows)
     world.deploy({**parts, "policies": POLICIES, "pools": POOLS})
     points = wrap(world)
     points.die_after, points.armed = deaths, True
@@ -84,12 +88,13 @@ def world_for(scenario: Scenario) -> QuickWorld:
 
 
 def _recover(world: World, scenario: Scenario) -> None:
-    """Only time passes: ticks come, and EMR's runs end without an event of theirs arriving."""
+    """Only time passes: ticks come, and runs of EMR and Step Functions end without an event of theirs arriving."""
     for span in RECOVERY:
         world.clock.wait_until(world.clock.now() + duration(span))
         tick(world)
         for run in world.targets.emr.runs.values():
             run.state = scenario.outcome(run) if run.state in ("SUBMITTED", "RUNNING") else run.state
+        world.targets.machines.end_all(scenario.execution)
 
 
 def upload(world: World, number: int, dataset: str = "flights", name: str = "_SUCCESS", size: int = 0) -> None:

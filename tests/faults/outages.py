@@ -20,7 +20,6 @@ from chalicelib.core.errors import SluiceError
 from chalicelib.core.events import partitions
 from chalicelib.core.instants import MINUTE, SECOND, Instant, Millis
 from chalicelib.core.rows.run import Run
-from chalicelib.core.targets import answers
 from chalicelib.flow.fires import emit
 from chalicelib.flow.ingest import custom_events, objects
 from chalicelib.flow.runs import complete, dead_letters
@@ -42,9 +41,9 @@ from tests.faults.services import (
     fails_tables,
 )
 from tests.support import backfills, dags
-from tests.support.fakes import APPLICATION, EmrRun
+from tests.support.fakes import EmrRun
 from tests.support.pull_workers import POOL, PULLED, PullWorker
-from tests.support.world import EMR, SQS, flights, full
+from tests.support.world import EMR, SQS, flights, full, state_change
 
 BEFORE, HOUR, AFTER = 10, 60, 10  # minutes of the load
 SHIFT = 30  # minutes by which the second outage of a pair begins later
@@ -339,7 +338,7 @@ class Platform(QuickWorld):
         """In an outage half of the events are lost for ever: they are emitted and delivered at best effort."""
         lost = 0.5 if self.services.how("emr") or self.services.how("eventbridge") else 0
         if not self.services.happens(lost):
-            change = answers.StateChange(APPLICATION, run.id, run.state, self.clock.now())
+            change = state_change(run.id, run.state, self.clock.now())
             self.run_state.put(lambda: complete.on_state_change(self.ports, change))
 
     def _redrive(self) -> None:

@@ -265,9 +265,9 @@ class Emr(DayEmr):
         self._check()
         super().cancel(run)
 
-    def run_name(self, application_id: str, job_run_id: str) -> str | None:
+    def run_name(self, target_id: str) -> str | None:
         self._check()
-        return super().run_name(application_id, job_run_id)
+        return super().run_name(target_id)
 
     def _check(self) -> None:
         if self._services.refuses("emr", SDK_TRIES):

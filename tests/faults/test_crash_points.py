@@ -20,6 +20,7 @@ from tests.faults.roads_bills import BILLS
 from tests.faults.roads_dags import DAGS
 from tests.faults.roads_delivered import DELIVERED
 from tests.faults.roads_ending import ENDING
+from tests.faults.roads_executions import EXECUTIONS
 from tests.faults.roads_gathered import GATHERED
 from tests.faults.roads_limited import LIMITED
 from tests.faults.roads_messages import MESSAGES
@@ -35,7 +36,7 @@ from tests.support.crash import EFFECTS
 
 SCENARIOS = {**ROADS, **PAUSED, **LIMITED, **PACED, **GATHERED, **DELIVERED, **ENDING, **BACKFILLED, **MESSAGES,
              **POOLED, **WORKERS, **DAGS, **NOTICES, **BILLS, **NAMED_LATER, **UPDATED, **APPLICATIONS,
-             **TABLES}  # fmt: skip
+             **TABLES, **EXECUTIONS}  # fmt: skip
 # Ways of using a write that are conditions of their own in the tables.
 FORMS = {"ReleasePermit ended", "ReleasePermit wake_at", "Replace over", "DeleteJob exact", "AcquirePermit begins",
          "PutLastArrival over", "AcquirePermit from_queue", "AcquirePermit passing", "JoinQueue behind",

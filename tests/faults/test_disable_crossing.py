@@ -143,10 +143,6 @@ class CutTargets:
     def of(self, kind: str) -> Any:
         return CutPort(self._inner.of(kind), self._cut)
 
-    def run_name(self, application_id: str, job_run_id: str) -> str | None:
-        name: str | None = self._inner.run_name(application_id, job_run_id)
-        return name
-
 
 class CutAhead:
     """Rows that are read together: one call, after which they are known."""

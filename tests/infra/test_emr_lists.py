@@ -83,7 +83,7 @@ def test_the_stacks_role_and_those_that_are_listed_are_passed_to_emr_serverless_
 def test_the_states_of_runs_of_all_listed_applications_are_heard_of(
     template: dict[str, Any], parameters: dict[str, str], heard: list[str]
 ) -> None:
-    (event,) = template["Resources"]["RunState"]["Properties"]["Events"].values()
+    event = template["Resources"]["RunState"]["Properties"]["Events"]["RunStateEvent"]
     pattern = Resolver(template, MADE, **parameters)(event["Properties"]["Pattern"])
     assert pattern["detail"]["applicationId"] == heard
 

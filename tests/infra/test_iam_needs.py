@@ -73,6 +73,16 @@ def test_actions_are_not_named_as_operations(
     assert told(service, operation, **parameters) == [(action, f"arn:aws:{resource}")]
 
 
+def test_an_alias_needs_what_its_state_machine_does() -> None:
+    machine = "arn:aws:states:us-east-1:123456789012:stateMachine:etl"
+    for qualifier in ("", ":PROD", ":7"):
+        named = {"stateMachineArn": f"{machine}{qualifier}", "name": "a"}
+        assert told("stepfunctions", "StartExecution", **named) == [("states:StartExecution", machine)]
+    execution = machine.replace("stateMachine", "execution") + ":a"
+    for operation in ("DescribeExecution", "StopExecution"):
+        assert told("stepfunctions", operation, executionArn=execution) == [(f"states:{operation}", execution)]
+
+
 def test_a_table_of_glue_needs_its_catalog_and_its_database_too() -> None:
     found = told("glue", "GetTable", DatabaseName="sales", Name="orders")
     assert [resource.split(":")[-1] for _, resource in found] == ["catalog", "database/sales", "table/sales/orders"]

@@ -71,6 +71,8 @@ def test_only_check_starts_anything(resources: dict[str, Any]) -> None:
         "sns:Publish",
         "lambda:InvokeFunction",
         "events:PutEvents",
+        "states:StartExecution",
+        "states:StopExecution",
     }
     assert starting < allowed(resources, "Check")
     for function in set(LAMBDAS) - {"Check"}:
@@ -83,6 +85,7 @@ def test_only_check_starts_anything(resources: dict[str, Any]) -> None:
         ("sns:Publish", "TargetTopicArns", "arn:*:sns:*:*:sluice-target-*"),
         ("lambda:InvokeFunction", "TargetFunctionArns", "arn:*:lambda:*:*:function:sluice-target-*"),
         ("events:PutEvents", "TargetBusArns", "arn:*:events:*:*:event-bus/sluice-target-*"),
+        ("states:StartExecution", "TargetStateMachineArns", "arn:*:states:*:*:stateMachine:sluice-target-*"),
         ("secretsmanager:GetSecretValue", "TargetSecretArns", "arn:*:secretsmanager:*:*:secret:sluice-target-*"),
         ("ssm:GetParameter", "TargetParameterArns", "arn:*:ssm:*:*:parameter/sluice-target/*"),
     ],

@@ -38,7 +38,7 @@ RUNNING: dict[str, Any] = {
 @pytest.fixture
 def pattern(template: dict[str, Any]) -> EventPattern:
     """The rule's pattern, as CloudFormation resolves it."""
-    (event,) = template["Resources"]["RunState"]["Properties"]["Events"].values()
+    event = template["Resources"]["RunState"]["Properties"]["Events"]["RunStateEvent"]
     resolve = Resolver(template, {"EmrApplication.ApplicationId": APPLICATION}, EmrApplicationIds=LISTED)
     return EventPattern(None, resolve(event["Properties"]["Pattern"]))
 

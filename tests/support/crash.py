@@ -104,10 +104,6 @@ class CrashingTargets:
     def measure(self, source: Any) -> Any:
         return self._inner.measure(source)
 
-    def run_name(self, application_id: str, job_run_id: str) -> str | None:
-        name: str | None = self._inner.run_name(application_id, job_run_id)
-        return name
-
 
 EFFECTS = {
     *("commit", "put_all", "send", "send_all", "start", "start_many", "cancel"),

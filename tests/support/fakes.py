@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from chalicelib.aws.targets.dag_start import DagStarts
+from chalicelib.aws.targets.step_functions import StepFunctionsTarget
 from chalicelib.aws.targets.worker import WorkerTarget
 from chalicelib.core.instants import Instant, Millis
 from chalicelib.core.rows.ref import Ref
@@ -15,6 +16,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs.metrics import Measure
 from chalicelib.core.states import EMR_STATE, is_terminal
 from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
+from tests.support.state_machines import StateMachines
 
 APPLICATION = "00app"
 
@@ -135,8 +137,8 @@ class FakeEmr:
     def cancel(self, run: Run) -> None:
         self.runs[(run.target_id or "").partition("/")[2]].state = "CANCELLED"
 
-    def run_name(self, application_id: str, job_run_id: str) -> str | None:
-        found = self.runs.get(job_run_id)
+    def run_name(self, target_id: str) -> str | None:
+        found = self.runs.get(target_id.partition("/")[2])
         return found.name if found else None
 
 
@@ -192,6 +194,8 @@ class FakeTargets:
         self.emr = FakeEmr(clock)
         self.queue = FakeQueue(clock)
         self.worker = WorkerTarget(clock.now)
+        self.machines = StateMachines(clock)
+        self.step_functions = StepFunctionsTarget(self.machines, clock.now, pause=lambda seconds: None)
         self.says: list[bytes | Never | NoAnswer] = []  # what a probe answers, one after the other, the last for ever
         self.load: float | Never | NoAnswer = 0.0  # what is measured outside
         self.measured: list[Mapping[str, Any]] = []
@@ -200,6 +204,8 @@ class FakeTargets:
     def of(self, kind: str) -> Any:
         if kind == "worker":
             return self.worker
+        if kind == "step_functions":
+            return self.step_functions  # the real one, on a service that is played
         if kind == "dag":
             return DagStarts()  # the real one: there is nothing outside to be played
         return self.emr if kind == "emr_serverless" else self.queue
@@ -211,9 +217,6 @@ class FakeTargets:
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
         self.measured.append(source)
         return self.load
-
-    def run_name(self, application_id: str, job_run_id: str) -> str | None:
-        return self.emr.run_name(application_id, job_run_id)
 
 
 class MemoryPayloads:

@@ -21,6 +21,7 @@ from chalicelib.aws.targets.secrets import Secrets
 from chalicelib.core.events.partitions import ObjectCreated
 from chalicelib.core.history.lines import Part
 from chalicelib.flow.ingest.objects import match_object
+from chalicelib.flow.runs import actions
 from tests.acceptance.words import absent, all_of, event, on, partition, size, status
 from tests.faults.dying import play as play_scenario
 from tests.faults.dying import world_for
@@ -32,6 +33,7 @@ from tests.support.iceberg_files import BUCKET, TABLE, file, lay_down
 from tests.support.permissions import acting, told
 from tests.support.pull_workers import PULLED, PullWorker
 from tests.support.requests_of_ports import Asked, Told
+from tests.support.state_machines import TARGET
 from tests.support.world import EMR, day, flights
 from tests.web.conftest import APP, NS, Api, installation, settle_in
 
@@ -51,8 +53,8 @@ def play() -> None:
         world.ports = world.with_ports(settings=replace(world.ports.settings, inline_events=0))
         play_scenario(scenario, world)
     roads = (_ready_datasets, _many_datasets, _told_late, _gathered, _told_of_statuses, _failed_unheard, _taken_late)
-    for channel in (*roads, _asked_outside, _other_targets, _listed_application, _adapters):
-        channel()
+    for step in (*roads, _asked_outside, _other_targets, _listed_application, _executions, _adapters):
+        step()
     with installation() as api:
         settle_in(api)
         _over_http(api)
@@ -211,9 +213,24 @@ def _listed_application() -> None:
             world.targets.measure({"emr_application": roles.LISTED_APPLICATION})
         for name in ("check", "run_state"):
             with acting(name):
-                world.targets.run_name(roles.LISTED_APPLICATION, "jr")
+                world.targets.emr.run_name(f"{roles.LISTED_APPLICATION}/jr")
         with acting("check"):
             told(requests_of_ports.needs_of(world.targets.emr, "cancel", (told_of,)))
+
+
+def _executions() -> None:
+    """An execution that is stopped, one whose start was not answered, and one whose event does not say whose it is."""
+    world = QuickWorld()
+    world.deploy(flights({"each": on(partition(), "etl", by=["day"])}, etl={"target": TARGET}))
+    for number, lost in ((1, 0), (2, 1)):
+        world.targets.machines.lose_answers = lost
+        world.upload(day(number))
+        world.settle()
+    world.disable("each")
+    actions.cancel(world.ports, world.runs("each")[0].run_id, "ada")
+    world.pass_by("3m")
+    with acting("run_state"):
+        world.targets.step_functions.run_name(next(iter(world.targets.machines.executions)))
 
 
 def _adapters() -> None:

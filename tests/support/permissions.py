@@ -28,6 +28,7 @@ from chalicelib import handlers
 from infra.local.permissions import Need, Policy, needs
 from tests.faults.memory_tables import MemoryTables
 from tests.support import requests_of_ports, roles
+from tests.support.state_machines import StateMachines
 
 CHALICELIB = Path(handlers.__file__).parent
 TABLE_CALLS = {
@@ -48,7 +49,7 @@ TESTS = Path(__file__).parents[1]
 # Files of tests whose functions stand between a flow and what it calls.
 AROUND_PORTS = (
     *("aws_rules.py", "crash.py", "deliveries_crossed.py", "fakes.py", "memory_tables.py", "permissions.py"),
-    *("random_world.py", "slow_world.py", "turns.py", "unreliable_tables.py", "weather.py"),
+    *("random_world.py", "slow_world.py", "state_machines.py", "turns.py", "unreliable_tables.py", "weather.py"),
 )
 EACH = "run_each"
 # Lambdas by the functions of `handlers.py`, where the names differ.
@@ -171,6 +172,8 @@ def _plays_lambda(file: str) -> bool:
 def _install() -> None:
     for name, operation in TABLE_CALLS.items():
         setattr(MemoryTables, name, _told_of_tables(getattr(MemoryTables, name), operation))
+    for name in ("start_execution", "describe_execution", "stop_execution"):
+        setattr(StateMachines, name, _told_of_states(getattr(StateMachines, name), name))
     for stand_in, name in requests_of_ports.stand_ins():
         setattr(stand_in, name, _told_of_ports(getattr(stand_in, name), name))
     BaseClient._make_api_call = _told_of_clients(BaseClient._make_api_call)  # type: ignore[attr-defined]
@@ -188,6 +191,16 @@ def _told_of_tables(call: Callable[..., Any], operation: str) -> Callable[..., A
         return call(tables, **parameters)
 
     return told
+
+
+def _told_of_states(call: Callable[..., Any], name: str) -> Callable[..., Any]:
+    operation = "".join(part.capitalize() for part in name.split("_"))
+
+    def told_of(machines: StateMachines, **parameters: Any) -> Any:
+        told(needs("stepfunctions", operation, parameters, roles.PLACE))
+        return call(machines, **parameters)
+
+    return told_of
 
 
 def _told_of_ports(call: Callable[..., Any], name: str) -> Callable[..., Any]:

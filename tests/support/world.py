@@ -19,10 +19,12 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.message import Message
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.events import partitions
+from chalicelib.core.instants import iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref
 from chalicelib.core.rows.run import Record, Run
-from chalicelib.core.targets import answers
+from chalicelib.core.targets import registry
+from chalicelib.core.targets.answers import StateChange
 from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.deploy.plan import Report
@@ -36,6 +38,7 @@ from chalicelib.ports import Ports
 from chalicelib.settings import Settings
 from tests.support.clock import HandClock
 from tests.support.fakes import APPLICATION, FakeTargets, MemoryHints, MemoryLake, MemoryMetrics, MemoryPayloads
+from tests.support.state_machines import Execution, event_of
 
 MAX_ROUNDS = 200
 EMR = {"type": "emr_serverless", "entry_point": "s3://code/job.py"}
@@ -130,8 +133,19 @@ class World:
         """EMR's run reaches a state, and its event arrives."""
         run = self.targets.emr.runs[job_run_id]
         run.state, run.details = state, details
-        change = answers.StateChange(APPLICATION, job_run_id, state, self.clock.now())
-        return complete.on_state_change(self.ports, change)
+        return complete.on_state_change(self.ports, state_change(job_run_id, state, self.clock.now()))
+
+    def execution_says(self, execution: Execution, status: str, **why: str) -> str:
+        """An execution of Step Functions reaches a status, and its event arrives."""
+        if status == "RUNNING":
+            execution.status, execution.ended = status, None
+        else:
+            self.targets.machines.end(execution, status, **why)
+        return self.event(event_of(execution, self.clock.now()))
+
+    def event(self, event: dict[str, Any]) -> str:
+        """An event of EventBridge arrives, which tells of a run at its target."""
+        return complete.on_state_change(self.ports, registry.of_event(event).read_event(event))
 
     def finish(self, state: str = "SUCCESS", details: str = "") -> int:
         """Every EMR run that has not ended ends in this state. Returns how many did."""
@@ -224,6 +238,13 @@ class World:
 
     def with_ports(self, **changed: Any) -> Ports:
         return replace(self.ports, **changed)
+
+
+def state_change(job_run_id: str, state: str, now: int) -> StateChange:
+    """What the event of EMR says by which a job run reaches a state."""
+    detail = {"applicationId": APPLICATION, "jobRunId": job_run_id, "state": state}
+    event = {"source": "aws.emr-serverless", "time": iso(now), "detail": detail}
+    return registry.of_event(event).read_event(event)
 
 
 def full(name: str) -> str:

@@ -1,5 +1,6 @@
-"""State changes of EMR Serverless job runs, as EventBridge sends them."""
+"""State changes of job runs of EMR Serverless and of executions of Step Functions, as EventBridge sends them."""
 
+import json
 from typing import Any
 
 import boto3
@@ -7,6 +8,7 @@ import pytest
 
 from chalicelib import handlers
 from chalicelib.wiring import ports
+from tests.support.state_machines import Execution, event_of
 from tests.web.conftest import APP, Api
 
 ONE = f"{APP}/schedules/nightly"
@@ -53,6 +55,34 @@ def test_a_state_change_moves_its_run(api: Api) -> None:
     assert (run["state"], run["ended_at"]) == ("SUCCEEDED", "2099-01-01T00:00:00.000Z")
 
 
+def test_w16_a_status_of_an_execution_moves_its_run(api: Api) -> None:
+    states = boto3.client("stepfunctions")
+    definition = json.dumps({"StartAt": "Done", "States": {"Done": {"Type": "Succeed"}}})
+    machine = states.create_state_machine(
+        name="sluice-target-etl", definition=definition, roleArn="arn:aws:iam::123456789012:role/machine"
+    )["stateMachineArn"]
+    api.put(f"{APP}/workflows/etl", {"target": {"type": "step_functions", "state_machine": machine}})
+    api.schedule("nightly", workflow="etl")
+    job_id = api.post(f"{ONE}/run", {"properties": {"depth": 7}})["job_id"]
+    api.work()
+    arn = api.get(f"/v1/runs/{job_id}")["target_id"]
+    made = states.describe_execution(executionArn=arn)
+    began = round(made["startDate"].timestamp() * 1000)
+    execution = Execution(arn, machine, made["name"], made["input"], began)
+    assert json.loads(made["input"])["context"]["properties"] == {"depth": 7}
+
+    invoke = api.client.lambda_.invoke
+    assert invoke("run_state", event_of(execution, began)).payload == f"run {job_id} is RUNNING"
+    execution.status, execution.ended = "FAILED", began + 1
+    execution.error, execution.cause = "NoDisk", "the disk is full"
+    assert invoke("run_state", event_of(execution, began)).payload == f"run {job_id} is FAILED"
+    assert api.get(f"/v1/runs/{job_id}")["reason"] == "NoDisk: the disk is full"
+
+    theirs = Execution(f"{arn}x", machine, f"{made['name']}x", "{}", began)
+    told = invoke("run_state", event_of(theirs, began)).payload
+    assert told == f"{arn}x of step_functions is not one of ours"
+
+
 def test_a_state_change_of_somebody_elses_job_changes_nothing(api: Api) -> None:
     emr = boto3.client("emr-serverless")
     theirs = emr.start_job_run(
@@ -64,12 +94,13 @@ def test_a_state_change_of_somebody_elses_job_changes_nothing(api: Api) -> None:
     )["jobRunId"]
     before = api.everything()
     for job_run_id in (theirs, "00nosuchjobrun"):
-        assert handlers.run_state(change(job_run_id, "SUCCESS")) == f"job run {job_run_id} is not one of ours"
+        told = handlers.run_state(change(job_run_id, "SUCCESS"))
+        assert told == f"{ports().settings.emr_application_id}/{job_run_id} of emr_serverless is not one of ours"
     assert handlers.run_state(change(theirs, "SCHEDULED")) == "state SCHEDULED tells nothing new"
     assert api.everything() == before
 
 
-@pytest.mark.parametrize("missing", ["detail", "time"])
+@pytest.mark.parametrize("missing", ["detail", "time", "source"])
 def test_a_state_change_without_its_parts_is_an_error_so_that_it_is_kept(api: Api, missing: str) -> None:
     """Lambda retries it, and keeps it among the dead letters in the end."""
     event = {name: value for name, value in change("x", "SUCCESS").items() if name != missing}

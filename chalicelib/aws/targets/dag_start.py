@@ -32,6 +32,9 @@ class DagStarts:
     def cancel(self, run: Run) -> None:
         return None
 
+    def run_name(self, target_id: str) -> str | None:
+        return None
+
 
 def build(clients: Clients, settings: Settings) -> DagStarts:
     del clients, settings

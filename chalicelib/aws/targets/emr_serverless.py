@@ -203,7 +203,8 @@ class EmrServerlessTarget:
         self._pause(BETWEEN_ATTEMPTS)
         return call(**asked)
 
-    def run_name(self, application_id: str, job_run_id: str) -> str | None:
+    def run_name(self, target_id: str) -> str | None:
+        application_id, _, job_run_id = target_id.partition("/")
         try:
             found = self._twice(self._client.get_job_run, applicationId=application_id, jobRunId=job_run_id)["jobRun"]
         except self._client.exceptions.ResourceNotFoundException:

@@ -39,3 +39,7 @@ class Untracked:
 
     def cancel(self, run: Run) -> None:
         del run
+
+    def run_name(self, target_id: str) -> str | None:
+        del target_id
+        return None

@@ -14,7 +14,6 @@ from chalicelib.ports import TargetAdapter
 from chalicelib.settings import Settings
 
 if TYPE_CHECKING:
-    from chalicelib.aws.targets.emr_serverless import EmrServerlessTarget
     from chalicelib.aws.targets.http import HttpTarget
     from chalicelib.aws.targets.lambda_function import LambdaTarget
     from chalicelib.aws.targets.meters import Meters
@@ -28,6 +27,7 @@ ADAPTERS: Mapping[str, str] = {
     "http": "http",
     "lambda": "lambda_function",
     "event_bus": "event_bus",
+    "step_functions": "step_functions",
     "worker": "worker",
     "dag": "dag_start",
 }
@@ -54,9 +54,6 @@ class AwsTargets:
 
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
         return self._meters.measure(source)
-
-    def run_name(self, application_id: str, job_run_id: str) -> str | None:
-        return cast("EmrServerlessTarget", self.of("emr_serverless")).run_name(application_id, job_run_id)
 
     @cached_property
     def _meters(self) -> Meters:

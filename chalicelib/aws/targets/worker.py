@@ -42,6 +42,10 @@ class WorkerTarget:
     def cancel(self, run: Run) -> None:
         del run  # the answer to its next heartbeat says so
 
+    def run_name(self, target_id: str) -> str | None:
+        del target_id
+        return None
+
 
 def build(clients: Clients, settings: Settings) -> WorkerTarget:
     del settings

@@ -124,8 +124,11 @@ def _expired(run: Run, update: RunUpdate) -> Instant | None:
 
 def _is_outdated(run: Run, update: RunUpdate, now: Instant) -> bool:
     """What was said of a lease that is another's by now, of a death from which a heartbeat came in between, or of a run
-    at the target that has this one's name and is not it: whoever clones a run gets that."""
+    at the target that has this one's name and is not it: whoever clones a run gets that. A target may also go on with
+    an attempt that has ended, if people ask it to; the next attempt stands for the run by then."""
     if run.target_id is not None and update.target_id not in (None, run.target_id):
+        return True
+    if run.state == "RETRYING" and update.target_id is not None:
         return True
     if update.lease is not None and (update.lease != run.lease or run.target_id is None):
         return True

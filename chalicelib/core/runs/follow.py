@@ -55,8 +55,8 @@ def timed_out(run: Run, now: Instant) -> Run:
 
 
 def is_silent(run: Run, now: Instant) -> bool:
-    """Whether all that a look at a run is for is a question to a target that tells of many runs at once: nothing is
-    owed of it, and nobody wants its end."""
+    """Whether all that a look at a run is for is a question to a target that is asked about many runs at a time:
+    nothing is owed of it, and nobody wants its end."""
     going = run.state in ("STARTING", "RUNNING") and run.target_id is not None and not run.announce
     return going and registry.of_run(run).listed and not ends(run) and not has_run_out(run, now)
 

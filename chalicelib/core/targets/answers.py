@@ -75,9 +75,16 @@ Answer = Started | NotNow | NoAnswer | Never
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """The EventBridge event of an EMR Serverless job run, as far as it matters."""
+    """What an event of EventBridge says of a run at its target.
 
-    application_id: str
-    job_run_id: str
+    ``kind`` is the type of the target, ``state`` the state in the target's own words. ``update`` is None if that is
+    nothing new to Sluice. ``run_name`` is ``<run id>-<attempt>``, if the event has it. ``complete``: the target would
+    answer no more than the event says, so it is not asked.
+    """
+
+    kind: str
+    target_id: str
     state: str
-    at: Instant
+    update: RunUpdate | None
+    run_name: str | None = None
+    complete: bool = False

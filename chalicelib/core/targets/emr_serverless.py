@@ -2,31 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal, Self
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field, SerializerFunctionWrapHandler, model_serializer
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
-from chalicelib.core.documents import Duration
-from chalicelib.core.errors import invalid
-from chalicelib.core.instants import DAY, MINUTE, duration
+from chalicelib.core.instants import parse_instant
 from chalicelib.core.limits import names
 from chalicelib.core.limits.pace import Pace
 from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.limits.slots import Slots
 from chalicelib.core.rows.run import Run
+from chalicelib.core.states import EMR_STATE
+from chalicelib.core.targets.answers import RunUpdate, StateChange
 from chalicelib.core.targets.logs import Log, NoLog, Uploaded
+from chalicelib.core.targets.polling import PollInterval
 from chalicelib.core.targets.resources import Resources
 from chalicelib.core.targets.target import Target
-
-
-def _check_poll(text: str) -> str:
-    if not MINUTE <= duration(text, "") <= DAY:
-        raise invalid("", "an interval from 1m to 1d", text, "leave it out: EMR tells what becomes of a run")
-    return text
-
-
-PollInterval = Annotated[Duration, AfterValidator(_check_poll)]
 
 
 class EmrServerlessTarget(Target):
@@ -37,6 +30,7 @@ class EmrServerlessTarget(Target):
 
     listed: ClassVar[bool] = True
     bills: ClassVar[bool] = True
+    event_source: ClassVar[str | None] = "aws.emr-serverless"
 
     type: Literal["emr_serverless"]
     entry_point: str = Field(pattern=r"^s3://[^/]+/.+", max_length=1024)
@@ -78,6 +72,18 @@ class EmrServerlessTarget(Target):
     def _application(self, stack: StartRate, resources: Resources | None) -> str:
         """The application on which a run with these resources starts."""
         return (resources.application if resources is not None else None) or self.application_id or stack.application_id
+
+    @classmethod
+    def read_event(cls, event: Mapping[str, Any]) -> StateChange:
+        """A state change of a job run. It tells neither the name, nor why a run failed, nor what it was billed.
+
+        https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/using-eventbridge.html
+        """
+        detail, at = event["detail"], parse_instant(event["time"])
+        target_id = f"{detail['applicationId']}/{detail['jobRunId']}"
+        state = EMR_STATE.get(detail["state"], "STARTING")
+        update = RunUpdate(state, at, target_id=target_id) if state != "STARTING" else None
+        return StateChange("emr_serverless", target_id, detail["state"], update)
 
     @classmethod
     def log_of(cls, run: Run) -> Log:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.documents import tagged, types_of
 from chalicelib.core.rows.run import Run
@@ -14,6 +14,7 @@ from chalicelib.core.targets.http import HttpTarget
 from chalicelib.core.targets.lambda_function import LambdaTarget
 from chalicelib.core.targets.sns import SnsTarget
 from chalicelib.core.targets.sqs import SqsTarget
+from chalicelib.core.targets.step_functions import StepFunctionsTarget
 from chalicelib.core.targets.target import Target
 from chalicelib.core.targets.worker import WorkerTarget
 
@@ -26,9 +27,11 @@ TARGETS: tuple[type[Target], ...] = (
     HttpTarget,
     LambdaTarget,
     EventBusTarget,
+    StepFunctionsTarget,
 )
 _ALL: tuple[type[Target], ...] = (*TARGETS, DagStart)
 _BY_TYPE: Mapping[str, type[Target]] = {kind: each for each in _ALL for kind in types_of(each)}
+_BY_SOURCE: Mapping[str, type[Target]] = {each.event_source: each for each in _ALL if each.event_source is not None}
 
 if TYPE_CHECKING:
     AnyTarget = Target
@@ -40,6 +43,11 @@ def of_type(kind: str) -> type[Target]:
     """The target of this type. One that is unknown here belongs to a newer release: what `Target` says by itself is
     true of it, for a run that may have a lifecycle must keep its permits until somebody knows how it ended."""
     return _BY_TYPE.get(kind, Target)
+
+
+def of_event(event: Mapping[str, Any]) -> type[Target]:
+    """The target of whose runs an EventBridge event tells. Raises KeyError for a source of no target."""
+    return _BY_SOURCE[event["source"]]
 
 
 def of_run(run: Run) -> type[Target]:

@@ -18,6 +18,7 @@ from chalicelib.core.limits.permits import PermitRequest
 from chalicelib.core.limits.policies import StartRate
 from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState
+from chalicelib.core.targets.answers import StateChange
 from chalicelib.core.targets.logs import Log, NoLog
 from chalicelib.core.targets.resources import Resources
 
@@ -33,9 +34,10 @@ class Target(Document):
 
     has_lifecycle: ClassVar[bool] = True  # it tells what becomes of a run, not only that it was delivered
     pulled: ClassVar[bool] = False  # workers come for its runs (W5); it is not called to start one
-    listed: ClassVar[bool] = False  # it tells of many runs at a lower cost than of each alone (W7)
+    listed: ClassVar[bool] = False  # silence says nothing of its runs: they are asked about, many at a time (W7)
     bills: ClassVar[bool] = False  # it tells what it has billed for a run (H1)
     batched_by: ClassVar[str | None] = None  # the field with the address to which one call takes many deliveries
+    event_source: ClassVar[str | None] = None  # of the EventBridge events that say what becomes of its runs (W7)
 
     type: str
 
@@ -76,6 +78,11 @@ class Target(Document):
         """What a state that the target tells of a run means for it."""
         del run
         return state
+
+    @classmethod
+    def read_event(cls, event: Mapping[str, Any]) -> StateChange:
+        """What an EventBridge event of its source says of a run. Raises KeyError for an event that lacks a part."""
+        raise KeyError(f"expected an event of a target that sends some, got one of {event['source']}")
 
     @classmethod
     def log_of(cls, run: Run) -> Log:

@@ -14,7 +14,7 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import complete, costs, follow, metrics
 from chalicelib.core.runs.complete import Advance
 from chalicelib.core.runs.costs import Usage, cost_usd
-from chalicelib.core.states import EMR_STATE, Outcome
+from chalicelib.core.states import Outcome
 from chalicelib.core.targets import registry
 from chalicelib.core.targets.answers import RunUpdate, StateChange
 from chalicelib.core.writes import Replace
@@ -31,19 +31,17 @@ PAGE = 200  # index rows; the cursor on the run row is kept after each page
 
 def on_state_change(ports: Ports, change: StateChange) -> str:
     """Take a state change in. Its order, its repetition and its absence change nothing but the moment (W7)."""
-    state = EMR_STATE.get(change.state)
-    if state is None or state == "STARTING":
+    update = change.update
+    if update is None:
         return f"state {change.state} tells nothing new"
     found = _whose(ports, change)
     if found is None:
-        return f"job run {change.job_run_id} is not one of ours"
+        return f"{change.target_id} of {change.kind} is not one of ours"
     run_id, attempt = found
-    target_id = f"{change.application_id}/{change.job_run_id}"
-    update = RunUpdate(state, change.at, target_id=target_id)
-    if states.is_terminal(state):
+    if states.is_terminal(update.state) and not change.complete:
         update = _with_details(ports, run_id, attempt, update)
     moved = advance_run(ports, run_id, attempt, update)
-    return f"run {run_id} is {moved.run.state}" if moved else f"run {run_id} was past {state} already"
+    return f"run {run_id} is {moved.run.state}" if moved else f"run {run_id} was past {update.state} already"
 
 
 def advance_run(ports: Ports, run_id: str, attempt: int, update: RunUpdate, may_retry: bool = True) -> Advance | None:
@@ -158,11 +156,11 @@ def _measure_cost(ports: Ports, before: Run, after: Run) -> None:
 
 
 def _whose(ports: Ports, change: StateChange) -> tuple[str, int] | None:
-    """Our run of an EMR job run: by the pointer, or by its name when the event was faster than our record of the id."""
-    found = ports.runs.by_target_id(f"{change.application_id}/{change.job_run_id}")
+    """The run and attempt: by the pointer, or by the name when the event was faster than our record of the id."""
+    found = ports.runs.by_target_id(change.target_id)
     if found is not None:
         return found
-    name = ports.targets.run_name(change.application_id, change.job_run_id)
+    name = change.run_name or ports.targets.of(change.kind).run_name(change.target_id)
     run_id, _, attempt = (name or "").rpartition("-")
     return (run_id, int(attempt)) if run_id and attempt.isdigit() else None
 

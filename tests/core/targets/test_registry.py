@@ -13,7 +13,7 @@ from chalicelib.core.documents import types_of
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.targets.dag_start import DagStart
 from chalicelib.core.targets.emr_serverless import EmrServerlessTarget
-from chalicelib.core.targets.registry import TARGETS, of_run, of_type
+from chalicelib.core.targets.registry import TARGETS, of_event, of_run, of_type
 from chalicelib.core.targets.sqs import SqsTarget
 from chalicelib.core.targets.target import Target, require_lifecycle
 from tests.support import rows
@@ -35,6 +35,15 @@ def test_each_type_of_target_has_a_document_and_an_adapter() -> None:
 def test_each_type_that_a_document_may_name_is_documented() -> None:
     documented = (SERVICE.parent / "docs/targets.md").read_text()
     assert [kind for each in TARGETS for kind in types_of(each) if f"| `{kind}` |" not in documented] == []
+
+
+def test_each_source_of_events_is_that_of_one_target() -> None:
+    sources = [each.event_source for each in ALL if each.event_source is not None]
+    assert len(sources) == len(set(sources))
+    assert [of_event({"source": source}).event_source for source in sources] == sources
+    assert all(each.has_lifecycle for each in ALL if each.event_source is not None)
+    with pytest.raises(KeyError, match="aws.ec2"):
+        of_event({"source": "aws.ec2"})
 
 
 def test_a_run_at_a_target_of_a_newer_release_keeps_what_a_lifecycle_needs() -> None:

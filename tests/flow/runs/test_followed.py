@@ -149,7 +149,7 @@ def test_w15_a_run_that_was_run_again_can_be_so_again_and_a_key_that_came_before
 def test_w7_an_event_of_a_run_whose_id_is_recorded_costs_no_question_for_its_name() -> None:
     world = world_with()
     asked: list[str] = []
-    world.targets.emr.run_name = lambda application, job_run: asked.append(job_run)  # type: ignore[method-assign,assignment]
+    world.targets.emr.run_name = asked.append  # type: ignore[method-assign,assignment]
     begin(world)
     world.emr_says("jr00001", "SUCCESS")
     assert (states(world), asked) == (["SUCCEEDED"], [])

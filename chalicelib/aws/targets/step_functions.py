@@ -1,0 +1,205 @@
+"""Step Functions as a target: start, ask, find, stop.
+
+The name of an execution follows from the attempt. Step Functions starts one execution of a name: a repeated call with
+the same input gets the same execution while it runs, and any other call is refused by `ExecutionAlreadyExists`.
+https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from chalicelib.aws.targets import envelope
+from chalicelib.aws.targets.clients import Clients, Now
+from chalicelib.aws.targets.envelope import MAX_BYTES
+from chalicelib.core.instants import MINUTE, Instant, Millis
+from chalicelib.core.rows.run import Run
+from chalicelib.core.targets.answers import Answer, Never, NoAnswer, NotNow, RunUpdate, Started
+from chalicelib.core.targets.step_functions import execution_arn, execution_name, run_name_of, update_of
+from chalicelib.settings import Settings
+
+R = TypeVar("R")
+
+UNKNOWN = "Step Functions knows no such execution any more"
+# The request as it is can never succeed. What is in neither list may: it counts as a refusal for now.
+_NEVER = {
+    *("AccessDeniedException", "InvalidArn", "InvalidExecutionInput", "InvalidName", "StateMachineDeleting"),
+    *("StateMachineDoesNotExist", "StateMachineTypeNotSupported", "ValidationException"),
+    *("KmsAccessDeniedException", "KmsInvalidStateException"),
+}
+_NO_ANSWER = {"InternalFailure", "InternalServerError", "ServiceUnavailable", "RequestTimeout"}
+_THROTTLED = {"ThrottlingException", "TooManyRequestsException", "RequestLimitExceeded", "KmsThrottlingException"}
+# DescribeExecution is eventually consistent: an execution that has just been started may not be shown yet.
+FINAL_AFTER: Millis = 2 * MINUTE
+BETWEEN_QUESTIONS = 0.1  # seconds, where many are asked about
+BETWEEN_ATTEMPTS = 0.2  # seconds, before a question that was not answered is asked once more
+STOPPED = "Sluice.Stopped"  # the error that an execution has which Sluice has stopped
+MAX_CAUSE = 32_768
+
+# A start call answers within a second. One that does not is not waited for long: the next call has the same name.
+CALL: dict[str, Any] = {"connect_timeout": 2, "read_timeout": 6, "retries": {"total_max_attempts": 1}}
+
+
+class StepFunctionsTarget:
+    def __init__(self, client: Any, now: Now, pause: Callable[[float], None] = time.sleep) -> None:
+        self._client, self._now, self._pause = client, now, pause
+
+    def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
+        try:
+            told = self._client.start_execution(
+                stateMachineArn=run.request.target["state_machine"],
+                name=execution_name(run),
+                input=input_of(run, context),
+            )
+        except ClientError as error:
+            return self._existing(run) if _code(error) == "ExecutionAlreadyExists" else _refusal(error)
+        except BotoCoreError as error:
+            return NoAnswer(f"StartExecution gave no answer: {error}")
+        if ":express:" in told["executionArn"]:
+            return Never("expected a standard state machine, got an express one: its execution cannot be followed")
+        return Started(told["executionArn"])
+
+    def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
+        """StartExecution knows no batches."""
+        return [self.start(run, context) for run, context in calls]
+
+    def _existing(self, run: Run) -> Answer:
+        """An earlier call has started it. It has ended since, or was given another input by an older release."""
+        try:
+            found = self.find(run)
+        except (BotoCoreError, ClientError) as error:
+            return NoAnswer(f"the execution exists, and DescribeExecution gave no answer: {error}")
+        return Started(found) if found is not None else NoAnswer("the execution exists, and is not shown yet")
+
+    def ask(self, run: Run) -> RunUpdate | None:
+        if run.target_id is None:
+            return None
+        try:
+            found = self._describe(run.target_id)
+        except ClientError as error:
+            if _code(error) in _THROTTLED:
+                return None  # too many questions: this one is asked again at its next look
+            raise
+        if found is None:
+            return self._unknown(run)
+        began, ended = _instant(found["startDate"]), _instant(found.get("stopDate") or found["startDate"])
+        return update_of(run.target_id, found["status"], began, ended, found.get("error"), found.get("cause"))
+
+    def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
+        """One by one, at a rate that DescribeExecution bears for long: a listing names neither error nor cause."""
+        answers = []
+        for number, run in enumerate(runs):
+            self._pause(BETWEEN_QUESTIONS if number else 0)
+            answers.append(self.ask(run))
+        return answers
+
+    def find(self, run: Run) -> str | None:
+        arn = execution_arn(run)
+        return arn if self._describe(arn) is not None else None
+
+    def cancel(self, run: Run) -> None:
+        why = {"error": STOPPED, "cause": run.reason[:MAX_CAUSE]}
+        try:
+            self._twice(self._client.stop_execution, executionArn=run.target_id, **why)
+        except ClientError as error:
+            if not _code(error).startswith("Kms") or _code(error) in _THROTTLED:
+                _expect_ended(error)
+                return
+            # Error and cause would be encrypted with a key that is not to be used. Without them no key is needed.
+            self._stop_without_reason(run)
+
+    def run_name(self, target_id: str) -> str | None:
+        found = self._describe(target_id)
+        return run_name_of(str(found.get("name")), found.get("input")) if found is not None else None
+
+    def _stop_without_reason(self, run: Run) -> None:
+        try:
+            self._twice(self._client.stop_execution, executionArn=run.target_id)
+        except ClientError as error:
+            _expect_ended(error)
+
+    def _unknown(self, run: Run) -> RunUpdate | None:
+        """An execution that is not shown. It is kept for 90 days, so that is so just after its start, and when somebody
+        has deleted its state machine."""
+        now = self._now()
+        first = run.start_requested_at if run.start_requested_at is not None else run.claimed_at
+        return RunUpdate("FAILED", now, UNKNOWN, run.target_id, outcome="lost") if now - first >= FINAL_AFTER else None
+
+    def _describe(self, arn: str) -> Mapping[str, Any] | None:
+        """The execution, None if there is none. What is encrypted with a key that is not to be used is left out."""
+        try:
+            return self._described(arn)
+        except ClientError as error:
+            if not _code(error).startswith("Kms") or _code(error) in _THROTTLED:
+                raise
+        return self._described(arn, includedData="METADATA_ONLY")
+
+    def _described(self, arn: str, **more: str) -> Mapping[str, Any] | None:
+        try:
+            found: Mapping[str, Any] = self._twice(self._client.describe_execution, executionArn=arn, **more)
+        except ClientError as error:
+            if _code(error) == "ExecutionDoesNotExist":
+                return None
+            raise
+        return found
+
+    def _twice(self, call: Callable[..., R], **asked: Any) -> R:
+        """A question, or a request that may be repeated, once more if there was no answer."""
+        try:
+            return call(**asked)
+        except BotoCoreError:
+            pass
+        except ClientError as error:
+            if not _is_no_answer(error):
+                raise
+        self._pause(BETWEEN_ATTEMPTS)
+        return call(**asked)
+
+
+def input_of(run: Run, context: Mapping[str, Any]) -> str:
+    """The input of an execution: who it is, and the context or the data of the run. What is larger than an input may be
+    stands in the control bucket alone, at ``sluice.context_uri``."""
+    told = envelope.envelope(run, context)
+    told["sluice"]["context_uri"] = run.request.context_uri
+    text = json.dumps(told, sort_keys=True)  # ASCII: a character is a byte
+    return text if len(text) <= MAX_BYTES else json.dumps({"sluice": told["sluice"]}, sort_keys=True)
+
+
+def _refusal(error: ClientError) -> Answer:
+    code = _code(error)
+    if _is_no_answer(error):
+        return NoAnswer(f"StartExecution gave no answer: {code}")
+    told = f"{code}: {error.response['Error'].get('Message', '')}"
+    if code in _NEVER:
+        return Never(f"Step Functions refused the start: {told}")
+    return NotNow(f"Step Functions refused for now: {told}")
+
+
+def _expect_ended(error: ClientError) -> None:
+    """Pass over what says that an execution has ended already: the question that follows tells how."""
+    if _code(error) not in ("ExecutionDoesNotExist", "ValidationException"):
+        raise error
+
+
+def _code(error: ClientError) -> str:
+    return str(error.response["Error"].get("Code", ""))
+
+
+def _is_no_answer(error: ClientError) -> bool:
+    status = error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
+    return _code(error) in _NO_ANSWER or status >= 500
+
+
+def _instant(told: datetime) -> Instant:
+    return round(told.timestamp() * 1000)
+
+
+def build(clients: Clients, settings: Settings) -> StepFunctionsTarget:
+    del settings
+    return StepFunctionsTarget(clients.make("stepfunctions", **CALL), clients.now)

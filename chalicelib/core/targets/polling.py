@@ -1,0 +1,20 @@
+"""How often a target that tells by events what becomes of its runs is asked besides (W6)."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import AfterValidator
+
+from chalicelib.core.documents import Duration
+from chalicelib.core.errors import invalid
+from chalicelib.core.instants import DAY, MINUTE, duration
+
+
+def _check_poll(text: str) -> str:
+    if not MINUTE <= duration(text, "") <= DAY:
+        raise invalid("", "an interval from 1m to 1d", text, "leave it out: the target tells what becomes of a run")
+    return text
+
+
+PollInterval = Annotated[Duration, AfterValidator(_check_poll)]

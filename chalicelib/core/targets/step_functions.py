@@ -1,0 +1,119 @@
+"""Step Functions as a target: an execution of a standard state machine (W16)."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from chalicelib.core import ids
+from chalicelib.core.instants import Instant, parse_instant
+from chalicelib.core.rows.run import Run
+from chalicelib.core.states import Outcome, RunState
+from chalicelib.core.targets.answers import RunUpdate, StateChange
+from chalicelib.core.targets.arns import ARN, REGION
+from chalicelib.core.targets.logs import Log, NoLog
+from chalicelib.core.targets.polling import PollInterval
+from chalicelib.core.targets.target import Target
+
+# A version or an alias stands behind the name. `/` is that of a label of a Distributed Map, which cannot be started.
+# https://docs.aws.amazon.com/step-functions/latest/apireference/API_StartExecution.html
+_NAME = r'[^\s:/?*<>{}\[\]"#%\\^|~`$&,;]{1,80}'
+StateMachineArn = Annotated[
+    str, Field(pattern=rf"{ARN}states:{REGION}:\d{{12}}:stateMachine:{_NAME}(:[A-Za-z0-9_.-]{{1,80}})?$")
+]
+
+# https://docs.aws.amazon.com/step-functions/latest/apireference/API_DescribeExecution.html. A redrive that is pending
+# goes on by itself.
+_STATES: Mapping[str, tuple[RunState, Outcome]] = {
+    "RUNNING": ("RUNNING", "failed"),
+    "PENDING_REDRIVE": ("RUNNING", "failed"),
+    "SUCCEEDED": ("SUCCEEDED", "failed"),
+    "FAILED": ("FAILED", "failed"),
+    "TIMED_OUT": ("FAILED", "timed_out"),
+    "ABORTED": ("CANCELLED", "failed"),
+}
+# Of the names of executions that Sluice starts. The rule and the roles of the template name it too.
+PREFIX = "sluice-"
+MAX_LABEL = 32  # characters, so that prefix, label and token are the 80 that a name may have
+MAX_REASON = 4_000  # characters of error and cause that a run row keeps; a cause may have 32,768
+
+
+class StepFunctionsTarget(Target):
+    """An execution of a standard state machine, in the account and region of the stack.
+
+    Step Functions tells by events what becomes of it. With ``poll_every`` it is asked besides, that often (W6).
+    """
+
+    listed: ClassVar[bool] = True
+    event_source: ClassVar[str | None] = "aws.states"
+
+    type: Literal["step_functions"]
+    state_machine: StateMachineArn
+    poll_every: PollInterval | None = None
+
+    @classmethod
+    def read_event(cls, event: Mapping[str, Any]) -> StateChange:
+        """A status change of an execution. It has all that is known of the execution, unless that is too large.
+
+        https://docs.aws.amazon.com/step-functions/latest/dg/eventbridge-integration.html
+        """
+        detail, at = event["detail"], parse_instant(event["time"])
+        arn, status = detail["executionArn"], detail["status"]
+        error, cause = detail.get("error"), detail.get("cause")
+        update = update_of(arn, status, detail.get("startDate") or at, detail.get("stopDate") or at, error, cause)
+        complete = status == "SUCCEEDED" or bool(error or cause)
+        run_name = run_name_of(detail["name"], detail.get("input"))
+        return StateChange("step_functions", arn, status, update, run_name, complete)
+
+    @classmethod
+    def log_of(cls, run: Run) -> Log:
+        if run.target_id is None:
+            return NoLog("it has no execution yet", "it never began there")
+        history = f"aws stepfunctions get-execution-history --execution-arn {run.target_id}"
+        return NoLog(f"Step Functions keeps the history of the execution: {history}")
+
+
+def update_of(
+    arn: str, status: str, began: Instant, ended: Instant, error: str | None, cause: str | None
+) -> RunUpdate | None:
+    """What a status of an execution says of its run; None for a status that is not known here."""
+    if status not in _STATES:
+        return None
+    state, outcome = _STATES[status]
+    if state == "RUNNING":
+        return RunUpdate(state, began, target_id=arn)
+    reason = ": ".join(part for part in (error, cause) if part)[:MAX_REASON]
+    if status == "TIMED_OUT" and not reason:
+        reason = "the execution ran longer than its state machine allows"
+    return RunUpdate(state, ended, reason, arn, outcome=outcome, started_at=began)
+
+
+def execution_name(run: Run) -> str:
+    """The name of the execution of this attempt. It never changes, so a repeated start is the same start. Its
+    characters are those that CloudWatch Logs takes, too."""
+    label = re.sub(r"[^0-9A-Za-z_-]", "-", run.schedule.rpartition(".")[2])[:MAX_LABEL]
+    return f"{PREFIX}{label}-{run.request.client_token}"
+
+
+def execution_arn(run: Run) -> str:
+    """The ARN that the execution of this attempt has, if it was started. It names neither version nor alias."""
+    before, _, qualified = str(run.request.target["state_machine"]).partition(":stateMachine:")
+    return f"{before}:execution:{qualified.partition(':')[0]}:{execution_name(run)}"
+
+
+def run_name_of(name: str, given: str | None) -> str | None:
+    """``<run id>-<attempt>``, out of the input that an execution was given; None if the execution is none of ours.
+
+    The name of the execution must be that of the attempt: people may start executions with an input of ours.
+    """
+    try:
+        told = json.loads(given or "")["sluice"]
+        run_id, attempt = str(told["event_id"]), int(told["attempt"])
+    except (KeyError, TypeError, ValueError):
+        return None
+    is_ours = name.startswith(PREFIX) and name.endswith(f"-{ids.client_token(run_id, attempt)}")
+    return f"{run_id}-{attempt}" if is_ours else None

@@ -1,0 +1,91 @@
+"""What the examples of docs/targets.md do. Each function plays one; the page holds what comes of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from chalicelib.core.instants import Instant
+from chalicelib.flow.runs import actions
+from tests.docs.story import Story
+from tests.support.state_machines import Execution
+from tests.support.world import World, flights
+
+
+class ExecutionStory(Story):
+    """Workflows and schedules in the app of the pages, enabled on Monday, 2 March 2026, at 12:00 UTC."""
+
+    def __init__(self, world: World, parts: dict[str, Any]) -> None:
+        super().__init__(world, {})
+        self.names, self.documents = list(parts["schedules"]), parts["schedules"]
+        enabled = {name: {"enabled": True} | document for name, document in self.documents.items()}
+        world.deploy(flights(enabled, **parts["workflows"]))
+        world.settle()
+
+    def begins(self) -> None:
+        """The event of Step Functions comes that the execution runs."""
+        self.world.execution_says(self._living(), "RUNNING")
+        self._settle()
+
+    def execution(self, status: str, **why: str) -> None:
+        """An execution ends, and its event comes."""
+        named = f": {', '.join(f'{name} {text!r}' for name, text in why.items())}" if why else ""
+        self._tell(f"the execution is {status}{named}")
+        self.world.execution_says(self._living(), status, **why)
+        self._settle()
+
+    def redriven(self, *statuses: str) -> None:
+        """Somebody redrives the execution that failed, which Step Functions tells."""
+        made = next(each for each in self._newest() if each.status == "FAILED")
+        for status in statuses:
+            self.world.execution_says(made, status)
+            attempts = ", ".join(f"{run.attempt} is {run.state}" for run in self.world.runs(self.names[0]))
+            self._tell(f"after a redrive in AWS the execution of attempt 1 is {status}; attempt {attempts}")
+            self._settle()
+
+    def cancels_run(self, who: str) -> None:
+        self._tell(f"cancel the run, by {who}")
+        actions.cancel(self.world.ports, self.world.runs(self.names[0])[-1].run_id, who)
+        self._settle()
+
+    def stopped(self) -> None:
+        """What Step Functions keeps of an execution that was stopped."""
+        made = self._newest()[0]
+        self._tell(f"the execution is {made.status}: error {made.error!r}, cause {made.cause!r}")
+
+    def _living(self) -> Execution:
+        return next(each for each in self._newest() if each.status == "RUNNING")
+
+    def _newest(self) -> list[Execution]:
+        return list(reversed(self.world.targets.machines.executions.values()))
+
+    def _news(self) -> Iterator[tuple[Instant, str, str]]:
+        yield from super()._news()
+        for name in self.names:
+            for run in self.world.runs(name):
+                if run.state_at is not None and run.state in ("SUCCEEDED", "RETRYING", "FAILED"):
+                    why = f": {run.reason}" if run.reason else ""
+                    yield (
+                        run.state_at,
+                        f"{run.run_id}#{run.attempt} {run.state}",
+                        f"attempt {run.attempt} is {run.state}{why}",
+                    )
+
+
+def executions(story: ExecutionStory) -> None:
+    story.ready(1)
+    story.begins()
+    story.passes("10m")
+    story.execution("FAILED", error="States.TaskFailed", cause="no disk")
+    story.passes("3m")
+    story.begins()
+    story.passes("20m")
+    story.execution("SUCCEEDED")
+    story.redriven("RUNNING", "SUCCEEDED")
+    story.ready(2)
+    story.begins()
+    story.cancels_run("ada")
+    story.stopped()
+
+
+STORIES: dict[str, Callable[[ExecutionStory], None]] = {"executions": executions}

@@ -1,0 +1,44 @@
+"""Every example of docs/targets.md is played, and the page must say what comes of it, line by line."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from tests.docs.target_stories import STORIES, ExecutionStory
+from tests.support.world import World
+
+PAGE = Path(__file__).parents[2] / "docs" / "targets.md"
+EXAMPLE = re.compile(
+    r"^<!-- target: (?P<name>\w+) -->\n```yaml\n(?P<yaml>.*?)^```\n.*?"
+    r"^<!-- told: (?P=name) -->\n```\n(?P<told>.*?)^```$",
+    flags=re.S | re.M,
+)
+
+
+class Example(NamedTuple):
+    name: str
+    parts: dict[str, Any]
+    told: list[str]
+
+
+EXAMPLES = [
+    Example(found["name"], yaml.safe_load(found["yaml"]), found["told"].splitlines())
+    for found in EXAMPLE.finditer(PAGE.read_text())
+]
+
+
+@pytest.mark.parametrize("example", EXAMPLES, ids=lambda example: example.name)
+def test_a_target_does_what_its_page_says(world: World, example: Example) -> None:
+    story = ExecutionStory(world, example.parts)
+    STORIES[example.name](story)
+    assert story.told == example.told, "\n".join(["the page should say:", *story.told])
+
+
+def test_every_example_of_the_page_is_played() -> None:
+    assert [example.name for example in EXAMPLES] == list(STORIES)
+    assert PAGE.read_text().count("```yaml") == len(EXAMPLES)

@@ -1,0 +1,82 @@
+"""Executions of Step Functions, for `test_crash_points.py`: an attempt starts one, whoever dies (W16)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from chalicelib.flow.runs import cancel
+from chalicelib.flow.system import sweep
+from tests.faults.dying import Scenario, passes, people, upload
+from tests.faults.roads import CLEAN
+from tests.support.crash import lost
+from tests.support.state_machines import TARGET, Execution
+from tests.support.world import World
+
+ETL: dict[str, Any] = {"etl": {"target": TARGET, "retries": {"attempts": 2, "delay": "30s"}}}
+SCHEDULE: dict[str, Any] = {**CLEAN, "workflow": "etl"}
+
+
+def _end(world: World) -> None:
+    """Executions run and end, and tell it once. Then hints arrive."""
+    for made in [each for each in world.targets.machines.executions.values() if each.status == "RUNNING"]:
+        lost(lambda made=made: world.execution_says(made, "RUNNING"))
+        lost(lambda made=made: world.execution_says(made, _first_fails(made), error="E", cause="no disk"))
+    world.settle(lost)
+
+
+def _first_fails(execution: Execution) -> str:
+    return "FAILED" if '"attempt": 1' in execution.input else "SUCCEEDED"
+
+
+def _fail_and_repeat(world: World) -> None:
+    for number in (1, 2):
+        upload(world, number)
+    _end(world)
+    passes(world, "40s")
+    _end(world)
+
+
+def _disable_with_an_unheard_start(world: World) -> None:
+    world.targets.machines.lose_answers = 1
+    upload(world, 1)
+    people(world, lambda: world.disable("clean"))
+    world.clock.pass_by("3m")  # longer than the lease of the call
+    lost(lambda: sweep.sweep_all(world.ports))
+    world.settle(lost)
+
+
+def _cancel(world: World) -> None:
+    upload(world, 1)
+    for run in world.runs("clean"):
+        people(world, lambda run=run: cancel.request_cancel(world.ports, run.run_id, run.attempt, "cancelled by ada"))
+
+
+def _one_for_each_attempt(world: World) -> bool:
+    started = {run.target_id for run in world.runs("clean") if run.target_id is not None}
+    return started == set(world.targets.machines.executions)
+
+
+EXECUTIONS = {
+    "an execution that fails and is attempted again": Scenario(
+        {"clean": SCHEDULE},
+        _fail_and_repeat,
+        [({"clean": ["RETRYING"] * 2 + ["SUCCEEDED"] * 2}, 0), ({"clean": ["RETRYING", "SUCCEEDED"] * 2}, 0)],
+        execution=_first_fails,
+        workflows=ETL,
+        holds=lambda world: _one_for_each_attempt(world) and len(world.targets.machines.executions) == 4,
+    ),
+    "a disable while the start of an execution is unheard": Scenario(
+        {"clean": SCHEDULE},
+        _disable_with_an_unheard_start,
+        [({"clean": ["CANCELLED"]}, 0), ({"clean": ["ABORTED"]}, 0), ({"clean": []}, 0), ({"clean": ["SUCCEEDED"]}, 0)],
+        workflows=ETL,
+        holds=_one_for_each_attempt,
+    ),
+    "a cancel of an execution": Scenario(
+        {"clean": SCHEDULE},
+        _cancel,
+        [({"clean": ["CANCELLED"]}, 0), ({"clean": ["SUCCEEDED"]}, 0)],
+        workflows=ETL,
+        holds=_one_for_each_attempt,
+    ),
+}

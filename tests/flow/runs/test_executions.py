@@ -1,0 +1,311 @@
+"""Runs at Step Functions, from the start call to the end that an event tells, or a question (W16)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from chalicelib.core.instants import SECOND
+from chalicelib.core.rows.run import Run
+from chalicelib.flow.runs import actions
+from chalicelib.flow.views import logs
+from tests.faults.memory_tables import QuickWorld
+from tests.flow.runs.test_run_control import TOLD
+from tests.support.state_machines import MACHINE, TARGET, Execution, event_of, refused
+from tests.support.world import World, day, flights
+
+CLEAN: dict[str, Any] = {
+    "workflow": "brief",
+    "enabled": True,
+    "trigger": {"type": "partition", "dataset": "flights"},
+    "properties": {"depth": 1},
+    "constraints": [{"type": "concurrency", "max": 1, "on_unmet": "wait"}],
+}
+TWICE = {"attempts": 2, "delay": "1m"}
+
+
+def world_with(target: dict[str, Any] = TARGET, **workflow: Any) -> World:
+    world = QuickWorld()
+    world.deploy(flights({"clean": CLEAN, "told": TOLD}, brief={"target": target, **workflow}))
+    return world
+
+
+def begin(world: World, number: int = 1) -> Execution:
+    """A partition comes, and its execution begins."""
+    world.upload(day(number))
+    world.settle()
+    made = list(world.targets.machines.executions.values())[-1]
+    world.execution_says(made, "RUNNING")
+    world.settle()
+    return made
+
+
+def states(world: World) -> list[str]:
+    return [run.state for run in world.runs("clean")]
+
+
+def active(world: World) -> int:
+    return int(world.limit_state("workflow:demo.flights.brief").active)
+
+
+def last(world: World) -> Run:
+    return world.runs("clean")[-1]
+
+
+def test_w16_a_run_follows_its_execution_by_events() -> None:
+    world = world_with()
+    world.upload(day(1))
+    world.settle()
+    [made] = world.targets.machines.executions.values()
+    began = world.clock.now()
+    assert (states(world), last(world).target_id) == (["STARTING"], made.arn)
+
+    told = [world.execution_says(made, "RUNNING")]
+    world.clock.pass_by("2500ms")
+    told += [world.execution_says(made, status) for status in ("SUCCEEDED", "SUCCEEDED")]
+    told.append(world.execution_says(made, "RUNNING"))
+
+    run = last(world)
+    assert told == [
+        f"run {run.run_id} is RUNNING",
+        f"run {run.run_id} is SUCCEEDED",
+        f"run {run.run_id} was past SUCCEEDED already",
+        f"run {run.run_id} was past RUNNING already",
+    ]
+    assert (run.started_at, run.ended_at) == (began, began + 2_500)
+    assert active(world) == 0
+    assert world.targets.machines.calls == ["StartExecution"], "the event says all"
+
+
+def test_w16_the_input_has_the_properties_and_the_events() -> None:
+    world = world_with()
+    made = begin(world)
+    told = json.loads(made.input)
+    assert told["context"] == world.context(last(world))
+    assert told["context"]["properties"] == {"depth": 1}
+    assert told["context"]["events"][0]["partition"] == {"year": "2013", "month": "1", "day": "1"}
+    assert told["sluice"]["context_uri"] == f"s3://control/context/{last(world).run_id}.json"
+
+
+@pytest.mark.parametrize("given", ["whole", "too large for the event"])
+def test_w16_an_event_may_come_before_the_answer(given: str) -> None:
+    world = world_with()
+    world.targets.machines.lose_answers = 1
+    world.upload(day(1))
+    world.settle()
+    [made] = world.targets.machines.executions.values()
+    assert last(world).target_id is None
+    left_out: dict[str, Any] = {} if given == "whole" else {"input": None, "inputDetails": {"included": False}}
+    world.targets.machines.end(made, "SUCCEEDED")
+    assert "is SUCCEEDED" in world.event(event_of(made, world.clock.now(), **left_out))
+    assert (states(world), last(world).target_id) == (["SUCCEEDED"], made.arn)
+
+
+def test_w16_an_execution_of_somebody_else_changes_nothing() -> None:
+    world = world_with()
+    ours = begin(world)
+    theirs = Execution(f"{ours.arn}-copy", MACHINE, f"{ours.name}-copy", ours.input, ours.began)
+    world.targets.machines.executions[theirs.arn] = theirs
+    assert world.execution_says(theirs, "FAILED") == f"{theirs.arn} of step_functions is not one of ours"
+    assert states(world) == ["RUNNING"]
+
+
+def test_w16_a_failure_has_error_and_cause_as_its_reason() -> None:
+    world = world_with()
+    world.execution_says(begin(world), "FAILED", error="States.TaskFailed", cause="no disk")
+    world.settle()
+    assert (states(world), last(world).reason) == (["FAILED"], "States.TaskFailed: no disk")
+    assert [context["events"][0]["status"] for _, context in world.targets.queue.messages] == ["FAILED"]
+    assert "DescribeExecution" not in world.targets.machines.calls
+
+
+def test_w16_an_abort_by_somebody_in_aws_says_why() -> None:
+    world = world_with()
+    world.execution_says(begin(world), "ABORTED", error="Eve", cause="wrong day")
+    assert (states(world), last(world).reason) == (["CANCELLED"], "Eve: wrong day")
+
+
+@pytest.mark.parametrize(("on", "then"), [("timed_out", ["RETRYING", "STARTING"]), ("failed", ["FAILED"])])
+def test_w16_a_timeout_of_the_state_machine_is_one(on: str, then: list[str]) -> None:
+    world = world_with(retries={**TWICE, "on": [on]})
+    world.execution_says(begin(world), "TIMED_OUT")
+    world.pass_by("2m")
+    assert (states(world), world.runs("clean")[0].outcome) == (then, "timed_out")
+    assert len(world.targets.machines.executions) == len(then), "each attempt is an execution of its own"
+
+
+def test_w7_an_end_that_no_event_tells_is_asked_for() -> None:
+    world = world_with()
+    made = begin(world)
+    world.targets.machines.end(made, "FAILED", "E", "no disk")
+    world.pass_by("12m")
+    assert (states(world), last(world).reason, active(world)) == (["FAILED"], "E: no disk", 0)
+
+
+def test_w7_who_waits_for_a_slot_has_its_execution_asked_about() -> None:
+    world = world_with()
+    made = begin(world)
+    world.upload(day(2))
+    world.settle()
+    world.targets.machines.end(made, "SUCCEEDED")
+    world.pass_by("2m30s")
+    assert states(world) == ["SUCCEEDED", "STARTING"]
+
+
+def test_w7_many_executions_are_asked_about_ten_a_second() -> None:
+    world = QuickWorld()
+    world.deploy(flights({"clean": {**CLEAN, "constraints": []}}, brief={"target": TARGET}))
+    for number in range(1, 61):
+        world.upload(day(number))
+        world.settle()
+    world.clock.pass_by("3m")
+    asked: list[int] = []
+    began, describe = world.clock.now(), world.targets.machines.describe_execution
+    world.targets.machines.describe_execution = lambda **named: (  # type: ignore[method-assign]
+        asked.append(world.clock.now() - began),
+        describe(**named),
+    )[1]
+    world.tick()
+    world.pass_by("50s")
+    assert Counter(asked) == {0: 50, 5 * SECOND: 10}
+    assert set(states(world)) == {"RUNNING"}
+
+
+def test_w6_a_run_that_is_polled_is_asked_that_often() -> None:
+    world = world_with({**TARGET, "poll_every": "1m"})
+    made = begin(world)
+    world.targets.machines.end(made, "SUCCEEDED")
+    world.pass_by("2m30s")
+    assert states(world) == ["SUCCEEDED"]
+
+
+def test_w6_a_cancelled_run_stops_its_execution() -> None:
+    world = world_with()
+    made = begin(world)
+    actions.cancel(world.ports, last(world).run_id, "ada")
+    world.settle()
+    assert (made.status, made.error, made.cause) == ("ABORTED", "Sluice.Stopped", "cancelled by ada")
+    assert (states(world), active(world)) == (["CANCELLED"], 0)
+    assert "cancelled by ada" in last(world).reason
+
+
+def test_w6_a_cancel_just_after_the_start_keeps_the_slot() -> None:
+    """DescribeExecution does not show the execution yet: the run has not ended before the stop is seen."""
+    world = world_with()
+    world.upload(day(1))
+    world.settle()
+    [made] = world.targets.machines.executions.values()
+    made.shown = False
+    actions.cancel(world.ports, last(world).run_id, "ada")
+    world.settle()
+    assert (states(world), active(world), made.status) == (["STARTING"], 1, "RUNNING")
+    made.shown = True
+    world.pass_by("12m")
+    assert (states(world), active(world), made.status) == (["CANCELLED"], 0, "ABORTED")
+
+
+def test_w12_a_run_that_takes_too_long_is_stopped() -> None:
+    world = world_with(timeout="2h")
+    made = begin(world)
+    world.pass_by("2h5m")
+    assert made.status == "ABORTED"
+    assert (states(world), last(world).outcome) == (["FAILED"], "timed_out")
+    assert last(world).reason == "timed out: it ran longer than 2h, and was cancelled"
+
+
+def test_c12_a_throttled_start_is_repeated_as_the_same() -> None:
+    world = world_with()
+    world.targets.machines.refusals = [refused("ThrottlingException"), refused("ExecutionLimitExceeded")]
+    world.upload(day(1))
+    world.settle()
+    assert (states(world), active(world)) == (["STARTING"], 1)
+    assert last(world).reason.startswith("Step Functions refused for now: ")
+    world.pass_by("2m")
+    assert len(world.targets.machines.executions) == 1
+    assert world.targets.machines.calls[:3] == ["StartExecution"] * 3
+
+
+def test_c12_a_start_that_can_never_succeed_is_not_repeated() -> None:
+    world = world_with(retries=TWICE)
+    world.targets.machines.refusals = [refused("StateMachineDoesNotExist", "no such machine")]
+    world.upload(day(1))
+    world.pass_by("5m")
+    assert (states(world), active(world)) == (["FAILED"], 0)
+    assert last(world).reason == "Step Functions refused the start: StateMachineDoesNotExist: no such machine"
+    assert world.targets.machines.calls == ["StartExecution"]
+
+
+def test_w10_an_unanswered_start_makes_one_execution() -> None:
+    world = world_with()
+    world.targets.machines.lose_answers = 2
+    world.upload(day(1))
+    world.pass_by("5m")
+    assert len(world.targets.machines.executions) == 1
+    assert (states(world), active(world)) == (["RUNNING"], 1)
+
+
+def test_w10_an_unanswered_start_that_ended_is_not_repeated() -> None:
+    """Its name is taken: the repeated call is refused, and the execution is found by its name."""
+    world = world_with()
+    world.targets.machines.lose_answers = 1
+    world.upload(day(1))
+    world.settle()
+    world.targets.machines.end_all(lambda made: "SUCCEEDED")
+    world.pass_by("5m")
+    assert len(world.targets.machines.executions) == 1
+    assert (states(world), active(world)) == (["SUCCEEDED"], 0)
+
+
+def test_w16_a_redrive_after_the_end_does_not_revive_a_run() -> None:
+    world = world_with()
+    made = begin(world)
+    world.execution_says(made, "FAILED", error="E", cause="no disk")
+    ended = last(world)
+    for status in ("RUNNING", "SUCCEEDED"):
+        world.clock.pass_by("1h")
+        assert "was past" in world.execution_says(made, status)
+    assert last(world) == ended
+    assert active(world) == 0
+
+
+def test_w16_a_redrive_does_not_end_an_attempt_twice() -> None:
+    """Its next attempt runs. That the redriven execution has timed out does not make the run fail."""
+    world = world_with(retries={**TWICE, "on": ["failed"]})
+    made = begin(world)
+    world.execution_says(made, "FAILED", error="E", cause="no disk")
+    world.pass_by("2m")
+    assert states(world) == ["RETRYING", "STARTING"]
+    world.execution_says(made, "RUNNING")
+    world.execution_says(made, "TIMED_OUT")
+    assert states(world) == ["RETRYING", "STARTING"]
+    assert world.targets.queue.messages == []
+
+
+def test_w16_a_redrive_of_a_run_that_goes_on_is_followed() -> None:
+    """Nobody has heard of the failure: to Sluice the run has never ended."""
+    world = world_with()
+    made = begin(world)
+    world.targets.machines.end(made, "FAILED")
+    world.execution_says(made, "RUNNING")
+    world.pass_by("12m")
+    assert states(world) == ["RUNNING"]
+    world.execution_says(made, "SUCCEEDED")
+    assert states(world) == ["SUCCEEDED"]
+
+
+def test_w1_an_execution_that_is_gone_is_lost() -> None:
+    world = world_with(retries={**TWICE, "on": ["lost"]})
+    begin(world)
+    world.targets.machines.executions.clear()
+    world.pass_by("12m")
+    assert (world.runs("clean")[0].state, world.runs("clean")[0].outcome) == ("RETRYING", "lost")
+
+
+def test_w15_the_log_of_an_execution_is_told_where_it_is() -> None:
+    world = world_with()
+    made = begin(world)
+    told = logs.of_run(world.ports, last(world).run_id, None, 10)
+    assert (told["streams"], made.arn in told["why"]) == ({}, True)
