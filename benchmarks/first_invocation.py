@@ -48,7 +48,7 @@ def main(handler: str) -> list[str]:
         record = {"eventName": "ObjectCreated:Put", "eventTime": _EVENT_TIME, "s3": _OBJECT}
         handlers.objects(_message({"Records": [record]}))
     elif handler == "check":
-        handlers.hints(_message({"due": 0, "refs": [["job", "demo.flights.clean", "1", "PENDING"]]}))
+        handlers.hints(_message({"due": 0, "refs": [["job", "demo.flights.clean", "1", "GATHERING"]]}))
         wiring.ports().targets.of("emr_serverless")
     elif handler == "run_state":
         detail = {"applicationId": "00app", "jobRunId": "00run", "state": "SUCCESS"}

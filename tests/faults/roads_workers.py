@@ -80,7 +80,7 @@ def _cancelled(world: World) -> None:
     if ann.leases:
         _asks(ann.beat)
     for run in world.runs("night"):
-        people(world, lambda run=run: cancel.wish(world.ports, run.run_id, run.attempt, "somebody said so"))
+        people(world, lambda run=run: cancel.request_cancel(world.ports, run.run_id, run.attempt, "somebody said so"))
     if ann.leases:
         _asks(lambda: ann.fail(exit_code=-15))
 

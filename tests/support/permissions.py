@@ -48,7 +48,15 @@ OF_CHECK = ("system.dispatch.dispatch", "jobs.batch.prepare", "jobs.deliver.leas
 TESTS = Path(__file__).parents[1]
 # Files of tests whose functions stand between a flow and what it calls.
 AROUND_PORTS = (
-    *("aws_rules.py", "crash.py", "deliveries_crossed.py", "fakes.py", "memory_tables.py", "permissions.py"),
+    *(
+        "aws_rules.py",
+        "crash.py",
+        "deliveries_crossed.py",
+        "fakes.py",
+        "ledgers.py",
+        "memory_tables.py",
+        "permissions.py",
+    ),
     *("random_world.py", "slow_world.py", "state_machines.py", "turns.py", "unreliable_tables.py", "weather.py"),
 )
 EACH = "run_each"

@@ -52,7 +52,7 @@ def test_w4_a_dag_is_put_run_seen_run_again_and_deleted(api: Api) -> None:
     assert {frozenset(node) for node in view["nodes"].values()} == {
         frozenset(recorded_dags.dag_run()["nodes"]["clean"])
     }
-    assert (view["state"], view["nodes"]["b"]["state"]) == ("RUNNING", "GATHERING")
+    assert (view["state"], view["nodes"]["b"]["state"]) == ("RUNNING", "PENDING")
     node = api.get(f"/v1/runs/{view['nodes']['a']['run_id']}")
     assert node["dag"] == {"name": "demo.flights.daily", "run_id": begun["run_id"], "round": 1, "node": "a"}
     assert (node["correlation"], node["partition"]) == (None, None), "the key of a DAG is none of its users' business"

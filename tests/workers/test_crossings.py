@@ -55,7 +55,7 @@ class Pool:
         dispatch.dispatch(self.world.ports, Ref("run", (self.run_id, "001")))
 
     def wish(self) -> None:
-        cancel.wish(self.world.ports, self.run_id, 1, "somebody said so")
+        cancel.request_cancel(self.world.ports, self.run_id, 1, "somebody said so")
 
     def quietly(self, act: Callable[[], object]) -> None:
         """A request that may be refused."""

@@ -113,7 +113,7 @@ def test_w5_a_heartbeat_between_the_question_and_its_answer_keeps_the_lease(worl
 
 def test_w5_a_cancel_while_nobody_holds_it_ends_it_at_once(world: World, ann: PullWorker) -> None:
     run_id = run_now(world)
-    cancel.wish(world.ports, run_id, 1, "somebody said so")
+    cancel.request_cancel(world.ports, run_id, 1, "somebody said so")
     world.settle()
     run = world.runs("nightly")[0]
     assert (run.state, run.reason) == ("CANCELLED", "somebody said so")
@@ -125,7 +125,7 @@ def test_w5_a_cancel_while_a_worker_holds_it_is_told_by_its_next_heartbeat(world
     run_id = run_now(world)
     ann.claim()
     ann.beat()
-    cancel.wish(world.ports, run_id, 1, "somebody said so")
+    cancel.request_cancel(world.ports, run_id, 1, "somebody said so")
     world.settle()
 
     told = ann.beat()
@@ -142,7 +142,7 @@ def test_w5_what_is_given_back_under_a_cancel_ends_without_waiting_for_anybody(
 ) -> None:
     run_id = run_now(world)
     ann.claim()
-    cancel.wish(world.ports, run_id, 1, "somebody said so")
+    cancel.request_cancel(world.ports, run_id, 1, "somebody said so")
     world.settle()
     world.hints.lose = hints == "lost"
     ann.release()
@@ -155,7 +155,7 @@ def test_w5_a_worker_that_dies_under_a_cancel_ends_it(world: World, ann: PullWor
     run_id = run_now(world)
     ann.claim()
     ann.beat()
-    cancel.wish(world.ports, run_id, 1, "somebody said so")
+    cancel.request_cancel(world.ports, run_id, 1, "somebody said so")
     world.pass_by("2m6s")
     assert world.runs("nightly")[0].state == "CANCELLED"
 

@@ -147,7 +147,7 @@ def _portions(ports: Ports, schedule: str, now: Instant, horizon: Instant, hints
 def _round(
     ports: Ports, schedules: Sequence[str], now: Instant, horizon: Instant, hints: Hints, many: bool
 ) -> None:  # fmt: skip
-    wanted: list[RowRequest] = [(kind, name) for name in schedules for kind in ("timer", "gate")]
+    wanted: list[RowRequest] = [(kind, name) for name in schedules for kind in ("timer", "schedule_state")]
     seen = ports.prefetch.read(ports, wanted)
     timers = {name: timer for name in schedules if (timer := seen.catalog.timer(name)) is not None}
     seen = seen.prefetch.read(seen, [("version", name, timer.version) for name, timer in timers.items()])
