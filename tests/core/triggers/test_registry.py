@@ -7,11 +7,13 @@ from typing import Any, get_args
 import pytest
 from pydantic import TypeAdapter
 
+from chalicelib.core.documents import types_of
 from chalicelib.core.instants import MINUTE
+from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Leaf, Names, timed
-from chalicelib.core.triggers.registry import LEAVES
+from chalicelib.core.triggers.registry import GIVEN, LEAVES, event_fields
 from tests.core.builders import NOON
 
 DATA = {"type": "partition", "dataset": "flights"}
@@ -62,6 +64,18 @@ def test_each_kind_names_what_it_refers_to_in_full(kind: str) -> None:
     made = leaf(kind).resolve(NAMES)
     assert {each.name for each in made.datasets()} <= {"demo.flights"}
     assert {each.workflow for each in made.upstreams()} <= {"demo.flights.clean"}
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_each_kind_can_be_given_its_event_in_a_dry_run(kind: str) -> None:
+    given = type(leaf(kind)).given
+    assert given is None if kind == "quiet" else given in GIVEN and kind in types_of(given)
+
+
+def test_a_run_is_told_the_bare_facts_of_a_kind_that_no_leaf_counts() -> None:
+    """`run_now`, and whatever newer code has stored."""
+    for kind in ("run_now", "zz_newer"):
+        assert event_fields(Event("e1", kind, "k", NOON, NOON, payload={"x": 1})) == {}
 
 
 def test_a_pattern_is_described_in_the_words_that_were_written() -> None:
