@@ -97,11 +97,12 @@ def test_every_union_of_typed_documents_has_its_discriminator(document: Any) -> 
         "rehearsed": schemas["DryRun"]["properties"]["events"]["items"],
     }
     types = {name: set(union["discriminator"]["mapping"]) for name, union in unions.items()}
-    leaves = {"time", "partition", "snapshot", "size", "program_status", "event", "quiet", "elapsed", "absent"}
+    gathering = {"partition", "snapshot", "size", "program_status", "event", "cloudwatch_alarm"}
+    leaves = gathering | {"time", "quiet", "elapsed", "absent"}
     assert types == {
         "trigger": leaves | {"all", "any", "at_least"},
         "inner": leaves | {"all", "any", "at_least"},
-        "of": {"partition", "snapshot", "size", "program_status", "event"},
+        "of": gathering,
         "constraint": {
             "concurrency",
             "delay",

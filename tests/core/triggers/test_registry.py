@@ -24,6 +24,7 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
     "size": {"type": "size", "dataset": "flights", "bytes": 1000},
     "program_status": {"type": "program_status", "workflow": "clean"},
     "event": {"type": "event", "event": "orders.closed", "pattern": {"note": ["waits to reach Rome"]}},
+    "cloudwatch_alarm": {"type": "cloudwatch_alarm", "alarm": "disk full"},
     "quiet": {"type": "quiet", "of": DATA, "after": "10m"},
     "elapsed": {"type": "elapsed", "after": "4h"},
     "absent": {"type": "absent", "of": DATA, "within": "1h"},
@@ -54,7 +55,7 @@ def test_each_kind_says_what_it_is_what_it_lacks_and_what_it_has(kind: str) -> N
 def test_each_kind_is_found_by_its_events_or_by_its_timer(kind: str) -> None:
     made = leaf(kind).resolve(NAMES)
     if made.event_keys():
-        assert made.datasets() or made.upstreams() or kind == "event"
+        assert made.datasets() or made.upstreams() or kind in ("event", "cloudwatch_alarm")
     else:
         assert timed(made).next_due(NOON, NOON) is not None
 
