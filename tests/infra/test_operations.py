@@ -210,7 +210,7 @@ def test_o2_each_rule_is_watched_by_its_name(resources: dict[str, Any]) -> None:
     }
     found = [metric(each) for each in watched(alarms(resources)["RulesFailedAlarm"])]
     assert {value["Fn::Sub"] for _, _, ((_, value),) in found} == named
-    assert len(named) == 4
+    assert len(named) == 5
 
 
 def test_o2_the_api_has_the_name_of_its_stack_and_so_have_its_metrics(resources: dict[str, Any]) -> None:
