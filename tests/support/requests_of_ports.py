@@ -125,7 +125,7 @@ def needs_of(stand_in: Any, name: str, args: tuple[Any, ...]) -> list[Need]:
         case FakeTargets() if name == "probe":
             function = Asked("lambda")
             asked = args[0].get("type") == "lambda"
-            return _told(function, LambdaTarget(function), "probe", (TARGET, args[1])) if asked else []
+            return _told(function, LambdaTarget(function), "probe", ({"function": TARGET}, args[1])) if asked else []
         case FakeTargets():
             return _of_measure(args[0])
     raise AssertionError(f"no stand-in of an adapter: {stand_in!r}")
