@@ -58,7 +58,7 @@ class GivenAlarm(Given):
 
 
 class CloudWatchAlarmTrigger(GatheringLeaf):
-    """A CloudWatch alarm of the account and region of Sluice goes into ``state``, one or one of several, ``count``
+    """A CloudWatch alarm of the account and region of Sluice goes into ``state``, or into one of several, ``count``
     times (T23). An alarm belongs to the account, so schedules of every namespace may wait for it."""
 
     type: Literal["cloudwatch_alarm"]
