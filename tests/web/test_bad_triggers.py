@@ -4,12 +4,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.leaves import GATHERING_TYPES
 from tests.web.conftest import KEYS, WEEKDAYS, Api
 from tests.web.wrong import ONE, after, partition, refused, schedule
 
 FLIGHTS = partition("flights")
-GATHERED = "partition, snapshot, size, program_status, event, cloudwatch_alarm"
-GATHERING = f"expected an object whose type is one of {GATHERED}, got "
+GATHERING = f"expected an object whose type is one of {', '.join(GATHERING_TYPES)}, got "
 DURATION = "expected a duration such as 90s, 1h30m, 2d or PT5M, from 1ms to 10 years, got "
 SIZE = "expected a size such as 100GB, 1.5 MiB or a number of bytes, from 1 B to 1000 PB, got "
 STATUS = "expected 'STARTED', 'COMPLETED', 'FAILED' or 'KILLED', got "

@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.leaves import GIVEN_TYPES
 from tests.web.conftest import APP, KEYS, NS, Api, installation, settle_in
 from tests.web.wrong import EMR, ONE, after, partition, refused, schedule
 
@@ -204,8 +205,7 @@ def test_l11_many_events_can_be_played_at_once(api: Api) -> None:
 
 # -- what is refused -------------------------------------------------------------------------------------------------
 
-KINDS = "time, elapsed, absent, partition, snapshot, size, program_status, event, cloudwatch_alarm"
-TYPES = f"expected an object whose type is one of {KINDS}, got "
+TYPES = f"expected an object whose type is one of {', '.join(GIVEN_TYPES)}, got "
 INSTANT = "expected an RFC 3339 instant such as 2026-11-20T12:00:00Z, got "
 AGE = "expected an instant from the year 1970 to 9998, got "
 STATUS = "expected 'STARTED', 'COMPLETED', 'FAILED' or 'KILLED', got "

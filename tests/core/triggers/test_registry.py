@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 
-from chalicelib.core.documents import types_of
 from chalicelib.core.instants import MINUTE
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Leaf, Names, timed
-from chalicelib.core.triggers.registry import GIVEN, LEAVES, event_fields
+from chalicelib.core.triggers.registry import event_fields
 from tests.core.builders import NOON
+from tests.support.leaves import GATHERING_TYPES, GIVEN_TYPES, LEAF_TYPES
 
 DATA = {"type": "partition", "dataset": "flights"}
 DOCUMENTS: dict[str, dict[str, Any]] = {
@@ -38,7 +38,11 @@ def leaf(kind: str) -> Leaf:
 
 
 def test_every_type_of_every_kind_has_a_document_here() -> None:
-    assert [kind for each in LEAVES for kind in get_args(each.model_fields["type"].annotation)] == list(DOCUMENTS)
+    assert list(DOCUMENTS) == LEAF_TYPES
+
+
+def test_what_counts_events_of_its_own_may_be_of_a_quiet_or_an_absent_leaf() -> None:
+    assert set(GATHERING_TYPES) == DOCUMENTS.keys() - {"time", "quiet", "elapsed", "absent"}
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
@@ -69,8 +73,7 @@ def test_each_kind_names_what_it_refers_to_in_full(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
 def test_each_kind_can_be_given_its_event_in_a_dry_run(kind: str) -> None:
-    given = type(leaf(kind)).given
-    assert given is None if kind == "quiet" else given in GIVEN and kind in types_of(given)
+    assert (kind in GIVEN_TYPES) is (kind != "quiet")
 
 
 def test_a_run_is_told_the_bare_facts_of_a_kind_that_no_leaf_counts() -> None:
