@@ -11,28 +11,33 @@ import pytest
 from chalicelib.aws.alarm_events import MAX_REASON, change_of
 from chalicelib.core.errors import SluiceError
 from chalicelib.core.events.alarms import AlarmChange
-from tests.support import alarm_events as told
+from tests.support import alarm_events
 
 
 def test_t23_a_change_is_read_as_cloudwatch_writes_it() -> None:
-    assert change_of(told.event()) == AlarmChange(
-        told.NAME, told.ARN + told.NAME, "ALARM", "OK", told.REASON, told.AT_MILLIS
+    assert change_of(alarm_events.event()) == AlarmChange(
+        alarm_events.NAME,
+        alarm_events.ARN + alarm_events.NAME,
+        "ALARM",
+        "OK",
+        alarm_events.REASON,
+        alarm_events.AT_MILLIS,
     )
 
 
 def test_t23_the_end_of_a_suppression_is_no_new_state() -> None:
-    assert not change_of(told.suppression_ends()).is_new_state
+    assert not change_of(alarm_events.suppression_ends()).is_new_state
 
 
 def test_t23_a_change_without_a_state_before_or_a_reason_is_read() -> None:
-    event = told.event()
+    event = alarm_events.event()
     del event["detail"]["previousState"], event["detail"]["state"]["reason"]
     change = change_of(event)
     assert (change.previous, change.reason, change.is_new_state) == (None, "", True)
 
 
 def test_t23_a_reason_is_as_long_as_cloudwatch_lets_it_be() -> None:
-    event = told.event()
+    event = alarm_events.event()
     event["detail"]["state"]["reason"] = "x" * 5_000
     assert change_of(event).reason == "x" * MAX_REASON
 
@@ -62,7 +67,7 @@ BROKEN: dict[str, Callable[[dict[str, Any]], Any]] = {
 
 @pytest.mark.parametrize("change", BROKEN.values(), ids=BROKEN)
 def test_t23_what_is_no_change_of_an_alarm_is_refused(change: Callable[[dict[str, Any]], Any]) -> None:
-    event = copy.deepcopy(told.event())
+    event = copy.deepcopy(alarm_events.event())
     change(event)
     with pytest.raises(SluiceError, match="expected an event CloudWatch Alarm State Change with"):
         change_of(event)

@@ -82,10 +82,10 @@ def test_t23_the_event_of_an_alarm_reaches_the_deployed_lambda(cloud: Endpoints,
     and nobody may put an event whose source begins with ``aws.``."""
     name = f"{stage.name} / too hot"
     stage.deploy(a={"trigger": {"type": "cloudwatch_alarm", "alarm": name}})
-    told = alarm_events.event(name=name)
+    change = alarm_events.event(name=name)
     queue = cloud.client("cloudformation").describe_stack_resource(StackName=STACK, LogicalResourceId="CustomQueue")
     url = queue["StackResourceDetail"]["PhysicalResourceId"]
-    for body in (alarm_events.event(name=name, state="OK", previous="ALARM"), told, told):
+    for body in (alarm_events.event(name=name, state="OK", previous="ALARM"), change, change):
         stage.sqs.send_message(QueueUrl=url, MessageBody=json.dumps(body))
 
     [message] = stage.told(lambda came: bool(came))

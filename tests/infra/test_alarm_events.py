@@ -8,10 +8,10 @@ import pytest
 from moto.events.models import EventPattern
 
 from tests.infra.test_watched_buckets import statement
-from tests.support import alarm_events as told
+from tests.support import alarm_events
 
 ARN = "arn:${AWS::Partition}:events:${AWS::Region}:${AWS::AccountId}:rule/${AWS::StackName}-"
-HERE = {"AWS::AccountId": told.ACCOUNT, "AWS::Region": told.REGION}
+HERE = {"AWS::AccountId": alarm_events.ACCOUNT, "AWS::Region": alarm_events.REGION}
 
 
 @pytest.fixture
@@ -26,9 +26,9 @@ def pattern(resources: dict[str, Any]) -> Any:
 
 
 def test_t23_the_rule_fits_changes_of_alarms_of_this_account_and_region(pattern: Any) -> None:
-    assert pattern.matches_event(told.event())
-    assert pattern.matches_event(told.event(state="INSUFFICIENT_DATA"))
-    assert pattern.matches_event(told.suppression_ends())
+    assert pattern.matches_event(alarm_events.event())
+    assert pattern.matches_event(alarm_events.event(state="INSUFFICIENT_DATA"))
+    assert pattern.matches_event(alarm_events.suppression_ends())
     for other in (
         {"account": "210987654321"},
         {"region": "eu-west-1"},
@@ -36,7 +36,7 @@ def test_t23_the_rule_fits_changes_of_alarms_of_this_account_and_region(pattern:
         {"detail-type": "CloudWatch Alarm Configuration Change"},
         {"detail-type": "CloudWatch Alarm Contributor State Change"},
     ):
-        assert not pattern.matches_event(told.event() | other), other
+        assert not pattern.matches_event(alarm_events.event() | other), other
 
 
 def test_t23_the_rule_sends_events_as_they_are_to_the_queue_and_keeps_what_it_cannot(resources: dict[str, Any]) -> None:

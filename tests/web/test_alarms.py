@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from tests.support import alarm_events as told
+from tests.support import alarm_events
 from tests.web.conftest import NS, Api
 from tests.web.outage import tables_down
 from tests.web.test_bus import received, set_aside
 from tests.web.wrong import ONE
 
-WAITING = {"type": "cloudwatch_alarm", "alarm": told.NAME}
+WAITING = {"type": "cloudwatch_alarm", "alarm": alarm_events.NAME}
 
 
 def runs(api: Api, path: str = ONE) -> list[dict[str, Any]]:
@@ -24,36 +24,36 @@ def runs(api: Api, path: str = ONE) -> list[dict[str, Any]]:
 
 def test_t23_the_event_of_an_alarm_starts_the_schedule_that_waits_for_it(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
-    assert received(api, json.dumps(told.event(state="OK", previous="ALARM"))) == []
+    assert received(api, json.dumps(alarm_events.event(state="OK", previous="ALARM"))) == []
     assert runs(api) == []
 
-    assert received(api, json.dumps(told.event())) == []
+    assert received(api, json.dumps(alarm_events.event())) == []
     [run] = runs(api)
     [event] = api.get(f"/v1/runs/{run['run_id']}")["events"]
     assert event.pop("id").startswith("cloudwatch_alarm-")
     assert event == {
         "kind": "cloudwatch_alarm",
-        "instant": told.AT_MILLIS,
-        "alarm": told.NAME,
-        "arn": told.ARN + told.NAME,
+        "instant": alarm_events.AT_MILLIS,
+        "alarm": alarm_events.NAME,
+        "arn": alarm_events.ARN + alarm_events.NAME,
         "state": "ALARM",
         "previous_state": "OK",
-        "reason": told.REASON,
+        "reason": alarm_events.REASON,
     }
     assert set_aside(api) == []
 
 
 def test_t23_an_event_that_is_delivered_again_counts_once(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING | {"count": 2}, enabled=True)
-    once, twice = told.event(), told.event(event_id="00000000")
+    once, twice = alarm_events.event(), alarm_events.event(event_id="00000000")
     assert received(api, json.dumps(once), json.dumps(once), json.dumps(twice)) == []
     [job] = api.get(f"{ONE}/jobs")["items"]
     assert job["progress"] == {"0": 1}
-    assert api.get(f"{ONE}/why")["jobs"][0]["missing"] == [f"alarm '{told.NAME}' to go to ALARM"]
+    assert api.get(f"{ONE}/why")["jobs"][0]["missing"] == [f"alarm '{alarm_events.NAME}' to go to ALARM"]
 
 
 def test_t23_the_end_of_a_suppression_starts_nothing(api: Api) -> None:
-    ended = told.suppression_ends()
+    ended = alarm_events.suppression_ends()
     api.schedule("nightly", trigger=WAITING | {"alarm": ended["detail"]["alarmName"]}, enabled=True)
     before = api.everything()
     assert received(api, json.dumps(ended)) == []
@@ -63,9 +63,9 @@ def test_t23_the_end_of_a_suppression_starts_nothing(api: Api) -> None:
 
 def test_t23_events_of_alarms_and_custom_events_share_a_queue(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
-    broken, nowhere = told.event(), told.event() | {"source": "sluice/nowhere", "detail-type": "go"}
+    broken, nowhere = alarm_events.event(), alarm_events.event() | {"source": "sluice/nowhere", "detail-type": "go"}
     del broken["detail"]["state"]["value"]
-    bodies = [json.dumps(each) for each in (broken, told.event(), nowhere)]
+    bodies = [json.dumps(each) for each in (broken, alarm_events.event(), nowhere)]
     assert received(api, *bodies, "[]", "7", '"aws.cloudwatch"') == []
     assert len(runs(api)) == 1
     assert set(set_aside(api)) == {bodies[0], bodies[2], "[]", "7", '"aws.cloudwatch"'}
@@ -73,7 +73,7 @@ def test_t23_events_of_alarms_and_custom_events_share_a_queue(api: Api) -> None:
 
 def test_t23_an_event_that_comes_while_the_tables_are_down_comes_again(api: Api) -> None:
     api.schedule("nightly", trigger=WAITING, enabled=True)
-    body = json.dumps(told.event())
+    body = json.dumps(alarm_events.event())
     with tables_down():
         assert received(api, body) == ["m0"]
     assert set_aside(api) == []
@@ -85,7 +85,7 @@ def test_t23_an_event_that_comes_while_the_tables_are_down_comes_again(api: Api)
 def test_t23_any_name_of_an_alarm_goes_through_the_tables(api: Api, name: str) -> None:
     api.schedule("nightly", trigger=WAITING | {"alarm": name}, enabled=True)
     for other in ("a", "a:ALARM", name[:-1] or "b", name):
-        assert received(api, json.dumps(told.event(name=other))) == []
+        assert received(api, json.dumps(alarm_events.event(name=other))) == []
     [run] = runs(api)
     [event] = api.get(f"/v1/runs/{run['run_id']}")["events"]
     assert event["alarm"] == name
@@ -96,14 +96,17 @@ def test_t23_a_schedule_that_waits_for_an_alarm_reads_as_it_was_put(api: Api) ->
     api.schedule("nightly", trigger=WAITING | {"state": ["OK", "ALARM"]}, enabled=True)
     [stored] = api.get(f"{ONE}/versions")["items"]
     assert stored["definition"]["trigger"] == trigger
-    assert api.get(f"{ONE}/why")["why"] == f"nothing has come yet: waits for alarm '{told.NAME}' going to OK or ALARM"
+    assert (
+        api.get(f"{ONE}/why")["why"]
+        == f"nothing has come yet: waits for alarm '{alarm_events.NAME}' going to OK or ALARM"
+    )
     assert api.schedule("nightly", trigger=trigger, enabled=True)["version"] == 1
 
 
 def test_t23_no_producer_can_play_an_alarm(api: Api) -> None:
     """A custom event of this type under another source is a custom event, and one by the API has another kind."""
     api.schedule("nightly", trigger=WAITING, enabled=True)
-    api.post(f"{NS}/events", {"events": [{"type": f"alarm:{told.NAME}:ALARM", "id": "1"}]})
-    forged = told.event() | {"source": "sluice/demo"}
+    api.post(f"{NS}/events", {"events": [{"type": f"alarm:{alarm_events.NAME}:ALARM", "id": "1"}]})
+    forged = alarm_events.event() | {"source": "sluice/demo"}
     assert received(api, json.dumps(forged)) == []
     assert runs(api) == []
