@@ -7,7 +7,7 @@ S3      -> objects    -> match     an object becomes a partition, an event, and 
 hints   -> check      -> check     decide a job; claim it; launch or deliver it
 EMR     -> run_state  -> complete  a run has moved on: give its slot back, announce its status
 states  -> run_state  -> complete  the same of an execution of Step Functions
-bus     -> custom     -> match     a custom event of somebody's own makes progress of triggers
+bus     -> custom     -> match     a custom event, or a change of an alarm, makes progress of triggers
 runs    -> lake       -> lake      a run that has ended, out of the table's stream, becomes a line of the history in S3
 """
 
@@ -80,8 +80,8 @@ def run_state(event: CloudWatchEvent) -> str:
 
 @app.on_sqs_message(queue="custom", batch_size=10)
 def custom(event: SQSEvent) -> dict[str, Any]:
-    """Custom events that somebody put on the account's event bus for a namespace (``source: sluice/<namespace>``). A
-    rule of EventBridge sends them to a queue, where they outlive an outage."""
+    """Custom events that somebody put on the account's event bus for a namespace (``source: sluice/<namespace>``), and
+    changes of the account's alarms. Rules of EventBridge send them to a queue, where they outlive an outage."""
     return handlers.custom(event.to_dict())
 
 

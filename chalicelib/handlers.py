@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from chalicelib.core.errors import SluiceError
@@ -15,6 +16,7 @@ from chalicelib.ports import Ports
 from chalicelib.wiring import failed_messages, metrics, ports
 
 if TYPE_CHECKING:
+    from chalicelib.core.events.alarms import AlarmChange
     from chalicelib.flow.ingest.custom_events import Envelope
 
 # A hint that comes this much earlier than it was to come is waited for; any other is sent on its way again.
@@ -105,16 +107,17 @@ def run_state(event: dict[str, Any]) -> str:
 
 
 def custom(event: dict[str, Any]) -> dict[str, Any]:
-    """Custom events out of SQS. An event that is malformed, or refused, goes to the dead letters at once, and an alarm
-    tells of it. Any other failure may pass: the message comes again, for eight hours."""
+    """Events of the bus out of SQS: custom ones, and changes of alarms. An event that is malformed, or refused, goes to
+    the dead letters at once, and an alarm tells of it. Any other failure may pass: the message comes again, for eight
+    hours."""
 
     def each(body: str, message_id: str) -> None:
         try:
-            read = _read_custom(json.loads(body))
+            ingest = _read_of_bus(json.loads(body))
         except (KeyError, TypeError, ValueError):
             return refused(body, message_id)
         try:
-            _post_custom(*read)
+            ingest()
         except SluiceError as error:
             if error.code in ("unavailable", "throttled", "changed_meanwhile", "internal"):
                 raise
@@ -125,6 +128,22 @@ def custom(event: dict[str, Any]) -> dict[str, Any]:
         failed_messages(event["Records"][0]["eventSourceARN"]).set_aside(body)
 
     return _told(event, _failures(event, each))
+
+
+def _read_of_bus(event: dict[str, Any]) -> Callable[[], object]:
+    """How to ingest an event of the bus. Raises KeyError, TypeError or ValueError if the event is malformed."""
+    from chalicelib.aws.alarm_events import SOURCE, change_of
+
+    if event["source"] == SOURCE:
+        return partial(_match_alarm, change_of(event))
+    return partial(_post_custom, *_read_custom(event))
+
+
+def _match_alarm(change: AlarmChange) -> None:
+    from chalicelib.flow.ingest.alarms import match_alarm
+
+    outcome = match_alarm(ports(), change)
+    logger.info("alarm", extra={"alarm": change.alarm, "state": change.state, "outcome": outcome})
 
 
 def custom_event(event: dict[str, Any]) -> str:

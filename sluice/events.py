@@ -23,6 +23,7 @@ NEEDED = {
     "program_status": ("workflow", "status"),
     "size": ("dataset", "bytes"),
     "event": ("event",),
+    "cloudwatch_alarm": ("alarm",),
     "elapsed": (),
     "absent": (),
 }

@@ -192,12 +192,19 @@ def _show_events(console: Console, events: list[Document]) -> None:
             event.get("dataset") or event.get("workflow"),
             spell.pairs(event.get("partition")),
             event.get("status"),
-            event.get("path") or event.get("run_id"),
+            event.get("path") or event.get("run_id") or spell.pairs(_own_fields(event), ", "),
         )
         for event in events
     ]
     render.heading(console, f"Events ({len(events)})")
     render.table(console, ("KIND", "OF", "PARTITION", "STATUS", "SOURCE…"), rows, indent=2)
+
+
+def _own_fields(event: Document) -> Document:
+    """What is told of an event and has no column of its own: the type of a custom one, the state of an alarm. A kind
+    that this command does not know is shown by it, too."""
+    common = ("kind", "id", "instant", "dataset", "workflow", "partition", "status")
+    return {name: value for name, value in event.items() if name not in common and isinstance(value, str | int)}
 
 
 Id = Annotated[str, typer.Argument(metavar="ID", help="A run's id, which was its job's.")]

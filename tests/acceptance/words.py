@@ -28,6 +28,10 @@ def event(kind: str, count: int = 1, **fields: Any) -> Document:
     return {"type": "event", "event": kind, "count": count} | fields
 
 
+def alarm(name: str, *states: str, count: int = 1) -> Document:
+    return {"type": "cloudwatch_alarm", "alarm": name, "state": list(states) or "ALARM", "count": count}
+
+
 def status(workflow: str, *statuses: str, count: int = 1) -> Document:
     wanted = list(statuses) or ["COMPLETED"]
     return {"type": "program_status", "workflow": workflow, "statuses": wanted, "count": count}

@@ -8,6 +8,9 @@ from typing import Any
 
 import pytest
 
+from chalicelib.core.documents import types_of
+from chalicelib.core.triggers.registry import GIVEN
+from sluice import events
 from tests.cli.conftest import Sluice
 from tests.cli.played_api import Played, PlayedApi
 from tests.cli.recorded import CLEAN, SCHEDULES
@@ -20,6 +23,7 @@ EVENTS = """\
 - {type: size, dataset: flights, bytes: 10GB}
 - {type: time, at: 2026-11-22T05:00:00Z}
 - {type: elapsed}
+- {type: cloudwatch_alarm, alarm: disk full, state: OK}
 """
 SENT = [
     {"type": "partition", "dataset": "flights", "partition": {"year": "2013", "month": "1", "day": "01"}},
@@ -28,6 +32,7 @@ SENT = [
     {"type": "size", "dataset": "flights", "bytes": "10GB"},
     {"type": "time", "at": "2026-11-22T05:00:00Z"},
     {"type": "elapsed"},
+    {"type": "cloudwatch_alarm", "alarm": "disk full", "state": "OK"},
 ]
 
 
@@ -153,6 +158,17 @@ def test_events_that_cannot_be_meant_are_refused_with_their_place(
     assert words in done.stderr
     assert not field or f"  field: {field}\n" in done.stderr
     assert not api.requests
+
+
+def test_l11_each_type_of_event_that_the_api_plays_may_be_sent() -> None:
+    """The CLI shares no code with the service, so its table of types could fall behind."""
+    needed = {
+        kind: {name for name, field in given.model_fields.items() if field.is_required()} - {"type"}
+        for given in GIVEN
+        for kind in types_of(given)
+    }
+    assert events.NEEDED.keys() == needed.keys()
+    assert all(needed[kind] <= set(fields) for kind, fields in events.NEEDED.items())
 
 
 def test_a_dry_run_needs_events(api: PlayedApi, sluice: Sluice) -> None:

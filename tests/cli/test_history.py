@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
@@ -171,6 +172,28 @@ def test_show_a_run_with_its_attempts_instants_and_events(api: PlayedApi, sluice
     ):
         assert words in page
     assert json.loads(sluice("runs", "show", JOB, "--json").stdout) == view
+
+
+@pytest.mark.parametrize(
+    ("fields", "shown"),
+    [
+        ({"kind": "event", "type": "orders.closed", "payload": {"n": 1}}, "type=orders.closed"),
+        (
+            {"kind": "cloudwatch_alarm", "alarm": "disk full", "state": "ALARM", "previous_state": None},
+            "alarm=disk full, state=ALARM",
+        ),
+        ({"kind": "zz_newer", "hue": "green"}, "hue=green"),
+        ({"kind": "elapsed"}, "elapsed"),
+    ],
+)
+def test_show_a_run_with_what_each_kind_of_event_tells(
+    api: PlayedApi, sluice: Sluice, fields: dict[str, Any], shown: str
+) -> None:
+    view = run_page(run()) | {"events": [{"id": "e1", "instant": 1763636400000} | fields]}
+    api.play("GET", f"/v1/runs/{JOB}", view)
+    page = sluice("runs", "show", JOB).stdout
+    assert shown in page
+    assert "instant" not in page and "payload" not in page
 
 
 def test_h5_a_run_shows_its_deadline_and_how_long_it_waited(api: PlayedApi, sluice: Sluice) -> None:

@@ -79,6 +79,12 @@ class Story:
         self.world.post(kind, source, **payload)
         self._settle()
 
+    def alarms(self, name: str, state: str) -> None:
+        """An alarm of the account goes into a state."""
+        self._tell(f"alarm {name} goes to {state}")
+        self.world.alarm(name, state)
+        self._settle()
+
     def says(self, *answers: Documents) -> None:
         """What the probe answers from now on, one after the other, the last one for ever."""
         self._tell(f"the probe will answer {', then '.join(json.dumps(answer) for answer in answers)}")
@@ -254,6 +260,8 @@ def _event(event: Event) -> str:
             return f"{_short(event.workflow or '')} {event.status}"
         case "event":
             return f"{event.key.rpartition(':')[2]} {json.dumps(event.payload)}"
+        case "cloudwatch_alarm":
+            return f"alarm {(event.payload or {})['alarm']} in {(event.payload or {})['state']}"
         case "time":
             return f"the time {_clock(event.instant)}"
         case "run_now":

@@ -87,6 +87,17 @@ def quiet(story: Story) -> None:
     story.passes("10m")
 
 
+def cloudwatch_alarm(story: Story) -> None:
+    story.why("grow")
+    story.alarms("queue too long", "ALARM")
+    story.passes("20m")
+    story.alarms("queue too long", "OK")
+    story.why("calm")
+    story.passes("30m")
+    story.alarms("queue too long", "INSUFFICIENT_DATA")
+    story.alarms("queue too long", "ALARM")
+
+
 def elapsed(story: Story) -> None:
     story.why()
     story.passes("3h")
@@ -152,6 +163,7 @@ STORIES: dict[str, Callable[[Story], None]] = {
     "size": size,
     "program_status": program_status,
     "event": event,
+    "cloudwatch_alarm": cloudwatch_alarm,
     "quiet": quiet,
     "elapsed": elapsed,
     "absent_within": absent_within,

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from infra.local.endpoints import Endpoints
+from infra.local.rollout import STACK
 from sluice.client import Client
+from tests.support import alarm_events
 
 pytestmark = pytest.mark.cloud
 
@@ -73,6 +75,40 @@ def test_t11_a_custom_event_comes_over_the_bus_and_over_the_api(stage: Stage) ->
 
     [message] = stage.told(lambda came: bool(came))
     assert sorted(event["payload"]["order"] for event in message["events"]) == [1, 3]
+
+
+def test_t23_the_event_of_an_alarm_reaches_the_deployed_lambda(cloud: Endpoints, stage: Stage) -> None:
+    """The event as AWS documents it, sent to the queue as the rule would: ministack's alarms tell EventBridge nothing,
+    and nobody may put an event whose source begins with ``aws.``."""
+    name = f"{stage.name} / too hot"
+    stage.deploy(a={"trigger": {"type": "cloudwatch_alarm", "alarm": name}})
+    change = alarm_events.event(name=name)
+    queue = cloud.client("cloudformation").describe_stack_resource(StackName=STACK, LogicalResourceId="CustomQueue")
+    url = queue["StackResourceDetail"]["PhysicalResourceId"]
+    for body in (alarm_events.event(name=name, state="OK", previous="ALARM"), change, change):
+        stage.sqs.send_message(QueueUrl=url, MessageBody=json.dumps(body))
+
+    [message] = stage.told(lambda came: bool(came))
+    [event] = message["events"]
+    assert (event["kind"], event["alarm"], event["state"]) == ("cloudwatch_alarm", name, "ALARM")
+    assert (event["instant"], event["reason"]) == (alarm_events.AT_MILLIS, alarm_events.REASON)
+
+
+def test_t23_the_deployed_rule_fits_changes_of_the_accounts_alarms(cloud: Endpoints) -> None:
+    bus = cloud.client("events")
+    rule = bus.describe_rule(Name=f"{STACK}-alarm-events")
+    pattern = json.loads(rule["EventPattern"])
+    assert (pattern["account"], pattern["region"]) == (["000000000000"], ["us-east-1"])
+
+    def fits(**changed: str) -> bool:
+        event = alarm_events.event() | {"account": "000000000000"} | changed
+        answer = bus.test_event_pattern(EventPattern=rule["EventPattern"], Event=json.dumps(event))
+        return bool(answer["Result"])
+
+    assert fits()
+    assert not fits(account="123456789012")
+    assert not fits(region="eu-west-1")
+    assert not fits(source="acme.cloudwatch")
 
 
 def test_t9_an_objects_bytes_count_as_s3_tells_them(stage: Stage) -> None:

@@ -1,4 +1,5 @@
-"""Leaves of every kind, for `test_crash_points.py`: absence, silence, spans, sizes, events (T9, T11-T14, T18, C17)."""
+"""Leaves of every kind, for `test_crash_points.py`: absence, silence, spans, sizes, events, alarms, and a calendar
+(T9, T11-T14, T18, T23, C17)."""
 
 from __future__ import annotations
 
@@ -74,6 +75,19 @@ def _custom(world: World) -> None:
     finish(world)
 
 
+def _alarms(world: World) -> None:
+    """Each change is delivered twice, the first one once more at the end."""
+    changes = []
+    for state in ("ALARM", "OK", "ALARM"):
+        changes.append(world.alarm("disk full", state, delivered=False))
+        for _ in range(2):
+            redelivered(lambda: world.deliver_alarm(changes[-1]))
+        passes(world, "10s")
+    redelivered(lambda: world.deliver_alarm(changes[0]))
+    tick(world)
+    finish(world)
+
+
 def _started_meanwhile(world: World) -> None:
     """A run at 90 minutes puts off what would have been due at two hours."""
     passes(world, "90m")
@@ -131,6 +145,14 @@ GATHERED = {
         },
         _custom,
         [({"pairs": ["SUCCEEDED"], "each": ["SUCCEEDED", "SUCCEEDED"]}, 3)],
+    ),
+    "changes of an alarm for two schedules": Scenario(
+        {
+            "pairs": on({"type": "cloudwatch_alarm", "alarm": "disk full", "count": 2}),
+            "each": on({"type": "cloudwatch_alarm", "alarm": "disk full", "state": "OK"}, "join"),
+        },
+        _alarms,
+        [({"pairs": ["SUCCEEDED"], "each": ["SUCCEEDED"]}, 2)],
     ),
     "a span since the last start": Scenario(
         {"idle": on({"type": "elapsed", "after": "2h"})}, _started_meanwhile, [({"idle": ["SUCCEEDED"] * 2}, 2)]

@@ -61,7 +61,10 @@ AROUND_PORTS = (
 )
 EACH = "run_each"
 # Lambdas by the functions of `handlers.py`, where the names differ.
-HANDLERS = {"hints": "check", "custom_event": "custom", "_read_custom": "custom", "_post_custom": "custom"}
+HANDLERS = {
+    "hints": "check",
+    **dict.fromkeys(("custom_event", "_read_custom", "_post_custom", "_match_alarm"), "custom"),
+}
 
 
 class Watch:

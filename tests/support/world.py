@@ -19,6 +19,7 @@ from chalicelib.core.definitions.app import App
 from chalicelib.core.definitions.message import Message
 from chalicelib.core.definitions.schedule import NewSchedule
 from chalicelib.core.events import partitions
+from chalicelib.core.events.alarms import AlarmChange
 from chalicelib.core.instants import iso
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.ref import Ref
@@ -29,7 +30,7 @@ from chalicelib.flow.definitions import store
 from chalicelib.flow.deploy import deploy
 from chalicelib.flow.deploy.plan import Report
 from chalicelib.flow.fires import emit
-from chalicelib.flow.ingest import custom_events, objects
+from chalicelib.flow.ingest import alarms, custom_events, objects
 from chalicelib.flow.jobs import batch, deliver
 from chalicelib.flow.runs import complete
 from chalicelib.flow.schedules import actions, messages, pauses
@@ -61,6 +62,7 @@ class World:
     def __init__(self, client: Any, names: dict[str, str], patience: Patience | None = None, **tuned: Any) -> None:
         self.clock = HandClock()
         self.posted = 0
+        self.alarms: dict[str, str] = {}
         self.hints = MemoryHints()
         self.targets = FakeTargets(self.clock)
         self.payloads = MemoryPayloads()
@@ -128,6 +130,19 @@ class World:
         """A custom event is posted; without a source each is one of its own."""
         self.posted += 1
         custom_events.post(self.ports, namespace, [custom_events.Envelope(kind, source or f"n{self.posted}", payload)])
+
+    def alarm(self, name: str, state: str = "ALARM", delivered: bool = True) -> AlarmChange:
+        """An alarm is evaluated to a state, and CloudWatch's event arrives. Returns the change, to deliver it again."""
+        arn, before = f"arn:aws:cloudwatch:us-east-1:000000000000:alarm:{name}", self.alarms.get(name)
+        change = AlarmChange(name, arn, state, before, f"{name} is {state}", self.clock.now())
+        self.alarms[name] = state
+        if delivered:
+            self.deliver_alarm(change)
+        return change
+
+    def deliver_alarm(self, change: AlarmChange) -> str:
+        """The event of a change arrives; returns what was done."""
+        return alarms.match_alarm(self.ports, change)
 
     def emr_says(self, job_run_id: str, state: str, details: str = "") -> str:
         """EMR's run reaches a state, and its event arrives."""

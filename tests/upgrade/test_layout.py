@@ -66,6 +66,7 @@ COMPATIBLE: dict[str, Callable[[Described], Any]] = {
     "another kind of row": lambda told: told["rows"].update(Hue={"keys": ["HUE#x / y"], "attributes": {}}),
     "another index": lambda told: told["tables"]["JobsTable"]["GlobalSecondaryIndexes"].append({"IndexName": "by_hue"}),
     "another table": lambda told: told["tables"].update(HuesTable={}),
+    "another kind of event": lambda told: told["parts"]["Event"]["kind"].update(values=["hue"]),
 }
 NOT_COMPATIBLE: dict[str, Callable[[Described], Any]] = {
     "an attribute that must be there": lambda told: job(told).update(hue={"type": "S", "optional": False}),
@@ -76,6 +77,7 @@ NOT_COMPATIBLE: dict[str, Callable[[Described], Any]] = {
     "an attribute that may now be missing": lambda told: job(told)["job_id"].update(optional=True),
     "another key": lambda told: told["rows"]["ScheduleState"].update(keys=["GATE#ns.app.schedule / GATE"]),
     "a kind of row less": lambda told: told["rows"].pop("DeadlineWatch"),
+    "another type of the kind of an event": lambda told: told["parts"]["Event"]["kind"].update(type="int"),
     "a key within an event": lambda told: told["parts"]["Event"].pop("instant"),
     "an index less": lambda told: told["tables"]["JobsTable"]["GlobalSecondaryIndexes"].pop(),
     "an index with other keys": lambda told: told["tables"]["RunsTable"]["GlobalSecondaryIndexes"][0].update(

@@ -97,6 +97,18 @@ def test_o11_older_code_refuses_rows_of_a_newer_layout_and_leaves_them_alone(bas
     assert sum(world.rows.lowered.values()) == 0
 
 
+def test_o11_a_kind_of_event_that_code_does_not_know_is_read_and_told(old: Version) -> None:
+    """As `layout.OPEN` says: the older code of a deployment meets the events of leaves that only newer code knows."""
+    rows, items = old.module("core.rows.event"), old.module("aws.tables.items")
+    event = rows.Event("e1", "zz_newer", "key", 1, 2, payload={"hue": "green"})
+    row = rows.Partition("demo.flights", ("1",), event, "key")
+
+    read = items.from_item(rows.Partition, items.to_item(row, 1, 1))
+
+    assert read == row
+    assert old.module("flow.runs.context").describe_event(read.event) == {"kind": "zz_newer", "id": "e1", "instant": 1}
+
+
 def causes(error: BaseException | str) -> set[str]:
     """What an invocation failed for, where it failed for several things at once, too."""
     if isinstance(error, BaseExceptionGroup):

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from tests.support.leaves import LEAF_TYPES
 from tests.web.conftest import APP, KEYS, NS, WEEKDAYS, Api
 from tests.web.wrong import DATASET, EMR, ONE, WORKFLOW, after, partition, refused, schedule, time
 
@@ -11,7 +12,7 @@ CRON = (
     "expected a 5-field cron expression such as '0 5 * * mon-fri', one of 6 fields with the second first, "
     "a macro such as @daily, '@every 1h30m', or 'R4/PT3S', got "
 )
-TRIGGERS = "time, partition, snapshot, size, program_status, event, quiet, elapsed, absent, all, any, at_least"
+TRIGGERS = ", ".join([*LEAF_TYPES, "all", "any", "at_least"])
 CONSTRAINTS = "concurrency, delay, time_window, since_last_run, rate, fresh, load, approval, probe, calendar"
 
 

@@ -4,11 +4,12 @@ from typing import Any
 
 import pytest
 
+from tests.support.leaves import GATHERING_TYPES
 from tests.web.conftest import KEYS, WEEKDAYS, Api
 from tests.web.wrong import ONE, after, partition, refused, schedule
 
 FLIGHTS = partition("flights")
-GATHERING = "expected an object whose type is one of partition, snapshot, size, program_status, event, got "
+GATHERING = f"expected an object whose type is one of {', '.join(GATHERING_TYPES)}, got "
 DURATION = "expected a duration such as 90s, 1h30m, 2d or PT5M, from 1ms to 10 years, got "
 SIZE = "expected a size such as 100GB, 1.5 MiB or a number of bytes, from 1 B to 1000 PB, got "
 STATUS = "expected 'STARTED', 'COMPLETED', 'FAILED' or 'KILLED', got "
@@ -23,6 +24,10 @@ def size(bytes_wanted: Any, dataset: str = "flights") -> dict[str, Any]:
 
 def event(**more: Any) -> dict[str, Any]:
     return {"type": "event", "event": "closed", **more}
+
+
+def alarm(**more: Any) -> dict[str, Any]:
+    return {"type": "cloudwatch_alarm", "alarm": "disk full", **more}
 
 
 def quiet(of: Any, **more: Any) -> dict[str, Any]:
@@ -66,6 +71,14 @@ LEAVES = [
     (event(pattern={"region": []}), "pattern.region", "expected a list of alternatives such as "),
     (event(pattern={"a": {"b": [{"prefx": "eu"}]}}), "pattern.a.b.0.prefx", "expected an operator, one of prefix, "),
     (event(pattern={"n": [{"numeric": [">", "5"]}]}), "pattern.n.0.numeric", "expected "),
+    ({"type": "cloudwatch_alarm"}, "alarm", NOTHING),
+    (alarm(alarm=""), "alarm", "expected at least 1 characters, got ''"),
+    (alarm(alarm="two\nlines"), "alarm", "expected text that matches "),
+    (alarm(alarm="arn:aws:cloudwatch:eu-west-1:1:alarm:disk"), "alarm", "expected the name of an alarm, got "),
+    (alarm(state="ON"), "state", "expected ALARM, OK, INSUFFICIENT_DATA, or a list of these, got 'ON'"),
+    (alarm(state=["ON"]), "state.0", "expected 'ALARM', 'OK' or 'INSUFFICIENT_DATA', got 'ON'"),
+    (alarm(state=[]), "state", "expected at least 1 item, got []"),
+    (alarm(count=0), "count", "expected greater than or equal to 1, got 0"),
     (quiet(FLIGHTS, after="soon"), "after", DURATION + "'soon'"),
     (quiet(FLIGHTS, after=5), "after", "expected text, got 5"),
     ({"type": "quiet", "of": FLIGHTS}, "after", NOTHING),

@@ -5,12 +5,14 @@ from typing import Any
 
 import pytest
 
+from tests.support.leaves import GIVEN_TYPES
 from tests.web.conftest import APP, KEYS, NS, Api, installation, settle_in
 from tests.web.wrong import EMR, ONE, after, partition, refused, schedule
 
 DAY = {"year": "2013", "month": "1", "day": "1"}
 NEXT_DAY = DAY | {"day": "2"}
 READY = {"type": "partition", "dataset": "flights", "partition": DAY}
+ALARM = {"type": "cloudwatch_alarm", "alarm": "disk full"}
 
 
 @pytest.fixture(scope="module")
@@ -108,6 +110,10 @@ def test_l11_without_an_instant_an_event_comes_now(api: Api) -> None:
          {"type": "event", "event": "closed", "payload": {"n": 6}}, "fires"),
         ({"type": "event", "event": "closed", "pattern": {"n": [{"numeric": [">", 5]}]}},
          {"type": "event", "event": "closed", "payload": {"n": 5}}, "-"),
+        (ALARM, ALARM, "fires"),
+        (ALARM, ALARM | {"state": "OK"}, "-"),
+        (ALARM | {"state": ["OK", "ALARM"]}, ALARM | {"state": "OK"}, "fires"),
+        (ALARM, ALARM | {"alarm": "disk"}, "-"),
         ({"type": "time", "expression": "0 5 * * *"}, {"type": "time", "at": "2026-11-20T05:00:00Z"}, "fires"),
         ({"type": "time", "expression": "0 5 * * *"}, {"type": "time", "at": "2026-11-20T05:00:01Z"}, "-"),
         ({"type": "time", "expression": "0 5 * * *", "zone": "Asia/Kolkata"},
@@ -199,11 +205,11 @@ def test_l11_many_events_can_be_played_at_once(api: Api) -> None:
 
 # -- what is refused -------------------------------------------------------------------------------------------------
 
-KINDS = "time, elapsed, absent, partition, snapshot, size, program_status, event"
-TYPES = f"expected an object whose type is one of {KINDS}, got "
+TYPES = f"expected an object whose type is one of {', '.join(GIVEN_TYPES)}, got "
 INSTANT = "expected an RFC 3339 instant such as 2026-11-20T12:00:00Z, got "
 AGE = "expected an instant from the year 1970 to 9998, got "
 STATUS = "expected 'STARTED', 'COMPLETED', 'FAILED' or 'KILLED', got "
+ALARM_STATE = "expected 'ALARM', 'OK' or 'INSUFFICIENT_DATA', got "
 
 
 @pytest.mark.parametrize(
@@ -240,6 +246,8 @@ STATUS = "expected 'STARTED', 'COMPLETED', 'FAILED' or 'KILLED', got "
         ({"type": "event", "event": 7}, "invalid", ".event", "expected text, got 7"),
         ({"type": "event", "event": "closed", "namespace": "No"}, "invalid", ".namespace", "expected a name, got 'No'"),
         ({"type": "event", "event": "closed", "payload": [1]}, "invalid", ".payload", "expected an object, got [1]"),
+        ({"type": "cloudwatch_alarm"}, "invalid", ".alarm", "expected a value, got nothing"),
+        ({"type": "cloudwatch_alarm", "alarm": "a", "state": "ON"}, "invalid", ".state", ALARM_STATE + "'ON'"),
     ],
 )
 def test_l11_a_wrong_event_is_named_by_its_number_and_field(

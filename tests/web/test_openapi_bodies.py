@@ -34,6 +34,8 @@ TRIGGERS = [
     {"type": "size", "dataset": "flights", "bytes": "100GB"},
     {"type": "program_status", "workflow": "clean", "statuses": ["FAILED", "KILLED"], "count": 3},
     {"type": "event", "event": "closed", "pattern": {"region": [{"prefix": "eu"}]}, "namespace": "demo", "count": 2},
+    {"type": "cloudwatch_alarm", "alarm": "disk full", "state": "OK"},
+    {"type": "cloudwatch_alarm", "alarm": "disk full", "state": ["OK", "INSUFFICIENT_DATA"], "count": 2},
     {"type": "quiet", "of": FLIGHTS, "after": "15m"},
     {"type": "elapsed", "after": "4h"},
     {"type": "absent", "of": FLIGHTS, "deadline": "06:00", "days": ["mon"], "zone": "Europe/Paris"},
@@ -57,6 +59,7 @@ PLAYED = [
     {"type": "size", "dataset": "flights", "bytes": "10GB"},
     {"type": "program_status", "workflow": "clean", "status": "FAILED"},
     {"type": "event", "event": "closed", "payload": {"n": 1}, "namespace": "demo"},
+    {"type": "cloudwatch_alarm", "alarm": "disk full", "state": "OK"},
     *({"type": kind} for kind in ("time", "elapsed", "absent")),
 ]
 POSTED = {"type": "closed", "id": "7", "payload": {"n": [1]}, "timestamp": "2026-11-20T12:00:00Z"}

@@ -7,22 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 from chalicelib.core.instants import DAY, Instant, Millis
 from chalicelib.core.rows.stored import StoredRow
 
 POSTED_LIFE: Millis = 45 * DAY  # after it was told; as long as a marker: so long the same id is the same event
 
-EventKind = Literal["time", "partition", "size", "program_status", "event", "elapsed", "absent", "run_now"]
-
 
 @dataclass(frozen=True, slots=True)
 class Event(StoredRow):
-    """A fact that may fire triggers. ``accepted_at`` is when it became ready; only later leaves count it."""
+    """A fact that may fire triggers. ``accepted_at`` is when it became ready; only later leaves count it.
+
+    ``kind`` is a type of the leaves that count it, or ``run_now``. A reader keeps a kind that it does not know."""
 
     id: str
-    kind: EventKind
+    kind: str
     key: str
     instant: Instant
     accepted_at: Instant

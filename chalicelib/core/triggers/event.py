@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator
 
@@ -14,12 +14,26 @@ from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
 from chalicelib.core.triggers import patterns
-from chalicelib.core.triggers.given import Given
+from chalicelib.core.triggers.given import Given, GivenType
 from chalicelib.core.triggers.leaf import MOST, GatheringLeaf, since
 
 
 def custom_key(namespace: str, event: str) -> str:
     return f"event:{namespace}:{event}"
+
+
+class GivenEvent(Given):
+    type: Literal["event"]
+    event: str
+    namespace: Name | None = None
+    payload: dict[str, Any] = Field(default_factory=dict)
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        key = custom_key(self.namespace or names.namespace, self.event)
+        return Event(event_id, "event", key, at, at, payload=self.payload)
+
+    def describe(self) -> str:
+        return f"event {self.event}"
 
 
 class EventTrigger(GatheringLeaf):
@@ -30,6 +44,8 @@ class EventTrigger(GatheringLeaf):
     namespace: Name | None = None
     pattern: dict[str, Any] | None = None
     count: int = Field(default=1, ge=1, le=MOST)
+
+    given: ClassVar[GivenType | None] = GivenEvent
 
     @field_validator("pattern")
     @classmethod
@@ -58,19 +74,10 @@ class EventTrigger(GatheringLeaf):
     def noun(self) -> str:
         return f"event {self.event}"
 
+    @classmethod
+    def event_fields(cls, event: Event) -> dict[str, Any]:
+        kind = event.key.split(":", 2)[2]  # event:<namespace>:<type>, and a type may hold colons
+        return {"type": kind, "payload": dict(event.payload or {})}
+
     def resolve(self, names: Names) -> Self:
         return self.model_copy(update={"namespace": self.namespace or names.namespace})
-
-
-class GivenEvent(Given):
-    type: Literal["event"]
-    event: str
-    namespace: Name | None = None
-    payload: dict[str, Any] = Field(default_factory=dict)
-
-    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
-        key = custom_key(self.namespace or names.namespace, self.event)
-        return Event(event_id, "event", key, at, at, payload=self.payload)
-
-    def describe(self) -> str:
-        return f"event {self.event}"

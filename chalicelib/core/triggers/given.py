@@ -39,6 +39,9 @@ class Given(Document):
         raise NotImplementedError
 
 
+GivenType = type[Given]  # a leaf has a field `type`, so it cannot say this itself
+
+
 class GivenTime(Given):
     """An instant of the schedule's times, or that a span has elapsed, or a feed is absent."""
 

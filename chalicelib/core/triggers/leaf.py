@@ -14,7 +14,9 @@ from typing import Any, ClassVar, Literal, Self
 from chalicelib.core.documents import Document
 from chalicelib.core.instants import Instant, Millis, iso
 from chalicelib.core.names import Names
+from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
+from chalicelib.core.triggers.given import GivenTime, GivenType
 from chalicelib.core.triggers.occurrences import Recurrence
 
 MOST = 1_000_000  # events that one leaf may count
@@ -58,6 +60,7 @@ class Leaf(Document):
 
     revocable: ClassVar[bool] = False  # an event may undo what was met
     counts_starts: ClassVar[bool] = False  # it needs the starts of the schedule's workflow to be counted
+    given: ClassVar[GivenType | None] = None  # one of its events, as a dry run is given it; None: it has no own
 
     @property
     def needed(self) -> int:
@@ -71,6 +74,11 @@ class Leaf(Document):
     def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
         """Whether an event found under one of its keys is meant: by its payload, and the schedule of its run."""
         return True
+
+    @classmethod
+    def event_fields(cls, event: Event) -> dict[str, Any]:
+        """What a run is told of one of its events, besides kind, id and instant (T17)."""
+        return {}
 
     def opposes(self, event_kind: str) -> bool:
         """Whether an event of this kind speaks against it."""
@@ -140,6 +148,7 @@ class TimedLeaf(Leaf):
 
     type: Literal["time", "elapsed", "absent"]
 
+    given: ClassVar[GivenType | None] = GivenTime
     moved_by: ClassVar[Literal["clock", "last_start", "last_arrival"]]
 
     @property

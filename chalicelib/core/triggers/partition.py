@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field
 
@@ -12,12 +12,25 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
-from chalicelib.core.triggers.given import Given
+from chalicelib.core.triggers.given import Given, GivenType
 from chalicelib.core.triggers.leaf import MOST, DatasetReference, GatheringLeaf, since
 
 
 def partition_key(dataset: str) -> str:
     return f"partition:{dataset}"
+
+
+class GivenPartition(Given):
+    type: Literal["partition", "snapshot"]
+    dataset: Reference
+    partition: dict[str, str] = Field(default_factory=dict)
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        return Event(event_id, "partition", partition_key(names.in_namespace(self.dataset)), at, at, self.partition)
+
+    def describe(self) -> str:
+        values = "/".join(f"{key}={value}" for key, value in self.partition.items())
+        return f"{self.type} {values} of {self.dataset}" if values else f"{self.type} of {self.dataset}"
 
 
 class PartitionTrigger(GatheringLeaf):
@@ -26,6 +39,8 @@ class PartitionTrigger(GatheringLeaf):
     type: Literal["partition", "snapshot"]
     dataset: Reference
     count: int = Field(default=1, ge=1, le=MOST)
+
+    given: ClassVar[GivenType | None] = GivenPartition
 
     @property
     def needed(self) -> int:
@@ -43,21 +58,17 @@ class PartitionTrigger(GatheringLeaf):
     def noun(self) -> str:
         return f"{self.type} of {self.dataset}"
 
+    @classmethod
+    def event_fields(cls, event: Event) -> dict[str, Any]:
+        fields: dict[str, Any] = {
+            "dataset": event.dataset,
+            "path": event.path,
+            "partition": dict(event.partition or {}),
+        }
+        return fields if event.payload is None else fields | {"snapshot": dict(event.payload)}
+
     def resolve(self, names: Names) -> Self:
         return self.model_copy(update={"dataset": names.in_namespace(self.dataset)})
 
     def datasets(self) -> tuple[DatasetReference, ...]:
         return (DatasetReference(self.dataset, iceberg=self.type == "snapshot"),)
-
-
-class GivenPartition(Given):
-    type: Literal["partition", "snapshot"]
-    dataset: Reference
-    partition: dict[str, str] = Field(default_factory=dict)
-
-    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
-        return Event(event_id, "partition", partition_key(names.in_namespace(self.dataset)), at, at, self.partition)
-
-    def describe(self) -> str:
-        values = "/".join(f"{key}={value}" for key, value in self.partition.items())
-        return f"{self.type} {values} of {self.dataset}" if values else f"{self.type} of {self.dataset}"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator
 
@@ -12,7 +12,7 @@ from chalicelib.core.instants import Instant
 from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
-from chalicelib.core.triggers.given import Given
+from chalicelib.core.triggers.given import Given, GivenType
 from chalicelib.core.triggers.leaf import MOST, GatheringLeaf, Upstream, since
 
 Status = Literal["STARTED", "COMPLETED", "FAILED", "KILLED"]
@@ -20,6 +20,24 @@ Status = Literal["STARTED", "COMPLETED", "FAILED", "KILLED"]
 
 def status_key(workflow: str, status: str) -> str:
     return f"status:{workflow}:{status}"
+
+
+class GivenStatus(Given):
+    type: Literal["program_status"]
+    workflow: Reference
+    status: Status = "COMPLETED"
+    schedule: Reference | None = None
+    version: int | None = Field(default=None, ge=1)
+    partition: dict[str, str] = Field(default_factory=dict)
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        key = status_key(names.in_app(self.workflow), self.status)
+        starter = names.in_app(self.schedule) if self.schedule is not None else None
+        payload = {"workflow_version": self.version} if self.version is not None else None
+        return Event(event_id, "program_status", key, at, at, self.partition, schedule=starter, payload=payload)
+
+    def describe(self) -> str:
+        return f"{self.workflow} reached {self.status}"
 
 
 class ProgramStatusTrigger(GatheringLeaf):
@@ -33,6 +51,8 @@ class ProgramStatusTrigger(GatheringLeaf):
     version: int | None = Field(default=None, ge=1)
     statuses: tuple[Status, ...] = Field(default=("COMPLETED",), min_length=1)
     count: int = Field(default=1, ge=1, le=MOST)
+
+    given: ClassVar[GivenType | None] = GivenStatus
 
     @field_validator("statuses")
     @classmethod
@@ -62,6 +82,11 @@ class ProgramStatusTrigger(GatheringLeaf):
     def noun(self) -> str:
         return f"{self._either()} of {self.workflow}"
 
+    @classmethod
+    def event_fields(cls, event: Event) -> dict[str, Any]:
+        partition = dict(event.partition) if event.partition else None
+        return {"workflow": event.workflow, "run_id": event.run_id, "status": event.status, "partition": partition}
+
     def resolve(self, names: Names) -> Self:
         schedule = names.in_app(self.schedule) if self.schedule is not None else None
         return self.model_copy(update={"workflow": names.in_app(self.workflow), "schedule": schedule})
@@ -79,21 +104,3 @@ class ProgramStatusTrigger(GatheringLeaf):
 
 def _times(count: int) -> str:
     return "" if count == 1 else f" {count} times"
-
-
-class GivenStatus(Given):
-    type: Literal["program_status"]
-    workflow: Reference
-    status: Status = "COMPLETED"
-    schedule: Reference | None = None
-    version: int | None = Field(default=None, ge=1)
-    partition: dict[str, str] = Field(default_factory=dict)
-
-    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
-        key = status_key(names.in_app(self.workflow), self.status)
-        starter = names.in_app(self.schedule) if self.schedule is not None else None
-        payload = {"workflow_version": self.version} if self.version is not None else None
-        return Event(event_id, "program_status", key, at, at, self.partition, schedule=starter, payload=payload)
-
-    def describe(self) -> str:
-        return f"{self.workflow} reached {self.status}"

@@ -1,29 +1,34 @@
 """The kinds of leaves that there are, and of the events that a dry run plays to them.
 
-A new kind is a file of its own, and a name here.
+A new kind is a file of its own, and a name here; or in `gathering.py`, if it counts events of its own.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from chalicelib.core.documents import tagged
+from chalicelib.core.documents import tagged, types_of
+from chalicelib.core.rows.event import Event
 from chalicelib.core.triggers.absent import AbsentTrigger
 from chalicelib.core.triggers.elapsed import ElapsedTrigger
-from chalicelib.core.triggers.event import GivenEvent
 from chalicelib.core.triggers.gathering import GATHERING
-from chalicelib.core.triggers.given import Given, GivenTime
+from chalicelib.core.triggers.given import Given
 from chalicelib.core.triggers.leaf import Leaf
-from chalicelib.core.triggers.partition import GivenPartition
-from chalicelib.core.triggers.program_status import GivenStatus
 from chalicelib.core.triggers.quiet import QuietTrigger
-from chalicelib.core.triggers.size import GivenSize
 from chalicelib.core.triggers.time import TimeTrigger
 
 LEAVES: tuple[type[Leaf], ...] = (TimeTrigger, *GATHERING, QuietTrigger, ElapsedTrigger, AbsentTrigger)
-GIVEN: tuple[type[Given], ...] = (GivenTime, GivenPartition, GivenSize, GivenStatus, GivenEvent)
+GIVEN: tuple[type[Given], ...] = tuple(dict.fromkeys(given for leaf in LEAVES if (given := leaf.given) is not None))
+
+_OF_TYPE = {kind: leaf for leaf in LEAVES for kind in types_of(leaf)}
 
 if TYPE_CHECKING:
     AnyGiven = Given
 else:
     AnyGiven = tagged(GIVEN)
+
+
+def event_fields(event: Event) -> dict[str, Any]:
+    """What a run is told of an event besides kind, id and instant; nothing of a kind that no leaf counts."""
+    leaf = _OF_TYPE.get(event.kind)
+    return leaf.event_fields(event) if leaf is not None else {}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import Field, field_validator
 
@@ -13,12 +13,31 @@ from chalicelib.core.names import Names
 from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.text import count_of
-from chalicelib.core.triggers.given import Given
+from chalicelib.core.triggers.given import Given, GivenType
 from chalicelib.core.triggers.leaf import DatasetReference, GatheringLeaf, since
 
 
 def size_key(dataset: str) -> str:
     return f"size:{dataset}"
+
+
+class GivenSize(Given):
+    type: Literal["size"]
+    dataset: Reference
+    bytes: int
+    partition: dict[str, str] = Field(default_factory=dict)
+
+    @field_validator("bytes", mode="before", json_schema_input_type=int | str)
+    @classmethod
+    def _spelt(cls, given: Any) -> int:
+        return sizes.parse_bytes(given, "")
+
+    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
+        key = size_key(names.in_namespace(self.dataset))
+        return Event(event_id, "size", key, at, at, self.partition, size=self.bytes)
+
+    def describe(self) -> str:
+        return f"{sizes.format_bytes(self.bytes)} of {self.dataset}"
 
 
 class SizeTrigger(GatheringLeaf):
@@ -27,6 +46,8 @@ class SizeTrigger(GatheringLeaf):
     type: Literal["size"]
     dataset: Reference
     bytes: int
+
+    given: ClassVar[GivenType | None] = GivenSize
 
     @field_validator("bytes", mode="before", json_schema_input_type=int | str)
     @classmethod
@@ -54,27 +75,19 @@ class SizeTrigger(GatheringLeaf):
     def noun(self) -> str:
         return f"object of {self.dataset}"
 
+    @classmethod
+    def event_fields(cls, event: Event) -> dict[str, Any]:
+        partition = dict(event.partition) if event.partition else None
+        fields: dict[str, Any] = {
+            "dataset": event.dataset,
+            "path": event.path,
+            "partition": partition,
+            "bytes": event.size,
+        }
+        return fields if event.payload is None else fields | {"snapshot": dict(event.payload)}
+
     def resolve(self, names: Names) -> Self:
         return self.model_copy(update={"dataset": names.in_namespace(self.dataset)})
 
     def datasets(self) -> tuple[DatasetReference, ...]:
         return (DatasetReference(self.dataset),)
-
-
-class GivenSize(Given):
-    type: Literal["size"]
-    dataset: Reference
-    bytes: int
-    partition: dict[str, str] = Field(default_factory=dict)
-
-    @field_validator("bytes", mode="before", json_schema_input_type=int | str)
-    @classmethod
-    def _spelt(cls, given: Any) -> int:
-        return sizes.parse_bytes(given, "")
-
-    def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
-        key = size_key(names.in_namespace(self.dataset))
-        return Event(event_id, "size", key, at, at, self.partition, size=self.bytes)
-
-    def describe(self) -> str:
-        return f"{sizes.format_bytes(self.bytes)} of {self.dataset}"

@@ -8,11 +8,8 @@ from typing import Any
 
 from chalicelib.core.events import build
 from chalicelib.core.instants import Instant
-from chalicelib.core.rows.event import Event, PostedEvent
-from chalicelib.core.writes import Create
-from chalicelib.flow.each import run_each
-from chalicelib.flow.ingest.tell import tell
-from chalicelib.log import logger
+from chalicelib.core.rows.event import Event
+from chalicelib.flow.ingest.posted import store_and_apply
 from chalicelib.ports import Ports
 
 
@@ -32,22 +29,9 @@ def post(ports: Ports, namespace: str, envelopes: Sequence[Envelope]) -> tuple[E
     A schedule that cannot take one does not make the request fail: a poster who gave no ids would post all again.
     """
     now = ports.clock.now()
-    posted = tuple(_posted(namespace, envelope, now) for envelope in envelopes)
-    rows = [_store(ports, row) for row in posted]
-    try:
-        run_each([row for row in rows if row.wake_at is not None], lambda row: tell(ports, row))
-    except ExceptionGroup:
-        logger.exception("posted events are stored, and will be told again to those who could not take them")
-    return tuple(row.event for row in rows)
+    return store_and_apply(ports, [_event(namespace, envelope, now) for envelope in envelopes], now)
 
 
-def _store(ports: Ports, row: PostedEvent) -> PostedEvent:
-    if ports.ledger.commit([Create(row)]) is None:
-        return row
-    return ports.jobs.posted(row.event.id) or row
-
-
-def _posted(namespace: str, envelope: Envelope, now: Instant) -> PostedEvent:
+def _event(namespace: str, envelope: Envelope, now: Instant) -> Event:
     at = envelope.at if envelope.at is not None else now
-    event = build.custom_event(namespace, envelope.kind, envelope.source, envelope.payload, at, now)
-    return PostedEvent(event, wake_at=now)
+    return build.custom_event(namespace, envelope.kind, envelope.source, envelope.payload, at, now)

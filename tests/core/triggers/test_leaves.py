@@ -29,6 +29,7 @@ from tests.core.builders import (
     schedule,
     trigger,
 )
+from tests.support.leaves import GATHERING_TYPES
 
 AT = "at 2026-03-02T12:00:00.000Z"
 SINCE = "since 2026-03-02T12:00:00.000Z"
@@ -192,7 +193,7 @@ def test_t18_a_leaf_that_makes_no_sense_is_refused_with_its_path(document: dict[
 
 
 def test_t18_what_may_be_waited_for_is_offered() -> None:
-    expected = "expected an object whose type is one of partition, snapshot, size, program_status, event"
+    expected = f"expected an object whose type is one of {', '.join(GATHERING_TYPES)}, got "
     assert refused(QUIET | {"of": TICK}).message.startswith(expected)
 
 

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
 
 from chalicelib.core.instants import MINUTE
+from chalicelib.core.rows.event import Event
 from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers import tree
 from chalicelib.core.triggers.leaf import Leaf, Names, timed
-from chalicelib.core.triggers.registry import LEAVES
+from chalicelib.core.triggers.registry import event_fields
 from tests.core.builders import NOON
+from tests.support.leaves import GATHERING_TYPES, GIVEN_TYPES, LEAF_TYPES
 
 DATA = {"type": "partition", "dataset": "flights"}
 DOCUMENTS: dict[str, dict[str, Any]] = {
@@ -22,6 +24,7 @@ DOCUMENTS: dict[str, dict[str, Any]] = {
     "size": {"type": "size", "dataset": "flights", "bytes": 1000},
     "program_status": {"type": "program_status", "workflow": "clean"},
     "event": {"type": "event", "event": "orders.closed", "pattern": {"note": ["waits to reach Rome"]}},
+    "cloudwatch_alarm": {"type": "cloudwatch_alarm", "alarm": "disk full"},
     "quiet": {"type": "quiet", "of": DATA, "after": "10m"},
     "elapsed": {"type": "elapsed", "after": "4h"},
     "absent": {"type": "absent", "of": DATA, "within": "1h"},
@@ -35,7 +38,11 @@ def leaf(kind: str) -> Leaf:
 
 
 def test_every_type_of_every_kind_has_a_document_here() -> None:
-    assert [kind for each in LEAVES for kind in get_args(each.model_fields["type"].annotation)] == list(DOCUMENTS)
+    assert list(DOCUMENTS) == LEAF_TYPES
+
+
+def test_what_counts_events_of_its_own_may_be_of_a_quiet_or_an_absent_leaf() -> None:
+    assert set(GATHERING_TYPES) == DOCUMENTS.keys() - {"time", "quiet", "elapsed", "absent"}
 
 
 @pytest.mark.parametrize("kind", DOCUMENTS)
@@ -52,7 +59,7 @@ def test_each_kind_says_what_it_is_what_it_lacks_and_what_it_has(kind: str) -> N
 def test_each_kind_is_found_by_its_events_or_by_its_timer(kind: str) -> None:
     made = leaf(kind).resolve(NAMES)
     if made.event_keys():
-        assert made.datasets() or made.upstreams() or kind == "event"
+        assert made.datasets() or made.upstreams() or kind in ("event", "cloudwatch_alarm")
     else:
         assert timed(made).next_due(NOON, NOON) is not None
 
@@ -62,6 +69,17 @@ def test_each_kind_names_what_it_refers_to_in_full(kind: str) -> None:
     made = leaf(kind).resolve(NAMES)
     assert {each.name for each in made.datasets()} <= {"demo.flights"}
     assert {each.workflow for each in made.upstreams()} <= {"demo.flights.clean"}
+
+
+@pytest.mark.parametrize("kind", DOCUMENTS)
+def test_each_kind_can_be_given_its_event_in_a_dry_run(kind: str) -> None:
+    assert (kind in GIVEN_TYPES) is (kind != "quiet")
+
+
+def test_a_run_is_told_the_bare_facts_of_a_kind_that_no_leaf_counts() -> None:
+    """`run_now`, and whatever newer code has stored."""
+    for kind in ("run_now", "zz_newer"):
+        assert event_fields(Event("e1", kind, "k", NOON, NOON, payload={"x": 1})) == {}
 
 
 def test_a_pattern_is_described_in_the_words_that_were_written() -> None:

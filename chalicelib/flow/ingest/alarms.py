@@ -1,0 +1,22 @@
+"""A CloudWatch alarm goes into a state: an event for every schedule that waits for it (T23)."""
+
+from __future__ import annotations
+
+from chalicelib.core.events.alarms import AlarmChange, alarm_event
+from chalicelib.flow.ingest.posted import store_and_apply
+from chalicelib.ports import Ports
+
+
+def match_alarm(ports: Ports, change: AlarmChange) -> str:
+    """Store a change of an alarm and apply it. Returns what was done, in words.
+
+    Every change of every alarm of the account comes here. One that no schedule waits for costs one read.
+    """
+    if not change.is_new_state:
+        return f"ignored: its state was {change.state} before"
+    now = ports.clock.now()
+    event = alarm_event(change, now)
+    if not ports.catalog.subscriptions(event.key, 1, None).items:
+        return "ignored: no schedule waits for it"
+    store_and_apply(ports, [event], now)
+    return "applied"

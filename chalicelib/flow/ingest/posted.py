@@ -1,0 +1,34 @@
+"""Events that Sluice stores before it applies them, each once under its id: custom events and changes of alarms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from chalicelib.core.instants import Instant
+from chalicelib.core.rows.event import Event, PostedEvent
+from chalicelib.core.writes import Create
+from chalicelib.flow.each import run_each
+from chalicelib.flow.ingest.tell import tell
+from chalicelib.log import logger
+from chalicelib.ports import Ports
+
+
+def store_and_apply(ports: Ports, events: Sequence[Event], now: Instant) -> tuple[Event, ...]:
+    """Store all events, then apply each to the schedules of its key. Returns the events as they are stored.
+
+    Fails if one cannot be stored. A schedule that cannot take one fails nothing else: the sweep applies the event to it
+    later.
+    """
+    rows = [_store(ports, PostedEvent(event, wake_at=now)) for event in events]
+    try:
+        run_each([row for row in rows if row.wake_at is not None], lambda row: tell(ports, row))
+    except ExceptionGroup:
+        logger.exception("posted events are stored, and will be told again to those who could not take them")
+    return tuple(row.event for row in rows)
+
+
+def _store(ports: Ports, row: PostedEvent) -> PostedEvent:
+    """The row of this event's id: this one, or the one that was there before."""
+    if ports.ledger.commit([Create(row)]) is None:
+        return row
+    return ports.jobs.posted(row.event.id) or row
