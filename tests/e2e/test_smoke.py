@@ -19,6 +19,7 @@ CHECKS = (
 )
 
 
+@pytest.mark.long
 @pytest.mark.cloud
 @pytest.mark.spark
 def test_o7_a_deployed_stack_is_used_and_left_as_it_was(cloud: Endpoints, capsys: pytest.CaptureFixture[str]) -> None:

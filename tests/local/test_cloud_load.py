@@ -123,6 +123,7 @@ def stage(cloud: Endpoints, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stage]:
         made.client.request("DELETE", made.app)
 
 
+@pytest.mark.long
 def test_story_6_what_is_urgent_goes_ahead_of_a_backlog_on_the_cloud_and_the_backlog_catches_up(stage: Stage) -> None:
     stage.start("occupant")
     until(lambda: stage.pool()["in_use"] == 2 * SLOTS, "a pool that is full")
