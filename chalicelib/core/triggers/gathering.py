@@ -1,4 +1,4 @@
-"""The leaves that count events of their own, as one type of field: what a quiet or an absent leaf may be about."""
+"""The leaves that count events, as the type of one field: those that a quiet or an absent leaf may contain."""
 
 from __future__ import annotations
 
