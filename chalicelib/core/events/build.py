@@ -77,7 +77,7 @@ def status_event(run: Run, status: str) -> Event:
         kind="program_status",
         key=status_key(run.workflow, status),
         instant=at,
-        # By the clock of Sluice, as for every event: that of the target may have whole seconds or be ahead of an enable.
+        # By Sluice's clock, as for every event: the target's may have whole seconds or be ahead of an enable.
         accepted_at=(run.running_seen_at if status == "STARTED" else run.state_at) or at,
         partition=rounds.announced(run),
         workflow=run.workflow,

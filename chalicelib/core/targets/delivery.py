@@ -30,7 +30,8 @@ MAX_ASKED_PAUSE: Millis = 6 * HOUR
 
 
 class Backoff(Document):
-    """The tries after the quick ones: ``tries`` more, ``delay`` apart; the delay doubles up to ``most`` unless fixed."""
+    """The tries after the quick ones: ``tries`` more, ``delay`` apart. Unless ``growth`` is fixed, the delay doubles up
+    to ``most``."""
 
     tries: int = Field(default=5, ge=1, le=30)
     growth: Literal["exponential", "fixed"] = "exponential"

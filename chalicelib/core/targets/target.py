@@ -97,7 +97,7 @@ class Delivered(Target):
 def require_lifecycle(
     target: Target, field: str, expected: str, got: str | None = None, hint: str | None = None
 ) -> None:
-    """Raises ``invalid`` for ``field`` if the target has no lifecycle. ``got`` by default says why Sluice refuses it."""
+    """Raises ``invalid`` for ``field`` if the target has no lifecycle. The default of ``got`` gives the cause."""
     if not target.has_lifecycle:
         got = got or f"one for a {target.type} target, whose runs have no end that Sluice can see"
         raise invalid(field, expected, got, hint)
