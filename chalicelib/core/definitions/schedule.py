@@ -33,7 +33,7 @@ from chalicelib.core.triggers.tree import AnyTrigger
 
 
 class Timeout(Document):
-    """What Sluice does with a job that is not launched within ``after`` of its creation (C10)."""
+    """What happens to a job that is not launched within ``after`` of its creation: Sluice aborts or runs it (C10)."""
 
     after: Duration = "1d"
     then: Literal["abort", "run"] = "abort"
@@ -53,8 +53,8 @@ TimeoutOrNever = Annotated[
 
 
 class CatchUp(Document):
-    """Which fires Sluice makes up for after an outage: ``all`` of them, the ``latest``, or ``none``, but none older than
-    ``within``. It skips the others, with a record (T5). A text in place of the object is its ``mode``."""
+    """Which fires Sluice makes up for after an outage: ``all`` of them, the ``latest``, or ``none``; but none older
+    than ``within``. It skips the others, with a record (T5). A text in place of the object is its ``mode``."""
 
     mode: Literal["all", "latest", "none"] = "all"
     within: Duration = "1d"
