@@ -61,7 +61,7 @@ class CatchUp(Document):
 
     @model_validator(mode="before")
     @classmethod
-    def _word(cls, given: Any) -> Any:
+    def _from_mode(cls, given: Any) -> Any:
         return {"mode": given} if isinstance(given, str) else given
 
     @property

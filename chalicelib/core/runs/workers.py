@@ -42,12 +42,12 @@ class LeaseId:
 
 def parse_lease_id(text: str) -> LeaseId | None:
     """The lease id that a text spells, or None if it is malformed."""
-    run_id, _, rest = text.rpartition("-")
+    run_id, _, number = text.rpartition("-")
     run_id, _, attempt = run_id.rpartition("-")
-    small = all(part.isascii() and part.isdigit() and len(part) <= 6 for part in (attempt, rest))
+    small = all(part.isascii() and part.isdigit() and len(part) <= 6 for part in (attempt, number))
     if not small or ids.parse_job_id(run_id) is None:
         return None
-    return LeaseId(run_id, int(attempt), int(rest))
+    return LeaseId(run_id, int(attempt), int(number))
 
 
 def lease_of(run: Run) -> LeaseId:

@@ -68,7 +68,7 @@ def check_headers(headers: dict[str, str]) -> dict[str, str]:
         if not _VALUE.fullmatch(value):
             raise invalid(name, "at most 1000 printable ASCII characters", value)
     if len({name.lower() for name in headers}) < len(headers):
-        raise invalid("", "each header once, whatever the case of its name", sorted(headers))
+        raise invalid("", "each header once; upper and lower case are the same name", sorted(headers))
     return headers
 
 

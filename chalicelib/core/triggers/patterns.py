@@ -131,7 +131,7 @@ def check_pattern(pattern: Mapping[str, Any], field: str) -> None:
     """Raises ``invalid`` for a malformed or too large pattern, with the path of the error under ``field``."""
     leaves = list(_leaves(pattern, field, 1))
     if len(leaves) > MAX_LEAVES:
-        hint = "match by a prefix or wildcard, or tell the events apart by their type"
+        hint = "match by a prefix or wildcard, or give the events different types"
         raise invalid(field, f"at most {MAX_LEAVES} leaves in one pattern", len(leaves), hint)
     for path, leaf in leaves:
         _check_leaf(path, leaf)
@@ -235,7 +235,7 @@ def _check_numeric(path: str, operand: Any) -> None:
 
 def _check_number_of(path: str, values: Any) -> None:
     if len(values) > MAX_ALTERNATIVES:
-        hint = "match by a prefix or wildcard, or tell the events apart by their type"
+        hint = "match by a prefix or wildcard, or give the events different types"
         raise invalid(path, f"at most {MAX_ALTERNATIVES} alternatives", len(values), hint)
 
 

@@ -30,7 +30,7 @@ class SizeTrigger(GatheringLeaf):
 
     @field_validator("bytes", mode="before", json_schema_input_type=int | str)
     @classmethod
-    def _spelt(cls, given: Any) -> int:
+    def _in_bytes(cls, given: Any) -> int:
         return sizes.parse_bytes(given, "")
 
     @property
@@ -69,7 +69,7 @@ class GivenSize(Given):
 
     @field_validator("bytes", mode="before", json_schema_input_type=int | str)
     @classmethod
-    def _spelt(cls, given: Any) -> int:
+    def _in_bytes(cls, given: Any) -> int:
         return sizes.parse_bytes(given, "")
 
     def as_event(self, event_id: str, names: Names, at: Instant) -> Event:

@@ -42,13 +42,13 @@ When = Annotated[str, AfterValidator(_check_when)]
 
 
 class TimeTrigger(TimedLeaf):
-    """Fires at the instants of ``expression``, read in ``zone`` (None: the schedule's), or at ``due_time`` alone.
+    """Fires at the instants of ``expression``, in ``zone`` (None: the schedule's), or at ``due_time`` alone.
 
-    With both, the first fire is at ``due_time`` and the rest follow from there (T3). ``start`` and ``end`` bound the
-    nominal instants, inclusively; intervals count from ``start``, which is the first of them. ``repeats`` is how often
-    it fires in all. Each fire comes up to ``jitter`` later than its nominal instant, always the same for the same
-    fire, and never as late as the next one. ``gap`` and ``overlap`` say what becomes of wall times that do not exist
-    or exist twice (T2); ``excluding`` leaves instants of the expression out (T6).
+    With both, the first fire is at ``due_time`` and the following instants count from there (T3). ``start`` and ``end``
+    bound the nominal instants, inclusively; intervals count from ``start``, which is then the first instant.
+    ``repeats`` is the number of fires in all. Each fire is due up to ``jitter`` after its nominal instant and before
+    the next one; the delay of a fire never changes. ``gap`` and ``overlap`` are the rules for wall times that do not
+    exist or exist twice (T2). ``excluding`` removes instants of the expression (T6).
     """
 
     type: Literal["time"]
