@@ -18,8 +18,11 @@ What = Literal["failed", "aborted", "missed_start", "missed_end"]
 
 
 class Notify(Document):
-    """Sluice sends a notice to ``to`` when a run has ``failed`` after its last attempt or was not delivered, when a job
-    was ``aborted``, or when a start or an end missed its deadline (``missed_start``, ``missed_end``)."""
+    """The kinds of events ``on`` which Sluice sends a notice to the target ``to``.
+
+    ``failed``: a run failed after its last attempt, or a delivery failed. ``aborted``: a job was aborted.
+    ``missed_start``, ``missed_end``: a start or an end missed its deadline.
+    """
 
     on: tuple[What, ...] = Field(min_length=1)
     to: AnyTarget

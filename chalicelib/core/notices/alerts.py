@@ -2,7 +2,7 @@
 
 Each notice is a message to the target of a rule (`core/definitions/notify.py`). Sluice sends the first one about a
 workflow at once and opens a window of five minutes. At its end, Sluice sends one notice about all that came within the
-window, and opens the next one, until a window passes without a pending notice.
+window, and opens the next one. A window without a pending notice is the last one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def channels(rules: Iterable[Notify], what: str) -> dict[str, dict[str, Any]]:
 
 def rests_until(alerts: Collection[NoticeWindow | None], now: Instant) -> Instant | None:
     """Until when a pending notice may wait, because all its channels have an open window: the first end of these
-    windows. None if a channel has no window, so that a notice is to be sent at once."""
+    windows. None without channels, or if a channel has no window and so gets its notice at once."""
     if not alerts or None in alerts:
         return None
     ends = [window.until for window in alerts if window is not None and window.until > now]

@@ -1,6 +1,6 @@
 """The bill of a run that has ended: when Sluice asks the target for it again, and its cost at list price (H1).
 
-The poll that reads the end of a run also reads its bill. EMR Serverless may compute the bill later, so Sluice asks
+The poll that reads the end of a run also reads its bill. EMR Serverless may compute the bill later. So Sluice asks
 again 2 and 15 minutes after it recorded the end, by the ``wake_at`` of the run, and then no more. A bill that is known
 at once costs no further write. Prices are settings: they differ by region, processor and contract.
 """

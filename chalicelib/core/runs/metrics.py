@@ -48,8 +48,8 @@ def start_of(run: Run, waited_for: str, at: Instant) -> tuple[Measure, Millis] |
     """How late, in ms, the first start call or send of a run is at ``at``. ``waited_for`` is the last reason to wait
     that its job had.
 
-    None if neither a timer nor an event started the run, for later attempts, and for a job that a constraint, a limit
-    or a pause held back: that wait is intended, and `WAITS_BEGUN` counts it."""
+    None for later attempts, and for a run that neither a timer nor an event started. None also if a constraint, a limit
+    or a pause held the job back: that wait is intended, and `WAITS_BEGUN` counts it."""
     if run.attempt != 1 or run.calls != 1 or (waited_for and not run.fired_by.startswith(waited_for)):
         return None
     if run.kind == "fire" and run.due_at is not None:

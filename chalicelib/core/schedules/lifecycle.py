@@ -101,8 +101,8 @@ def pause(
     schedule_state: ScheduleState, schedule: Schedule, mode: PauseMode, stop: bool, now: Instant, by: str,
     reason: str = "",
 ) -> tuple[ScheduleState, list[Write]]:  # fmt: skip
-    """Pauses a schedule. In hold and backlog it gathers and launches nothing; in drain it gathers nothing and launches
-    the jobs that it has (L4).
+    """Pauses a schedule. In hold and backlog it gathers but launches nothing; in drain it gathers nothing but
+    launches the jobs that it has (L4).
 
     ``stop``: timeouts of jobs stop during the pause.
     """
@@ -321,9 +321,8 @@ def _counted(schedule: Schedule) -> list[Write]:
     other schedules."""
     rates = permits.rates_of(schedule)
     plan: list[Write] = [TrackRates(names.workflow_limit(schedule.workflow), rates)] if rates else []
-    counts = permits.asks_for_starts(schedule) and not ids.is_dag_graph(
-        schedule.workflow
-    )  # its starts are always counted
+    # The starts of a graph are always counted.
+    counts = permits.asks_for_starts(schedule) and not ids.is_dag_graph(schedule.workflow)
     return [*plan, TrackStarts(schedule.workflow)] if counts else plan
 
 

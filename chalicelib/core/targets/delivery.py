@@ -47,8 +47,9 @@ class Backoff(Document):
         return self
 
     def pause(self, number: int, salt: str) -> Millis:
-        """The pause in ms before the n-th try of the backoff (``number``, from 1 on), jittered by the id ``salt``, so
-        that events that were refused together are not tried together again."""
+        """The pause in ms before the n-th try of the backoff (``number``, from 1 on).
+
+        The id ``salt`` jitters it, so that events that were refused together are not tried together again."""
         doubled = duration(self.delay) * 2 ** min(number - 1, 40) if self.growth == "exponential" else 0
         span = min(max(doubled, duration(self.delay)), duration(self.most))
         return target_backoff.scattered(span, number, salt)

@@ -1,8 +1,8 @@
 """The base classes of targets. Runs at a target with a lifecycle can be followed, cancelled and counted; to the other
 targets Sluice delivers a run, at least once and always under the same id (E5, E6).
 
-A target consists of a module here, with its document and its rules, an adapter in `aws/targets/`, and an entry in the
-registry of each package.
+A target has a module here, with its document and its rules, and an adapter in `aws/targets/`. The registry of each
+package has an entry for it.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ MAX_AWS_CALL: Millis = 30 * SECOND
 
 class Target(Document):
     """The document of a target. Class variables and methods hold the differences between the types, so that no other
-    module tests a type. Methods about a run are class methods: a stored run keeps the fields of its target, and to
-    parse them into a document for each read of a run would cost a validation."""
+    module tests a type. Methods about a run are class methods: a stored run keeps the fields of its target, and
+    building a document of them would cost a validation for each read of a run."""
 
     has_lifecycle: ClassVar[bool] = True  # the target reports the states of a run, not only its delivery
     pulled: ClassVar[bool] = False  # workers claim its runs (W5); no call starts one

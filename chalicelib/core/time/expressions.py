@@ -1,8 +1,12 @@
 """The expressions that name fire times (T1): their parser, their normal form, and the next fire.
 
-An expression is a cron expression of five or six fields (`core/time/cron.py`), a macro, ``@every 1h30m``, ISO 8601
-``R4/PT3S`` (``R/PT3S`` without an end, ``R4/2026-01-01T00:00:00Z/PT3S`` from an instant on), or an object with the
-fields of a cron expression. `normalise` returns the stored form, which is equal for expressions of equal meaning.
+An expression is one of:
+
+- a cron expression of five or six fields (`core/time/cron.py`), or an object with these fields;
+- a macro such as ``@daily``, or ``@every 1h30m``;
+- ISO 8601 ``R4/PT3S``, ``R/PT3S`` without an end, or ``R4/2026-01-01T00:00:00Z/PT3S`` from an instant on.
+
+`normalise` returns the stored form, which is equal for expressions of equal meaning.
 """
 
 from __future__ import annotations

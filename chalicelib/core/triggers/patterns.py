@@ -5,7 +5,7 @@ plain values, or an operator such as ``{"prefix": "eu-"}``. All fields of an obj
 ``$or``, one must. The cases that could be read in several ways:
 
 - a list in the payload matches if one of its elements does, those of nested lists included;
-- an object where the pattern has a leaf exists, but matches neither a value nor ``anything-but`` a value;
+- an object where a leaf expects a plain value exists, but matches neither a value nor ``anything-but`` one;
 - an absent field, or one under an absent field, matches ``{"exists": false}`` and nothing else;
 - numbers are equal by value (``1`` is ``1.0``), and true and false are no numbers;
 - a value that is no text has no prefix and no suffix, so ``anything-but`` a prefix or suffix matches it.
