@@ -25,7 +25,7 @@ from chalicelib.core.targets.answers import Never, NoAnswer, NotNow
 # With 1, 2, 4, ... seconds between them and at most 5 minutes, these span about 20 minutes.
 PATIENCE = 12
 MAX_PAUSE: Millis = DAY
-# The longest pause that a target may request by Retry-After; none is postponed for ever.
+# The longest pause that a target may request by Retry-After; a longer one is cut to it.
 MAX_ASKED_PAUSE: Millis = 6 * HOUR
 
 
