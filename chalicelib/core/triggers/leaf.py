@@ -69,7 +69,7 @@ class Leaf(Document):
         return 1
 
     def event_keys(self) -> tuple[str, ...]:
-        """The event keys under which the reverse index lists the leaf (T15). A timed leaf has none, but a timer."""
+        """The event keys under which the reverse index lists the leaf (T15); none if a timer alone meets it."""
         return ()
 
     def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
@@ -102,7 +102,7 @@ class Leaf(Document):
         raise NotImplementedError
 
     def check(self) -> None:
-        """Raises ``invalid`` if the leaf does not fit its schedule. The put of a schedule calls this."""
+        """Raises ``invalid`` for fields that are valid alone but not together. The put of a schedule calls this."""
 
     def resolve(self, names: Names) -> Self:
         """The same leaf with full names, zones and instants."""
