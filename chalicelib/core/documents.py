@@ -1,4 +1,4 @@
-"""What every document that users write has in common: strict fields, names, durations, tagged unions."""
+"""The base of every document that users write: strict fields, names, durations, tagged unions."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ _REFERENCE = re.compile(r"[a-z0-9][a-z0-9_-]{0,62}(\.[a-z0-9][a-z0-9_-]{0,62}){0
 
 
 class Document(BaseModel):
-    """An immutable document; a field that it does not know is refused, for a typo must not pass in silence."""
+    """An immutable document. An unknown field is an error, so that Sluice does not ignore a typing mistake."""
 
-    # Validators are built when they are first used: most Lambdas need few of them, and a cold start waits for all.
+    # Validators are built at first use: most Lambdas need few of them, and to build all would delay a cold start.
     model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
 
 def check_name(name: str, field: str | None = None) -> str:
+    """Returns a short name. Raises ``invalid`` for any other text."""
     if not _NAME.fullmatch(name):
         hint = "lower-case letters, digits, '-' and '_', at most 63, beginning with a letter or digit"
         raise invalid(field or "", "a name", name, hint)
@@ -42,6 +43,7 @@ def check_name(name: str, field: str | None = None) -> str:
 
 
 def check_reference(name: str, field: str | None = None) -> str:
+    """Returns a short or a full name. Raises ``invalid`` for any other text."""
     if not _REFERENCE.fullmatch(name):
         raise invalid(field or "", "a name, or a full name with dots such as namespace.app.name", name)
     return name
@@ -60,7 +62,7 @@ def _check_duration(text: str) -> str:
 Name = Annotated[str, AfterValidator(check_name)]
 
 
-StoredReference = Annotated[str, AfterValidator(_check_stored)]  # also what only messages and DAGs have
+StoredReference = Annotated[str, AfterValidator(_check_stored)]  # also the names that only messages and DAGs have
 
 
 Reference = Annotated[str, AfterValidator(check_reference)]
@@ -76,12 +78,13 @@ Properties = dict[str, Any]
 
 
 def one_of(tag: Callable[[Any], str], expected: str) -> Discriminator:
-    """Tells the members of any other union apart, so that a fault is told of the one that was meant."""
+    """A discriminator by ``tag`` for a union without a field ``type``. Errors then concern the member that the user
+    meant."""
     return Discriminator(tag, custom_error_type="unknown_type", custom_error_message=f"expected {expected}")
 
 
 def by_type(kinds: tuple[str, ...]) -> Discriminator:
-    """Tells the members of a union apart by their ``type``; tags begin with ``@`` so that error paths can drop them."""
+    """A discriminator by the field ``type``. Tags begin with ``@``, so that error paths can leave them out."""
 
     def tag(value: Any) -> str | None:
         kind = value.get("type") if isinstance(value, dict) else getattr(value, "type", None)
@@ -95,20 +98,20 @@ def by_type(kinds: tuple[str, ...]) -> Discriminator:
 
 
 def types_of(document: type[Document]) -> tuple[str, ...]:
-    """The values that its field ``type`` may have."""
+    """The values that the field ``type`` of a document may have."""
     return tuple(map(str, get_args(document.model_fields["type"].annotation)))
 
 
 def tagged(documents: Sequence[type[Document]], named: Sequence[type[Document]] | None = None) -> Any:
-    """The union of these documents, told apart by their ``type``. The schema has their order, and an error lists the
+    """The union of these documents, discriminated by ``type``. The JSON schema has their order; an error lists the
     types in the order of ``named``, by default the same. A document with several types is a member for each."""
-    members: list[Any] = [Annotated[each, Tag(f"@{kind}")] for each in documents for kind in types_of(each)]
+    members: list[Any] = [Annotated[document, Tag(f"@{kind}")] for document in documents for kind in types_of(document)]
     order = documents if named is None else named
-    return Annotated[reduce(or_, members), by_type(tuple(kind for each in order for kind in types_of(each)))]
+    return Annotated[reduce(or_, members), by_type(tuple(kind for document in order for kind in types_of(document)))]
 
 
 class Described(Document):
-    """What everything that has an owner carries (L18); changing it changes nothing else."""
+    """The descriptive fields of a definition (L18); they do not affect its behaviour."""
 
     description: str = Field(default="", max_length=1_000)
     tags: Tags = Field(default_factory=dict)

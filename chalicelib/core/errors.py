@@ -1,7 +1,7 @@
-"""Every error that a caller of Sluice can meet, with its stable code.
+"""The errors that a caller of Sluice can get, each with a stable code.
 
-The API answers with ``{"error": {"code", "message", "field", "hint"}}``; the CLI prints the same words. A message
-says what was expected and what came, the hint what to do.
+The API answers with ``{"error": {"code", "message", "field", "hint"}}``; the CLI prints the same texts. A message says
+what Sluice expected and what it got; the hint says what to do.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ STATUS = {
 
 
 class SluiceError(ValueError):
-    """A refusal that the caller can understand and mend. Nothing was stored when it is raised."""
+    """An error that the caller can correct. When Sluice raises it, it has stored nothing."""
 
     def __init__(self, code: str, message: str, field: str | None = None, hint: str | None = None) -> None:
         super().__init__(message)
@@ -52,12 +52,13 @@ class SluiceError(ValueError):
         return {"error": error}
 
     def under(self, prefix: str) -> SluiceError:
-        """The same error, seen from the document that contains the refused part."""
+        """The same error, with its field under ``prefix``, the path of the part within a larger document."""
         field = f"{prefix}.{self.field}" if self.field else prefix
         return SluiceError(self.code, self.message, field, self.hint)
 
 
 def invalid(field: str, expected: str, got: object, hint: str | None = None) -> SluiceError:
+    """An error ``expected <expected>, got <got>`` for the path ``field``; long values are cut."""
     return SluiceError("invalid", f"expected {expected}, got {_short(got)}", field, hint)
 
 
@@ -72,12 +73,12 @@ def unknown_reference(field: str, kind: str, name: str, known: Iterable[str] = (
 
 
 def changed_meanwhile(what: str) -> SluiceError:
-    hint = "read it again, look at what changed, and send the request with the new ETag"
-    return SluiceError("changed_meanwhile", f"{what} was changed by somebody else meanwhile", None, hint)
+    hint = "read it again, check what changed, and send the request with the new ETag"
+    return SluiceError("changed_meanwhile", f"{what} was changed by another request meanwhile", None, hint)
 
 
 def from_validation(error: ValidationError) -> SluiceError:
-    """Our shape for what pydantic found. The first fault is told in full, the number of others is told."""
+    """The error for a failed validation: the first fault of pydantic in full, and the number of the others."""
     faults: list[dict[str, Any]] = [dict(fault) for fault in error.errors(include_url=False)]
     first = faults[0]
     field = ".".join(_path(first["loc"]))
@@ -96,8 +97,8 @@ def from_validation(error: ValidationError) -> SluiceError:
     return SluiceError("invalid", message, field or None)
 
 
-# What pydantic calls a fault, in the words of JSON.
-_WORDS = {
+# The expectation behind each type of fault of pydantic, in the terms of JSON.
+_EXPECTED = {
     "string_type": "text",
     "int_type": "a whole number",
     "int_parsing": "a whole number",
@@ -121,21 +122,21 @@ _WORDS = {
 
 
 def _expected(fault: Mapping[str, Any]) -> str:
-    words = _WORDS.get(fault["type"])
-    if words is None:
+    expected = _EXPECTED.get(fault["type"])
+    if expected is None:
         message: str = fault["msg"].removeprefix("Value error, ")
         return message[:1].lower() + message[1:]
     context = fault.get("ctx") or {}
-    return "expected " + words.format(**context, s="" if context.get("min_length") == 1 else "s")
+    return "expected " + expected.format(**context, s="" if context.get("min_length") == 1 else "s")
 
 
 def _path(location: tuple[int | str, ...]) -> list[str]:
-    """Where a fault is, as the user wrote it: without the tags of unions and pydantic's mark of a dictionary's key."""
+    """The path of a fault in the user's document, without union tags and pydantic's mark for dictionary keys."""
     return [str(part) for part in location if not _is_tag(part) and part != "[key]"]
 
 
 def _is_tag(part: object) -> bool:
-    """pydantic puts the tag of a discriminated union into the path; a user never wrote it there."""
+    """Whether a part of a path is the tag of a discriminated union, which pydantic adds and no user writes."""
     return isinstance(part, str) and part.startswith("@")
 
 

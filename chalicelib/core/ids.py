@@ -1,7 +1,7 @@
-"""Ids are computed, never drawn: whoever does the same thing again computes the same id, so twice is harmless.
+"""Ids are computed, never random: a repeated operation computes the same id, which makes it idempotent.
 
-A job id tells where its job lives: ``<namespace>.<app>.<schedule>.<generation>.<digest>``. The run that a job becomes
-keeps the id (run id = job id, docs/design.md), so one word follows a piece of work from its first event to its history.
+A job id contains the schedule of its job: ``<namespace>.<app>.<schedule>.<generation>.<digest>``. The run that a job
+becomes keeps the id (docs/design.md), so one id follows a piece of work from its first event to its history.
 """
 
 from __future__ import annotations
@@ -11,17 +11,18 @@ from typing import NamedTuple
 
 DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
 MESSAGE = "~"
-DAG = "~"  # behind a name: what a DAG has made of its own (W4)
+DAG = "~"  # after a name: marks a schedule or graph that Sluice makes from a DAG (W4)
 
 
 def digest(*parts: object, length: int = 20) -> str:
-    """A hexadecimal digest (``length`` * 4 bits) of the parts, which may hold any character."""
+    """A hexadecimal digest of ``length`` characters (4 bits each). The parts may hold any character."""
     texts = [str(part) for part in parts]
     text = "".join(f"{len(part)}:{part}" for part in texts)
     return hashlib.sha256(text.encode()).hexdigest()[:length]
 
 
 def base36(number: int) -> str:
+    """A number in base 36, in lower case. Raises ValueError for a negative one."""
     if number < 0:
         raise ValueError(f"expected a number that is not negative, got {number}")
     digits = ""
@@ -32,6 +33,8 @@ def base36(number: int) -> str:
 
 
 class JobId(NamedTuple):
+    """The parts of a job id; as text, the id."""
+
     schedule: str
     generation: int
     digest: str
@@ -41,21 +44,21 @@ class JobId(NamedTuple):
 
 
 def job_id(schedule: str, generation: int, first: str) -> str:
-    """The id of the job that ``first`` (an event id, or ``fire:<nominal>:<leaf>:<i>``) brings into being."""
+    """The id of the job that ``first`` (an event id, or ``fire:<nominal>:<leaf>:<i>``) creates."""
     return str(JobId(schedule, generation, digest(schedule, generation, first)))
 
 
 def parse_job_id(text: str) -> JobId | None:
-    """The parts of a job id, or None if the text is none."""
-    schedule, _, rest = text.rpartition(".")
+    """The parts of a job id, or None if the text is malformed."""
+    schedule, _, suffix = text.rpartition(".")
     schedule, _, generation = schedule.rpartition(".")
-    if schedule.count(".") != 2 or not rest or not generation or set(generation) - set(DIGITS):
+    if schedule.count(".") != 2 or not suffix or not generation or set(generation) - set(DIGITS):
         return None
-    return JobId(schedule, int(generation, 36), rest)
+    return JobId(schedule, int(generation, 36), suffix)
 
 
 def message_schedule(app: str, name: str) -> str:
-    """The full name of the schedule that a message is (L16). No name of a user's begins with the tilde."""
+    """The full name of the schedule of a message (L16). No name that a user chooses begins with a tilde."""
     return f"{app}.{MESSAGE}{name}"
 
 
@@ -65,12 +68,12 @@ def default_workflow(app: str) -> str:
 
 
 def is_of_message(name: str) -> bool:
-    """Whether the full name of a schedule or a workflow is one that only messages have."""
+    """Whether the full name of a schedule or a workflow belongs to a message or to a default target."""
     return name.rpartition(".")[2].startswith(MESSAGE)
 
 
 def is_of_dag(name: str) -> bool:
-    """Whether the full name of a schedule is one that a DAG has made: its start, or one of its nodes (W4)."""
+    """Whether the full name of a schedule belongs to a DAG: to its start, or to one of its nodes (W4)."""
     return DAG in name.rpartition(".")[2][1:] and not is_of_message(name)
 
 
@@ -80,46 +83,47 @@ def is_dag_node(name: str) -> bool:
 
 
 def dag_of(name: str) -> str:
-    """The full name of the DAG that a schedule, or a graph, belongs to."""
+    """The full name of the DAG of a schedule or a graph."""
     return name[: name.find(DAG, name.rfind(".") + 1)]
 
 
 def is_dag_graph(name: str) -> bool:
-    """Whether the full name of a workflow is that of a graph: what the start of a DAG's run stands for."""
+    """Whether the full name of a workflow is that of a graph, the workflow that the start of a DAG runs."""
     return is_of_dag(name) and name.rpartition(".")[2].count(DAG) == 1 and not name.endswith(DAG)
 
 
 def dag_start(dag: str) -> str:
-    """The full name of the schedule that begins the runs of a DAG, whatever its graph."""
+    """The full name of the schedule that starts the runs of a DAG; it does not depend on the graph."""
     return f"{dag}{DAG}"
 
 
 def dag_node(graph: str, node: str) -> str:
-    """The full name of the schedule that a node of a graph is."""
+    """The full name of the schedule of a node of a graph."""
     return f"{graph}{DAG}{node}"
 
 
 def event_id(kind: str, *source: object) -> str:
-    """The id of an event, from the identity of its source (never from when or how often it was told)."""
+    """The id of an event. It follows from the identity of its source, not from the time or number of its reports."""
     return f"{kind}-{digest(kind, *source)}"
 
 
 def client_token(run_id: str, attempt: int) -> str:
-    """EMR's idempotency token: one per attempt, for a token kept over attempts replays the failed run (64 at most)."""
+    """The idempotency token of a start call to EMR, at most 64 characters. Each attempt has its own, because with the
+    token of an earlier attempt EMR would return its failed run."""
     return digest("start", run_id, attempt, length=40)
 
 
 def holder_of(job_id: str, attempt: int) -> str:
-    """What a line remembers a run by: its id and attempt."""
+    """The holder name under which a limit remembers an attempt of a run."""
     return f"{job_id}#{attempt:03d}"
 
 
 def attempt_of(holder: str) -> tuple[str, int]:
-    """The run and attempt that a line remembers by this name."""
+    """The run id and attempt of a holder name."""
     run_id, _, attempt = holder.rpartition("#")
     return run_id, int(attempt)
 
 
 def shard(key: str, shards: int) -> str:
-    """Which of ``shards`` parts of an index a key belongs to."""
+    """The shard of an index with ``shards`` parts that a key belongs to."""
     return str(int(digest(key, length=8), 16) % shards)

@@ -1,4 +1,4 @@
-"""Instants, durations and zones: what every expression of time is made of.
+"""Instants, durations and time zones.
 
 An *instant* is an int, milliseconds since 1970-01-01T00:00Z; a *duration* an int of milliseconds, written ``1h30m``,
 ``500ms``, ``2d`` or ISO 8601 ``PT5M``.
@@ -21,8 +21,10 @@ HOUR: Millis = 60 * MINUTE
 DAY: Millis = 24 * HOUR
 
 LONGEST: Millis = 3_653 * DAY
-MAX_TEXT = 200  # characters of a duration or an expression; nothing that a person writes is longer
-LATEST: Instant = 253_370_764_800_000  # 9999-01-01T00:00:00Z: behind it no wall time can be computed with
+MAX_TEXT = 200  # characters of a duration or an expression; people write no longer ones
+LATEST: Instant = (
+    253_370_764_800_000  # 9999-01-01T00:00:00Z: from here on, Python cannot compute with wall times of every zone
+)
 
 _UNITS = {"ms": 1, "s": SECOND, "m": MINUTE, "h": HOUR, "d": DAY, "w": 7 * DAY}
 _GO = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|w)")
@@ -32,8 +34,8 @@ _INSTANT = "an RFC 3339 instant such as 2026-11-20T12:00:00Z"
 
 
 def duration(text: str, field: str = "duration", least: Millis = 1) -> Millis:
-    """``1h30m`` or ``PT1H30M`` as milliseconds. Raises ``invalid`` for anything else, for less than ``least`` (1 ms, or
-    0), and for more than ten years."""
+    """``1h30m`` or ``PT1H30M`` as milliseconds. Raises ``invalid`` for any other text, for less than ``least`` ms, and
+    for more than ten years."""
     total = 0.0
     cleaned = text.replace(" ", "") if len(text) <= MAX_TEXT else ""
     iso = _ISO.fullmatch(cleaned.upper())
@@ -49,30 +51,30 @@ def duration(text: str, field: str = "duration", least: Millis = 1) -> Millis:
 
 
 def format_duration(span: Millis) -> str:
-    """A duration as a person writes it: ``1h 30m``, ``10s``, ``250ms``."""
+    """A duration in ms as text, by its two largest units: ``1h 30m``, ``10s``, ``250ms``."""
     if span < SECOND:
         return f"{span}ms"
     return " ".join(f"{count}{letter}" for count, letter in parts_of(span)[:2])
 
 
 def parts_of(span: Millis) -> list[tuple[int, str]]:
-    """A duration as days, hours, minutes, seconds and milliseconds, those that are not nought: ``[(1, "h"), ...]``."""
-    parts, rest = [], span
+    """A duration as days, hours, minutes, seconds and milliseconds, without zeros: ``[(1, "h"), (30, "m")]``."""
+    parts, remainder = [], span
     for letter in ("d", "h", "m", "s", "ms"):
-        count, rest = divmod(rest, _UNITS[letter])
+        count, remainder = divmod(remainder, _UNITS[letter])
         if count:
             parts.append((count, letter))
     return parts
 
 
 def iso(instant: Instant) -> str:
-    """RFC 3339 in UTC with milliseconds; sorts as the instants do, so it serves as a sort key."""
+    """An instant in RFC 3339, in UTC with milliseconds. Texts sort like instants, so they serve as sort keys."""
     moment = datetime.fromtimestamp(instant // 1000, UTC)
     return f"{moment:%Y-%m-%dT%H:%M:%S}.{instant % 1000:03d}Z"
 
 
 def parse_instant(text: str, field: str = "instant") -> Instant:
-    """An RFC 3339 instant (with an offset or ``Z``) as milliseconds."""
+    """An RFC 3339 instant (with an offset or ``Z``) as milliseconds. Raises ``invalid`` for any other text."""
     instant = _instant(text)
     if instant is None:
         raise invalid(field, _INSTANT, text)
@@ -97,7 +99,7 @@ def parse_when(value: object, now: Instant, field: str = "due_time") -> Instant:
 
 
 def of_our_age(instant: Instant, field: str, got: object) -> Instant:
-    """The instant, if calendars can reckon with it in any zone. Raises ``invalid`` for other years."""
+    """Returns the instant if wall times can be computed for it in any zone. Raises ``invalid`` for other years."""
     if not 0 <= instant < LATEST:
         raise invalid(field, "an instant from the year 1970 to 9998", got)
     return instant
@@ -121,5 +123,5 @@ def zone(name: str, field: str = "zone") -> ZoneInfo:
 
 
 def millis(moment: datetime) -> Instant:
-    """The instant of a moment that knows its offset."""
+    """The instant of a datetime with an offset."""
     return round(moment.timestamp() * 1000)

@@ -1,5 +1,5 @@
-"""Short and full names. In a document, a workflow without dots is one of the same app. A dataset, a policy or a pool
-without dots is one of the same namespace. Stored rows hold full names; `Names` makes them."""
+"""Short and full names. In a document, a workflow without dots belongs to the same app; a dataset, a policy or a pool
+without dots belongs to the same namespace. Stored rows hold full names, which `Names` makes."""
 
 from __future__ import annotations
 

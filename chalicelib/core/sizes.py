@@ -1,4 +1,4 @@
-"""Amounts of data as people write them: ``100 GB``, ``1.5 MiB``, or a plain number of bytes (T9)."""
+"""Sizes of data as text: ``100 GB``, ``1.5 MiB``, or a plain number of bytes (T9)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from chalicelib.core.errors import invalid
 
 MAX_BYTES = 10**18
-MAX_TEXT = 40  # characters; the largest size in full takes half of that
+MAX_TEXT = 40  # characters; the largest size with all its digits takes half of them
 
 _DECIMAL = {"B": 1, **{f"{letter}B": 1000**power for power, letter in enumerate("KMGTP", 1)}}
 _BINARY = {f"{letter}iB": 1024**power for power, letter in enumerate("KMGTP", 1)}
@@ -19,8 +19,8 @@ _SIZE = re.compile(r"([0-9]+(?:\.[0-9]+)?) *([A-Za-z]*)")
 def parse_bytes(value: str | int, field: str) -> int:
     """``100GB``, ``"1.5 MiB"`` or ``100`` as bytes. B, KB, MB, GB, TB, PB are powers of 1000, KiB to PiB of 1024.
 
-    Units may be written in any case; what is left of a byte is rounded. Raises ``invalid`` for anything else, for less
-    than one byte and for more than 10**18.
+    The case of units does not count. The result is rounded to a whole byte. Raises ``invalid`` for any other text, for
+    less than one byte and for more than 10**18.
     """
     size = _exact(value)
     if size is None or not 1 <= size <= MAX_BYTES:
@@ -30,22 +30,22 @@ def parse_bytes(value: str | int, field: str) -> int:
 
 
 def format_bytes(size: int) -> str:
-    """A size as a person writes it: ``100 GB``, ``1.5 MB``, ``64 MiB``.
+    """A size in bytes as text: ``100 GB``, ``1.5 MB``, ``64 MiB``.
 
-    Whole numbers of a unit, whichever it is, come back unchanged from `parse_bytes`. Other sizes above 1 KB are cut to
-    two decimals, never rounded up: nothing is said to have come that has not.
+    `parse_bytes` returns the same size for a whole number of any unit. Other sizes above 1 KB are cut to two decimals
+    and never rounded up, so that no text claims more data than has arrived.
     """
     if size < 1000:
         return f"{size} B"
-    spellings = [f"{size // unit} {name}" for name, unit in _BINARY.items() if size % unit == 0]
+    texts = [f"{size // unit} {name}" for name, unit in _BINARY.items() if size % unit == 0]
     if size % 1000 == 0:
-        spellings.insert(0, _decimal(size, places=15))
-    # The shortest is the one that somebody wrote: 125 GiB is 134.217728 GB as well.
-    return min(spellings, key=len, default=_decimal(size, places=2))
+        texts.insert(0, _decimal(size, places=15))
+    # The shortest text is probably the one that the user wrote: 125 GiB is also 134.217728 GB.
+    return min(texts, key=len, default=_decimal(size, places=2))
 
 
 def _exact(value: object) -> Fraction | None:
-    if isinstance(value, bool):  # a truth is a number to Python, not to JSON
+    if isinstance(value, bool):  # true and false are numbers in Python, not in JSON
         return None
     if isinstance(value, int):
         return Fraction(value)
@@ -55,8 +55,8 @@ def _exact(value: object) -> Fraction | None:
 
 
 def _decimal(size: int, places: int) -> str:
-    """In the largest unit that fits, cut to so many decimals: 15 hold every byte of a petabyte."""
-    name, unit = max(((name, unit) for name, unit in _DECIMAL.items() if unit <= size), key=lambda each: each[1])
-    whole, rest = divmod(size, unit)
-    decimals = f"{rest:0{len(str(unit)) - 1}d}"[:places].rstrip("0")
+    """A size in the largest unit that fits, cut to ``places`` decimals; 15 decimals show every byte of a petabyte."""
+    name, unit = max(((name, unit) for name, unit in _DECIMAL.items() if unit <= size), key=lambda entry: entry[1])
+    whole, remainder = divmod(size, unit)
+    decimals = f"{remainder:0{len(str(unit)) - 1}d}"[:places].rstrip("0")
     return f"{whole}.{decimals} {name}" if decimals else f"{whole} {name}"

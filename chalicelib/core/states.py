@@ -1,34 +1,34 @@
-"""The state machines of jobs and runs, whole, as tables. An illegal move raises and changes nothing.
+"""The complete state machines of jobs and runs, as tables. An illegal move raises an error and changes nothing.
 
-A **job** is a schedule whose trigger was touched by an event. It gathers (PENDING_TRIGGER), then waits for its
-constraints (PENDING_CONSTRAINTS), then for a permit of a line (PENDING_LAUNCH). Claimed, it leaves the queue and a
-run takes its place under the same id, in one transaction; refused for good, it leaves with a record that says why.
+A **job** is work that waits to become a run. It gathers events (PENDING_TRIGGER), then waits for its constraints
+(PENDING_CONSTRAINTS), then for a permit of a limit (PENDING_LAUNCH). In one transaction, the claim deletes the job and
+creates a run with the same id. If a job can never become a run, Sluice deletes it with a record that says why.
 
-A **run** is one execution. STARTING is the outbox: its start call may be repeated until an answer is known. RETRYING
-is a failed attempt that another will follow; it is announced to nobody.
+A **run** is one execution. STARTING is the outbox: Sluice may repeat the start call until it has an answer. RETRYING
+is a failed attempt that another attempt will follow; it is not announced.
 """
 
 from __future__ import annotations
 
 from typing import Literal
 
-# How a schedule stands (L2-L4). `drain` and `completed` let existing jobs go on; `hold` and `backlog` keep them.
+# The mode of a schedule (L2-L4). In `drain` and `completed`, existing jobs are launched; in `hold` and `backlog`, not.
 Mode = Literal["enabled", "hold", "backlog", "drain", "completed", "disabled", "deleted"]
 JobKind = Literal["gathering", "fire", "detached", "run_now", "retry", "redrive", "backfill"]
 JobState = Literal["PENDING_TRIGGER", "PENDING_CONSTRAINTS", "PENDING_LAUNCH"]
 RunState = Literal["STARTING", "RUNNING", "SUCCEEDED", "FAILED", "RETRYING", "CANCELLED", "ABORTED"]
-# How an attempt may fail (W1): the target says so; it ran longer than it may (W12); nothing was heard of it (W5).
+# How an attempt may fail (W1): the target reports it; the run timed out (W12); its worker sent no heartbeat (W5).
 Outcome = Literal["failed", "timed_out", "lost"]
-# Why jobs wait, in few classes: each value of a dimension is a metric of its own, and is paid for.
+# Why jobs wait, in few classes: AWS bills each value of a dimension as a metric of its own.
 WaitReason = Literal["slots", "pool", "rate", "emr_start", "time", "upstream", "probe", "approval", "paused"]
 
-# In these modes the index leads to the schedule: events gather.
+# In these modes the reverse index lists the schedule, so it gathers events.
 GATHERING_MODES: tuple[Mode, ...] = ("enabled", "hold", "backlog")
 PAUSED_MODES: tuple[Mode, ...] = ("hold", "backlog", "drain")
-# In these, what was prepared or met goes on to be launched.
+# In these modes, prepared fires and met triggers are launched.
 _OPEN: tuple[Mode, ...] = ("enabled", "drain", "completed")
-# Which jobs may be claimed from a schedule in which mode. A run-now, a retry, a redrive and a backfill were decided on
-# by themselves; what a person asked for goes even where the schedule is disabled.
+# The modes of a schedule in which a job may be claimed. A pause does not hold a run-now, a retry, a redrive or a
+# backfill. Work that a user requested is claimed even if the schedule is disabled.
 CLAIMABLE: dict[JobKind, tuple[Mode, ...]] = {
     "gathering": _OPEN,
     "fire": _OPEN,
@@ -49,7 +49,7 @@ RUN_MOVES: dict[RunState, tuple[RunState, ...]] = {
     "ABORTED": (),
 }
 
-# What a run's state means to the triggers of other schedules (T10); the rest is announced to nobody.
+# The program status that a run in this state announces to other schedules (T10); other states are not announced.
 PROGRAM_STATUS: dict[RunState, Literal["STARTED", "COMPLETED", "FAILED", "KILLED"]] = {
     "RUNNING": "STARTED",
     "SUCCEEDED": "COMPLETED",
@@ -72,26 +72,27 @@ EMR_STATE: dict[str, RunState] = {
 
 
 def claimable(kind: JobKind, backfill: str | None = None) -> tuple[Mode, ...]:
-    """In which modes a job may be claimed. The retry of a backfill's run goes on wherever the backfill does."""
+    """The modes in which a job may be claimed. A retry of a backfill's run may be in those of a backfill."""
     return CLAIMABLE["backfill" if backfill is not None else kind]
 
 
 def may_start(kind: JobKind, mode: Mode, backfill: str | None = None) -> bool:
-    """Whether a claimed run may still make its start call. A pause holds jobs, never a run that was claimed before."""
+    """Whether a claimed run may still make its start call. A pause holds jobs, but no run that was claimed before."""
     return mode in claimable(kind, backfill) or mode in PAUSED_MODES
 
 
 def is_terminal(state: RunState) -> bool:
-    """Whether the attempt is over (its permits have been given back)."""
+    """Whether the attempt has ended and its permits were released."""
     return state not in ("STARTING", "RUNNING")
 
 
 def may_move(old: RunState, new: RunState) -> bool:
-    """States only move forward; the same state again, or an earlier one, is old news."""
+    """Whether a run may move to a state. States only move forward, so not to the same or an earlier one."""
     return new in RUN_MOVES[old]
 
 
 def move(old: RunState, new: RunState) -> RunState:
+    """Returns the new state. Raises ValueError for an illegal move."""
     if not may_move(old, new):
         raise ValueError(f"a run cannot go from {old} to {new}; from {old} it may go to {RUN_MOVES[old] or 'nothing'}")
     return new

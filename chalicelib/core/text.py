@@ -1,10 +1,8 @@
-"""What a leaf has gathered, whether that is enough, and the words that tell it.
-
-`stand` is a pure question of a leaf, its progress and ``now``; the words that ``why`` shows are made here.
-"""
+"""Small helpers for texts that users read."""
 
 from __future__ import annotations
 
 
 def count_of(number: int, noun: str) -> str:
+    """A number with its noun: ``1 event``, ``2 events``."""
     return f"{number} {noun}{'' if number == 1 else 's'}"

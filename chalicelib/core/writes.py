@@ -1,7 +1,8 @@
-"""Writes as values: a flow decides, builds a plan of these, commits it in one piece. Each says what it expects.
+"""Writes as values. A step builds a plan of them and commits the plan as a whole; each write has its condition.
 
-`Ledger.commit` carries a plan out as one DynamoDB transaction (or as a plain conditional write if it is a single one)
-and answers `Conflict` with the writes whose expectation did not hold. That is data, not an error: read, decide again.
+`Ledger.commit` executes a plan as one DynamoDB transaction, or as one conditional write if the plan has one write. It
+returns a `Conflict` with the writes whose conditions failed. A conflict is an ordinary result: the step reads and
+decides again.
 """
 
 from __future__ import annotations
@@ -70,16 +71,16 @@ Row = (
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Put a row that must not exist yet."""
+    """Put a row, on condition that it does not exist yet."""
 
     row: Row
 
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Put a row over the revision before it: ``row.rev`` is one more than what must be stored.
+    """Put a row over its previous revision: the stored ``rev`` must be ``row.rev - 1``.
 
-    ``over`` is the job that a new one takes the place of, if its id is another.
+    ``over`` is the job that the new job replaces, if that has another id.
     """
 
     row: NoticeWindow | Backfill | DagRun | Job | PendingNotice | Run | Timer | DeadlineWatch
@@ -88,14 +89,14 @@ class Replace:
 
 @dataclass(frozen=True, slots=True)
 class Put:
-    """Put a row whatever stood there: harmless to repeat, because its content follows from its key."""
+    """Put a row unconditionally. Idempotent, because the content follows from the key."""
 
     row: Row
 
 
 @dataclass(frozen=True, slots=True)
 class PutState:
-    """Put a gate over the one that was read (None: there must be none)."""
+    """Put a schedule state over the one that was read (None: there must be none)."""
 
     schedule_state: ScheduleState
     over: ScheduleState | None
@@ -103,14 +104,14 @@ class PutState:
 
 @dataclass(frozen=True, slots=True)
 class ClearStateWake:
-    """Take a gate out of the wake index, if it is still as it was read: its jobs have been woken."""
+    """Clear the ``wake_at`` of a schedule state whose jobs have been woken, if the state is still as it was read."""
 
     schedule_state: ScheduleState
 
 
 @dataclass(frozen=True, slots=True)
 class PutLastArrival:
-    """Remember that a feed came, over the instant that was read (None: there was none)."""
+    """Store the last arrival of a feed over the instant that was read (None: there was none)."""
 
     last_arrival: LastArrival
     over: Instant | None
@@ -118,14 +119,14 @@ class PutLastArrival:
 
 @dataclass(frozen=True, slots=True)
 class CountFailure:
-    """One more run of a schedule has failed in a row."""
+    """Count one more consecutive failure of a schedule."""
 
     schedule: str
 
 
 @dataclass(frozen=True, slots=True)
 class PutDefinition:
-    """Put a document over the version that was read (None: there must be none), and of a pool over its ``edition``."""
+    """Put a document over the version that was read (None: there must be none); a pool also over its ``edition``."""
 
     definition: Definition
     over: int | None
@@ -134,57 +135,58 @@ class PutDefinition:
 
 @dataclass(frozen=True, slots=True)
 class ExpectDefinition:
-    """Expect that a document is the version, and the edition, that was read."""
+    """Expect that a document still has the version and the edition that were read."""
 
     definition: Definition
 
 
 @dataclass(frozen=True, slots=True)
 class TrackStarts:
-    """From now on every start of a workflow is counted in its line, whatever its target."""
+    """From now on, the limit of a workflow counts each of its starts, for every type of target."""
 
     workflow: str
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveDefinition:
-    """Delete a document, if it is the version that was read: what was replaced meanwhile is not deleted unseen."""
+    """Delete a document if it still has the version that was read, so that no unread version is deleted."""
 
     definition: Definition
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Delete a row; it may be gone already."""
+    """Delete a row, which may be deleted already."""
 
     row: Row
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteNotice:
-    """Delete a note that is taken in, or an alert that is over, as it was read: it counts once."""
+    """Delete a pending notice that a window has taken in, or a window that is over, if it is as it was read. So each
+    notice counts once."""
 
     row: NoticeWindow | PendingNotice
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteDeadLetter:
-    """Delete a dead letter as it was read: an event is redriven or dropped, and never both."""
+    """Delete a dead letter if it is as it was read, so that an event is either redriven or dropped, never both."""
 
     letter: DeadLetter
 
 
 @dataclass(frozen=True, slots=True)
 class RemoveWaiter:
-    """Give up a place in a queue: it must be there, and be that of this very job in this very place."""
+    """Delete the waiter row of a queue, which must exist and belong to the same job with the same sort key."""
 
     row: Waiter
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectNotWaiting:
-    """Expect that the job or run of a row in a queue is as it was ``read`` (None: not there), which was not waiting
-    there: its row may be cleared away. What has queued again since then has another revision."""
+    """Expect that the job or run of a waiter row still is as it was ``read`` (None: it does not exist). The job or run
+    that was read did not wait there, so the row may be deleted; if it has queued again since, its revision differs."""
 
     waiter: Waiter
     read: Job | Run | None
@@ -192,22 +194,22 @@ class ExpectNotWaiting:
 
 @dataclass(frozen=True, slots=True)
 class ExpectNotQueued:
-    """Expect that a row does not stand in its queue."""
+    """Expect that a waiter row does not exist."""
 
     waiter: Waiter
 
 
 @dataclass(frozen=True, slots=True)
 class ExpectNoRun:
-    """Expect that a job has not become a run. A stalled emitter may have written it again after it has run."""
+    """Expect that a job has not become a run. A stalled emitter may have written the job again after its run."""
 
     job: Job
 
 
 @dataclass(frozen=True, slots=True)
 class DeleteJob:
-    """Delete a job if the same job is still there. Events that it gathered meanwhile go with it, unless ``exact``:
-    then it must be the very revision that was read."""
+    """Delete a job if the stored job has the same id. Events that it has gathered since are deleted with it; with
+    ``exact``, it must have the revision that was read."""
 
     job: Job
     exact: bool = False
@@ -215,7 +217,7 @@ class DeleteJob:
 
 @dataclass(frozen=True, slots=True)
 class ExpectMode:
-    """Expect that the gate is as it was read, and in one of these modes."""
+    """Expect that the schedule state is as it was read, and has one of these modes."""
 
     schedule_state: ScheduleState
     modes: tuple[Mode, ...]
@@ -223,7 +225,7 @@ class ExpectMode:
 
 @dataclass(frozen=True, slots=True)
 class ExpectOpen:
-    """Expect that this generation of a schedule has not been closed."""
+    """Expect that a generation of a schedule is not closed."""
 
     schedule: str
     generation: int
@@ -231,7 +233,7 @@ class ExpectOpen:
 
 @dataclass(frozen=True, slots=True)
 class ExpectNoneGathering:
-    """Expect that no job of this generation is gathering; a tombstone may lie in its place."""
+    """Expect that a generation has no gathering job; it may have a tombstone."""
 
     schedule: str
     generation: int
@@ -239,7 +241,8 @@ class ExpectNoneGathering:
 
 @dataclass(frozen=True, slots=True)
 class CloseGeneration:
-    """Put a tombstone over the gathering job, keeping what must be given back; nothing joins it any more."""
+    """Put a tombstone over the gathering job of a generation. It keeps the permits to release. No event can
+    join it."""
 
     schedule: str
     generation: int
@@ -248,15 +251,15 @@ class CloseGeneration:
 
 @dataclass(frozen=True, slots=True)
 class EndLease:
-    """Delete one's own lease, if nobody has taken it since."""
+    """Delete the own lease of an invocation, if no other invocation has taken it since."""
 
     lease: DeliveryLease
 
 
 @dataclass(frozen=True, slots=True)
 class WakeBackfill:
-    """What a backfill has under way has changed: it is to be looked at. Its revision moves on, so whoever looked before
-    loses."""
+    """Have a backfill checked, because its active runs have changed. Its revision rises, so a step that read it before
+    gets a conflict."""
 
     schedule: str
     backfill: str
@@ -265,7 +268,7 @@ class WakeBackfill:
 
 @dataclass(frozen=True, slots=True)
 class ExpectBackfillRunning:
-    """Expect that a backfill is neither over nor cancelled: nothing of one that is may begin."""
+    """Expect that a backfill is neither over nor cancelled; otherwise none of its runs may start."""
 
     schedule: str
     backfill: str
@@ -273,7 +276,7 @@ class ExpectBackfillRunning:
 
 @dataclass(frozen=True, slots=True)
 class TakeLease:
-    """Put a lease where there is none, or one that has expired at ``now``. With ``over``: renew one's own, which must
+    """Put a lease if there is none, or one that has expired by ``now``. With ``over``, renew the own lease, which must
     still end at that instant."""
 
     lease: DeliveryLease
@@ -325,9 +328,10 @@ Write = (
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """The writes whose expectation did not hold. None of the plan was carried out."""
+    """The writes whose conditions failed. No write of the plan was executed."""
 
     writes: tuple[Write, ...]
 
     def of(self, kind: type) -> bool:
+        """Whether one of the failed writes is of this kind."""
         return any(isinstance(write, kind) for write in self.writes)

@@ -255,9 +255,9 @@ def test_w15_runs_logs_prints_the_lines_as_they_are(api: PlayedApi, sluice: Slui
     page = sluice("runs", "logs", JOB, "--attempt", "2", "-l", "2")
     assert page.stdout == "one [x]\ntwo\n"
     assert api.sent("GET", f"/v1/runs/{JOB}/logs")[0].query == {"attempt": "2", "lines": "2"}
-    api.play("GET", f"/v1/runs/{JOB}/logs", {**view, "streams": {}, "why": "it has no run at the target yet"})
+    api.play("GET", f"/v1/runs/{JOB}/logs", {**view, "streams": {}, "why": "the target has no run yet"})
     page = sluice("runs", "logs", JOB)
-    assert (page.stdout, page.stderr) == ("", "it has no run at the target yet\n")
+    assert (page.stdout, page.stderr) == ("", "the target has no run yet\n")
 
 
 def test_w5_worker_run_wants_a_pool_by_its_full_name(api: PlayedApi, sluice: Sluice) -> None:

@@ -50,7 +50,7 @@ CONSTRAINTS = "concurrency, delay, time_window, since_last_run, rate, fresh, loa
          "expected partition keys that dataset demo.flights has (year, month, day), got 'hour'"),
         (schedule(trigger=partition("flights", by=["hour"])), "invalid", "by",
          "expected partition keys that dataset demo.flights has (year, month, day), got 'hour'"),
-        (schedule(by=KEYS), "invalid", "by", "expected correlation keys only where every leaf is about partitions"),
+        (schedule(by=KEYS), "invalid", "by", "expected correlation keys only where every leaf counts events"),
         (schedule(constraints=[{"type": "concurrency", "max": 1}]), "invalid", "constraints.0",
          "expected a concurrency constraint only for a target with a lifecycle, got 'one for a sqs target"),
         (schedule(constraints=[{"type": "concurrency", "max": 0}]), "invalid", "constraints.0.max", ""),

@@ -181,7 +181,7 @@ def test_each_status_and_each_fresh_upstream_counts_as_a_leaf(standing: Api) -> 
 def test_what_a_timer_tells_belongs_to_no_partition(standing: Api, leaf: Any) -> None:
     error = refused(standing, 400, "PUT", ONE, schedule(trigger={"type": "any", "triggers": [FLIGHTS, leaf]}, by=KEYS))
     assert error["field"] == "by"
-    assert error["hint"] == "a time belongs to no partition; use two schedules"
+    assert error["hint"] == "a time has no partition; use two schedules"
 
 
 @pytest.mark.parametrize("leaf", [size(5), quiet(FLIGHTS)])

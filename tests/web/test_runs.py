@@ -66,7 +66,7 @@ def test_w15_what_still_runs_or_whose_schedule_is_gone_is_not_run_again(api: Api
 
 def test_w15_the_logs_of_an_emr_driver_are_its_last_lines(api: Api) -> None:
     run_id = start(api, "clean", "clean")
-    assert "nothing has been uploaded yet" in api.get(f"/v1/runs/{run_id}/logs")["why"]
+    assert "EMR has uploaded no log yet" in api.get(f"/v1/runs/{run_id}/logs")["why"]
     application, job_run = api.get(f"/v1/runs/{run_id}")["target_id"].split("/")
     key = f"logs/applications/{application}/jobs/{job_run}/SPARK_DRIVER/stdout.gz"
     members = gzip.compress(b"one\n") + gzip.compress("two\nzwölf\n".encode())

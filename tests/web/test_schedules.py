@@ -122,7 +122,7 @@ def test_a_change_may_be_made_on_condition(api: Api, path: str, first: Any, seco
     # Then what was seen before is stale, for replacing and deleting alike
     before = api.everything()
     error = api.refused(412, "PUT", path, first, if_match=seen)
-    assert error["hint"] == "read it again, look at what changed, and send the request with the new ETag"
+    assert error["hint"] == "read it again, check what changed, and send the request with the new ETag"
     api.refused(412, "DELETE", path, if_match=seen)
     assert api.everything() == before
     api.delete(path, if_match=api.send("GET", path).headers["ETag"])

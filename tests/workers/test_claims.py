@@ -198,7 +198,7 @@ def test_w6_why_tells_where_a_run_of_a_pool_is(world: World, ann: PullWorker) ->
     run_now(world)
     assert explain.why_run(world.runs("nightly")[0])["why"] == "waits for a worker of pool demo.etl"
     ann.claim()
-    assert explain.why_run(world.runs("nightly")[0])["why"] == "taken by worker ann, which has not begun yet"
+    assert explain.why_run(world.runs("nightly")[0])["why"] == "claimed by worker ann, which has not begun the work yet"
     ann.beat(message="half way")
     assert explain.why_run(world.runs("nightly")[0])["why"] == "half way"
 

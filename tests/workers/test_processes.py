@@ -95,7 +95,7 @@ def test_w5_the_job_of_a_worker_that_is_killed_goes_to_another_within_its_heartb
 
     lost = served.until(noticed, "the loss of the worker")
     assert lost["state"] == "RETRYING"
-    assert lost["reason"].startswith("lost: worker ann has not been heard of since")
+    assert lost["reason"].startswith("lost: worker ann has sent no heartbeat since")
     served.passes(10)
     other = start("bob", "true", options=("--once",))
     other.communicate(timeout=60)

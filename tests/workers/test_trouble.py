@@ -69,7 +69,7 @@ def test_w5_a_claim_that_gets_nothing_because_something_is_broken_says_so(
 def test_w5_a_worker_that_was_silent_beyond_its_timeout_is_told_that_its_lease_is_lost(
     world: World, ann: PullWorker
 ) -> None:
-    """The attempt has failed for its timeout; that its worker was not heard of any more is true all the same."""
+    """The attempt has failed for its timeout; that its worker sent no more heartbeats is true as well."""
     world.deploy(flights({"nightly": NIGHTLY}, pulled={"target": {**PULLED, "heartbeat": "3m"}, "timeout": "1m"}))
     run_now(world)
     ann.claim()
@@ -77,7 +77,7 @@ def test_w5_a_worker_that_was_silent_beyond_its_timeout_is_told_that_its_lease_i
     world.pass_by("5m")
     assert [(run.state, run.outcome) for run in world.runs("nightly")] == [("FAILED", "timed_out")]
 
-    assert "timed out: it ran longer than 1m" in lease_lost(ann.succeed)
+    assert "timed out: the run took longer than 1m" in lease_lost(ann.succeed)
     assert [record.kind for record in world.records("nightly")] == ["LATE"]
 
 

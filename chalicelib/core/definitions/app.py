@@ -1,8 +1,4 @@
-"""The documents that users write: namespaces, apps, workflows, datasets, schedules. Stored as they were given.
-
-Short names are those of the same app (workflows) or namespace (datasets); `Schedule.resolved` makes them full, so
-that every stored row holds full names.
-"""
+"""The document of an app: all that one deployment contains (L8)."""
 
 from __future__ import annotations
 
@@ -19,10 +15,11 @@ from chalicelib.core.targets.registry import AnyTarget
 
 
 class App(Described):
-    """One deployment: an app's workflows, schedules and DAGs, and datasets of its namespace (L8).
+    """One deployment: the workflows, schedules and DAGs of an app, and datasets, policies and pools of its namespace
+    (L8).
 
-    ``default_target`` serves the messages that name none (L16); ``data_bucket`` keeps data that is too large to stand
-    with its schedule or message (L13), instead of the control bucket.
+    ``default_target`` is the target of messages that name none (L16). ``data_bucket`` replaces the control bucket as
+    the store of data that is too large for the row of its schedule or message (L13).
     """
 
     namespace: Name | None = None

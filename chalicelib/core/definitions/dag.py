@@ -1,6 +1,6 @@
-"""The document of a DAG: workflows as nodes, what must have ended before what as edges, and what starts it (W4).
+"""The document of a DAG: workflows as nodes, their order as edges, and the trigger that starts a run (W4).
 
-Pure rules about one document: names that fit together, and no cycle. `core/dags/compile.py` compiles it.
+The rules here concern one document: its names fit together, and it has no cycle. `core/dags/compile.py` compiles it.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from chalicelib.core.documents import Described, Document, Duration, Name, Prope
 from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.triggers.tree import AnyTrigger
 
-MAX_NODES = 100  # each is a schedule, put one after the other in one request
+MAX_NODES = 100  # each becomes a schedule, and one request puts them all, one after the other
 MAX_EDGES = 1_000
 End = Literal["COMPLETED", "FAILED", "KILLED"]
 
 
 class Node(Document):
-    """One step: a workflow, and what a schedule may say of it besides its trigger. Several nodes may run the same
+    """One step: a workflow, and the settings that a schedule has besides its trigger. Several nodes may run the same
     workflow."""
 
     workflow: Reference
@@ -34,8 +34,8 @@ class Node(Document):
 
 
 class Edge(Document):
-    """``to`` is launched after ``from`` has ended as ``on`` says. ``within``: only while the success of the workflow of
-    ``from`` is no older than that."""
+    """``to`` is launched after ``from`` has ended with a status in ``on``. With ``within``, only while the last success
+    of the workflow of ``from`` is no older than that."""
 
     from_: Name = Field(alias="from")
     to: Name
@@ -50,16 +50,16 @@ class Edge(Document):
     @model_validator(mode="after")
     def _measures_successes(self) -> Edge:
         if self.within is not None and self.on != ("COMPLETED",):
-            hint = "leave within out: how fresh something is, is a question about its last success"
+            hint = "leave within out: it measures the age of the last success"
             raise invalid("within", "within only on an edge that waits for COMPLETED alone", list(self.on), hint)
         return self
 
 
 class Dag(Described):
-    """A graph of workflows. ``trigger`` starts a run of it; nodes without an edge to them are first.
+    """A graph of workflows. ``trigger`` starts a run of it; the first nodes are those to which no edge leads.
 
-    ``by``, ``zone`` and ``catch_up`` are those of the schedule that the start is; ``zone`` is also that of the nodes'
-    windows unless they name one.
+    ``by``, ``zone`` and ``catch_up`` apply to the schedule that starts the DAG. ``zone`` also applies to the windows of
+    nodes, unless a window names another.
     """
 
     trigger: AnyTrigger
@@ -97,7 +97,7 @@ class Dag(Described):
 
 
 class NewDag(Dag):
-    """A DAG as it is sent, with the wish that it be enabled at once; None keeps the state that it has (L2)."""
+    """A DAG as a user sends it. ``enabled`` enables or disables it at once; None keeps its present mode (L2)."""
 
     enabled: bool | None = None
 
@@ -106,22 +106,22 @@ class NewDag(Dag):
 
 
 def check_acyclic(dag: Dag) -> None:
-    """Refuse a graph in which a node waits for itself, naming the way round. Every other node can be reached: going
-    back from it, edge by edge, ends at one that nothing leads to."""
-    left = set(dag.nodes) - set(in_order(dag))
-    if not left:
+    """Raises ``cycle`` for a graph in which a node waits for itself, with the nodes of the cycle. Without a cycle every
+    node can be reached, because the edges lead back from each node to one without upstream nodes."""
+    unordered = set(dag.nodes) - set(in_order(dag))
+    if not unordered:
         return
-    # Each node that is left has an upstream that is left: going back must come round.
-    way = [min(left)]
-    while way.count(way[-1]) < 2:
-        way.append(min(edge.from_ for edge in dag.into(way[-1]) if edge.from_ in left))
-    circle = " -> ".join(reversed(way[way.index(way[-1]) :]))
-    hint = "take one of these edges out: a node that waits for itself never runs, nor does what follows it"
-    raise SluiceError("cycle", f"expected edges without a cycle, got {circle}", "edges", hint)
+    # Each of these nodes has an upstream node among them, so the path back must meet itself.
+    path = [min(unordered)]
+    while path.count(path[-1]) < 2:
+        path.append(min(edge.from_ for edge in dag.into(path[-1]) if edge.from_ in unordered))
+    cycle = " -> ".join(reversed(path[path.index(path[-1]) :]))
+    hint = "remove one of these edges: a node that waits for itself never runs, nor do the nodes after it"
+    raise SluiceError("cycle", f"expected edges without a cycle, got {cycle}", "edges", hint)
 
 
 def in_order(dag: Dag) -> list[str]:
-    """The nodes, each after all that lead to it; those on a cycle, and behind one, are left out."""
+    """The nodes, each after all its upstream nodes. Nodes on a cycle and downstream of one are left out."""
     waits = {node: {edge.from_ for edge in dag.into(node)} for node in dag.nodes}
     found: list[str] = []
     while ready := [node for node, upstream in waits.items() if not upstream]:
@@ -131,9 +131,9 @@ def in_order(dag: Dag) -> list[str]:
 
 
 def downstream(dag: Dag, node: str) -> frozenset[str]:
-    """A node, and all that follow it."""
+    """A node and all its downstream nodes."""
     found = {node}
-    for each in in_order(dag):
-        if any(edge.from_ in found for edge in dag.into(each)):
-            found.add(each)
+    for candidate in in_order(dag):
+        if any(edge.from_ in found for edge in dag.into(candidate)):
+            found.add(candidate)
     return frozenset(found)

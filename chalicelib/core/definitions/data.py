@@ -1,8 +1,8 @@
 """Data that a schedule or a message carries to its target (L13): a JSON value, text, or bytes, with a content type.
 
-Small data stands in the version row; larger data lies in S3, and its URI is passed instead. A version row is read by
-each process that fires it, and its data is written once more with every run, in units of 1 KB, so what stands there is
-kept to `MOST_INLINE`: beyond, one S3 request costs less than the writes.
+The version row holds data of up to `MAX_INLINE` bytes; larger data is in S3, and the target gets its URI. Each process
+that fires the schedule reads the version row, and each run stores the data again, billed in units of 1 KB. Beyond
+`MAX_INLINE`, one S3 request costs less than these writes.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from chalicelib.core.errors import SluiceError, invalid
 
 C = TypeVar("C", bound="Carried")
 
-MAX_DATA = 256 * 1024  # bytes: L13, and what an SQS message, an SNS message and an event of a bus may hold
+MAX_DATA = 256 * 1024  # bytes: L13, and the limit of an SQS message, an SNS message and an EventBridge event
 MAX_INLINE = 16 * 1024  # bytes
 
 JSON, TEXT, BYTES = "application/json", "text/plain; charset=utf-8", "application/octet-stream"
-# RFC 9110: type/subtype and parameters. Printable and on one line, for it becomes a header.
+# RFC 9110: type/subtype and parameters. Printable characters without line breaks, because the text becomes a header.
 _TOKEN = r"[A-Za-z0-9!#$&^_.+-]+"
 _CONTENT_TYPE = re.compile(rf'{_TOKEN}/{_TOKEN}(?: *; *{_TOKEN}=(?:{_TOKEN}|"[ !#-~]*"))*')
 
 
 class Carried(Document):
-    """What may be carried: ``data`` (a JSON value; text, if ``content_type`` is not JSON) or ``data_base64`` (bytes).
+    """Data for a target: ``data`` (a JSON value; text if ``content_type`` is not JSON) or ``data_base64`` (bytes).
 
-    Without a ``content_type`` text is plain text, any other value JSON, and bytes are a stream of octets. ``data_uri``
-    is where Sluice put what is too large to stand here.
+    The default ``content_type`` is plain text for text, JSON for any other value, and octet-stream for bytes.
+    ``data_uri`` is the location at which Sluice stored data that is too large for this document.
     """
 
     data: Any = None
@@ -60,21 +60,23 @@ class Carried(Document):
         return self
 
     @model_serializer(mode="wrap")
-    def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A schedule that carries nothing reads as it always has."""
-        told = handler(self)
-        return {field: value for field, value in told.items() if value is not None or field not in Carried.model_fields}
+    def _without_absent_data(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The document without absent fields, so that documents stored before data was supported stay equal."""
+        fields = handler(self)
+        return {
+            field: value for field, value in fields.items() if value is not None or field not in Carried.model_fields
+        }
 
 
 def is_sent(carried: C) -> C:
-    """Refuse a reference in what users send: only Sluice says where it put their data."""
+    """Raises ``invalid`` for a ``data_uri`` in a document that a user sends: only Sluice sets it."""
     if carried.data_uri is not None:
-        raise invalid("data_uri", "data, or a reference inside it", carried.data_uri, "send it as data")
+        raise invalid("data_uri", "data, or a reference inside it", carried.data_uri, "send the reference as data")
     return carried
 
 
 def content_of(carried: Carried) -> bytes | None:
-    """The bytes that are carried, None if there are none here. Raises ``invalid`` for what is no base64."""
+    """The data as bytes; None if there is none or it is in S3. Raises ``invalid`` for malformed base64."""
     if carried.data_base64 is not None:
         try:
             return base64.b64decode(carried.data_base64, validate=True)
@@ -84,7 +86,7 @@ def content_of(carried: Carried) -> bytes | None:
 
 
 def told(carried: Carried) -> Mapping[str, Any] | None:
-    """What a start request says of the data: ``content_type``, and one of ``text``, ``base64`` and ``uri``."""
+    """The data in a start request: ``content_type``, and one of ``text``, ``base64`` and ``uri``; None without data."""
     if carried.data_uri is not None:
         return {"content_type": carried.content_type or BYTES, "uri": carried.data_uri}
     if carried.data_base64 is not None:
@@ -98,13 +100,13 @@ def is_large(carried: Carried) -> bool:
 
 
 def key_of(owner: str, carried: Carried) -> str:
-    """The key of large data in its bucket: the same data of the same owner is the same object."""
+    """The S3 key of large data. Equal data of one owner has the same key."""
     content = content_of(carried) or b""
     return f"data/{owner}/{ids.digest(type_of(carried), content.hex(), length=40)}"
 
 
 def by_reference(carried: Carried, uri: str) -> Mapping[str, Any]:
-    """The fields of the same document with its data elsewhere."""
+    """The fields of the same document with its data at ``uri``."""
     return {"data": None, "data_base64": None, "content_type": type_of(carried), "data_uri": uri}
 
 
@@ -122,7 +124,7 @@ def is_json(content_type: str) -> bool:
 
 
 def _text(carried: Carried) -> str:
-    """Text as it is, unless it is a JSON value; anything else as JSON."""
+    """The data as text: plain text unchanged, any JSON value encoded."""
     if isinstance(carried.data, str) and not is_json(type_of(carried)):
         return carried.data
     return json.dumps(carried.data, ensure_ascii=False, separators=(",", ":"))
@@ -132,4 +134,4 @@ def _check_type(content_type: str, given: list[str]) -> None:
     if not _CONTENT_TYPE.fullmatch(content_type):
         raise invalid("content_type", "a content type such as application/json", content_type)
     if not given:
-        raise invalid("content_type", "data that it describes", "none", "add data, or leave content_type out")
+        raise invalid("content_type", "data for the content type", "no data", "add data, or leave content_type out")

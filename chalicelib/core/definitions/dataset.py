@@ -1,4 +1,4 @@
-"""The documents that say what there is to run and what data it works on: namespaces, workflows, datasets."""
+"""The document of a dataset: an S3 prefix with partitions, or an Iceberg table."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from chalicelib.core.errors import invalid
 BUCKET = r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$"  # the name of an S3 bucket
 
 
-MAX_PREFIX = 900  # bytes: an S3 key has 1,024, and the partition and the file want some too
+MAX_PREFIX = 900  # bytes of the 1,024 of an S3 key; the rest is for the partition and the file
 
 
 class Readiness(Document):
-    """When a partition is ready (T8): at its first object; when ``done_flag`` appears in it; or when all objects are
-    there that the object ``manifest`` lists, one name to a line or as a JSON list."""
+    """When a partition is ready (T8): at its first object; when the object ``done_flag`` arrives; or when all objects
+    have arrived that the object ``manifest`` lists, with one name in each row or as a JSON list."""
 
     done_flag: str | None = Field(default=None, pattern=r"^[^/]+$", max_length=200)
     manifest: str | None = Field(default=None, pattern=r"^[^/]+$", max_length=200)
@@ -42,11 +42,11 @@ class Dataset(Described):
     """An S3 prefix whose partitions are laid out as ``key=value/`` folders, in the order of ``keys``; or, with
     ``format: iceberg``, the location of an Iceberg table, each snapshot of which is a partition (T21).
 
-    ``operations``: snapshots of a table that count. What only rewrites or removes data does not, unless it is named.
-    ``glue_table`` (``database.table``): the Glue catalog says which snapshots are committed; ``single_writer``: all
-    are, for no commit of the table competes with another. Else a later metadata file of the table says so.
-    ``count_overwrites``: for size triggers, an object that is written again with other content counts again (T9).
-    ``priority``: the jobs that its data triggers are at least as urgent (W2).
+    ``operations``: the snapshots of a table that count; by default, not those that only rewrite or remove data.
+    ``glue_table`` (``database.table``): the Glue catalog shows which snapshots are committed. ``single_writer``: all
+    are, because commits of the table never compete. Without both, a later metadata file of the table shows it.
+    ``count_overwrites``: for size triggers, an object that is overwritten with other content counts again (T9).
+    ``priority``: the least priority of the jobs that its data triggers (W2).
     """
 
     bucket: str = Field(pattern=BUCKET)
@@ -63,7 +63,7 @@ class Dataset(Described):
     @model_validator(mode="before")
     @classmethod
     def _of_a_table(cls, data: Any) -> Any:
-        """What follows from the format need not be written."""
+        """Adds the fields that follow from the format."""
         if isinstance(data, dict) and data.get("format") == "iceberg":
             return {"keys": SNAPSHOT, "operations": NEW_DATA, **data}
         return data
@@ -73,17 +73,21 @@ class Dataset(Described):
         if self.format == "files":
             for field in ("operations", "glue_table", "single_writer"):
                 if getattr(self, field):
-                    raise invalid(field, "it only with format: iceberg", getattr(self, field))
+                    raise invalid(field, f"{field} only with format: iceberg", getattr(self, field))
             if not self.keys:
                 raise invalid("keys", "the partition keys of the dataset", "nothing", "add the field")
             return self
         if self.keys != SNAPSHOT:
-            raise invalid("keys", "no keys, for each snapshot of a table is a partition", list(self.keys))
+            raise invalid("keys", "no keys, because each snapshot of a table is a partition", list(self.keys))
         if not self.operations:
             raise invalid("operations", "at least one operation, such as append", "none")
         for field in ("ready", "count_overwrites"):
             if getattr(self, field) != type(self).model_fields[field].get_default(call_default_factory=True):
-                raise invalid(field, "it only with format: files", "it for a table, whose commits say what is ready")
+                raise invalid(
+                    field,
+                    f"{field} only with format: files",
+                    f"{field} for a table, whose commits determine what is ready",
+                )
         if self.glue_table is not None and self.single_writer:
             raise invalid("single_writer", "either glue_table or single_writer", "both")
         return self

@@ -1,24 +1,24 @@
-"""What differs between two JSON documents, in lines that a person reads: the history of a schedule's versions (L7)."""
+"""The differences between two JSON documents as readable texts, for the history of a schedule's versions (L7)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any, Final
 
-MAX_SHOWN = 80  # characters of a value; the whole of it can be read in its version
-MAX_DEPTH_SHOWN = 4  # levels of a value
+MAX_SHOWN = 80  # characters of a value; the version shows all of it
+MAX_DEPTH_SHOWN = 4  # levels of a nested value
 
 _ABSENT: Final = object()
 
 
 def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
-    """One line per changed leaf, in the order of the keys' names: ``constraints.0.max: 1 -> 2``.
+    """One text for each changed leaf, sorted by path: ``constraints.0.max: 1 -> 2``.
 
-    Empty if, and only if, the documents are equal as JSON: ``1`` is ``1.0`` but never ``true``, and the order of keys
-    does not count. Lists are compared by position. What comes or goes as a whole is one line.
+    Empty if and only if the documents are equal as JSON: ``1`` equals ``1.0`` but not ``true``, and the order of keys
+    does not count. Lists are compared by index. An added or removed object or list is one text.
     """
-    lines: list[str] = []
-    # A list of what is left to compare instead of recursion: a document may be deeper than Python likes to call.
+    found: list[str] = []
+    # A list of pending comparisons instead of recursion: a document may be deeper than Python's recursion limit.
     pending: list[tuple[str, Any, Any]] = [("", old, new)]
     while pending:
         path, before, after = pending.pop()
@@ -26,12 +26,12 @@ def changes(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[str]:
         if members is not None:
             pending += [(f"{path}.{key}" if path else key, *pair) for key, *pair in reversed(members)]
         elif not _same(before, after):
-            lines.append(f"{path}: {_change(before, after)}")
-    return lines
+            found.append(f"{path}: {_change(before, after)}")
+    return found
 
 
 def _members(before: Any, after: Any) -> list[tuple[str, Any, Any]] | None:
-    """What two objects or two lists hold, side by side; None for what is compared as a whole."""
+    """The members of two objects or two lists in pairs; None for values that are compared as a whole."""
     if isinstance(before, Mapping) and isinstance(after, Mapping):
         return [(key, before.get(key, _ABSENT), after.get(key, _ABSENT)) for key in sorted({*before, *after})]
     if isinstance(before, list | tuple) and isinstance(after, list | tuple):
@@ -45,7 +45,7 @@ def _at(values: list[Any] | tuple[Any, ...], index: int) -> Any:
 
 
 def _same(before: Any, after: Any) -> bool:
-    """Equal as JSON, where a truth is no number. Python takes True for 1."""
+    """Whether two values are equal as JSON. In Python ``True == 1``, in JSON not."""
     return isinstance(before, bool) is isinstance(after, bool) and bool(before == after)
 
 
@@ -55,20 +55,20 @@ def _change(before: Any, after: Any) -> str:
     if after is _ABSENT:
         return f"removed {_shown(before)}"
     was, becomes = _shown(before), _shown(after)
-    return f"{was} -> {becomes}" if was != becomes else f"changed where it is cut here, {was}"
+    return f"{was} -> {becomes}" if was != becomes else f"changed beyond the part shown, {was}"
 
 
 def _shown(value: Any) -> str:
-    text = _spelled(value, MAX_DEPTH_SHOWN)
+    text = _format(value, MAX_DEPTH_SHOWN)
     return text if len(text) <= MAX_SHOWN else f"{text[: MAX_SHOWN - 3]}..."
 
 
-def _spelled(value: Any, levels: int) -> str:
+def _format(value: Any, levels: int) -> str:
     if isinstance(value, Mapping):
-        inside = [f"{key}: {_spelled(value[key], levels - 1)}" for key in sorted(value)] if levels else ["..."]
+        inside = [f"{key}: {_format(value[key], levels - 1)}" for key in sorted(value)] if levels else ["..."]
         return f"{{{', '.join(inside)}}}" if value else "{}"
     if isinstance(value, list | tuple):
-        inside = [_spelled(each, levels - 1) for each in value] if levels else ["..."]
+        inside = [_format(item, levels - 1) for item in value] if levels else ["..."]
         return f"[{', '.join(inside)}]" if value else "[]"
     if isinstance(value, bool) or value is None:
         return {True: "true", False: "false", None: "null"}[value]

@@ -1,8 +1,9 @@
-"""Messages (L16): schedules of the simple kind. A time or an expression, and data for a target; live at once.
+"""The document of a message (L16): a time or an expression, and data for a target. A message is enabled at once.
 
-A message ``m`` of the app ``ns.app`` is the schedule ``ns.app.~m``: one time trigger, no constraints, each fire a job
-of its own, deleted after the last one. Its own target is a workflow of the same name, written along with it; the
-default target of its app is the workflow ``ns.app.~``. So gates, timers, delivery and history work as for schedules.
+A message ``m`` of the app ``ns.app`` is the schedule ``ns.app.~m`` with one time trigger and without constraints. Each
+fire is a job of its own, and Sluice deletes the schedule after the last one. The target of a message is a workflow of
+the same name, written in the same transaction; the default target of the app is the workflow ``ns.app.~``. So schedule
+states, timers, delivery and history work as for schedules.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from chalicelib.core.names import full_name
 from chalicelib.core.targets.registry import AnyTarget
 from chalicelib.core.triggers.time import When
 
-_FIELDS = ("due_time", "repeats", "ttl", "zone")  # of a message, under the same name in its schedule
+_FIELDS = ("due_time", "repeats", "ttl", "zone")  # fields of a message that have the same name in its schedule
 
 
 def workflow_of(message: Message, app: str) -> str:
@@ -30,15 +31,16 @@ def workflow_of(message: Message, app: str) -> str:
     return full_name(message.workflow or "", namespace, short)
 
 
-def _in_our_words(error: SluiceError) -> SluiceError:
-    """A refusal of the schedule that a message is, by the field in which the message says it."""
+def _for_message(error: SluiceError) -> SluiceError:
+    """An error about the schedule of a message, with the field of the message that caused it."""
     field = (error.field or "").removeprefix("trigger.").replace("expression", "schedule")
     return SluiceError(error.code, error.message, field or None, error.hint)
 
 
 class Message(Described, Carried):
-    """A message as it is sent: ``schedule`` (any expression of T1) and ``due_time``, one of them or both (T3); how
-    often it ``repeats``, how long it lives (``ttl``), its ``zone``; where it goes, by default to its app's target."""
+    """A message as a user sends it: ``schedule`` (any expression of T1), ``due_time``, or both (T3); how often it
+    ``repeats``, how long it lives (``ttl``), its ``zone``, and its ``target`` or ``workflow``, by default the default
+    target of the app."""
 
     schedule: str | dict[str, Any] | None = None
     due_time: When | None = None
@@ -57,16 +59,16 @@ class Message(Described, Carried):
         if self.schedule is None and self.due_time is None:
             hint = "such as schedule: '@every 1h', or due_time: 10m for a single one"
             raise invalid("schedule", "a schedule, a due_time, or both", "neither", hint)
-        self._document("a.b.~c")  # told here, where the fields have the names that the user wrote
+        self._document("a.b.~c")  # checked here, so that errors have the field names of the message
         return self
 
     def to_schedule(self, name: str, now: Instant) -> Schedule:
-        """The schedule that it is, under its full name. Spans are counted from ``now``."""
+        """The schedule of the message, under its full name. Spans count from ``now``."""
         namespace, app, _ = name.split(".")
         try:
             return self._document(name).resolved(namespace, app, now)
         except SluiceError as error:
-            raise _in_our_words(error) from None
+            raise _for_message(error) from None
 
     def _document(self, name: str) -> Schedule:
         app = name.rpartition(".")[0]
@@ -78,4 +80,4 @@ class Message(Described, Carried):
         try:
             return Schedule.model_validate({**body, **fixed, "workflow": workflow, "trigger": trigger})
         except ValidationError as error:
-            raise _in_our_words(from_validation(error)) from None
+            raise _for_message(from_validation(error)) from None

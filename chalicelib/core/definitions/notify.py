@@ -1,8 +1,7 @@
-"""Who is told when something goes wrong, and how often at most (W9, H5).
+"""The rules for notices: which failures cause one, and the target to which Sluice sends it (W9, H5).
 
-A rule names what it is about and where the notice goes: any target without a lifecycle. Notices are messages, with the
-tries and the dead letters of any delivery. They come grouped: the first at once, what follows it within five minutes
-together at the end of these, and so on until it is quiet for that long.
+The target has no lifecycle. A notice is a message, with the tries and the dead letters of any delivery.
+`core/notices/alerts.py` groups notices.
 """
 
 from __future__ import annotations
@@ -19,8 +18,11 @@ What = Literal["failed", "aborted", "missed_start", "missed_end"]
 
 
 class Notify(Document):
-    """Tell ``to`` when something of this happens: a run has ``failed`` after its last attempt, or could not be
-    delivered; a job was ``aborted``; a start or an end was not in time."""
+    """The kinds of events ``on`` which Sluice sends a notice to the target ``to``.
+
+    ``failed``: a run failed after its last attempt, or a delivery failed. ``aborted``: a job was aborted.
+    ``missed_start``, ``missed_end``: a start or an end missed its deadline.
+    """
 
     on: tuple[What, ...] = Field(min_length=1)
     to: AnyTarget
@@ -34,6 +36,6 @@ class Notify(Document):
     @classmethod
     def _takes_messages(cls, to: AnyTarget) -> AnyTarget:
         if to.has_lifecycle:
-            hint = "let a schedule with a program_status trigger run what is to follow a failure"
+            hint = "to run a workflow after a failure, use a schedule with a program_status trigger"
             raise invalid("", "a target that takes a message", f"one of type {to.type}", hint)
         return to

@@ -1,9 +1,7 @@
-"""The documents that users write: namespaces, apps, workflows, datasets, schedules. Stored as they were given.
+"""The document of a schedule, with its timeout (C10), catch-up (T5) and spread (E2).
 
-Short names are those of the same app (workflows) or namespace (datasets); `Schedule.resolved` makes them full, so
-that every stored row holds full names.
-
-How long a job may wait to be launched, and what becomes of it then (C10).
+A short name means a workflow of the same app, or a policy, pool or dataset of the same namespace. `Schedule.resolved`
+makes names full, so that every stored row holds full names.
 """
 
 from __future__ import annotations
@@ -36,7 +34,7 @@ from chalicelib.core.triggers.tree import AnyTrigger
 
 
 class Timeout(Document):
-    """What becomes of a job that has not been launched ``after`` its creation (C10)."""
+    """What happens to a job that is not launched within ``after`` of its creation: Sluice aborts or runs it (C10)."""
 
     after: Duration = "1d"
     then: Literal["abort", "run"] = "abort"
@@ -56,15 +54,15 @@ TimeoutOrNever = Annotated[
 
 
 class CatchUp(Document):
-    """Which fires are made up for that were missed in an outage: ``all`` of them, the ``latest`` alone, or ``none``;
-    never any that is older than ``within``. The rest is skipped on record (T5). A word stands for its ``mode``."""
+    """Which fires Sluice makes up for after an outage: ``all`` of them, the ``latest``, or ``none``; but none older
+    than ``within``. It skips the others, with a record (T5). A text in place of the object is its ``mode``."""
 
     mode: Literal["all", "latest", "none"] = "all"
     within: Duration = "1d"
 
     @model_validator(mode="before")
     @classmethod
-    def _word(cls, given: Any) -> Any:
+    def _from_mode(cls, given: Any) -> Any:
         return {"mode": given} if isinstance(given, str) else given
 
     @property
@@ -79,9 +77,10 @@ MAX_SPREAD: Millis = 31 * DAY
 
 
 class Spread(Document):
-    """``count`` events per fire, due evenly ``over`` a window that begins with the fire, or all at once (E2).
+    """``count`` events for each fire, due evenly ``over`` a window that begins with the fire, or all at once (E2).
 
-    An event that is not started within the window is started late, and marked so, or is dropped on record.
+    With ``overflow: late``, Sluice starts an event after the window and marks it as late; with ``drop``, it drops the
+    event, with a record.
     """
 
     count: int = Field(ge=1, le=MAX_EVENTS)
@@ -93,7 +92,7 @@ class Spread(Document):
         if self.span > MAX_SPREAD:
             raise invalid("over", "a window of at most 31 days", self.over)
         if self.overflow == "drop" and self.over is None:
-            raise invalid("over", "a window, which what is dropped does not fit into", None)
+            raise invalid("over", "a window, because overflow: drop drops the events after it", None)
         return self
 
     @property
@@ -107,22 +106,22 @@ def _check_life(text: str) -> str:
     return text
 
 
-Life = Annotated[str, AfterValidator(_check_life)]  # a ttl: a schedule lives for a while
+Life = Annotated[str, AfterValidator(_check_life)]  # a ttl: when a schedule ends, as an instant or a span
 
 
 class Schedule(Described, Carried):
     """A workflow, the trigger that starts it, the constraints its launch must meet, and its properties.
 
-    ``zone`` is that of its times and windows unless they name one. ``coalesce`` False gives each fire and each match a
-    job of its own instead of adding it to the one that waits (C11). ``pause_after_failures`` holds the schedule when
-    so many of its runs have failed in a row (L19). ``policy`` throttles its starts, with those of all others that name
-    it (E3). Its data reaches the target as the body (L13).
+    ``zone`` applies to times and windows that name none. With ``coalesce`` False, each fire and each match is a job of
+    its own; else Sluice adds it to the job that waits (C11). ``pause_after_failures`` holds the schedule after so many
+    failed runs in a row (L19). ``policy`` limits its starts, together with those of all schedules that name the policy
+    (E3). The target gets the data of the schedule as the body (L13).
 
-    ``catch_up`` says what is made up for after an outage (T5). ``ttl``, counted from the request that puts it, bounds
-    nominal times inclusively; then the schedule is deleted. ``when_done`` says whether one that has fired for the last
-    time is kept, as completed, or deleted (L10). ``spread`` makes several events of each fire (E2). ``notify`` says who
-    is told when something goes wrong, besides those whom the workflow tells (W9). What is said of ``retries``,
-    ``pool``, ``slots``, ``resources``, ``deadline`` and ``expected`` goes before the workflow's.
+    ``catch_up`` says which fires Sluice makes up for after an outage (T5). ``ttl``, counted from the request that puts
+    the schedule, is the last possible nominal time; then Sluice deletes the schedule. ``when_done`` says whether Sluice
+    keeps a schedule after its last fire, as completed, or deletes it (L10). ``spread`` makes several events of each
+    fire (E2). ``notify`` adds notices to those of the workflow (W9). ``retries``, ``pool``, ``slots``, ``resources``,
+    ``deadline`` and ``expected`` override those of the workflow.
     """
 
     workflow: StoredReference
@@ -162,7 +161,7 @@ class Schedule(Described, Carried):
     @model_validator(mode="before")
     @classmethod
     def _default_by(cls, data: Any) -> Any:
-        """``by`` may be written in the trigger, where it reads best; it speaks of the whole job all the same."""
+        """Moves ``by`` from the trigger, where users may write it, to the schedule: it applies to the whole job."""
         if isinstance(data, dict) and isinstance(data.get("trigger"), dict) and "by" in data["trigger"]:
             if data.get("by"):
                 raise invalid("by", "the correlation keys once", "them in the schedule and in its trigger")
@@ -172,8 +171,8 @@ class Schedule(Described, Carried):
 
     @model_validator(mode="before")
     @classmethod
-    def _spread_apart(cls, data: Any) -> Any:
-        """Each of a fire's events is a job of its own, whether the document says so or not."""
+    def _spread_without_coalesce(cls, data: Any) -> Any:
+        """Sets the default of ``coalesce`` for a spread: each event of a fire is a job of its own."""
         if isinstance(data, dict) and data.get("spread") is not None and "coalesce" not in data:
             return {**data, "coalesce": False}
         return data
@@ -186,8 +185,8 @@ class Schedule(Described, Carried):
         if len(set(self.by)) < len(self.by):
             raise invalid("by", "distinct correlation keys", list(self.by))
         if self.by and tree.timed_leaves(self.trigger):
-            hint = "a time belongs to no partition; use two schedules"
-            raise invalid("by", "correlation keys only where every leaf is about partitions (T19)", list(self.by), hint)
+            hint = "a time has no partition; use two schedules"
+            raise invalid("by", "correlation keys only where every leaf counts events (T19)", list(self.by), hint)
         self._check_spread()
         return self
 
@@ -198,17 +197,19 @@ class Schedule(Described, Carried):
             raise invalid("spread", "spread only with a trigger that is one time (E2)", tree.describe(self.trigger))
         if self.coalesce:
             hint = "leave coalesce out: each event of a spread fire is a job of its own"
-            raise invalid("coalesce", "false, with a spread", True, hint)
+            raise invalid("coalesce", "false with a spread", True, hint)
 
     @property
     def fresh_upstreams(self) -> tuple[str, ...]:
-        """The workflows whose success its freshness constraints wait for, each once."""
-        return tuple(dict.fromkeys(name for each in self.constraints for name in each.upstreams()))
+        """The workflows for whose success its freshness constraints wait, each once."""
+        return tuple(dict.fromkeys(name for constraint in self.constraints for name in constraint.upstreams()))
 
     @property
     def wake_keys(self) -> tuple[str, ...]:
-        """The events that may meet a constraint for which its jobs wait, each once (C8)."""
-        return tuple(dict.fromkeys(key for each in self.constraints for key in each.wake_keys(self.workflow)))
+        """The event keys of the events that may meet a constraint of its waiting jobs, each once (C8)."""
+        return tuple(
+            dict.fromkeys(key for constraint in self.constraints for key in constraint.wake_keys(self.workflow))
+        )
 
     @property
     def timeout_millis(self) -> Millis | None:
@@ -216,7 +217,7 @@ class Schedule(Described, Carried):
 
     @property
     def ends_at(self) -> Instant | None:
-        """The last instant of its life; relative forms must have been resolved."""
+        """The last instant of the schedule; None without a ``ttl``. The document must be resolved."""
         return None if self.ttl is None else parse_when(self.ttl, 0, "ttl")
 
     def own_jobs(self, mode: Mode) -> bool:
@@ -224,8 +225,8 @@ class Schedule(Described, Carried):
         return mode == "backlog" or not self.coalesce
 
     def resolved(self, namespace: str, app: str, now: Instant | None = None) -> Schedule:
-        """The same schedule with full names and zones throughout and, where ``now`` is given, with instants instead
-        of the spans that are counted from it."""
+        """The same schedule with full names and zones and, if ``now`` is given, with instants in place of the spans
+        that count from there."""
         names = Names(namespace, app, self.zone, now)
         return self.model_copy(
             update={
@@ -233,15 +234,15 @@ class Schedule(Described, Carried):
                 "policy": names.in_namespace(self.policy) if self.policy is not None else None,
                 "pool": names.in_namespace(self.pool) if self.pool is not None else None,
                 "trigger": tree.resolve(self.trigger, names),
-                "constraints": tuple(each.resolve(names) for each in self.constraints),
+                "constraints": tuple(constraint.resolve(names) for constraint in self.constraints),
                 "ttl": self.ttl if self.ttl is None or now is None else iso(parse_when(self.ttl, now, "ttl")),
             }
         )
 
 
 class NewSchedule(Schedule):
-    """A schedule as it is sent: with the wish that it be enabled at once (L2; None keeps the state it has), and what
-    an update does with progress already made: ``carry`` keeps it if the trigger is the same (L6)."""
+    """A schedule as a user sends it. ``enabled`` enables or disables it at once; None keeps its present mode (L2). With
+    ``on_update: carry``, an update keeps the progress of the schedule if the trigger is the same (L6)."""
 
     workflow: Reference
     enabled: bool | None = None

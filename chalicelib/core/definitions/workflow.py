@@ -1,4 +1,4 @@
-"""The documents that say what there is to run and what data it works on: namespaces, workflows, datasets."""
+"""The documents of a workflow and of a namespace."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ class Namespace(Described):
 
 
 class Deadline(Document):
-    """A job is to be started, and its run to end, within a span ``from`` when its fire was due or, for one that data
-    started, when the data was there (``nominal``), or always when the data was there (``data``). (H5, W14)"""
+    """The spans within which a job must be started (``start_within``) and its run must end (``end_within``) (H5, W14).
+
+    With ``from: nominal`` they count from the due instant of the fire, or for a job without a fire from the arrival of
+    its data; with ``from: data``, always from the arrival of the data."""
 
     model_config = ConfigDict(serialize_by_alias=True, populate_by_name=True)
 
@@ -49,22 +51,22 @@ class Deadline(Document):
 
 
 def check_pool(pool: str | None) -> str | None:
-    """A pool belongs to a namespace, not to an app."""
+    """Returns the name of a pool. Raises ``invalid`` for a name with an app: a pool belongs to a namespace."""
     if pool is not None and pool.count(".") > 1:
         raise invalid("", "a pool as name or namespace.name", pool)
     return pool
 
 
 class Workflow(Described):
-    """What is run: a target with default properties (runtime arguments), retries and a priority (9 is most urgent).
+    """A target with default properties (runtime arguments), retries and a priority (9 is most urgent).
 
-    ``delivery`` says how often a delivery is tried, at a target without a lifecycle. ``timeout`` is how long a run may
-    take, from when it runs: then it is cancelled, and has failed (W12). ``notify`` says who is told when something goes
-    wrong (W9), a missed ``deadline`` included (H5).
+    ``delivery`` is the policy of deliveries to a target without a lifecycle. ``timeout`` is how long a run may be
+    RUNNING; then Sluice cancels it, and it has failed (W12). ``notify`` names the targets of notices about failures
+    (W9) and missed deadlines (H5).
 
-    ``pool`` is where it takes its ``slots``, or the vCPUs of its ``resources`` (W3, W13). ``expected`` is how long a
-    run takes: among equals who must start the earliest to meet its ``deadline`` goes first (W14). A schedule may say
-    otherwise of these, and of ``retries``.
+    From ``pool``, a run takes ``slots``, or the vCPUs of its ``resources`` (W3, W13). ``expected`` is the expected
+    duration of a run: of jobs with equal priority, the one that must start first to meet its ``deadline`` goes first
+    (W14). A schedule may override these and ``retries``.
     """
 
     target: AnyTarget

@@ -1,1 +1,1 @@
-"""Events with computed ids, made of objects, partitions, snapshots of tables and custom events."""
+"""Events with computed ids, built from objects, partitions, snapshots of tables, custom events and runs."""

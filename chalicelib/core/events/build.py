@@ -1,5 +1,6 @@
-"""The decisions of the step *match*: which partition an object belongs to, whether it makes it ready, and which events
-there are. What a job is once events have been applied to it is in `core/jobs/gather.py`.
+"""The events of ready partitions, objects, custom events and runs, with ids that follow from their content.
+
+`core/jobs/gather.py` applies events to jobs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from chalicelib.core.triggers.size import size_key
 
 
 def partition_event(name: str, dataset: Dataset, values: tuple[str, ...], instant: Instant, now: Instant) -> Event:
-    """The event that a partition became ready. Its id depends on the partition alone: each counts once (T7)."""
+    """The event that a partition became ready. Its id depends on the partition alone, which so counts once (T7)."""
     partition = dict(zip(dataset.keys, values, strict=True))
     folders = "/".join(f"{key}={value}" for key, value in partition.items())
     return Event(
@@ -38,7 +39,7 @@ def partition_event(name: str, dataset: Dataset, values: tuple[str, ...], instan
 
 
 def size_event(name: str, dataset: Dataset, key: str, etag: str, size: int, instant: Instant, now: Instant) -> Event:
-    """The event that an object came (T9). Its id depends on the key alone, or on the content where overwrites count."""
+    """The event that an object arrived (T9). Its id depends on the key; also on the ETag if overwrites count."""
     located = locate(dataset, key)
     content = etag if dataset.count_overwrites else ""
     return Event(
@@ -57,7 +58,7 @@ def size_event(name: str, dataset: Dataset, key: str, etag: str, size: int, inst
 def custom_event(
     namespace: str, kind: str, source: object, payload: Mapping[str, Any], instant: Instant, now: Instant
 ) -> Event:
-    """A custom event of a namespace (T11). ``source`` is the poster's own id of it: posted twice, it is one event."""
+    """A custom event of a namespace (T11). Its id depends on ``source``, the sender's id: a repeat counts once."""
     return Event(
         id=ids.event_id("event", namespace, kind, source),
         kind="event",
@@ -69,14 +70,14 @@ def custom_event(
 
 
 def status_event(run: Run, status: str) -> Event:
-    """The event that a run reached a program status (T10), seen from the run row that is its outbox."""
+    """The event that a run reached a program status (T10), built from the run's row, which is its outbox."""
     at = {"STARTED": run.started_at}.get(status, run.ended_at) or run.claimed_at
     return Event(
         id=ids.event_id("program_status", run.run_id, status),
         kind="program_status",
         key=status_key(run.workflow, status),
         instant=at,
-        # Our own clock, as for every other event: the target's may tell whole seconds, or be ahead of an enable.
+        # By Sluice's clock, as for every event: the target's may have whole seconds or be ahead of an enable.
         accepted_at=(run.running_seen_at if status == "STARTED" else run.state_at) or at,
         partition=rounds.announced(run),
         workflow=run.workflow,
@@ -88,6 +89,6 @@ def status_event(run: Run, status: str) -> Event:
 
 
 def announced(run: Run) -> tuple[str, ...]:
-    """The statuses that a run in this state has to tell other schedules, besides those it still owes."""
+    """The statuses that a run has to announce: those that are still unannounced, then that of its state."""
     status = PROGRAM_STATUS.get(run.state)
     return (*run.announce, status) if status else run.announce

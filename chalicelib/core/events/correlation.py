@@ -1,6 +1,4 @@
-"""The decisions of the step *match*: which partition an object belongs to, whether it makes it ready, and which events
-there are. What a job is once events have been applied to it is in `core/jobs/gather.py`.
-"""
+"""Which events count for a leaf, and to which gathering job of a schedule an event belongs (T19)."""
 
 from __future__ import annotations
 
@@ -20,21 +18,22 @@ def counts_for(event: Event, subscription: Subscription) -> bool:
 
 
 def correlate(by: tuple[str, ...], event: Event) -> dict[str, str] | None:
-    """The values of the correlation keys that an event carries; None if it lacks one of them (T19). A custom event
-    carries them in its payload."""
+    """The values of the correlation keys ``by`` in an event; None if it lacks one of them (T19). A custom event has
+    them in its payload."""
     values = event.partition or {key: str(value) for key, value in (event.payload or {}).items() if _names(value)}
     return {key: values[key] for key in by} if all(key in values for key in by) else None
 
 
 def _names(value: object) -> bool:
-    """Whether a value of a payload can be that of a partition key: text or a whole number, and not empty."""
+    """Whether a value of a payload can be a correlation value: a text that is not empty, or a whole number."""
     return isinstance(value, str | int) and not isinstance(value, bool) and value != ""
 
 
 def gathering_key(correlation: Mapping[str, str] | None) -> str:
-    """The sort key of the gathering job, one per value of the correlation keys."""
+    """The sort key of the gathering job: one for each combination of correlation values."""
     if not correlation:
         return GATHERING
-    place = "/".join(quote(value, safe="").replace("~", "%7E") for value in correlation.values())
-    # A sort key holds 1,024 bytes; a digest stands for what is long. No quoted value begins with '~'.
-    return f"{GATHERING}#{place}" if len(place) <= MAX_SORT_KEY else f"{GATHERING}#~{ids.digest(*correlation.values())}"
+    encoded = "/".join(quote(value, safe="").replace("~", "%7E") for value in correlation.values())
+    # A sort key holds 1,024 bytes, so a digest replaces long values. No quoted value begins with '~'.
+    short = len(encoded) <= MAX_SORT_KEY
+    return f"{GATHERING}#{encoded}" if short else f"{GATHERING}#~{ids.digest(*correlation.values())}"

@@ -1,7 +1,6 @@
-"""The decisions of the step *match*: which partition an object belongs to, whether it makes it ready, and which events
-there are. What a job is once events have been applied to it is in `core/jobs/gather.py`.
+"""Which partition of a dataset an object belongs to, and whether the object makes the partition ready (T8).
 
-match: an S3 notification becomes events, and progress of the schedules that wait for them.
+Example: with the keys ``year`` and ``month``, ``<prefix>year=2026/month=03/part-0.parquet`` belongs to ``2026, 03``.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ MAX_SORT_KEY = 500
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """An object seen as part of a partition: its key values, its folder, and its name within the folder."""
+    """The position of an object in a partition: the key values, the folder, and the name within the folder."""
 
     values: tuple[str, ...]
     folder: str
@@ -25,24 +24,24 @@ class Located:
 
 
 def locate(dataset: Dataset, key: str) -> Located | None:
-    """Where an object key (already URL-decoded) stands in a dataset's layout; None if it is in no partition."""
+    """The partition of an object, by its key (already URL-decoded); None if the object is in no partition."""
     if not key.startswith(dataset.prefix):
         return None
     parts = key[len(dataset.prefix) :].split("/")
-    folders, rest = parts[: len(dataset.keys)], parts[len(dataset.keys) :]
+    folders, names = parts[: len(dataset.keys)], parts[len(dataset.keys) :]
     values: list[str] = []
     for expected, folder in zip(dataset.keys, folders, strict=False):
         name, equals, value = folder.partition("=")
         if name != expected or not equals or not value:
             return None
         values.append(value)
-    if len(values) < len(dataset.keys) or not rest or not rest[-1]:
+    if len(values) < len(dataset.keys) or not names or not names[-1]:
         return None
-    return Located(tuple(values), dataset.prefix + "/".join(folders) + "/", "/".join(rest))
+    return Located(tuple(values), dataset.prefix + "/".join(folders) + "/", "/".join(names))
 
 
 def makes_ready(dataset: Dataset, located: Located) -> bool:
-    """Whether this object may be the one that makes its partition ready (T8); a manifest has then to be read."""
+    """Whether this object may make its partition ready (T8). With a manifest, the caller has to read that to decide."""
     if dataset.ready.done_flag is not None:
         return located.name == dataset.ready.done_flag
     if dataset.ready.manifest is not None:
@@ -51,14 +50,15 @@ def makes_ready(dataset: Dataset, located: Located) -> bool:
 
 
 def is_data(name: str) -> bool:
-    """Spark and Hive take names that begin with ``_`` or ``.`` for bookkeeping, not for data."""
+    """Whether a name is that of a data file. Spark and Hive ignore names that begin with ``_`` or ``.``."""
     return not any(part.startswith(("_", ".")) for part in name.split("/"))
 
 
 def listed(manifest: str) -> tuple[str, ...] | None:
-    """The names that a manifest lists: JSON (a list, or an object with ``files`` or ``entries``), or one to a line.
+    """The names that a manifest lists; None if its JSON has another shape.
 
-    Names are relative to the partition's folder, or full ``s3://`` addresses. None for what is no manifest."""
+    A manifest is JSON (a list, or an object with ``files`` or ``entries``) or text with one name in each row. Names are
+    relative to the partition's folder, or full ``s3://`` addresses."""
     try:
         content = json.loads(manifest)
     except ValueError:
@@ -74,7 +74,7 @@ def listed(manifest: str) -> tuple[str, ...] | None:
 
 @dataclass(frozen=True, slots=True)
 class ObjectCreated:
-    """An S3 notification, decoded: the key is as the object is named, the instant as S3 told it."""
+    """A decoded S3 notification, with the URL-decoded key and the instant that S3 reports."""
 
     bucket: str
     key: str

@@ -1,1 +1,1 @@
-"""Lines of history: what of a final run or record goes into the lake."""
+"""The rows of the history lake: the fields of final runs and records."""

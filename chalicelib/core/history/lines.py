@@ -1,7 +1,7 @@
-"""What of a run or a record goes into the lake of history, and under which name (H3). `docs/history.md` has the fields.
+"""The JSON rows of the history lake: one for each final run or record, and the objects that hold them (H3).
 
-The day and hour of a line are those of its **end**, which is fixed once it is written: whatever comes later about the
-same attempt lands in the same day, so one day can be settled by itself.
+`docs/history.md` has the fields. The day and hour of a row are those of its **end**, which never changes. A later
+revision of the same attempt belongs to the same day, so each day can be compacted alone.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs import workers
 from chalicelib.core.runs.costs import Prices, Usage, cost_usd
 
-# Of the fields of a line. More are added and none changes its meaning, so who reads takes what it knows by its name.
+# The version of the fields. Later versions add fields and change no meaning, so readers can select fields by name.
 SCHEMA = 2
 ROOT = "history/"
 LATE_ROOT = "history_late/"
-MAX_REASON = 500  # characters; the run's own row has all of it
-# The daily compaction runs after this much of the next day. What of a day comes later is told to the late one.
+MAX_REASON = 500  # characters; the run's own row has the full text
+# The daily compaction runs so long after the end of a day. Rows that arrive afterwards go to the late compaction.
 FINAL_AFTER: Millis = HOUR
-# Late lines of one day that come within this are told as one. Shorter, by more than it takes to put them, than what
-# the late settling waits after the first of them (`sluice/system_app.yaml`): so it finds them all.
+# Late rows of one day that arrive within this slot share one announcement. The late compaction waits longer after the
+# first of them (`sluice/system_app.yaml`), by more than the time to put the objects, so it finds them all.
 LATE_SLOT: Millis = 5 * MINUTE
 
 Line = dict[str, Any]
@@ -36,7 +36,7 @@ Line = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A row as a table's stream tells it. ``sequence`` is the stream's number of the change, which it orders by."""
+    """A row as the stream of a table delivers it. ``sequence`` is the sequence number of the change in the stream."""
 
     sequence: str
     row: Run | Record
@@ -44,7 +44,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Lines of one hour, as one object of the lake. ``sequences`` are the changes that they came from."""
+    """Rows of one hour, as one object of the lake. ``sequences`` are the sequence numbers of their changes."""
 
     key: str
     lines: tuple[Line, ...]
@@ -52,32 +52,36 @@ class Part:
 
 
 def is_final(row: Run | Record) -> bool:
-    """Whether a row has all that its history needs: a record, or an attempt that has ended and has told everybody so.
-    What it was billed may follow, as a later revision of the same line. A lease by the sweep says nothing new."""
+    """Whether a row is ready for the history: a record, or an attempt that has ended and has announced its statuses.
+
+    Its bill may follow, as a later revision. A row that only the sweep has leased since is left out, as it has nothing
+    new."""
     return isinstance(row, Record) or (states.is_terminal(row.state) and not row.announce and not row.leases)
 
 
 def ended_at(row: Run | Record) -> Instant:
+    """The end of an attempt, or of a run without a known end its claim; the instant of a record."""
     if isinstance(row, Record):
         return row.recorded_at
     return row.ended_at if row.ended_at is not None else row.claimed_at
 
 
 def waited(run: Run) -> Millis:
-    """How long its job waited: from when all that it was for was there, or it was due, to the claim. A retry waits from
-    when it was due."""
+    """How long in ms the job of a run waited for its claim: from its last event, or without events from its due
+    instant. A retry waits from its due instant."""
     begun = run.accepted_at if run.accepted_at is not None and run.kind != "retry" else run.due_at
     return max(0, run.claimed_at - (begun if begun is not None else run.created_at))
 
 
 def line_of(row: Run | Record, prices: Prices) -> Line:
-    """One line of the lake; what is not known, or does not apply, is left out. Instants in ms, durations in ms."""
-    told = _record_line(row) if isinstance(row, Record) else _run_line(row, prices)
-    return {name: value for name, value in told.items() if value is not None}
+    """The fields of a row in the lake, without those that are unknown or do not apply. Instants and durations in ms."""
+    fields = _record_line(row) if isinstance(row, Record) else _run_line(row, prices)
+    return {name: value for name, value in fields.items() if value is not None}
 
 
 def parts(changes: Iterable[Change], prices: Prices) -> list[Part]:
-    """What is final, as one object for each hour. The name follows from the changes: repeated, it is overwritten."""
+    """The final rows of the changes, as one object for each hour. The name of an object follows from its changes, so a
+    repeated export overwrites it."""
     hours: dict[str, list[Change]] = {}
     for change in changes:
         if is_final(change.row):
@@ -86,17 +90,18 @@ def parts(changes: Iterable[Change], prices: Prices) -> list[Part]:
 
 
 def late_days(found: Sequence[Part], now: Instant) -> list[str]:
-    """The objects that tell of days which were compacted before: one for each day and slot of arrival, named so that
-    the dataset of late days has one partition for each. A partition counts once (T7): what comes after its day was
-    settled again needs another."""
+    """The keys of the objects that announce rows of days that are compacted already.
+
+    There is one for each day and slot of arrival, and each is a partition of the dataset of late days. A partition
+    counts once (T7), so rows that arrive after a further compaction of their day need a new one."""
     days = {part.key.removeprefix(ROOT).partition("/")[0] for part in found}
-    settled = f"day={iso(now - FINAL_AFTER)[:10]}"
+    first_open = f"day={iso(now - FINAL_AFTER)[:10]}"
     arrived = iso(now - now % LATE_SLOT)[:16].replace("T", "-").replace(":", "-")
-    return [f"{LATE_ROOT}{day}/arrived={arrived}/late" for day in sorted(days) if day < settled]
+    return [f"{LATE_ROOT}{day}/arrived={arrived}/late" for day in sorted(days) if day < first_open]
 
 
 def text_of(lines: Sequence[Line]) -> str:
-    """JSON lines."""
+    """The rows as JSON Lines."""
     return "".join(f"{json.dumps(line, separators=(',', ':'))}\n" for line in lines)
 
 
@@ -107,7 +112,7 @@ def _hour(at: Instant) -> str:
 
 def _part(hour: str, changes: list[Change], prices: Prices) -> Part:
     sequences = tuple(change.sequence for change in changes)
-    # Numbers of a stream grow within a shard and repeat in none; the count tells a part that was cut elsewhere.
+    # Sequence numbers grow within a shard and are unique; the count distinguishes a part with the same first and last.
     name = f"{sequences[0]}-{sequences[-1]}-{len(sequences)}.json.gz"
     return Part(f"{hour}{name}", tuple(line_of(change.row, prices) for change in changes), sequences)
 
@@ -134,7 +139,7 @@ def _run_line(run: Run, prices: Prices) -> Line:
         "target": run.target_kind,
         "target_id": run.target_id,
         "worker_pool": workers.pool_of(run) if workers.is_pulled(run) else None,
-        "pool": next((names.pool_of(line) for line in run.permits if names.is_pool(line)), None),
+        "pool": next((names.pool_of(limit) for limit in run.permits if names.is_pool(limit)), None),
         "units": run.units or None,
         "metrics": _text(run.metrics),
         "backfill": run.backfill,
@@ -166,8 +171,8 @@ def _run_line(run: Run, prices: Prices) -> Line:
 
 
 def _missed(run: Run) -> Line:
-    """Which of its deadlines a run has missed, as its watch judges (`core/notices/deadlines`). Of a run with several
-    attempts the first tells of the start, the last of the end; what failed before its time is told as that alone."""
+    """Which of its deadlines a run has missed, by the same rules as its watch (`core/notices/deadlines`). The first
+    attempt of a run has the field for the start, the last one that for the end; None where it does not apply."""
     ended = ended_at(run)
     begun = deadlines.began(run)
     started = begun if begun is not None else ended
@@ -178,7 +183,7 @@ def _missed(run: Run) -> Line:
 
 
 def _dag(run: Run) -> Line:
-    """The run of a DAG that a run belongs to, its round, and the node that it is; the run that begins it is none."""
+    """The DAG, DAG run, round and node of a run; empty for a run outside DAGs and for the run that starts a DAG."""
     own = rounds.told(run)
     return (
         {}
@@ -188,7 +193,7 @@ def _dag(run: Run) -> Line:
 
 
 def _text(document: Any) -> str | None:
-    """A document as text: its fields are its author's, and no columns."""
+    """A document as JSON text: its fields are defined by users, so they cannot be columns."""
     return json.dumps(document, separators=(",", ":")) if document else None
 
 

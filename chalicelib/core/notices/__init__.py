@@ -1,1 +1,1 @@
-"""Notices of failures and missed deadlines: who is told, how often, and when a deadline counts."""
+"""Notices of failures and missed deadlines: the targets, the grouping, and when a deadline counts as missed."""

@@ -1,8 +1,8 @@
-"""Who is told when something goes wrong, and how often at most (W9, H5).
+"""How Sluice groups notices about failures and missed deadlines (W9, H5).
 
-A rule names what it is about and where the notice goes: any target without a lifecycle. Notices are messages, with the
-tries and the dead letters of any delivery. They come grouped: the first at once, what follows it within five minutes
-together at the end of these, and so on until it is quiet for that long.
+Each notice is a message to the target of a rule (`core/definitions/notify.py`). Sluice sends the first one about a
+workflow at once and opens a window of five minutes. At its end, Sluice sends one notice about all that came within the
+window, and opens the next one. A window without a pending notice is the last one.
 """
 
 from __future__ import annotations
@@ -17,39 +17,39 @@ from chalicelib.core.definitions.notify import Notify
 from chalicelib.core.instants import MINUTE, Instant, Millis, iso
 from chalicelib.core.rows.notice import NoticeWindow, PendingNotice
 
-WINDOW: Millis = 5 * MINUTE  # within which notices of one workflow to one target are told together
+WINDOW: Millis = 5 * MINUTE  # in which notices of one workflow for one target are combined
 
 
-MAX_TAKEN = 30  # notes that one transaction takes in: with the messages of ten targets there are less than 100 rows
+MAX_TAKEN = 30  # pending notices for one transaction: with the messages of ten targets it writes less than 100 rows
 
 
-MAX_LISTED = 10  # of those that are told together; the others are counted
+MAX_LISTED = 10  # events that a combined notice lists; it counts the others
 
 
-NOTICE = "notice-"  # what the names of the messages begin with that notices are
+NOTICE = "notice-"  # the prefix of the names of messages that are notices
 
 
 @dataclass(frozen=True, slots=True)
 class AlertStep:
-    """What follows from a look at an alert: how it stands then (None: it is over), and the message to be sent now."""
+    """The result of a step: the notice window after it (None: it is over), and the notice to send now, if any."""
 
     window: NoticeWindow | None
     notice: dict[str, Any] | None = None
 
 
 def channels(rules: Iterable[Notify], what: str) -> dict[str, dict[str, Any]]:
-    """The targets that are to be told of something, each once, by a name that follows from the target."""
+    """The targets of the rules about ``what``, each once. The key, the channel, follows from the target."""
     targets = [rule.to.model_dump(mode="json") for rule in rules if what in rule.on]
     return {ids.digest(json.dumps(target, sort_keys=True), length=12): target for target in targets}
 
 
 def rests_until(alerts: Collection[NoticeWindow | None], now: Instant) -> Instant | None:
-    """Until when a note may lie where it is, for all who want to hear of it were told something lately: it is taken in
-    with what else comes, at the end of their windows. None if somebody is to be told at once."""
+    """Until when a pending notice may wait, because all its channels have an open window: the first end of these
+    windows. None without channels, or if a channel has no window and so gets its notice at once."""
     if not alerts or None in alerts:
         return None
     ends = [window.until for window in alerts if window is not None and window.until > now]
-    return min(ends, default=now + MINUTE)  # whose window is over is being told at this moment
+    return min(ends, default=now + MINUTE)  # if all windows are over, their notices are being sent now
 
 
 def add_notices(
@@ -59,19 +59,20 @@ def add_notices(
     window: NoticeWindow | None,
     now: Instant,
 ) -> AlertStep:
-    """An alert after notes of something more, of one workflow and for one target. The first are told at once, the
-    others wait for the end of the window."""
-    told = sorted((_told(notice) for notice in notices_due), key=_by_time)
+    """The step that adds pending notices of one workflow to a channel. Without a window, the notice is sent at once and
+    a window begins; else the notices wait for the end of the window."""
+    events = sorted((_event_of(notice) for notice in notices_due), key=_by_time)
     if window is None:
         workflow = notices_due[0].workflow
         begun = NoticeWindow(workflow, channel, target, since=now, until=now + WINDOW, wake_at=now + WINDOW)
-        return AlertStep(begun, _notice(workflow, told[:MAX_LISTED], len(told), now, now))
-    kept = tuple(sorted([*window.told, *told], key=_by_time)[:MAX_LISTED])
-    return AlertStep(replace(window, count=window.count + len(told), told=kept, rev=window.rev + 1, leases=0))
+        return AlertStep(begun, _notice(workflow, events[:MAX_LISTED], len(events), now, now))
+    kept = tuple(sorted([*window.told, *events], key=_by_time)[:MAX_LISTED])
+    return AlertStep(replace(window, count=window.count + len(events), told=kept, rev=window.rev + 1, leases=0))
 
 
 def close(window: NoticeWindow, now: Instant) -> AlertStep:
-    """An alert at the end of its window: what came meanwhile is told together, and another window begins."""
+    """The step at the end of a window: one notice about all that came in it, and the next window. A window without
+    events ends."""
     if window.count == 0:
         return AlertStep(None)
     later = replace(
@@ -81,11 +82,12 @@ def close(window: NoticeWindow, now: Instant) -> AlertStep:
 
 
 def message_name(workflow: str, channel: str, source: object) -> str:
-    """The name of the message that a notice is: the same for whoever sends the same one again."""
+    """The name of the message of a notice. A repeated send computes the same name, so it is idempotent."""
     return f"{NOTICE}{ids.digest(workflow, channel, source, length=24)}"
 
 
-def _told(notice: PendingNotice) -> dict[str, str]:
+def _event_of(notice: PendingNotice) -> dict[str, str]:
+    """A pending notice as an entry of the events of a notice."""
     return {
         "what": notice.what,
         "schedule": notice.schedule,
@@ -95,9 +97,9 @@ def _told(notice: PendingNotice) -> dict[str, str]:
     }
 
 
-def _by_time(told: Mapping[str, str]) -> str:
-    return told["at"]
+def _by_time(event: Mapping[str, str]) -> str:
+    return event["at"]
 
 
-def _notice(workflow: str, told: list[Any], count: int, since: Instant, until: Instant) -> dict[str, Any]:
-    return {"workflow": workflow, "count": count, "since": iso(since), "until": iso(until), "events": told}
+def _notice(workflow: str, events: list[Any], count: int, since: Instant, until: Instant) -> dict[str, Any]:
+    return {"workflow": workflow, "count": count, "since": iso(since), "until": iso(until), "events": events}

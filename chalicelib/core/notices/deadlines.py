@@ -1,4 +1,4 @@
-"""The decisions of a deadline: from when it counts, and whether a start or an end was in time (H5)."""
+"""Deadline watches: which job has one, and whether a start or an end missed its deadline (H5)."""
 
 from __future__ import annotations
 
@@ -15,34 +15,37 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.runs.workers import heartbeat_of, is_pulled
 from chalicelib.core.states import is_terminal
 
-REMEMBERED: Millis = 45 * DAY  # how long after its last instant a watch says that it was judged
+REMEMBERED: Millis = 45 * DAY  # how long a watch stays after its last instant, to show that it was judged
 
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A watch after a look, and what is to be told: pairs of what was missed, and why."""
+    """A watch after a check, and the missed deadlines: pairs of ``missed_start`` or ``missed_end``, and why."""
 
     deadline: DeadlineWatch
     missed: tuple[tuple[str, str], ...] = ()
 
 
 def begun(job: Job, schedule: Schedule, workflow: Workflow | None, now: Instant) -> DeadlineWatch | None:
-    """The watch over a job, None if there is none to be kept: what is tried again has been watched since it was new."""
+    """The watch of a job; None if the job has no deadline, is a retry (which the watch of its first attempt covers), or
+    was judged long ago."""
     start_by, end_by = due_by(job, schedule, workflow)
     if (start_by is None and end_by is None) or job.kind == "retry":
         return None
     last = max(at for at in (start_by, end_by) if at is not None)
     if now > last + REMEMBERED:
-        return None  # it was judged long ago, and has waited since
-    made = DeadlineWatch(job.job_id, schedule.workflow, job.schedule, start_by, end_by)
-    return replace(made, wake_at=_next(made))
+        return None  # the deadline was judged long ago, and the job still waits
+    watch = DeadlineWatch(job.job_id, schedule.workflow, job.schedule, start_by, end_by)
+    return replace(watch, wake_at=_next(watch))
 
 
 def judge(
     deadline: DeadlineWatch, job: Job | None, attempts: Sequence[Run], record: Record | None, now: Instant
 ) -> Judged:
-    """What has become due of a watch. Work that left without a run is told as aborted, or dropped on purpose; a run
-    that failed is told as that: neither is missed besides. Its first attempt is its start, its last one its end."""
+    """The watch after ``now``, and the deadlines that were missed. The first attempt counts as the start of the work,
+    the last one as its end.
+
+    A job that left with a record, or a run that failed, misses no deadline as well: other notices report it."""
     run = attempts[-1] if attempts else None
     over = run is not None and is_terminal(run.state) and run.state not in ("SUCCEEDED", "RETRYING")
     if record is not None or (over and (run is None or run.start_requested_at is None)):
@@ -63,8 +66,9 @@ def judge(
 
 
 def began(run: Run) -> Instant | None:
-    """When its target was asked to start it. Work on offer is started when a pull worker has it in hands: that took it
-    one heartbeat before its lease ends, or, if it has been heard of since, when it began."""
+    """When a run counts as started; None if it has not. A run of a target is started with its first start call, a run
+    of a worker when the worker claimed it: one heartbeat interval before the lease ends or, after its first heartbeat,
+    at that heartbeat."""
     if not is_pulled(run):
         return run.start_requested_at
     if run.running_seen_at is not None or run.target_id is None:
@@ -77,8 +81,8 @@ def _next(deadline: DeadlineWatch) -> Instant | None:
 
 
 def _closed(deadline: DeadlineWatch, start_by: Instant | None, end_by: Instant | None, now: Instant) -> DeadlineWatch:
-    """The watch with what is still to be judged. Once that is nothing, it is kept for so long after its last instant
-    that nothing is watched, and told, a second time."""
+    """The watch with the deadlines that are still to be judged. After the last one, the row stays until no second watch
+    of the same job, and so no second notice, is possible."""
     last = max(now, *(at for at in (deadline.start_by, deadline.end_by) if at is not None), 0)
     after = replace(deadline, start_by=start_by, end_by=end_by, rev=deadline.rev + 1, leases=0)
     judged = start_by is None and end_by is None
@@ -86,9 +90,9 @@ def _closed(deadline: DeadlineWatch, start_by: Instant | None, end_by: Instant |
 
 
 def _why(job: Job | None, run: Run | None) -> str:
-    """What it waits for, in its own words."""
+    """The reason of the job or run, appended to the text about a missed deadline."""
     if job is not None:
         return f": {job.reason or job.state}"
     if run is None:
         return ""
-    return f": its run is {run.state}{f', {run.reason}' if run.reason and not is_terminal(run.state) else ''}"
+    return f": the run is {run.state}{f', {run.reason}' if run.reason and not is_terminal(run.state) else ''}"

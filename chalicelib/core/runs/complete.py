@@ -1,4 +1,7 @@
-"""The decision of the step *complete*: what news about a run makes of it, and of the permits that it holds."""
+"""The decisions of the step *complete*: what an update changes in a run, and which writes store that.
+
+An update moves a run forward, releases its permits when it ends and announces its status, each exactly once.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,7 @@ from chalicelib.core.writes import CountFailure, Create, Put, Replace, WakeBackf
 
 @dataclass(frozen=True, slots=True)
 class Advance:
-    """The run after the news, and the job of its next attempt if there is to be one."""
+    """The run after an update, and the job of its next attempt; ``retry`` is None if no other attempt follows."""
 
     run: Run
     retry: Job | None = None
@@ -38,7 +41,9 @@ class Advance:
 
 
 def advance(run: Run, update: RunUpdate, now: Instant, retry_delay: Millis | None) -> Advance | None:
-    """The next state of a run, or None for old news. ``retry_delay`` None: no other attempt may follow."""
+    """The run after an update, or None if the update is outdated or would move the run backwards.
+
+    ``retry_delay`` is the time in ms until the next attempt; None: no other attempt may follow."""
     if _is_outdated(run, update, now):
         return None
     expired = _expired(run, update)
@@ -62,37 +67,37 @@ def advance(run: Run, update: RunUpdate, now: Instant, retry_delay: Millis | Non
         rank=None,
         outcome=_outcome_of(run, state, update),
         metrics=update.metrics or run.metrics,
-        # What is told while it runs is not all of it.
+        # While a run lives, its target reports only a part of what it will bill.
         billed=update.billed if states.is_terminal(state) and update.billed else run.billed,
     )
     if state == "RUNNING":
         moved = replace(moved, started_at=update.at, running_seen_at=now, lease_until=workers.lease_until(run, now))
     else:
-        # A retry that is dropped makes its run FAILED; the attempt has ended long before.
+        # If a retry is dropped, its RETRYING run becomes FAILED; the attempt ended earlier and keeps that instant.
         moved = replace(moved, ended_at=update.at if run.ended_at is None else run.ended_at)
         if run.started_at is None and update.started_at is not None:
             moved = replace(moved, started_at=update.started_at)
         if state == "SUCCEEDED" and run.state == "STARTING":
-            # Its start was never told; whoever waits for STARTED still gets it, before COMPLETED.
+            # No update reported the start. Schedules that wait for STARTED still get it, before COMPLETED.
             begun = update.started_at if update.started_at is not None else update.at
             moved = replace(moved, started_at=begun, running_seen_at=now, announce=(*run.announce, "STARTED"))
-    # Only what is over passes away: a run that lives on, however long, keeps its row and with it its permits. A failed
-    # attempt lives on in the next one, whose claim makes it final (`superseded`).
+    # Only the row of a final attempt expires: a living run keeps its row, and so its permits, however long it runs.
+    # A failed attempt with a retry is not final until the retry is claimed (`superseded`).
     over = states.is_terminal(state) and retry is None
     moved = replace(moved, announce=build.announced(moved), expires_at=now + HISTORY if over else None)
     return Advance(replace(moved, wake_at=wake_of(moved, now)), retry)
 
 
 def superseded(run: Run, now: Instant) -> Run:
-    """A failed attempt whose next one has become a run: nothing changes it any more."""
+    """The row of a failed attempt after its next attempt was claimed: it is final, and expires with the history."""
     return replace(run, expires_at=now + HISTORY, rev=run.rev + 1)
 
 
 def interpret(run: Run, update: RunUpdate) -> RunUpdate:
-    """News as it counts. Who was cancelled for running too long has failed, for that reason (W12); also who was so by
-    EMR, which knows the limit, because nobody here was there to do it."""
-    unheard = run.state == "STARTING" and update.started_at is not None
-    ran = replace(run, state="RUNNING", started_at=update.started_at) if unheard else run
+    """The update with the state that Sluice gives the run. A run that was cancelled because of its timeout has failed,
+    for that reason (W12). EMR enforces the same timeout; Sluice treats a run that EMR cancelled for it alike."""
+    start_unreported = run.state == "STARTING" and update.started_at is not None
+    ran = replace(run, state="RUNNING", started_at=update.started_at) if start_unreported else run
     if update.state == "CANCELLED" and follow.has_run_out(ran, update.at):
         run = follow.timed_out(run, update.at)
     state = follow.counts_as(run, update.state)
@@ -102,30 +107,30 @@ def interpret(run: Run, update: RunUpdate) -> RunUpdate:
 
 
 def _reason(run: Run, state: RunState, update: RunUpdate) -> str:
-    """Why its end was wanted comes before what the target says of it, and does without that."""
+    """The reason that the row keeps. For a cancelled run, the reason of the cancel comes before that of the target."""
     if not run.cancel or (state != "CANCELLED" and update.reason) or run.reason in update.reason:
         return update.reason
     return "; ".join(why for why in (run.reason, update.reason) if why)
 
 
 def _outcome_of(run: Run, state: RunState, update: RunUpdate) -> Outcome | None:
-    """What a run keeps of how it failed: nothing if it did so by itself, which its state says already."""
+    """How the attempt failed; None for a plain failure, which its state shows already."""
     if state == "SUCCEEDED":
         return None
     return run.outcome or (update.outcome if update.outcome != "failed" else None)
 
 
 def _expired(run: Run, update: RunUpdate) -> Instant | None:
-    """That its worker was not heard of any more stays with an attempt, whatever else is the reason of its end: a report
-    that comes after all is late."""
+    """The ``lease_until`` of the run after the update. An attempt whose worker was lost keeps it, whatever ended the
+    attempt: with it, `workers.holder` recognizes a report that arrives afterwards as late."""
     lost = update.outcome == "lost" and workers.is_pulled(run)
     return run.lease_until if lost or states.is_terminal(run.state) else None
 
 
 def _is_outdated(run: Run, update: RunUpdate, now: Instant) -> bool:
-    """What was said of a lease that is another's by now, of a death from which a heartbeat came in between, or of a run
-    at the target that has this one's name and is not it: whoever clones a run gets that. A target may also go on with
-    an attempt that has ended, if people ask it to; the next attempt stands for the run by then."""
+    """Whether to ignore an update. True in four cases: it reports on an earlier lease; it reports a lost worker, but a
+    heartbeat has arrived since; it is about another run at the target that has the same name, such as a clone; or the
+    target continues an attempt, at a user's request, that the next attempt has replaced."""
     if run.target_id is not None and update.target_id not in (None, run.target_id):
         return True
     if run.state == "RETRYING" and update.target_id is not None:
@@ -136,7 +141,7 @@ def _is_outdated(run: Run, update: RunUpdate, now: Instant) -> bool:
 
 
 def plan(before: Run, step: Advance, limit_states: Mapping[str, LimitState], now: Instant) -> list[Write]:
-    """One transaction: the run moves on, its permits come back when it ended, its next attempt is queued."""
+    """The writes of one transaction: store the run, release its permits if it ended, create the job of its retry."""
     writes: list[Write] = [Replace(step.run), *queued.leave(before), *workers.withdrawn(before)]
     if step.ended and not states.is_terminal(before.state):
         writes += returns.give_back(before.permits, limit_states, now, step.run)
@@ -149,46 +154,46 @@ def plan(before: Run, step: Advance, limit_states: Mapping[str, LimitState], now
 
 
 def _tally(run: Run) -> list[Write]:
-    """How many runs of the schedule have failed in a row, if it is to be held for that (L19)."""
+    """The write that counts the consecutive failures of a schedule; none if failures do not hold the schedule (L19)."""
     if run.pause_after is None or run.state not in ("SUCCEEDED", "FAILED"):
         return []
     return [CountFailure(run.schedule) if run.state == "FAILED" else Put(Failures(run.schedule, 0))]
 
 
 def mark_announced(run: Run, cursor: str | None, now: Instant) -> Run:
-    """The run after its first announcement has reached every schedule, or (with a cursor) those of a page."""
+    """The run after its first status has been applied to all schedules, or (with a cursor) to those of one page."""
     if cursor is not None:
         return replace(run, cursor=cursor, rev=run.rev + 1)
-    rest = replace(run, announce=run.announce[1:], cursor=None, rev=run.rev + 1, leases=0)
-    return replace(rest, wake_at=wake_of(rest, now))
+    announced = replace(run, announce=run.announce[1:], cursor=None, rev=run.rev + 1, leases=0)
+    return replace(announced, wake_at=wake_of(announced, now))
 
 
 def newly_announced(before: Run, step: Advance) -> tuple[str, ...]:
-    """The statuses that a step adds to those still to be told, and that need not be told if nobody waits for them. A
-    failure is told always: it may be the one that holds its schedule (L19)."""
+    """The statuses that a step adds and that may be dropped if no schedule waits for them. FAILED is not among them:
+    it is always announced, because it may be the failure that holds its schedule (L19)."""
     added = step.run.announce[len(before.announce) :]
     return tuple(status for status in added if status != "FAILED")
 
 
-def drop_statuses(step: Advance, unheard: Collection[str], now: Instant) -> Advance:
-    """The step without the statuses that nobody waits for: to write them down and off again would be for nothing."""
-    run = replace(step.run, announce=tuple(status for status in step.run.announce if status not in unheard))
+def drop_statuses(step: Advance, unneeded: Collection[str], now: Instant) -> Advance:
+    """The step without the statuses that no schedule waits for, which saves the write that marks them announced."""
+    run = replace(step.run, announce=tuple(status for status in step.run.announce if status not in unneeded))
     return replace(step, run=replace(run, wake_at=wake_of(run, now)))
 
 
 def add_statuses(run: Run, statuses: Sequence[str], now: Instant) -> Run:
-    """The run with statuses that have to be told after all."""
+    """The run with further statuses to announce, due at once."""
     return replace(run, announce=(*run.announce, *statuses), rev=run.rev + 1, wake_at=now)
 
 
 def without_announcement(run: Run) -> Run:
-    """A target without a lifecycle has no status that others could wait for: its run is over and quiet at once."""
+    """The run with nothing to announce. A target without a lifecycle has no status for which schedules could wait."""
     return replace(run, announce=(), wake_at=None)
 
 
 def wake_of(run: Run, now: Instant) -> Instant | None:
-    """When a run that has been told of wants a look: at once while it owes a status; when it is over, for its bill at
-    most."""
+    """The ``wake_at`` of a run after an update: now while it has statuses to announce; after its end, the next check of
+    its bill, if any; else its next poll."""
     if run.announce:
         return now
     return costs.next_check(run, now) if states.is_terminal(run.state) else follow.next_poll(run, now)

@@ -1,10 +1,8 @@
-"""When a target is asked again what it has billed for a run that is over (H1).
+"""The bill of a run that has ended: when Sluice asks the target for it again, and its cost at list price (H1).
 
-It is asked along with how the run ended. EMR Serverless may reckon up only later, so a run whose bill is not known is
-looked at again by its ``wake_at``: 2 and 15 minutes after its end was taken in, and then never. By then it is known, or
-will not be. A bill that is told at once costs no write.
-
-What a run costs at list price (H1). Prices are settings: they differ by region, processor and contract.
+The poll that reads the end of a run also reads its bill. EMR Serverless may compute the bill later. So Sluice asks
+again 2 and 15 minutes after it recorded the end, by the ``wake_at`` of the run, and then no more. A bill that is known
+at once costs no further write. Prices are settings: they differ by region, processor and contract.
 """
 
 from __future__ import annotations
@@ -21,45 +19,45 @@ AFTER: tuple[Millis, ...] = (2 * MINUTE, 15 * MINUTE)
 
 
 def next_check(run: Run, now: Instant) -> Instant | None:
-    """When the bill of a run is asked for next; None if it is known, if there is none, or after the last look."""
+    """When Sluice asks for the bill of a run next; None if it is known, if there is none, or after the last check."""
     due = _due(run)
     return None if due is None else max(due, now)
 
 
 def is_due(run: Run, now: Instant) -> bool:
-    """A hint that comes twice, or too early, asks for nothing and uses no look up."""
+    """Whether a check of the bill is due. For a repeated or early hint, none is, so it uses up no check."""
     due = _due(run)
     return due is not None and due <= now
 
 
 def checked(run: Run, billed: Sequence[int], now: Instant) -> Run:
-    """The run after its target was asked; ``billed`` is empty if it does not know yet, or gave no answer. Looks whose
-    time passed unused, in an outage, are not made up for."""
+    """The run after a check of its bill; ``billed`` is empty if the target does not know it yet or gave no answer.
+    Checks whose time passed during an outage are not made up for."""
     passed = sum(1 for after in AFTER if _ended(run) + after <= now)
-    told = replace(run, billed=tuple(billed) or run.billed, bill_checks=passed, leases=0, rev=run.rev + 1)
-    return replace(told, wake_at=next_check(told, now))
+    after = replace(run, billed=tuple(billed) or run.billed, bill_checks=passed, leases=0, rev=run.rev + 1)
+    return replace(after, wake_at=next_check(after, now))
 
 
 def _due(run: Run) -> Instant | None:
     if not states.is_terminal(run.state) or run.target_id is None or run.outcome == "lost":
         return None
-    # Nothing at all is what is told before anything is reckoned: EMR bills a minute at least.
+    # A bill of zeros means that EMR has not computed it yet: EMR bills at least one minute.
     if any(run.billed) or run.bill_checks >= len(AFTER) or not registry.of_run(run).bills:
         return None
     return _ended(run) + AFTER[run.bill_checks]
 
 
 def _ended(run: Run) -> Instant:
-    """When its end was taken in, which is when the target was asked first."""
+    """The instant at which Sluice recorded the end of a run, and so asked for its bill for the first time."""
     return run.state_at if run.state_at is not None else run.claimed_at
 
 
-THOUSANDTHS = 1_000  # EMR Serverless tells resource hours with three decimals
+THOUSANDTHS = 1_000  # EMR Serverless reports resource hours with three decimals
 
 
 @dataclass(frozen=True, slots=True)
 class Prices:
-    """Dollars for an hour of one vCPU, of one GB of memory, and of one GB of storage beyond what a worker has free.
+    """Dollars for an hour of one vCPU, one GB of memory, and one GB of storage beyond the free storage of a worker.
 
     The defaults are EMR Serverless's list prices of 2025 in us-east-1 for Linux on x86
     (https://aws.amazon.com/emr/pricing/, "Amazon EMR Serverless").
@@ -75,7 +73,7 @@ LIST = Prices()
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What a target has billed for a run, in hours of one vCPU, one GB of memory, one GB of storage."""
+    """What a target has billed for a run, in vCPU-hours, GB-hours of memory and GB-hours of storage."""
 
     vcpu_hours: float
     memory_gb_hours: float
@@ -83,21 +81,22 @@ class Usage:
 
     @classmethod
     def of(cls, billed: Sequence[int]) -> Usage | None:
-        """Out of a run's row, where it stands in thousandths of an hour; None if nothing was billed, or is known."""
+        """The usage stored in a run's row, in thousandths of an hour; None if no bill is known."""
         if not billed:
             return None
         vcpu, memory, storage = (part / THOUSANDTHS for part in billed)
         return cls(vcpu, memory, storage)
 
     def stored(self) -> tuple[int, int, int]:
-        """As it stands in a run's row: whole thousandths of an hour."""
+        """The usage as a run's row stores it: whole thousandths of an hour."""
         parts = (self.vcpu_hours, self.memory_gb_hours, self.storage_gb_hours)
         vcpu, memory, storage = (round(part * THOUSANDTHS) for part in parts)
         return vcpu, memory, storage
 
 
 def cost_usd(usage: Usage, prices: Prices) -> float:
-    """Dollars at list price, to a millionth. What EMR bills starts at a minute a worker, and it tells hours so."""
+    """Dollars at list price, rounded to a millionth. The hours that EMR reports include its minimum of one minute for
+    each worker."""
     parts = (
         usage.vcpu_hours * prices.vcpu_hour,
         usage.memory_gb_hours * prices.memory_gb_hour,

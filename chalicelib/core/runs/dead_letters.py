@@ -1,4 +1,4 @@
-"""Dead letters: events that could not be delivered, kept with the reason until somebody redrives or drops them (E6)."""
+"""Dead letters: events that could not be delivered, kept with the reason until a user redrives or drops them (E6)."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from chalicelib.core.targets import registry
 
 
 def of(run: Run, now: Instant, reason: str = "") -> DeadLetter | None:
-    """The dead letter of a run that could not be delivered, to be written along with its failure; None for any other.
-    A run with a lifecycle has its retries, and somebody who hears that it failed."""
+    """The dead letter of a failed delivery, to be written in the transaction of the failure; None for any other run.
+    A run with a lifecycle gets none: it has retries, and its failure is announced."""
     if run.state != "FAILED" or registry.of_run(run).has_lifecycle:
         return None
     return DeadLetter(
@@ -34,8 +34,8 @@ def of(run: Run, now: Instant, reason: str = "") -> DeadLetter | None:
 
 
 def redrive(run: Run, generation: int, now: Instant) -> Job:
-    """The job that delivers the event of a run again, under the same id and as the next attempt. Its place follows from
-    both, so that two who ask for the same make one."""
+    """The job that delivers the event of a run again, under the same id and as the next attempt. Its sort key follows
+    from both, so that two requests for the same redrive create one job."""
     return Job(
         schedule=run.schedule,
         generation=generation,

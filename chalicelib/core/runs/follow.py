@@ -1,9 +1,8 @@
-"""How a living run is followed (W6, W7): when it is looked at next if nothing is heard of it, and when it has run for
-too long (W12).
+"""How Sluice follows a living run (W6, W7): when it polls a silent run next, and when a run has timed out (W12).
 
-*ping*: the target says by itself what becomes of a run. EMR does so by events, which are best effort, so a silent run
-is asked about, ever less often; a worker does so by heartbeats, and its silence is its death. *poll*: the target is
-asked at an interval.
+With *ping*, the target reports the state of a run by itself. EMR sends events, which are best effort; so Sluice also
+polls a silent run, at growing intervals. A worker sends heartbeats; when they stop, the worker counts as lost. With
+*poll*, Sluice polls the target at a fixed interval.
 """
 
 from __future__ import annotations
@@ -15,14 +14,14 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.states import RunState
 from chalicelib.core.targets import registry
 
-# A run whose state event never came is asked about after this long, then ever less often.
+# Sluice polls a run whose state event did not arrive after the first pause, and from then on after the second.
 SILENT_FIRST: Millis = 2 * MINUTE
 SILENT_LATER: Millis = 10 * MINUTE
-JUST_HEARD: Millis = 30 * SECOND  # what was heard of a run so lately is believed
+JUST_HEARD: Millis = 30 * SECOND  # an update of a run that is younger than this needs no poll
 
 
 def next_poll(run: Run, now: Instant, first: bool = False) -> Instant:
-    """When a living run is looked at next. ``first``: it has just been started."""
+    """When Sluice polls a living run next, or finds its lease or its timeout over. ``first``: it has just started."""
     if run.lease_until is not None and run.target_id is not None:
         next_poll = run.lease_until
     else:
@@ -32,14 +31,14 @@ def next_poll(run: Run, now: Instant, first: bool = False) -> Instant:
 
 
 def times_out_at(run: Run) -> Instant | None:
-    """When it will have run for too long; None if it has no timeout, does not run yet, or its end is wanted already."""
+    """When a run times out; None if it has no timeout, is not RUNNING, or is to be ended already."""
     if not run.run_timeout or run.started_at is None or run.state != "RUNNING" or ends(run):
         return None
     return run.started_at + run.run_timeout
 
 
 def ends(run: Run) -> bool:
-    """Whether its end is wanted: somebody cancels it, or it has run for too long."""
+    """Whether Sluice is to end the run: a user cancelled it, or it timed out."""
     return run.cancel or run.outcome == "timed_out"
 
 
@@ -49,32 +48,33 @@ def has_run_out(run: Run, now: Instant) -> bool:
 
 
 def timed_out(run: Run, now: Instant) -> Run:
-    """The run whose end is wanted because of its timeout. It will have failed, and not been cancelled."""
-    why = f"timed out: it ran longer than {format_duration(run.run_timeout or 0)}, and was cancelled"
+    """The run marked as timed out, due at once so that Sluice asks its target to cancel it. It ends as FAILED."""
+    why = f"timed out: the run took longer than {format_duration(run.run_timeout or 0)} and was cancelled"
     return replace(run, outcome="timed_out", reason=why, wake_at=now, leases=0, rev=run.rev + 1)
 
 
 def is_silent(run: Run, now: Instant) -> bool:
-    """Whether all that a look at a run is for is a question to a target that is asked about many runs at a time:
-    nothing is owed of it, and nobody wants its end."""
+    """Whether a poll is all that a run needs, and its target answers for many runs in one call: the run has nothing to
+    announce and is not to be ended."""
     going = run.state in ("STARTING", "RUNNING") and run.target_id is not None and not run.announce
     return going and registry.of_run(run).listed and not ends(run) and not has_run_out(run, now)
 
 
 def may_have_ended(run: Run, now: Instant) -> bool:
-    """Whether a run that keeps a slot is worth a question: it is silent, and what it told last is not quite new."""
-    heard = run.state_at if run.state_at is not None else run.claimed_at
-    return is_silent(run, now) and now - heard >= JUST_HEARD
+    """Whether to poll a run that holds a slot: the run is silent, and its last update is at least `JUST_HEARD` old."""
+    updated_at = run.state_at if run.state_at is not None else run.claimed_at
+    return is_silent(run, now) and now - updated_at >= JUST_HEARD
 
 
 def counts_as(run: Run, state: RunState) -> RunState:
-    """What an end means. Who was cancelled for its timeout has failed (W12); the rest is for the target to say."""
+    """The state that Sluice gives a run. A run cancelled because of its timeout has failed (W12); the target type
+    interprets all other states."""
     if run.outcome == "timed_out" and not run.cancel and state == "CANCELLED":
         return "FAILED"
     return registry.of_run(run).interpret(run, state)
 
 
 def _interval(run: Run) -> Millis | None:
-    """How often a target that is polled is asked."""
+    """The interval in ms at which the target is polled; None if it is not."""
     every = run.request.target.get("poll_every")
     return duration(str(every)) if every else None

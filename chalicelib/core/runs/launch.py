@@ -1,4 +1,4 @@
-"""The decisions of the step *launch*: how a start call is put on record, and what each answer to it means."""
+"""The decisions of the step *launch*: how Sluice records a start call, and what each answer to it means."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from chalicelib.core.targets.answers import NoAnswer, NotNow, Started
 from chalicelib.core.targets.backoff import backoff
 from chalicelib.core.writes import Create, Replace, Write
 
-# Longer than a start call can be under way: two reads and writes of rows before it, and the clients' timeouts (see
-# `wiring.py`; of EMR 2 s to connect and 6 s to read, twice). A tick that comes a minute after the record finds it over.
+# Longer than any start call takes: two reads and writes of rows before it, and the clients' timeouts (see `wiring.py`;
+# for EMR 2 s to connect and 6 s to read, twice). A tick one minute after the record finds the lease expired.
 CALL_LEASE: Millis = 50 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """From when until when a start call may begin with its permits."""
+    """The instants from which and until which a start call may begin with its permits."""
 
     since: Instant
     until: Instant
 
 
 def calling(run: Run, now: Instant) -> Run:
-    """The run as it is recorded before a start call: one call more, and a lease that outlives it."""
+    """The run as it is recorded before a start call: one more call, and a lease that outlasts the call."""
     lease = now + CALL_LEASE
     first = run.start_requested_at if run.start_requested_at is not None else now
     return replace(
         run,
         calls=run.calls + 1,
         lease_until=lease,
-        # A lease that was never answered is a call whose caller died: it may have started the run.
+        # A lease without an answer means that the caller died during its call: the run may have started.
         unknown_answer=run.unknown_answer or run.lease_until is not None,
         start_requested_at=first,
         paced_from=None,
@@ -50,24 +50,24 @@ def calling(run: Run, now: Instant) -> Run:
         rank=None,
         rev=run.rev + 1,
         wake_at=lease,
-        expires_at=None,  # a run that an earlier version of Sluice claimed has one
+        expires_at=None,  # runs that an earlier version of Sluice claimed have one
     )
 
 
 def paced_until(paces: Sequence[Pace], appointment: Instant) -> Instant | None:
-    """Up to when a start call may begin with permits of this instant; None if there are none to take."""
+    """Until when a start call may begin with permits for the instant ``appointment``; None without paces."""
     return min((appointment + pace.tolerance for pace in paces), default=None)
 
 
 def granted(run: Run) -> Span | None:
-    """When the start call may begin with the permits that a run has; None if it needs none."""
+    """When the start call may begin with the pace permits that a run has; None if it has none."""
     if run.paced_until is None:
         return None
     return Span(run.claimed_at if run.paced_from is None else run.paced_from, run.paced_until)
 
 
 def next_span(paces: tuple[Pace, ...], states: Mapping[str, LimitState], now: Instant) -> Span | None:
-    """When the start call may begin with permits of these paces that are taken now; None if there are none to take."""
+    """When the start call may begin with permits of these paces acquired now; None without paces."""
     if not paces:
         return None
     appointment = limit_route.appointment(paces, states, now)
@@ -75,25 +75,26 @@ def next_span(paces: tuple[Pace, ...], states: Mapping[str, LimitState], now: In
 
 
 def needs_permit(run: Run, now: Instant) -> bool:
-    """Whether the next start call wants a permit of each of its paces: those before are used up or too old (E3, E8)."""
+    """Whether the next start call needs new permits of its paces: the earlier ones are used or too old (E3, E8)."""
     paced = any(names.is_pace(limit_name) for limit_name in run.permits)
     return paced and (run.paced_until is None or now > run.paced_until)
 
 
 def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant) -> list[Write]:
-    """One transaction: a run that may not call yet queues at its slowest pace, by its priority and age."""
+    """The writes of one transaction: a run that may not call yet queues at its slowest pace, by priority and age.
+
+    Raises ValueError if the route is not blocked."""
     blocked = route.blocked
     if blocked is None:
         raise ValueError("expected a route that is blocked, got one that is free")
     ask, state = route.behind or blocked, states.get(blocked.limit_name) or LimitState(blocked.limit_name)
-    sort_key = limit_permits.rank(run.priority, run.latest_start, run.created_at, run.run_id)
-    take_permits = limit_permits.why(ask, states.get(ask.limit_name) or LimitState(ask.limit_name))
-    why = (
-        f"{run.reason}; {take_permits}" if run.calls and run.reason else take_permits
-    )  # what the target said, and what it means
-    # Its line wakes it; should its place be lost, it is looked at all the same.
+    rank = limit_permits.rank(run.priority, run.latest_start, run.created_at, run.run_id)
+    cause = limit_permits.why(ask, states.get(ask.limit_name) or LimitState(ask.limit_name))
+    # After a refused call, the answer of the target comes first, then what the run waits for because of it.
+    why = f"{run.reason}; {cause}" if run.calls and run.reason else cause
+    # The limit wakes the run. If its waiter row is lost, its own wake_at does.
     queued = replace(
-        run, queued_in=blocked.limit_name, rank=sort_key, reason=why, rev=run.rev + 1, wake_at=now + follow.SILENT_LATER
+        run, queued_in=blocked.limit_name, rank=rank, reason=why, rev=run.rev + 1, wake_at=now + follow.SILENT_LATER
     )
     served_at = limit_route.queue_served_at(route, states, now)
     join = JoinQueue(blocked, limit_permits.horizon(blocked, now), served_at, state.rev, route.behind is not None)
@@ -103,7 +104,7 @@ def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant
 def take_permits(
     run: Run, called: Run, paces: tuple[Pace, ...], states: Mapping[str, LimitState], appointment: Instant
 ) -> list[Write]:
-    """One transaction: the call on record, with a permit of each pace for this instant."""
+    """The writes of one transaction: record the call, with a permit of each pace for the instant ``appointment``."""
     permits = [
         AcquirePermit(
             pace,
@@ -118,9 +119,9 @@ def take_permits(
 
 
 def uncalled(before: Run, called: Run, span: Span | None, now: Instant) -> Run:
-    """The run without the call that was recorded and is not made. ``called`` is the run as it stands, which others may
-    have changed since. ``span`` is when it may call with the permits that it has; None: they are gone, or it needs
-    none."""
+    """The run without a call that was recorded but is not made. ``before`` is the run before the record, ``called`` the
+    current row, which other writes may have changed. ``span`` is when the run may call with the permits that it has;
+    None: they are gone, or it needs none."""
     waited = before.queued_in is not None and called.reason == before.reason
     return replace(
         called,
@@ -137,7 +138,8 @@ def uncalled(before: Run, called: Run, span: Span | None, now: Instant) -> Run:
 
 
 def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run:
-    """The run after an answer that leaves it STARTING. One that was started waits for no further call."""
+    """The run after an answer that leaves it STARTING. After `Started` it leaves its queue and is polled; after other
+    answers the call is repeated after a pause."""
     later = replace(run, rev=run.rev + 1, leases=0)
     if isinstance(answer, Started):
         later = replace(later, queued_in=None, rank=None)
@@ -153,7 +155,8 @@ def answered(run: Run, answer: NotNow | NoAnswer | Started, now: Instant) -> Run
     delay = answer.retry_after if answer.retry_after is not None else backoff(run.calls, run.run_id)
     if isinstance(answer, NotNow):
         return replace(later, lease_until=None, reason=answer.why, wake_at=now + delay)
-    # Unknown sticks, whatever later calls say: the token makes a repeat harmless, giving the slot away would not be.
+    # An unknown answer stays on record, whatever later calls answer: the client token makes a repeated call harmless,
+    # but to release the slot while the run may exist would exceed the limit.
     return replace(later, unknown_answer=True, reason=answer.why, wake_at=now + delay)
 
 

@@ -1,4 +1,4 @@
-"""What Sluice measures about itself (O2): the names of its metrics, their units, and which measurement a start is.
+"""The metrics of Sluice (O2): their names, their units, and which of them a start call counts for.
 
 The alarms, the dashboard and `docs/operations.md` use these names; `tests/infra/test_operations.py` compares them.
 """
@@ -20,7 +20,7 @@ REASONS: tuple[WaitReason, ...] = (*QUEUES, "time", "upstream", "probe", "approv
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """A metric. Each has the dimension ``stage``, and ``reason`` as well if ``reasons`` are named."""
+    """A metric. Each has the dimension ``stage``; those with ``reasons`` also have the dimension ``reason``."""
 
     name: str
     unit: Literal["Milliseconds", "Count", "None"]
@@ -32,24 +32,25 @@ FIRE_LATENESS = Measure("FireLateness", "Milliseconds", "from the instant of a f
 EVENT_TO_START = Measure("EventToStart", "Milliseconds", "from the event that completes a trigger to the start call")
 WAITS_BEGUN = Measure("WaitsBegun", "Count", "jobs that began to wait", REASONS)
 QUEUE_LENGTH = Measure("QueueLength", "Count", "jobs that wait in a queue when it is served", QUEUES)
-OVERDUE_AGE = Measure("OverdueAge", "Milliseconds", "how long the oldest row is overdue that a tick finds")
-ROWS_PARKED = Measure("RowsParked", "Count", "rows that keep failing and are tried once an hour")
+OVERDUE_AGE = Measure("OverdueAge", "Milliseconds", "how long the oldest row that a tick finds is overdue")
+ROWS_PARKED = Measure("RowsParked", "Count", "rows that keep failing, which Sluice handles once an hour")
 RACES_LOST = Measure("RacesLost", "Count", "writes that were refused because another write came first")
-THROTTLED_CALLS = Measure("ThrottledCalls", "Count", "table calls that DynamoDB refused because of their number")
-DEAD_LETTERS = Measure("DeadLetters", "Count", "deliveries that were given up")
-RUN_COST = Measure("RunCost", "None", "dollars that a run has cost at list price, when its bill is known")
+THROTTLED_CALLS = Measure("ThrottledCalls", "Count", "table calls that DynamoDB throttled")
+DEAD_LETTERS = Measure("DeadLetters", "Count", "deliveries that became dead letters")
+RUN_COST = Measure("RunCost", "None", "cost of a run in dollars at list price, once its bill is known")
 ALL = (
     *(FIRE_LATENESS, EVENT_TO_START, WAITS_BEGUN, QUEUE_LENGTH, OVERDUE_AGE),
     *(ROWS_PARKED, RACES_LOST, THROTTLED_CALLS, DEAD_LETTERS, RUN_COST),
 )
 
 
-def start_of(run: Run, told: str, at: Instant) -> tuple[Measure, Millis] | None:
-    """How late a first start call or send is that is made at an instant. ``told`` is what the job was told to wait for.
+def start_of(run: Run, waited_for: str, at: Instant) -> tuple[Measure, Millis] | None:
+    """How late, in ms, the first start call or send of a run is at ``at``. ``waited_for`` is the last reason to wait
+    that its job had.
 
-    None for what no clock and no event has started, for another attempt, and for a job that a constraint, a limit or a
-    pause has held back: that wait is wanted, and counted by `WAITS_BEGUN`."""
-    if run.attempt != 1 or run.calls != 1 or (told and not run.fired_by.startswith(told)):
+    None for later attempts, and for a run that neither a timer nor an event started. None also if a constraint, a limit
+    or a pause held the job back: that wait is intended, and `WAITS_BEGUN` counts it."""
+    if run.attempt != 1 or run.calls != 1 or (waited_for and not run.fired_by.startswith(waited_for)):
         return None
     if run.kind == "fire" and run.due_at is not None:
         return FIRE_LATENESS, max(0, at - run.due_at)
@@ -59,7 +60,7 @@ def start_of(run: Run, told: str, at: Instant) -> tuple[Measure, Millis] | None:
 
 
 def wait_reason_of(limit_name: str) -> WaitReason:
-    """The class of the waits in the queue of a limit_name."""
+    """The class of the waits in the queue of a limit."""
     if is_target_pace(limit_name):
         return "emr_start"
     if is_pool(limit_name):

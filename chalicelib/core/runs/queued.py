@@ -1,9 +1,9 @@
-"""A job or a run that waits in the queue of a line: its row there, how it leaves, and how it goes on without that row.
+"""A job or a run that waits in the queue of a limit: its waiter row, how it leaves the queue, and a lost waiter row.
 
-What waits says so itself (``queued_in``, ``rank``) and has a `Waiter` row in the queue; the line counts the rows. The
-three change in one transaction. A restore from backups of different instants may still part them: what names a queue
-and has no row there is served by nobody. The next look at it takes the name off (`without_place`), and it goes on as a
-job or run that has not queued yet.
+The row of the job or run names its queue (``queued_in``, ``rank``), the queue holds a `Waiter` row, and the limit
+counts these rows. One transaction changes all three. A restore of tables from backups of different instants may still
+separate them: if the waiter row is missing, no limit serves the job or run. The next check then removes the name
+(`off_queue`), and the job or run continues as if it had not queued yet.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ W = TypeVar("W", Job, Run)
 
 
 def waiter_of(row: Job | Run) -> Waiter | None:
-    """The row that a job or a run has in a queue; None if it waits in none."""
+    """The row of a job or a run in its queue; None if it waits in none."""
     if row.queued_in is None or row.rank is None:
         return None
     if isinstance(row, Run):
@@ -33,7 +33,8 @@ def waiter_of(row: Job | Run) -> Waiter | None:
 
 
 def leave(row: Job | Run, taken: Collection[str] = ()) -> list[Write]:
-    """Leave the queue. A permit that is ``taken`` of that very line counts the waiter down in the same write."""
+    """The writes with which a job or a run leaves its queue. For a limit in ``taken``, the write that acquires its
+    permit counts the waiter down, so no separate `LeaveQueue` is needed."""
     waiter = waiter_of(row)
     if waiter is None:
         return []
@@ -43,5 +44,5 @@ def leave(row: Job | Run, taken: Collection[str] = ()) -> list[Write]:
 
 
 def off_queue(row: W, wake_at: Instant) -> W:
-    """A job or a run that names no queue any more, and is to be looked at."""
+    """The job or run without a queue, to be checked at ``wake_at``."""
     return replace(row, queued_in=None, rank=None, rev=row.rev + 1, wake_at=wake_at)

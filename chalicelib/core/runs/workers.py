@@ -1,11 +1,12 @@
 """Runs of pull workers (W5): offered in a pool, leased to one worker, kept alive by its heartbeats.
 
-A run that is *offered* is STARTING and has no target id: surely nothing runs. *Leased* it has the worker's name as its
-target id, and ``lease_until`` in its place in the wake index, so that nobody has to ask for a worker that died: its row
-is overdue. The first heartbeat says that the work has begun (RUNNING); until then the lease may be given back.
+An *offered* run is STARTING and has no target id: certainly no worker executes it. A *leased* run has the name of its
+worker as target id, and its ``wake_at`` is ``lease_until``: if the worker dies, the row becomes overdue, so Sluice has
+to poll no workers. With its first heartbeat a worker reports that the work has begun (RUNNING); before that, it may
+give the lease back.
 
-Leases are numbered: a run that was given back is leased anew under the next number, and who held the one before is told
-so, whatever he reports.
+Leases are numbered. A run that was given back is leased again under the next number, and a report under an earlier
+number is answered with *lost*.
 """
 
 from __future__ import annotations
@@ -21,15 +22,15 @@ from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.targets import registry
 from chalicelib.core.writes import Delete, ExpectBackfillRunning, ExpectMode, Write
 
-# An offer that nobody takes is looked at again: its schedule may have been closed, its row put back from a backup. The
-# longer it lies there, the less often: thousands of them must not keep the sweep from what is urgent.
+# Sluice checks an offer that no worker claims again: its schedule may be closed, or a restore may have lost its row.
+# The checks become rarer with its age: thousands of offers must not keep the sweep from urgent rows.
 OFFER_CHECK: Millis = 10 * MINUTE
 MAX_CHECK_PAUSE: Millis = 30 * MINUTE
 
 
 @dataclass(frozen=True, slots=True)
 class LeaseId:
-    """Names one lease of one attempt: ``<run id>-<attempt>-<number>``."""
+    """The id of one lease of one attempt, as text ``<run id>-<attempt>-<number>``."""
 
     run_id: str
     attempt: int
@@ -40,13 +41,13 @@ class LeaseId:
 
 
 def parse_lease_id(text: str) -> LeaseId | None:
-    """The parts of a lease's id, or None if the text is none."""
-    run_id, _, rest = text.rpartition("-")
+    """The lease id that a text spells, or None if it is malformed."""
+    run_id, _, number = text.rpartition("-")
     run_id, _, attempt = run_id.rpartition("-")
-    small = all(part.isascii() and part.isdigit() and len(part) <= 6 for part in (attempt, rest))
+    small = all(part.isascii() and part.isdigit() and len(part) <= 6 for part in (attempt, number))
     if not small or ids.parse_job_id(run_id) is None:
         return None
-    return LeaseId(run_id, int(attempt), int(rest))
+    return LeaseId(run_id, int(attempt), int(number))
 
 
 def lease_of(run: Run) -> LeaseId:
@@ -54,34 +55,34 @@ def lease_of(run: Run) -> LeaseId:
 
 
 def is_pulled(run: Run) -> bool:
-    """Whether workers come for this run, instead of a target being called."""
+    """Whether workers claim this run; Sluice calls no target to start it."""
     return registry.of_run(run).pulled
 
 
 def is_offered(run: Run) -> bool:
-    """Whether it lies in its pool, for whoever comes."""
+    """Whether the run has an offer in its pool that a worker may claim."""
     return is_pulled(run) and run.state == "STARTING" and run.calls > 0 and run.target_id is None
 
 
 def pool_of(run: Run) -> str:
-    """The full name of its pool, ``<namespace>.<pool>``: that of the namespace in which its workflow lives."""
+    """The full name of the run's pool, ``<namespace>.<pool>``, in the namespace of its workflow."""
     return f"{run.workflow.partition('.')[0]}.{run.request.target['pool']}"
 
 
 def heartbeat_of(run: Run) -> Millis:
-    """How long its worker may be silent (1 min by default)."""
+    """The longest time in ms between two heartbeats of the run's worker (1 min by default)."""
     return duration(str(run.request.target["heartbeat"]))
 
 
 def offer_of(run: Run) -> Offer:
-    """Its place in the pool: urgent first, then the earliest latest start, then the oldest. It follows from the run's
-    row alone, so that it can be put again, and taken away by whoever ends the run."""
+    """The offer row of a run. Its rank sorts by priority, then earliest latest start, then age. The row follows from
+    the run's row alone, so any step can put it again, and the step that ends the run can delete it."""
     rank = f"{permits.rank(run.priority, run.latest_start, run.created_at, run.run_id)}#{run.attempt:03d}"
     return Offer(pool_of(run), rank, run.run_id, run.attempt)
 
 
 def offered(run: Run, now: Instant) -> Run:
-    """The run as it lies in its pool. For a worker's run this is the start call."""
+    """The run when it is offered in its pool, which replaces the start call for the runs of workers."""
     first = run.start_requested_at if run.start_requested_at is not None else now
     return replace(
         run,
@@ -100,80 +101,80 @@ def offered(run: Run, now: Instant) -> Run:
 
 
 def offered_again(run: Run, now: Instant) -> Run:
-    """The run that still lies in its pool, looked at next after as long again as it has lain there."""
-    lain = now - (run.start_requested_at if run.start_requested_at is not None else now)
-    return replace(run, wake_at=now + min(max(lain, OFFER_CHECK), MAX_CHECK_PAUSE), leases=0, rev=run.rev + 1)
+    """The run that is still on offer. The pause until its next check equals the age of the offer, within bounds."""
+    age = now - (run.start_requested_at if run.start_requested_at is not None else now)
+    return replace(run, wake_at=now + min(max(age, OFFER_CHECK), MAX_CHECK_PAUSE), leases=0, rev=run.rev + 1)
 
 
 def leased(run: Run, worker: str, now: Instant) -> Run:
-    """The run in the hands of a worker, which has one heartbeat's time to be heard of."""
-    until, why = now + heartbeat_of(run), f"taken by worker {worker}, which has not begun yet"
+    """The run leased to a worker, which has to send its first heartbeat within one heartbeat interval."""
+    until, why = now + heartbeat_of(run), f"claimed by worker {worker}, which has not begun the work yet"
     taken = replace(run, target_id=worker, lease=run.lease + 1, lease_until=until, reason=why, metrics=None)
     return replace(taken, leases=0, rev=run.rev + 1, wake_at=until)
 
 
 def given_back(run: Run, why: str, now: Instant) -> Run:
-    """The run on offer again: its worker has not begun it. Whoever wants its end has said why before."""
+    """The run on offer again, because its worker has not begun it. A run to be cancelled keeps the reason for that."""
     free = replace(run, target_id=None, lease_until=None, metrics=None, leases=0, rev=run.rev + 1)
     return replace(free, wake_at=now) if run.cancel else replace(free, reason=why, wake_at=now + OFFER_CHECK)
 
 
 def lease_until(run: Run, now: Instant) -> Instant | None:
-    """Until when a run that has just been heard of is its worker's; None at other targets."""
+    """When the lease of a worker's run expires after a report at ``now``; None for other targets."""
     return now + heartbeat_of(run) if is_pulled(run) else None
 
 
 def still_open(schedule_state: ScheduleState, run: Run) -> list[Write]:
-    """Expects that the run may still start, so that whoever closes its schedule or its backfill wins (C13)."""
+    """The conditions under which the run may still start: a concurrent close of its schedule or backfill wins (C13)."""
     modes = tuple(mode for mode in get_args(states.Mode) if states.may_start(run.kind, mode, run.backfill))
     backfill = [ExpectBackfillRunning(run.schedule, run.backfill)] if run.backfill is not None else []
     return [ExpectMode(schedule_state, modes), *backfill]
 
 
 def withdrawn(run: Run) -> list[Write]:
-    """What takes the offer of a run away that ends before a worker took it."""
+    """The write that deletes the offer of a run that ends before a worker claimed it; none if it is not on offer."""
     return [Delete(offer_of(run))] if is_offered(run) else []
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """How a lease stands: held by this worker, over as the worker reported it itself, or lost, and ``why``."""
+    """The state of a lease: held by this worker, over because this worker reported the end, or lost; and ``why``."""
 
     state: Literal["held", "over", "lost"]
     why: str = ""
 
 
 def holder(run: Run | None, lease: LeaseId, worker: str, later: Run | None = None) -> Holder:
-    """Whether a lease still is that of the worker who speaks. ``later`` is the latest attempt of the same run."""
+    """Whether ``worker`` still holds a lease. ``later`` is the latest attempt of the same run."""
     if run is None:
-        return Holder("lost", "there is no such run any more")
+        return Holder("lost", "the run no longer exists")
     if run.lease == lease.number and run.target_id == worker:
         if not states.is_terminal(run.state):
             return Holder("held")
         if run.outcome != "lost" and run.lease_until is None:
             return Holder("over", f"attempt {run.attempt} is {run.state}")
     if later is not None and later.attempt > run.attempt:
-        return Holder("lost", f"attempt {run.attempt} ended as {run.state} at {_at(run)}; {_whose(later)}")
-    return Holder("lost", _whose(run))
+        return Holder("lost", f"attempt {run.attempt} ended as {run.state} at {_at(run)}; {_holder_text(later)}")
+    return Holder("lost", _holder_text(run))
 
 
 def lost(run: Run) -> str:
-    """The reason of an attempt whose worker died."""
+    """The reason of an attempt whose worker was lost: ``lost: worker w1 has sent no heartbeat since <instant>``."""
     last = (run.lease_until or run.claimed_at) - heartbeat_of(run)
-    return f"lost: worker {run.target_id} has not been heard of since {iso(last)}"
+    return f"lost: worker {run.target_id} has sent no heartbeat since {iso(last)}"
 
 
 def is_expired(run: Run, now: Instant) -> bool:
     return run.lease_until is not None and run.lease_until <= now
 
 
-def _whose(run: Run) -> str:
-    """Who has an attempt now, in words."""
+def _holder_text(run: Run) -> str:
+    """Who holds an attempt now, as a sentence of a `Holder`'s ``why``."""
     if states.is_terminal(run.state):
         return f"attempt {run.attempt} ended as {run.state} at {_at(run)}{f': {run.reason}' if run.reason else ''}"
     if run.target_id is None:
-        return f"attempt {run.attempt} waits in pool {pool_of(run)}" if is_pulled(run) else "it is elsewhere now"
-    return f"attempt {run.attempt} is held by {run.target_id}, as lease {lease_of(run)}"
+        return f"attempt {run.attempt} waits in pool {pool_of(run)}" if is_pulled(run) else "the run has no worker"
+    return f"attempt {run.attempt} is held by {run.target_id} under lease {lease_of(run)}"
 
 
 def _at(run: Run) -> str:

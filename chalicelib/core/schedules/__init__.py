@@ -1,1 +1,1 @@
-"""The life of a schedule: put, enable, pause, resume, disable, delete. Messages are schedules too."""
+"""The changes of a schedule: put, enable, pause, resume, disable, delete. Messages are schedules, too."""

@@ -1,7 +1,9 @@
 """The plans that create, replace, enable, pause, resume, disable and delete a schedule: one transaction each (L1-L7).
 
-Whatever they close is final with their commit: the gate no longer lets a claim pass, the index no longer leads there,
-and a tombstone lies where an event would gather.
+A generation that a plan closes is closed with the commit: the schedule state refuses its claims, the reverse index no
+longer lists it, and a tombstone replaces its gathering job.
+
+Each plan function returns the schedule state after the change and the writes of the transaction.
 """
 
 from __future__ import annotations
@@ -26,12 +28,12 @@ from chalicelib.core.triggers import tree
 from chalicelib.core.writes import CloseGeneration, Create, Delete, Put, PutState, Replace, Row, TrackStarts, Write
 
 PauseMode = Literal["hold", "backlog", "drain"]
-TOMBSTONE_LIFE = 45 * DAY  # as long as a marker: no event that is older can still be applied
-# Changing these fields changes nothing of what the schedule does, so its generation goes on.
+TOMBSTONE_LIFE = 45 * DAY  # as long as an applied event: no older event can still be applied
+# These fields do not affect the behaviour of a schedule, so a change of them keeps its generation.
 COSMETIC = {"description", "tags", "owner"}
-MAX_PAUSES = 20  # spans of stopped timeouts that a gate remembers; the oldest concern jobs that are long gone
-MAX_FORMER = 20  # generations that the gate of a DAG's node remembers: it was deleted and came again so often
-MAX_SKIPS = 16  # occurrences that may be left out at a time: the gate is read by every claim, so it stays small
+MAX_PAUSES = 20  # pauses with stopped timeouts that a schedule state remembers; no living job needs older ones
+MAX_FORMER = 20  # generations that the schedule state of a DAG's node remembers; each re-creation adds one
+MAX_SKIPS = 16  # occurrences that may be skipped at a time: every claim reads the schedule state, so it stays small
 
 
 def put(
@@ -45,10 +47,10 @@ def put(
     carry: bool = False,
     timer: Timer | None = None,
 ) -> tuple[ScheduleState, list[Write]]:
-    """Create or replace. ``enabled`` None keeps the mode that it has; a new schedule is disabled (L2).
+    """Creates or replaces a schedule. ``enabled`` None keeps its mode; a new schedule is disabled (L2).
 
-    ``carry`` keeps the generation, and with it what has gathered, if the trigger is the same (L6). ``timer``, which
-    then goes on, is the one that was read.
+    ``carry`` keeps the generation and its progress if the trigger is the same (L6); then ``timer``, the timer that was
+    read, continues.
     """
     alive = schedule_state if schedule_state is not None and schedule_state.exists else None
     mode = _mode(alive, enabled)
@@ -64,12 +66,12 @@ def put(
     if carried and old is not None:
         after = replace(after, wake_at=now)
         return after, [PutState(after, schedule_state), *plan, *_reopen(after, old, new, timer, now)]
-    rests = [] if mode in GATHERING_MODES else _rests(after, new)
-    keep_timer = bool(rests) or (mode in GATHERING_MODES and fire_timer.first_timer(new, after, now) is not None)
+    end_timer = [] if mode in GATHERING_MODES else _end_timer(after, new)
+    keep_timer = bool(end_timer) or (mode in GATHERING_MODES and fire_timer.first_timer(new, after, now) is not None)
     if alive is not None and old is not None:
         plan += _close(alive, old, now, keep_timer)
-    # Whatever the mode, jobs may wait for an event that meets a constraint: a run-now, or what a drain lets go.
-    waking: list[Write] = [*(Put(row) for row in subscriptions(after, new, now) if row.leaf == WAKE), *rests]
+    # In every mode, jobs may wait for an event that meets a constraint: a run-now, or the jobs that a drain launches.
+    waking: list[Write] = [*(Put(row) for row in subscriptions(after, new, now) if row.leaf == WAKE), *end_timer]
     opened = _open(after, new, now) if mode in GATHERING_MODES else waking
     return after, [PutState(after, schedule_state), *plan, *opened]
 
@@ -77,7 +79,8 @@ def put(
 def enable(
     schedule_state: ScheduleState, schedule: Schedule, now: Instant, by: str
 ) -> tuple[ScheduleState, list[Write]]:
-    """A generation of its own: only what is accepted from now on counts, and no fire is caught up on (L3, T5)."""
+    """Enables a schedule in a new generation: only events accepted from now on count, and there is no catch-up of fires
+    (L3, T5)."""
     after = _changed(
         schedule_state,
         "enabled",
@@ -91,32 +94,33 @@ def enable(
     keep_timer = fire_timer.first_timer(schedule, after, now) is not None
     closed = _close(schedule_state, schedule, now, keep_timer)
     plan: list[Write] = [PutState(after, schedule_state), *closed, *_counted(schedule), *_open(after, schedule, now)]
-    return after, [*plan, *_forgiven(schedule_state, schedule)]
+    return after, [*plan, *_reset_failures(schedule_state, schedule)]
 
 
 def pause(
     schedule_state: ScheduleState, schedule: Schedule, mode: PauseMode, stop: bool, now: Instant, by: str,
     reason: str = "",
 ) -> tuple[ScheduleState, list[Write]]:  # fmt: skip
-    """Hold and backlog go on gathering and launch nothing; drain gathers no more and lets go what has gathered (L4).
+    """Pauses a schedule. In hold and backlog it gathers but launches nothing; in drain it gathers nothing but
+    launches the jobs that it has (L4).
 
-    ``stop``: timeouts stand still meanwhile.
+    ``stop``: timeouts of jobs stop during the pause.
     """
     pauses = _ended_pauses(schedule_state, now)
     if stop:
         pauses = (*pauses, (now, None))[-MAX_PAUSES:]
-    # What waits is looked at: it gives back what it holds in queues, is set apart, or let go; its timeout may change.
+    # ``wake_at`` has all waiting jobs checked: they release permits, are detached or launched; timeouts may change.
     after = _changed(schedule_state, mode, now, by, pauses=pauses, reason=reason, wake_at=now)
     rows = subscriptions(after, schedule, schedule_state.since)
     if mode == "drain":
-        # What goes on may still wait for an event that meets a constraint: the rows that wake it stay.
+        # The remaining jobs may wait for an event that meets a constraint, so the rows that wake them stay.
         index: list[Write] = [Delete(row) for row in rows if row.leaf != WAKE]
         return after, [
             PutState(after, schedule_state),
             *index,
-            *(_rests(after, schedule) or _timer_gone(schedule_state, schedule)),
+            *(_end_timer(after, schedule) or _delete_timer(schedule_state, schedule)),
         ]
-    # Rows are written only where they change: between hold and backlog, or out of a drain.
+    # The index rows change only between hold and backlog, and at the end of a drain.
     opened: list[Write] = []
     if schedule_state.mode == "drain":
         after = replace(after, since=now)
@@ -129,7 +133,8 @@ def pause(
 def resume(
     schedule_state: ScheduleState, schedule: Schedule, now: Instant, by: str
 ) -> tuple[ScheduleState, list[Write]]:
-    """Enabled again in the same generation: what waits goes on (L4). The gate is an outbox until all jobs are woken."""
+    """Enables a paused schedule in the same generation, so waiting jobs continue (L4). The schedule state is an outbox
+    until all jobs are woken."""
     after = _changed(
         schedule_state, "enabled", now, by, pauses=_ended_pauses(schedule_state, now), reason="", wake_at=now
     )
@@ -139,19 +144,20 @@ def resume(
         plan = _open(after, schedule, now)
     elif schedule_state.mode == "backlog" and schedule.coalesce:
         plan = [Put(row) for row in subscriptions(after, schedule, schedule_state.since)]
-    return after, [PutState(after, schedule_state), *plan, *_forgiven(schedule_state, schedule)]
+    return after, [PutState(after, schedule_state), *plan, *_reset_failures(schedule_state, schedule)]
 
 
 def disable(
     schedule_state: ScheduleState, schedule: Schedule, now: Instant, by: str, mode: Mode = "disabled"
 ) -> tuple[ScheduleState, list[Write]]:
-    # A run-now that waits stays. Where its timeout stood still, that goes on now, so it is to be looked at.
-    stood_still = mode == "disabled" and any(ended is None for _, ended in schedule_state.pauses)
-    pauses, wake_at = _ended_pauses(schedule_state, now), now if stood_still else None
+    """Disables a schedule, or with ``mode`` deleted closes it for `delete`. A waiting run-now stays unless deleted."""
+    # If a pause stopped the timeout of a run-now, the timeout continues now, so the jobs have to be checked.
+    was_stopped = mode == "disabled" and any(ended is None for _, ended in schedule_state.pauses)
+    pauses, wake_at = _ended_pauses(schedule_state, now), now if was_stopped else None
     after = _changed(schedule_state, mode, now, by, pauses=pauses, skips=(), reason="", wake_at=wake_at)
-    rests = _rests(after, schedule) if mode != "deleted" else []
-    closed = [*_close(schedule_state, schedule, now, keep_timer=bool(rests)), *rests]
-    if mode != "deleted":  # the generation stays, and with it what wakes a run-now
+    end_timer = _end_timer(after, schedule) if mode != "deleted" else []
+    closed = [*_close(schedule_state, schedule, now, keep_timer=bool(end_timer)), *end_timer]
+    if mode != "deleted":  # the generation stays, and so do the index rows that wake a run-now
         closed = [write for write in closed if not (isinstance(write, Delete) and _wakes(write.row))]
     return after, [PutState(after, schedule_state), *closed]
 
@@ -159,12 +165,13 @@ def disable(
 def delete(
     schedule_state: ScheduleState, schedule: Schedule, now: Instant, by: str
 ) -> tuple[ScheduleState, list[Write]]:
-    """The gate stays as a small tombstone: a schedule of the same name that comes later starts behind it."""
+    """Deletes a schedule. Its state row stays as a small tombstone, so that a later schedule of the same name gets a
+    higher generation."""
     after, plan = disable(schedule_state, schedule, now, by, mode="deleted")
     if ids.is_of_message(schedule_state.schedule):
-        passing = replace(after, expires_at=now + HISTORY)
-        plan = [PutState(passing, schedule_state) if isinstance(write, PutState) else write for write in plan]
-    # A message takes its own target along (L16).
+        expiring = replace(after, expires_at=now + HISTORY)
+        plan = [PutState(expiring, schedule_state) if isinstance(write, PutState) else write for write in plan]
+    # The own target of a message is deleted with it (L16).
     own = ids.is_of_message(schedule_state.schedule) and schedule.workflow == schedule_state.schedule
     target: list[Write] = [Delete(Definition("workflow", schedule_state.schedule, {}, 0, now))] if own else []
     return after, [*plan, Delete(Listing(schedule_state.schedule)), *target]
@@ -173,8 +180,8 @@ def delete(
 def complete(
     schedule_state: ScheduleState, now: Instant, schedule: Schedule | None = None
 ) -> tuple[ScheduleState, list[Write]]:
-    """All fires are used up, or its ttl is over (L10): what was prepared goes on, nothing is gathered any more.
-    ``schedule`` is one that events lead to, whose rows of the index go with it."""
+    """Completes a schedule after its last fire or its ttl (L10): prepared fires are still launched, no events gather.
+    ``schedule`` is given if it has index rows, which are deleted."""
     after = replace(schedule_state, mode="completed", rev=schedule_state.rev + 1, updated_at=now, mode_at=now)
     rows = subscriptions(schedule_state, schedule, schedule_state.since) if schedule else []
     return after, [PutState(after, schedule_state), *(Delete(row) for row in rows if row.leaf != WAKE)]
@@ -183,7 +190,8 @@ def complete(
 def skip(
     schedule_state: ScheduleState, at: Instant, wanted: bool, now: Instant, by: str
 ) -> tuple[ScheduleState, list[Write]]:
-    """Leave one occurrence out, or take that back (L19). Those that are long past are forgotten."""
+    """Skips the occurrence at ``at``, or with ``wanted`` False no longer skips it (L19). Skips older than a day are
+    removed."""
     kept = {instant for instant in schedule_state.skips if instant > now - DAY and instant != at}
     skips = tuple(sorted(kept | {at} if wanted else kept))
     after = replace(schedule_state, skips=skips, rev=schedule_state.rev + 1)
@@ -191,7 +199,8 @@ def skip(
 
 
 def subscriptions(schedule_state: ScheduleState, schedule: Schedule, since: Instant) -> list[Subscription]:
-    """The rows of the reverse index: one per leaf and event key, and one per event that may meet a constraint."""
+    """The rows of the reverse index: one for each leaf and event key, and one for each event key that may meet a
+    constraint."""
     detached = schedule.own_jobs(schedule_state.mode)
     start = (schedule_state.schedule, schedule_state.generation, schedule_state.version)
     rows = [
@@ -203,16 +212,19 @@ def subscriptions(schedule_state: ScheduleState, schedule: Schedule, since: Inst
 
 
 def next_generation(schedule_state: ScheduleState | None, now: Instant) -> int:
-    """Generations come from the clock, so that no later schedule of the same name repeats one, and only grow."""
+    """The generation after that of a state. It comes from the clock, so that no later schedule of the same name reuses
+    one, and it only grows."""
     return max(now, schedule_state.generation + 1) if schedule_state else now
 
 
 def acts_alike(old: Schedule, new: Schedule) -> bool:
+    """Whether two versions differ in descriptive fields only."""
     return old.model_dump(exclude=COSMETIC) == new.model_dump(exclude=COSMETIC)
 
 
 def carries(alive: ScheduleState | None, old: Schedule | None, new: Schedule, mode: Mode) -> bool:
-    """Whether progress can be carried over: the same trigger and keys, and a schedule that gathers and goes on."""
+    """Whether an update can keep the progress: trigger and correlation keys are the same, and the schedule gathers
+    before and after."""
     if alive is None or old is None or alive.mode != mode or mode not in GATHERING_MODES:
         return False
     return (old.trigger, old.by) == (new.trigger, new.by)
@@ -224,14 +236,14 @@ def _state_row(
     if schedule_state is None:
         return ScheduleState(name, generation, 1, mode, now, by, since=now, mode_at=now)
     same = generation == schedule_state.generation
-    # Timeouts that stand still in a pause do so for the jobs of a new generation, too.
-    still = tuple((now, None) for _, ended in schedule_state.pauses if ended is None and mode == schedule_state.mode)
-    since, pauses = (schedule_state.since, schedule_state.pauses) if same else (now, still)
+    # A pause that stops timeouts also stops those of the jobs of a new generation.
+    stopped = tuple((now, None) for _, ended in schedule_state.pauses if ended is None and mode == schedule_state.mode)
+    since, pauses = (schedule_state.since, schedule_state.pauses) if same else (now, stopped)
     skips = schedule_state.skips if mode != "disabled" else ()
     after = replace(
         schedule_state, generation=generation, version=schedule_state.version + 1, mode=mode, updated_at=now, by=by
     )
-    # The runs of a DAG's nodes are found by these (W4).
+    # The earlier generations are needed to find the runs of a DAG's nodes (W4).
     former = (
         schedule_state.former
         if same or not ids.is_dag_node(name)
@@ -244,10 +256,10 @@ def _state_row(
 
 
 def _changed(schedule_state: ScheduleState, mode: Mode, now: Instant, by: str, **fields: Any) -> ScheduleState:
-    told: dict[str, Any] = {"mode": mode, "updated_at": now, "by": by, "rev": schedule_state.rev + 1}
-    told |= {"wake_at": None, "expires_at": None}
-    told["mode_at"] = schedule_state.mode_at if mode == schedule_state.mode else now
-    return replace(schedule_state, **(told | fields))
+    changes: dict[str, Any] = {"mode": mode, "updated_at": now, "by": by, "rev": schedule_state.rev + 1}
+    changes |= {"wake_at": None, "expires_at": None}
+    changes["mode_at"] = schedule_state.mode_at if mode == schedule_state.mode else now
+    return replace(schedule_state, **(changes | fields))
 
 
 def _ended_pauses(schedule_state: ScheduleState, now: Instant) -> tuple[tuple[Instant, Instant | None], ...]:
@@ -263,7 +275,7 @@ def _open(schedule_state: ScheduleState, schedule: Schedule, now: Instant) -> li
 def _reopen(
     schedule_state: ScheduleState, old: Schedule, new: Schedule, timer: Timer | None, now: Instant
 ) -> list[Write]:
-    """The same leaves under a new version: the index keeps its ``since``, the timer its instants."""
+    """The writes for an update that keeps the trigger: the index rows keep ``since``, the timer keeps its instants."""
     rows = subscriptions(schedule_state, new, schedule_state.since)
     kept = {(row.event_key, row.leaf) for row in rows}
     gone = [
@@ -271,52 +283,56 @@ def _reopen(
     ]
     plan: list[Write] = [*(Put(row) for row in rows), *(Delete(row) for row in gone)]
     if timer is None:
-        return [*plan, *_rests(schedule_state, new)]
+        return [*plan, *_end_timer(schedule_state, new)]
     return [*plan, Replace(fire_timer.carried(timer, old, new, schedule_state.version, now))]
 
 
 def _close(schedule_state: ScheduleState, schedule: Schedule, now: Instant, keep_timer: bool) -> list[Write]:
-    """Out of the index and the timers, and a tombstone over what gathers. ``keep_timer``: another is put over it."""
-    # No event gathers for a message, and each of its jobs wakes by itself: nothing lies in the tombstone's place.
+    """The writes that close a generation: delete its index rows and timer, put a tombstone over the gathering job.
+
+    ``keep_timer``: another write of the plan replaces the timer."""
+    # Events do not gather for a message, and each of its jobs wakes by itself, so it needs no tombstone.
     closed = CloseGeneration(schedule_state.schedule, schedule_state.generation, now)
     plan: list[Write] = [] if ids.is_of_message(schedule_state.schedule) else [closed]
     gathers = schedule_state.mode in GATHERING_MODES
     plan += [Delete(row) for row in subscriptions(schedule_state, schedule, now) if gathers or row.leaf == WAKE]
     has_timer = gathers or schedule_state.mode == "completed" or schedule.ttl is not None
-    return [*plan, *_timer_gone(schedule_state, schedule)] if has_timer and not keep_timer else plan
+    return [*plan, *_delete_timer(schedule_state, schedule)] if has_timer and not keep_timer else plan
 
 
 def _wakes(row: Row) -> bool:
     return isinstance(row, Subscription) and row.leaf == WAKE
 
 
-def _timer_gone(schedule_state: ScheduleState, schedule: Schedule) -> list[Write]:
+def _delete_timer(schedule_state: ScheduleState, schedule: Schedule) -> list[Write]:
     if not tree.timed_leaves(schedule.trigger) and schedule.ttl is None:
         return []
     return [Delete(Timer(schedule_state.schedule, schedule_state.generation, schedule_state.version, 0, {}))]
 
 
-def _rests(schedule_state: ScheduleState, schedule: Schedule) -> list[Write]:
-    """While it gathers nothing, its timer wakes for the end of its life alone, if that has one."""
+def _end_timer(schedule_state: ScheduleState, schedule: Schedule) -> list[Write]:
+    """The timer of a schedule that does not gather: it wakes only at the end of the ttl. Empty without a ttl."""
     timer = lifetime.resting(schedule_state, schedule)
     return [Put(timer)] if timer else []
 
 
 def _counted(schedule: Schedule) -> list[Write]:
-    """From its first version on, a rate or an elapsed leaf counts every start of the workflow, whoever causes it."""
+    """The writes after which each start of the workflow counts, if a rate or an elapsed leaf needs it; also starts by
+    other schedules."""
     rates = permits.rates_of(schedule)
     plan: list[Write] = [TrackRates(names.workflow_limit(schedule.workflow), rates)] if rates else []
-    counts = permits.asks_for_starts(schedule) and not ids.is_dag_graph(schedule.workflow)  # whose starts always are
+    # The starts of a graph are always counted.
+    counts = permits.asks_for_starts(schedule) and not ids.is_dag_graph(schedule.workflow)
     return [*plan, TrackStarts(schedule.workflow)] if counts else plan
 
 
-def _forgiven(schedule_state: ScheduleState, schedule: Schedule) -> list[Write]:
-    """Whoever lets a schedule go on forgives it the failures so far (L19)."""
+def _reset_failures(schedule_state: ScheduleState, schedule: Schedule) -> list[Write]:
+    """The write that resets the count of consecutive failures when a schedule is enabled or resumed (L19)."""
     return [Put(Failures(schedule_state.schedule, 0))] if schedule.pause_after_failures else []
 
 
 def _mode(alive: ScheduleState | None, enabled: bool | None) -> Mode:
-    """The state is kept unless the document says otherwise; what is paused counts as enabled (L2)."""
+    """The mode after a put: the present one unless ``enabled`` changes it; a paused schedule counts as enabled (L2)."""
     if alive is None:
         return "enabled" if enabled else "disabled"
     if enabled is None:

@@ -1,9 +1,4 @@
-"""Messages (L16): schedules of the simple kind. A time or an expression, and data for a target; live at once.
-
-A message ``m`` of the app ``ns.app`` is the schedule ``ns.app.~m``: one time trigger, no constraints, each fire a job
-of its own, deleted after the last one. Its own target is a workflow of the same name, written along with it; the
-default target of its app is the workflow ``ns.app.~``. So gates, timers, delivery and history work as for schedules.
-"""
+"""The plan that writes a message (L16). `core/definitions/message.py` says how a message is a schedule."""
 
 from __future__ import annotations
 
@@ -27,39 +22,41 @@ from chalicelib.core.writes import Create, Delete, Put, Row, Write
 def put(
     name: str, schedule: Schedule, target: AnyTarget | None, schedule_state: ScheduleState | None, now: Instant, by: str
 ) -> tuple[ScheduleState, list[Write]]:
-    """Write a message over whatever stands under its name, in one transaction. It begins anew: the pending fires of the
-    one before belong to a generation that is closed. ``gate`` is the one that was read."""
+    """Writes a message in one transaction, in place of an earlier one of the same name. It gets a new generation; the
+    pending fires of the earlier message belong to a closed one. ``schedule_state`` is the state that was read.
+
+    Raises ``invalid`` if the message would never be due."""
     after, plan = lifecycle.put(name, schedule, None, schedule_state, True, now, by)
     timer = timer_in(plan)
     if timer is None or not timer.next or min(timer.next.values()) > (schedule.ends_at or inf):
-        hint = "correct due_time or ttl: what has no instant left to be sent at is not kept"
-        raise invalid("due_time", f"a message that is due at {iso(now)} or later", "one that never is", hint)
+        hint = "correct due_time or ttl: Sluice stores no message that is never sent"
+        raise invalid("due_time", f"a message that is due at {iso(now)} or later", "one that is never due", hint)
     listing = Put(Listing(name, schedule.workflow))
     plan = [listing if isinstance(write, Put) and isinstance(write.row, Listing) else write for write in plan]
-    plan = [_passing(write.row, timer, schedule) if isinstance(write, Create) else write for write in plan]
+    plan = [_expiring(write.row, timer, schedule) if isinstance(write, Create) else write for write in plan]
     own = Definition("workflow", name, {}, after.version, now, by)
     if target is not None:
         return after, [*plan, Put(replace(own, document=Workflow(target=target).model_dump(mode="json")))]
-    # The one before may have had a target of its own.
+    # The earlier message may have had a target of its own.
     return after, [*plan, Delete(own)] if schedule_state is not None and schedule_state.exists else plan
 
 
 def timer_in(plan: Sequence[Write]) -> Timer | None:
-    """The timer that a plan writes: when the message is due first."""
+    """The timer that a plan writes, which holds the first due instant of the message; None if it writes none."""
     return next((write.row for write in plan if isinstance(write, Put) and isinstance(write.row, Timer)), None)
 
 
 def target_of(row: Definition | None) -> Mapping[str, Any] | None:
-    """A message's own target, out of the row that holds it."""
+    """The own target of a message, from the row that holds it; None without a row."""
     return row.document["target"] if row else None
 
 
-def _passing(row: Row, timer: Timer, schedule: Schedule) -> Write:
-    """A definition whose last fire is known is kept as long as the runs that it may have by then, and no longer. It is
-    put whatever stood there: the gate says that it is new, also when that of an older message has passed away."""
+def _expiring(row: Row, timer: Timer, schedule: Schedule) -> Write:
+    """The write of a row of the message. If the last fire of the message is known, its version expires with the history
+    of the runs until then. The version is put unconditionally: the schedule state proves that it is new, even after
+    the state of an earlier message has expired."""
     if not isinstance(row, Version):
         return Create(row)
-    single = tree.is_one_shot(schedule.trigger)
-    only = min(timer.next.values()) if single else None
-    ends = [end for end in (schedule.ends_at, only) if end is not None]
+    single = min(timer.next.values()) if tree.is_one_shot(schedule.trigger) else None
+    ends = [end for end in (schedule.ends_at, single) if end is not None]
     return Put(replace(row, expires_at=min(ends) + HISTORY) if ends else row)

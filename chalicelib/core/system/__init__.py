@@ -1,1 +1,1 @@
-"""The sweep: which rows are overdue, and how long one is left alone after its hint."""
+"""The sweep: which rows are overdue, and how long the sweep leases a row after its hint."""

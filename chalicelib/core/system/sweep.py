@@ -1,4 +1,4 @@
-"""The decision of the step *sweep*: which overdue rows are looked at, and for how long one is left alone afterwards."""
+"""The decisions of the step *sweep*: which overdue rows get a hint, and for how long they are leased afterwards."""
 
 from __future__ import annotations
 
@@ -16,30 +16,30 @@ from chalicelib.core.rows.run import Run
 from chalicelib.core.runs import costs, follow
 from chalicelib.core.targets import backoff
 
-# A hint needs a moment to arrive: what became due within it is not lost yet.
+# A hint takes a moment to arrive, so a row that is due for a shorter time is not overdue yet.
 GRACE: Millis = 5 * SECOND
 
 
-# How many overdue rows of a table one tick looks at; the rest is older work for the next tick.
+# The number of overdue rows of a table that one tick handles; the next tick handles the others.
 MAX_ROWS = 500
 
 
-# Rows that are hinted and then leased in one go. A tick that dies in between leaves so many to be hinted once more.
+# Rows that are first hinted and then leased together. A tick that dies in between leaves so many to be hinted again.
 SLICE = 25
 
 
-# The sweep begins no further slice so long after its tick began: the Lambda has 60 s, and prepares fires first.
+# The sweep begins no slice later than this after its tick began: the Lambda has 60 s, and prepares fires first.
 MAX_TICK: Millis = 45 * SECOND
 
 
-PARKED_AFTER = 12
+PARKED_AFTER = 12  # hints without effect
 
 
-# A lease ends so long before a tick that the tick finds its row overdue, grace included.
+# A lease ends so long before a tick that the tick finds its row overdue, including the grace.
 BEFORE_TICK: Millis = 10 * SECOND
 
 
-# EMR answers 10 GetJobRun a second, and 50 in a burst: so many questions are hinted at once, the next ones later.
+# EMR allows 10 GetJobRun calls a second, with a burst of 50: so many polls are hinted at once, the next ones later.
 POLL_BATCH = 50
 
 
@@ -47,22 +47,22 @@ ASK_EVERY: Millis = 5 * SECOND
 
 
 def is_question(row: object, now: Instant) -> bool:
-    """Whether a look at a row is a question to EMR and nothing else: what became of a run, or what it was billed."""
+    """Whether a row only needs a call to EMR: a poll of a run, or a check of its bill."""
     return isinstance(row, Run) and (follow.is_silent(row, now) or costs.is_due(row, now))
 
 
 def in_slices(refs: Sequence[Ref], now: Instant, before: int = 0) -> list[tuple[Instant, Sequence[Ref]]]:
-    """When which of those runs are asked about, so that all of a tick together keep EMR's rate (W7). ``before``: how
-    many this tick has asked about already."""
+    """The runs to poll, in slices with the instants of their hints, so that one tick keeps the call rate of EMR (W7).
+    ``before``: how many runs this tick has hinted already."""
     slices: dict[int, list[Ref]] = {}
     for number, ref in enumerate(refs, start=before):
         slices.setdefault(number // POLL_BATCH, []).append(ref)
-    return [(now + slice_number * ASK_EVERY, together) for slice_number, together in slices.items()]
+    return [(now + number * ASK_EVERY, part) for number, part in slices.items()]
 
 
 @dataclass(frozen=True, slots=True)
 class Lease:
-    """Leave the row alone until then: it has been hinted, and a backlog is hinted once, not every minute."""
+    """Until when the sweep sends no further hint for a row, so that it does not hint a backlog every minute."""
 
     until: Instant
     parked: bool
@@ -73,14 +73,16 @@ def overdue(wake_at: Instant | None, now: Instant, grace: Millis = GRACE) -> boo
 
 
 def grace_of(row: object) -> Millis:
-    """The lease of a worker is followed by no hint: the first tick after its end notices who died (W5)."""
+    """The grace in ms of a row. 0 for the lease of a worker, which has no hint: the first tick after its end detects a
+    dead worker (W5)."""
     return 0 if isinstance(row, Run) and row.target_id is not None and row.wake_at == row.lease_until else GRACE
 
 
 def lease(
     row: NoticeWindow | Backfill | DagRun | Job | PendingNotice | Run | DeadlineWatch | Outbox, now: Instant
 ) -> Lease:
-    """Half a minute, then up to just before the next tick, the second, the fourth, and so on up to an hour. ``leases``
-    counts the hints that led to nothing. A row that keeps failing is parked, and told, and blocks nobody."""
+    """The next lease of a row: half a minute, then until just before the next, the second, the fourth tick, and so on,
+    up to one hour. ``row.leases`` counts the hints without effect. After `PARKED_AFTER` of them the row is parked and
+    logged, so that it does not delay other rows."""
     span = backoff.doubled(MINUTE, row.leases) - BEFORE_TICK if row.leases > 0 else 30 * SECOND
     return Lease(now + min(span, HOUR), parked=row.leases >= PARKED_AFTER)

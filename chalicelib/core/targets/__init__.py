@@ -1,1 +1,1 @@
-"""Where a run goes: the documents of targets, what their answers mean, retries and delivery policies."""
+"""Targets: their documents, the answers of their calls, retries, delivery policies and logs."""

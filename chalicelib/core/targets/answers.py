@@ -1,8 +1,6 @@
-"""The decision of the step *complete*: what news about a run makes of it, and of the permits that it holds.
+"""What targets report: updates of runs, and the answers to a start call or a delivery.
 
-The decisions of the step *launch*: how a start call is put on record, and what each answer to it means.
-
-complete: news about a run moves it forward, gives its permits back and announces its status, each exactly once.
+`core/runs/complete.py` applies updates, `core/runs/launch.py` and `core/targets/delivery.py` decide on answers.
 """
 
 from __future__ import annotations
@@ -17,12 +15,12 @@ from chalicelib.core.states import Outcome, RunState
 
 @dataclass(frozen=True, slots=True)
 class RunUpdate:
-    """What is known of a run: the state it reached, when the target says it did, the reason of a failure and, of which
-    kind it was, its ``outcome`` (W1).
+    """A report about a run: its state, the instant of that state by the target's clock, the ``reason`` of a failure and
+    the kind of failure, ``outcome`` (W1).
 
-    ``billed`` is what the target has billed for it, as a run's row keeps it (H1); empty while it does not say.
-    ``started_at`` is when it began, of one that has ended, for whoever has not heard of that. What a worker says is of
-    its ``lease`` alone, and may carry ``metrics``.
+    ``billed`` is what the target has billed, in the form of a run's row (H1); empty while the target does not know it.
+    ``started_at`` is the start of a run that has ended, in case no update reported the start. A worker reports on its
+    ``lease`` alone, and may add ``metrics``.
     """
 
     state: RunState
@@ -39,7 +37,8 @@ class RunUpdate:
 
 @dataclass(frozen=True, slots=True)
 class Started:
-    """The target took it. ``target_id`` is its own id of the run; ``done`` says that there is nothing to follow."""
+    """The target accepted the run. ``target_id`` is the target's id of it. ``done``: the run is complete at once, so
+    there is nothing to follow."""
 
     target_id: str
     done: bool = False
@@ -47,8 +46,10 @@ class Started:
 
 @dataclass(frozen=True, slots=True)
 class NotNow:
-    """The target refused for the moment (throttled, at capacity): surely not started. ``retry_after``: not before so
-    many ms have passed, if it said so. ``alone``: it refused this run for what it is, so nobody else is held back."""
+    """The target refused for now (throttled, at capacity); the run has certainly not started.
+
+    ``retry_after``: the shortest pause in ms before the next call, if the target named one. ``alone``: the refusal
+    concerns this run only, so it delays no other."""
 
     why: str
     retry_after: Millis | None = None
@@ -57,7 +58,7 @@ class NotNow:
 
 @dataclass(frozen=True, slots=True)
 class NoAnswer:
-    """Nothing is known: it may have started. ``retry_after`` as above."""
+    """No usable answer: the run may have started. ``retry_after`` is as for `NotNow`."""
 
     why: str
     retry_after: Millis | None = None
@@ -65,7 +66,7 @@ class NoAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Never:
-    """The target refused for good: this request can never succeed."""
+    """The target refused permanently: this request can never succeed."""
 
     why: str
 
@@ -75,7 +76,8 @@ Answer = Started | NotNow | NoAnswer | Never
 
 @dataclass(frozen=True, slots=True)
 class StateChange:
-    """What an event of EventBridge says of a run at its target.
+    """An EventBridge event about a run at its target.
+
 
     ``kind`` is the type of the target, ``state`` the state in the target's own words. ``update`` is None if that is
     nothing new to Sluice. ``run_name`` is ``<run id>-<attempt>``, if the event has it. ``complete``: the target would

@@ -1,4 +1,4 @@
-"""Parts of the patterns of ARNs that documents of targets check."""
+"""Parts of the regular expressions with which the documents of targets check ARNs."""
 
 from __future__ import annotations
 

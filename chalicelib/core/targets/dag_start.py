@@ -1,4 +1,4 @@
-"""The target of the run that begins a DAG's run (W4)."""
+"""The target of the run that starts a run of a DAG (W4)."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ from chalicelib.core.targets.target import Target
 
 
 class DagStart(Target):
-    """No target of a user's: the run that begins that of a DAG has nothing to do but to be over, and to say so (W4)."""
+    """An internal target, which no user can name. The run that starts a run of a DAG executes nothing: it succeeds at
+    once, and its status starts the first nodes (W4)."""
 
     type: Literal["dag"] = "dag"
 
     @classmethod
     def log_of(cls, run: Run) -> Log:
         del run
-        return NoLog("what begins a run of a DAG writes no log: its nodes do")
+        return NoLog("the start of a DAG run writes no log; the runs of its nodes do")

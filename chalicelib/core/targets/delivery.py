@@ -1,12 +1,12 @@
-"""The policy of deliveries: how often one is tried, how far apart, and when it is given up (E6).
+"""The policy of deliveries: how often Sluice tries one, at what intervals, and when it gives up (E6).
 
-A delivery that is refused or not answered is tried again. First come a few quick tries, ``delay`` apart: they outlast a
-hiccup. Then those of the ``backoff``, if one is configured: they outlast an outage. After the last one the event goes
-to the dead letters. An answer that says *never* gives it up at once, for another try would be told the same.
+Sluice tries a delivery again that is refused or not answered. A few quick tries, ``delay`` apart, outlast a short
+failure. The tries of the ``backoff``, if one is configured, outlast an outage. After the last try the event becomes a
+dead letter. After the answer `Never` it does at once, because another try would get the same answer.
 
-A target that says *not now* is there and busy, and it may well be us who keep it busy: such an answer is a try like any
-other, but it is given up only after `PATIENCE` tries, which come ever more slowly. So a burst that meets the limits of
-an account is delivered late, and not lost to the dead letters three seconds after it began.
+A target that answers `NotNow` is available but busy, perhaps because of Sluice. Such an answer counts as a try, but
+Sluice gives up only after `PATIENCE` tries, with growing pauses. So a burst that exceeds the limits of an account is
+delivered late, and does not become dead letters three seconds after it began.
 """
 
 from __future__ import annotations
@@ -25,12 +25,13 @@ from chalicelib.core.targets.answers import Never, NoAnswer, NotNow
 # With 1, 2, 4, ... seconds between them and at most 5 minutes, these span about 20 minutes.
 PATIENCE = 12
 MAX_PAUSE: Millis = DAY
-# A target may ask for a later try (Retry-After), not for one that is never made.
+# The longest pause that a target may request by Retry-After; a longer one is cut to it.
 MAX_ASKED_PAUSE: Millis = 6 * HOUR
 
 
 class Backoff(Document):
-    """The tries after the first, quick ones: ``tries`` more, ``delay`` apart, doubling up to ``most`` unless fixed."""
+    """The tries after the quick ones: ``tries`` more, ``delay`` apart. Unless ``growth`` is fixed, the delay doubles up
+    to ``most``."""
 
     tries: int = Field(default=5, ge=1, le=30)
     growth: Literal["exponential", "fixed"] = "exponential"
@@ -46,15 +47,16 @@ class Backoff(Document):
         return self
 
     def pause(self, number: int, salt: str) -> Millis:
-        """Before its n-th try, from 1 on. Between half and all of the span, computed from the id: events that were
-        refused together come back apart."""
+        """The pause in ms before the n-th try of the backoff (``number``, from 1 on).
+
+        The id ``salt`` jitters it, so that events that were refused together are not tried together again."""
         doubled = target_backoff.doubled(duration(self.delay), number) if self.growth == "exponential" else 0
         span = min(max(doubled, duration(self.delay)), duration(self.most))
         return target_backoff.scattered(span, number, salt)
 
 
 class Delivery(Document):
-    """``tries`` quick ones, ``delay`` apart, then those of the ``backoff``."""
+    """``tries`` quick tries, ``delay`` apart, then the tries of the ``backoff``."""
 
     tries: int = Field(default=3, ge=1, le=10)
     delay: Duration = "1s"
@@ -63,17 +65,18 @@ class Delivery(Document):
     @model_validator(mode="after")
     def _is_quick(self) -> Delivery:
         if not 1 <= duration(self.delay) <= HOUR:
-            raise invalid("delay", "a delay of at most 1h", self.delay, "what is to wait longer belongs to the backoff")
+            raise invalid("delay", "a delay of at most 1h", self.delay, "for longer delays, use the backoff")
         return self
 
     @property
     def most(self) -> int:
+        """The number of tries in all."""
         return self.tries + (self.backoff.tries if self.backoff else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Try again at this instant."""
+    """Try the delivery again at this instant."""
 
     at: Instant
     why: str
@@ -81,7 +84,7 @@ class Retry:
 
 @dataclass(frozen=True, slots=True)
 class GiveUp:
-    """No further try: to the dead letters, with this reason."""
+    """Try no further: the event becomes a dead letter with this reason."""
 
     why: str
 
@@ -89,14 +92,14 @@ class GiveUp:
 def next_try(
     tries: int, answer: NotNow | NoAnswer | Never, policy: Delivery, salt: str, now: Instant
 ) -> Retry | GiveUp:
-    """What follows the n-th try (from 1 on), given its answer. ``salt`` is the id of the event."""
+    """What follows the n-th try (``tries``, from 1 on), given its answer. ``salt`` is the id of the event."""
     if isinstance(answer, Never):
         return GiveUp(answer.why)
     most = max(policy.most, PATIENCE) if isinstance(answer, NotNow) else policy.most
     if tries >= most:
-        return GiveUp(f"not delivered in {tries} {'try' if tries == 1 else 'tries'}; the last answer: {answer.why}")
+        return GiveUp(f"not delivered in {tries} {'try' if tries == 1 else 'tries'}; last answer: {answer.why}")
     pause = max(_pause(tries, answer, policy, salt), min(answer.retry_after or 0, MAX_ASKED_PAUSE))
-    why = f"try {tries} of {most} was not taken, the next one in {format_duration(pause)}: {answer.why}"
+    why = f"try {tries} of {most} failed, next try in {format_duration(pause)}: {answer.why}"
     return Retry(now + pause, why)
 
 

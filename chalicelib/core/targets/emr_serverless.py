@@ -25,7 +25,7 @@ from chalicelib.core.targets.target import Target
 class EmrServerlessTarget(Target):
     """An EMR Serverless PySpark job. ``spark`` holds Spark properties; application and role default to the stack's.
 
-    EMR tells by events what becomes of a run. With ``poll_every`` it is asked besides, that often (W6).
+    EMR reports the states of a run by events. With ``poll_every``, Sluice also polls it at that interval (W6).
     """
 
     listed: ClassVar[bool] = True
@@ -43,11 +43,11 @@ class EmrServerlessTarget(Target):
 
     @classmethod
     def pace(cls, stack: StartRate) -> Pace:
-        """That of StartJobRun."""
+        """The pace of StartJobRun calls."""
         return Pace(names.EMR_STARTS, stack.spacing, stack.burst)
 
     def permits(self, stack: StartRate, resources: Resources | None) -> tuple[PermitRequest, ...]:
-        """A slot of its application, if that has a limit, and its pace."""
+        """A slot of the application, if that has a limit, and a permit of the pace."""
         pace = self.pace(stack)
         application = self._application(stack, resources)
         if application not in stack.run_limits:
@@ -58,13 +58,13 @@ class EmrServerlessTarget(Target):
         return names.application_limit(self._application(stack, resources)), names.EMR_STARTS
 
     def with_resources(self, resources: Resources) -> Self:
-        """They win over Spark properties, for a pool counts by them."""
+        """The target with these resources. They override Spark properties, because a pool counts by resources."""
         application = resources.application or self.application_id
         return self.model_copy(update={"application_id": application, "spark": {**self.spark, **resources.spark}})
 
     def placed(self, stack: StartRate) -> Self:
-        """The application and role stand in a run from its claim on: a stack with other defaults repeats a call, looks
-        for its run, and cancels it where the call was made first."""
+        """The target with application and role filled in. A run keeps them from its claim on: after the defaults of the
+        stack change, repeated calls, lookups and cancels go to the application of the first call."""
         application = self.application_id or stack.application_id
         role = self.execution_role_arn or stack.role_arn or None
         return self.model_copy(update={"application_id": application, "execution_role_arn": role})
@@ -87,15 +87,15 @@ class EmrServerlessTarget(Target):
 
     @classmethod
     def log_of(cls, run: Run) -> Log:
-        """The driver's streams. EMR uploads them about once a minute while a run lives, and when it has ended."""
+        """The streams of the driver. EMR uploads them about once a minute while a run lives, and after its end."""
         application_id, _, job_run_id = (run.target_id or "").partition("/")
         if not job_run_id:
-            return NoLog("it has no run at the target yet", "it never began there")
+            return NoLog("the target has no run yet", "the run never started at the target")
         folder = f"logs/applications/{application_id}/jobs/{job_run_id}/SPARK_DRIVER"
-        return Uploaded(folder, ("stderr", "stdout"), "nothing has been uploaded yet: EMR does so while it runs")
+        return Uploaded(folder, ("stderr", "stdout"), "EMR has uploaded no log yet; it does so while the run lives")
 
     @model_serializer(mode="wrap")
-    def _without_what_is_not_there(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A start request is stored with each run, and says nothing of a target that is not polled."""
-        told: dict[str, Any] = handler(self)
-        return {field: value for field, value in told.items() if field != "poll_every" or value is not None}
+    def _without_absent_poll(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """The document without an absent ``poll_every``, because each run stores it in its start request."""
+        fields: dict[str, Any] = handler(self)
+        return {field: value for field, value in fields.items() if field != "poll_every" or value is not None}

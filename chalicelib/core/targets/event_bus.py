@@ -12,7 +12,7 @@ from chalicelib.core.targets.target import Delivered
 
 
 class EventBusTarget(Delivered):
-    """An event on an EventBridge bus, which ``source`` and ``detail_type`` tell its rules."""
+    """An event on an EventBridge bus. The rules of the bus see its ``source`` and ``detail_type``."""
 
     batched_by: ClassVar[str | None] = "bus"
 
@@ -25,6 +25,6 @@ class EventBusTarget(Delivered):
     @classmethod
     def _is_free(cls, source: str) -> str:
         if source.startswith(("aws.", "sluice/")):
-            hint = "aws. is AWS's own; what begins with sluice/ would be taken for a custom event of a namespace"
+            hint = "aws. is reserved by AWS; Sluice would take sluice/ for a custom event of a namespace"
             raise invalid("", "a source that begins with neither aws. nor sluice/", source, hint)
         return source

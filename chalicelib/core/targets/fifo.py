@@ -12,6 +12,6 @@ Group = Annotated[str, Field(pattern=r"^[!-~]{1,128}$")]
 
 
 def check_group(group: str | None, name: str, what: str) -> None:
-    """Refuse a group for a queue or topic (``what``) of this name that has none."""
+    """Raises ``invalid`` for a message group on a standard queue or topic. ``what`` is ``queue`` or ``topic``."""
     if group is not None and not name.endswith(".fifo"):
         raise invalid("group", f"a group only for a FIFO {what}, whose name ends with .fifo", group, "leave it out")

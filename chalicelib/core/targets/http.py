@@ -30,7 +30,7 @@ SecretName = Annotated[
 
 def _check_span(text: str) -> str:
     if not 1 <= duration(text, "") <= MAX_CALL:
-        raise invalid("", "a timeout of at most 30s", text, "what takes longer answers at once and works on afterwards")
+        raise invalid("", "a timeout of at most 30s", text, "for longer work, answer at once and continue afterwards")
     return text
 
 
@@ -38,8 +38,8 @@ CallTimeout = Annotated[Duration, AfterValidator(_check_span)]
 
 
 class HttpTarget(Delivered):
-    """A call of a web address. With ``secret``, the name of an SSM parameter or the ARN of a secret in Secrets Manager,
-    it is signed (see docs/targets.md)."""
+    """An HTTP request to a web address. ``secret`` is the name of an SSM parameter or the ARN of a secret in Secrets
+    Manager; with it, Sluice signs the request (see docs/targets.md)."""
 
     type: Literal["http"]
     url: urls.Url

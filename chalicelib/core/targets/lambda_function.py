@@ -16,7 +16,8 @@ FunctionArn = Annotated[
 
 
 class LambdaTarget(Delivered):
-    """A call of a Lambda function: handed over to Lambda, which repeats what fails, or with ``wait`` answered for."""
+    """A call of a Lambda function. By default it is asynchronous, and Lambda retries failures; with ``wait`` it is
+    synchronous, and Sluice reads the answer."""
 
     type: Literal["lambda"]
     function: FunctionArn

@@ -1,4 +1,4 @@
-"""Where the log of a run is, as its target says (W15)."""
+"""Where the log of a run is, by the type of its target (W15)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class NoLog:
-    """There is none: ``why``. ``never`` is told instead once the run has ended, if it differs."""
+    """There is no log, and ``why``. ``never`` replaces ``why`` after the end of the run, if set."""
 
     why: str
     never: str | None = None
@@ -15,13 +15,13 @@ class NoLog:
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """A worker reports the last lines, and they are kept as a row beside the run."""
+    """A worker reports the last lines of its output, which Sluice keeps in a row of their own."""
 
 
 @dataclass(frozen=True, slots=True)
 class Uploaded:
-    """The target uploads each of these streams into a folder of the control bucket, as ``<stream>.gz``. ``later`` is
-    told while there is none."""
+    """The target uploads each stream into ``folder`` of the control bucket, as ``<stream>.gz``. ``later`` is the text
+    for a log that is not uploaded yet."""
 
     folder: str
     streams: tuple[str, ...]

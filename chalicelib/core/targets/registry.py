@@ -1,4 +1,4 @@
-"""The types of targets: those that a document may name, and what is known of a run by its target's type."""
+"""The types of targets: those that a document may name, and the class for the target of a run."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from chalicelib.core.targets.step_functions import StepFunctionsTarget
 from chalicelib.core.targets.target import Target
 from chalicelib.core.targets.worker import WorkerTarget
 
-# What a document may name, in the order of the schema. An error lists those last that workers have to come for.
+# The targets that a document may name, in the order of the JSON schema. Errors list pulled targets last.
 TARGETS: tuple[type[Target], ...] = (
     EmrServerlessTarget,
     WorkerTarget,
@@ -30,18 +30,20 @@ TARGETS: tuple[type[Target], ...] = (
     StepFunctionsTarget,
 )
 _ALL: tuple[type[Target], ...] = (*TARGETS, DagStart)
-_BY_TYPE: Mapping[str, type[Target]] = {kind: each for each in _ALL for kind in types_of(each)}
-_BY_SOURCE: Mapping[str, type[Target]] = {each.event_source: each for each in _ALL if each.event_source is not None}
+_BY_TYPE: Mapping[str, type[Target]] = {kind: target for target in _ALL for kind in types_of(target)}
+_BY_SOURCE: Mapping[str, type[Target]] = {
+    target.event_source: target for target in _ALL if target.event_source is not None
+}
 
 if TYPE_CHECKING:
     AnyTarget = Target
 else:
-    AnyTarget = tagged(TARGETS, sorted(TARGETS, key=lambda each: each.pulled))
+    AnyTarget = tagged(TARGETS, sorted(TARGETS, key=lambda target: target.pulled))
 
 
 def of_type(kind: str) -> type[Target]:
-    """The target of this type. One that is unknown here belongs to a newer release: what `Target` says by itself is
-    true of it, for a run that may have a lifecycle must keep its permits until somebody knows how it ended."""
+    """The class of a type of target. A type that is unknown here comes from a newer release; the defaults of `Target`
+    hold for it, because a run that may have a lifecycle must keep its permits until its end is known."""
     return _BY_TYPE.get(kind, Target)
 
 
@@ -51,5 +53,5 @@ def of_event(event: Mapping[str, Any]) -> type[Target]:
 
 
 def of_run(run: Run) -> type[Target]:
-    """The target to which a run goes, or went."""
+    """The class of the target of a run."""
     return of_type(run.target_kind)

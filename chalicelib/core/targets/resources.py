@@ -1,6 +1,6 @@
-"""Resources: what a run is to have of its target, per workflow and overridden per schedule (W13).
+"""Resources: the size of a run at its target, per workflow and overridden per schedule (W13).
 
-A worker is what EMR Serverless calls one: the driver and each executor. Which sizes there are is told by
+*Worker* has the sense of EMR Serverless here: the driver or an executor. The valid sizes are listed at
 https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/app-behavior.html
 """
 
@@ -11,9 +11,9 @@ from pydantic import Field, model_validator
 from chalicelib.core.documents import Document
 from chalicelib.core.errors import invalid
 
-# GB of memory that a worker of so many vCPUs may have: from, to, in steps of.
+# By the number of vCPUs of a worker: the least and the most GB of memory, and the step between valid sizes.
 MEMORY = {1: (2, 8, 1), 2: (4, 16, 1), 4: (8, 30, 1), 8: (16, 60, 4), 16: (32, 120, 8)}
-# What Spark on EMR Serverless takes if it is not told:
+# The defaults of Spark on EMR Serverless:
 # https://docs.aws.amazon.com/emr/latest/EMR-Serverless-UserGuide/jobs-spark.html
 USUAL_VCPU, USUAL_WORKERS = 4, 3
 OVERHEAD = 0.1  # of the heap: spark.driver.memoryOverheadFactor, spark.executor.memoryOverheadFactor
@@ -21,8 +21,8 @@ MIN_OVERHEAD_MB = 384
 
 
 class Resources(Document):
-    """``workers`` executors, and a driver, of ``vcpu`` vCPUs, ``memory_gb`` and ``disk_gb`` each. ``application`` is
-    the EMR Serverless application, which decides on the network, too."""
+    """``workers`` executors and a driver, each with ``vcpu`` vCPUs, ``memory_gb`` and ``disk_gb``. ``application`` is
+    the EMR Serverless application, which also determines the network."""
 
     workers: int | None = Field(default=None, ge=1, le=10_000)
     vcpu: int | None = None
@@ -49,28 +49,28 @@ class Resources(Document):
 
     @property
     def vcpus(self) -> int:
-        """Of the whole run: its executors and its driver."""
+        """The vCPUs of the whole run: of its executors and its driver."""
         workers = self.workers if self.workers is not None else USUAL_WORKERS
         return (workers + 1) * (self.vcpu if self.vcpu is not None else USUAL_VCPU)
 
     @property
     def spark(self) -> dict[str, str]:
-        """The Spark properties that ask for just that, and for no more workers whatever there is to do."""
-        told: dict[str, str] = {}
+        """The Spark properties for these resources. They also bound dynamic allocation to this number."""
+        properties: dict[str, str] = {}
         for role in ("driver", "executor"):
             if self.vcpu is not None:
-                told[f"spark.{role}.cores"] = str(self.vcpu)
+                properties[f"spark.{role}.cores"] = str(self.vcpu)
             if self.memory_gb is not None:
-                told[f"spark.{role}.memory"] = f"{_heap_mb(self.memory_gb)}m"
+                properties[f"spark.{role}.memory"] = f"{_heap_mb(self.memory_gb)}m"
             if self.disk_gb is not None:
-                told[f"spark.emr-serverless.{role}.disk"] = f"{self.disk_gb}g"
+                properties[f"spark.emr-serverless.{role}.disk"] = f"{self.disk_gb}g"
         if self.sizes_workers:
             workers = str(self.workers if self.workers is not None else USUAL_WORKERS)
-            told |= {"spark.executor.instances": workers, "spark.dynamicAllocation.maxExecutors": workers}
-        return told
+            properties |= {"spark.executor.instances": workers, "spark.dynamicAllocation.maxExecutors": workers}
+        return properties
 
 
 def _heap_mb(memory_gb: int) -> int:
-    """What of a worker's memory is Spark's heap: the rest is the overhead that is added to it."""
+    """The heap in MB of a worker with this memory. Spark adds its memory overhead to the heap."""
     whole = memory_gb * 1024
     return min(int(whole / (1 + OVERHEAD)), whole - MIN_OVERHEAD_MB)

@@ -1,4 +1,4 @@
-"""Retries: which failures are followed by another attempt, how often, and after how long (W1)."""
+"""Retries: after which failures another attempt follows, how many, and after which delay (W1)."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from chalicelib.core.targets import backoff as target_backoff
 
 
 class Retries(Document):
-    """How often a run is attempted in all, and how long after a failure the next attempt is due.
+    """How many attempts a run has in all, and how long after a failure the next attempt is due.
 
-    ``backoff`` exponential doubles ``delay`` with each attempt, to ``max_delay`` at most; with ``jitter`` the next one
-    comes after between half of that and all of it. ``on`` names the outcomes that are tried again. What can never
-    start, and what was cancelled, is not.
+    With ``backoff`` exponential, ``delay`` doubles with each attempt, up to ``max_delay``. With ``jitter``, the delay
+    is between half of that and all of it. Sluice retries the outcomes in ``on``. It never retries a run that cannot
+    start or was cancelled.
     """
 
     attempts: int = Field(default=1, ge=1, le=20)
@@ -37,7 +37,8 @@ class Retries(Document):
         return self
 
     def delay_after(self, attempt: int, run_id: str) -> Millis:
-        """How long after the end of an attempt the next is due: computed, so that whoever repeats it finds the same."""
+        """The delay in ms from the end of an attempt to the next. It follows from the arguments alone, so each
+        computation gives the same."""
         span = duration(self.delay)
         if self.backoff == "exponential":
             span = min(target_backoff.doubled(span, attempt), duration(self.max_delay))

@@ -11,8 +11,8 @@ from chalicelib.core.targets.target import Delivered
 
 
 class SqsTarget(Delivered):
-    """A message on an SQS queue. On a FIFO queue (its URL ends with ``.fifo``) in the order of a message group, the
-    schedule's unless ``group`` names one; the queue drops what it is sent twice within five minutes."""
+    """A message on an SQS queue. A FIFO queue (its URL ends with ``.fifo``) keeps the order within a message group:
+    ``group``, by default one for each schedule. It drops a message that is sent again within five minutes."""
 
     batched_by: ClassVar[str | None] = "queue_url"
 

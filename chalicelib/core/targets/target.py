@@ -1,8 +1,8 @@
-"""What every target has in common: where a run goes. One with a lifecycle has runs that can be followed, cancelled and
-counted; to the others a run is delivered, at least once and always under the same id (E5, E6).
+"""The base classes of targets. Runs at a target with a lifecycle can be followed, cancelled and counted; to the other
+targets Sluice delivers a run, at least once and always under the same id (E5, E6).
 
-A target is one file here, which holds its document and its rules, one adapter in `aws/targets/`, and one line in the
-registry of each package.
+A target has a module here, with its document and its rules, and an adapter in `aws/targets/`. The registry of each
+package has an entry for it.
 """
 
 from __future__ import annotations
@@ -23,59 +23,59 @@ from chalicelib.core.targets.logs import Log, NoLog
 from chalicelib.core.targets.resources import Resources
 
 # Two attempts of botocore with 3 s to connect and 10 s to read, and the pause between them (`aws/targets/clients.py`);
-# a function that is waited for answers within 30 s.
+# a synchronous call of a function ends within 30 s.
 MAX_AWS_CALL: Millis = 30 * SECOND
 
 
 class Target(Document):
-    """The document of a target. Class variables and methods hold what differs between the types, so that no other
-    module asks for a type. What is asked about a run is a class method: a stored run has the fields of its target, and
-    reading them as a document again would cost each look at a run its validation."""
+    """The document of a target. Class variables and methods hold the differences between the types, so that no other
+    module tests a type. Methods about a run are class methods: a stored run keeps the fields of its target, and
+    building a document of them would cost a validation for each read of a run."""
 
-    has_lifecycle: ClassVar[bool] = True  # it tells what becomes of a run, not only that it was delivered
-    pulled: ClassVar[bool] = False  # workers come for its runs (W5); it is not called to start one
-    listed: ClassVar[bool] = False  # silence says nothing of its runs: they are asked about, many at a time (W7)
-    bills: ClassVar[bool] = False  # it tells what it has billed for a run (H1)
-    batched_by: ClassVar[str | None] = None  # the field with the address to which one call takes many deliveries
-    event_source: ClassVar[str | None] = None  # of the EventBridge events that say what becomes of its runs (W7)
+    has_lifecycle: ClassVar[bool] = True  # the target reports the states of a run, not only its delivery
+    pulled: ClassVar[bool] = False  # workers claim its runs (W5); no call starts one
+    listed: ClassVar[bool] = False  # Sluice polls silent runs, many of them in one call or round (W7)
+    bills: ClassVar[bool] = False  # the target reports what it has billed for a run (H1)
+    batched_by: ClassVar[str | None] = None  # the field with the address, if one call delivers many runs to it
+    event_source: ClassVar[str | None] = None  # the source of the EventBridge events about its runs (W7)
 
     type: str
 
     @classmethod
     def pace(cls, stack: StartRate) -> Pace | None:
-        """The pace that start calls of this target obey, if there is one; among `permits`."""
+        """The pace of the start calls of this target, also among its `permits`; None if it has none."""
         del stack
         return None
 
     def permits(self, stack: StartRate, resources: Resources | None) -> tuple[PermitRequest, ...]:
-        """What a start needs because of its target, besides what its schedule and its pool ask for."""
+        """The permits that a start needs because of its target, besides those of its schedule and its pool."""
         del stack, resources
         return ()
 
     def queues(self, stack: StartRate, resources: Resources | None) -> tuple[str, ...]:
-        """The limits at which jobs may wait because of their target, in their order; also one that is not set now."""
+        """The limits in whose queues jobs may wait because of their target, in order, including those not set now."""
         del stack, resources
         return ()
 
     def with_resources(self, resources: Resources) -> Self:
-        """The same target, told what its run is to have."""
+        """The same target with these resources for its run."""
         del resources
         return self
 
     def placed(self, stack: StartRate) -> Self:
-        """The same target with all that it takes from the stack, as a start request keeps it."""
+        """The same target with the defaults of the stack filled in, as a start request keeps it."""
         del stack
         return self
 
     @classmethod
     def longest_call(cls, stored: Mapping[str, Any]) -> Millis:
-        """How long one call of this target, as it is stored with a run, may take at the most."""
+        """The longest time in ms that one call of a target may take; ``stored`` are its fields in a run's row."""
         del stored
         return MAX_AWS_CALL
 
     @classmethod
     def interpret(cls, run: Run, state: RunState) -> RunState:
-        """What a state that the target tells of a run means for it."""
+        """The state that Sluice gives a run when the target reports ``state``."""
         del run
         return state
 
@@ -91,22 +91,20 @@ class Target(Document):
 
 
 class Delivered(Target):
-    """A target that tells nothing of what becomes of a run: it takes it, or it does not."""
+    """A target without a lifecycle: it accepts or refuses a delivery and reports nothing afterwards."""
 
     has_lifecycle: ClassVar[bool] = False
 
     @classmethod
     def log_of(cls, run: Run) -> Log:
         kind = run.target_kind
-        return NoLog(
-            f"a delivery to {kind} writes no log here: what takes it has its own; its context tells what was sent"
-        )
+        return NoLog(f"a delivery to {kind} writes no log here; see its receiver's log; the context shows the data")
 
 
 def require_lifecycle(
     target: Target, field: str, expected: str, got: str | None = None, hint: str | None = None
 ) -> None:
-    """Refuse a target without a lifecycle at ``field``. By default ``got`` says that its runs have no end."""
+    """Raises ``invalid`` for ``field`` if the target has no lifecycle. The default of ``got`` gives the cause."""
     if not target.has_lifecycle:
-        got = got or f"one for a {target.type} target, whose runs have no end that could be seen"
+        got = got or f"one for a {target.type} target, whose runs have no end that Sluice can see"
         raise invalid(field, expected, got, hint)

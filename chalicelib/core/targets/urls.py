@@ -1,6 +1,7 @@
-"""Web addresses and headers that a user may name: what can be refused by their looks alone (O6).
+"""Web addresses and headers that a user may name: the checks that need no network (O6).
 
-Where an address leads to is checked when it is called (`aws/targets/safe_http.py`): a name may lead anywhere by then.
+Sluice checks the IP address behind a host name at each call (`aws/targets/safe_http.py`), because a name may resolve
+to a different address by then.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ WELL_KNOWN = {"http": 80, "https": 443}
 _HOST = re.compile(r"[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?\.?|[0-9A-Fa-f:.]{2,45}")
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}")
 _VALUE = re.compile(r"[ -~]{0,1000}")
-# What belongs to the connection, to the body, or to us. Signatures and ids must be what they say they are.
+# Headers that belong to the connection, to the body or to Sluice. A user must not be able to forge signatures and ids.
 RESERVED = frozenset(
     {
         *("host", "connection", "keep-alive", "proxy-connection", "proxy-authorization", "te", "trailer", "upgrade"),
@@ -28,7 +29,9 @@ RESERVED = frozenset(
 
 
 def check_url(url: str) -> str:
-    """An absolute http or https URL without user, password and fragment, at port 443, 80 or from 1024 on."""
+    """Returns an absolute http or https URL without user, password and fragment, with port 443, 80 or at least 1024.
+
+    Raises ``invalid`` for any other text."""
     if re.search(r"[^!-~]|\\", url):
         raise invalid("", "a URL of printable ASCII characters without spaces", url, "percent-encode the others")
     try:
@@ -39,9 +42,11 @@ def check_url(url: str) -> str:
     if parts.scheme not in WELL_KNOWN or not parts.hostname or not _HOST.fullmatch(parts.hostname):
         raise invalid("", "a URL such as https://example.com/hook", url)
     if "@" in parts.netloc:
-        raise invalid("", "a URL without a user and a password", "one with '@' before its path", "sign the calls")
+        raise invalid(
+            "", "a URL without a user and a password", "one with '@' before its path", "use a secret to sign the calls"
+        )
     if parts.fragment:
-        raise invalid("", "a URL without a fragment", url, "a server never sees what follows '#'")
+        raise invalid("", "a URL without a fragment", url, "leave out '#' and what follows; clients do not send it")
     if port is not None and port < LOWEST_PORT and port not in WELL_KNOWN.values():
         raise invalid("", f"port 443, 80, or one from {LOWEST_PORT} on", port)
     return url
@@ -52,17 +57,18 @@ def port_of(parts: SplitResult) -> int:
 
 
 def check_headers(headers: dict[str, str]) -> dict[str, str]:
-    """Headers that a call carries besides ours, each name once in whatever case."""
+    """Returns the headers that a call has besides those of Sluice. Raises ``invalid`` for a malformed or reserved name,
+    a malformed value, or names that differ only in their case."""
     for name, value in headers.items():
         if not _TOKEN.fullmatch(name):
             raise invalid("", "names of headers made of letters, digits and '-'", name)
         if name.lower() in RESERVED or name.lower().startswith("sluice-"):
-            hint = "the connection, the content and what begins with Sluice- are told by Sluice itself"
+            hint = "Sluice sets the headers of the connection and the content, and those that begin with Sluice-"
             raise invalid(name, "a header that is not reserved", name, hint)
         if not _VALUE.fullmatch(value):
             raise invalid(name, "at most 1000 printable ASCII characters", value)
     if len({name.lower() for name in headers}) < len(headers):
-        raise invalid("", "each header once: their names differ in more than their case", sorted(headers))
+        raise invalid("", "each header once; upper and lower case are the same name", sorted(headers))
     return headers
 
 

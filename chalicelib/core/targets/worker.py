@@ -17,7 +17,7 @@ from chalicelib.core.targets.target import Target
 
 def _check_heartbeat(text: str) -> str:
     if not 10 * SECOND <= duration(text, "") <= HOUR:
-        raise invalid("", "a heartbeat from 10s to 1h", text, "a worker that dies is noticed after about that time")
+        raise invalid("", "a heartbeat from 10s to 1h", text, "Sluice notices a dead worker after about one heartbeat")
     return text
 
 
@@ -25,9 +25,9 @@ HeartbeatInterval = Annotated[Duration, AfterValidator(_check_heartbeat)]
 
 
 class WorkerTarget(Target):
-    """A pool of pull workers (W5): they come for the run, and keep it by heartbeats, no more than ``heartbeat`` apart.
+    """A pool of pull workers (W5). A worker claims the run and keeps it by heartbeats, at most ``heartbeat`` apart.
 
-    ``arguments`` are handed to the worker's command. The pool is one of the namespace in which the workflow lives.
+    The command of the worker gets ``arguments``. The pool belongs to the namespace of the workflow.
     """
 
     pulled: ClassVar[bool] = True
@@ -39,7 +39,7 @@ class WorkerTarget(Target):
 
     @classmethod
     def interpret(cls, run: Run, state: RunState) -> RunState:
-        """A worker tells only that its run failed; one whose cancel was asked for was cancelled."""
+        """The state after a report of a worker, which knows no cancels: a failed run to be cancelled is CANCELLED."""
         return "CANCELLED" if run.cancel and state == "FAILED" else state
 
     @classmethod

@@ -1,1 +1,1 @@
-"""Instants as users write them: cron, other expressions, wall time and daylight saving, windows, exclusions."""
+"""The ways in which users write instants: cron and other expressions, wall time, daily windows and exclusions."""

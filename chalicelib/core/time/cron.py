@@ -1,13 +1,13 @@
-"""Cron expressions (T1): read, written in one form, and the wall times that they name. Nothing here knows of zones.
+"""Cron expressions (T1): parsing, the normal form, and the wall times that they name. Time zones are not considered.
 
-The rules, where crons differ:
+The rules where implementations of cron differ:
 
 * Five fields are minute, hour, day of month, month, day of week; of six the first is the second.
-* Day of month and day of week both restricted: one of the two is enough. A field restricts unless it is ``*``, ``?``
-  or ``*/1``; so ``*/2`` does, and so do ``1-31`` and ``0-6``, which restrict in form only.
+* If day of month and day of week are both restricted, a day that matches one of them is enough. A field is restricted
+  unless it is ``*``, ``?`` or ``*/1``; ``*/2`` is restricted, and also ``1-31`` and ``0-6``, which match every day.
 * 0 and 7 are Sunday. A range may wrap: ``fri-mon``, ``22-2``, ``nov-feb``. ``5/15`` is ``5-59/15``.
 * ``L`` as a day of month is its last day, ``friL`` or ``5L`` the last Friday, ``mon#1`` the first Monday of the month.
-* A step that is larger than its field, such as ``*/90`` minutes, is refused: it would not do what it says.
+* A step larger than its field, such as ``*/90`` minutes, is refused: the fires would not be 90 minutes apart.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from datetime import date, datetime, timedelta
 
 MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
-LAST = -1  # the number of the last weekday of its kind in a month
+LAST = -1  # stands for n in "the n-th weekday of a month" if the last one is meant
 # An expression that names no date within this many years never fires: 29 February can be 8 years away, and a fifth
 # Wednesday of February 40, where a century has no leap day.
 _HORIZON_YEARS = 41
 SOME_DAY = datetime(2023, 12, 31, 23, 59, 59)  # noqa: DTZ001 - wall time
-_DAYS_OF_A_CYCLE = 10_227  # 28 years, after which the days of week fall on the same dates again
+_DAYS_OF_A_CYCLE = 10_227  # 28 years, after which each date falls on the same day of the week again
 
 Numbers = tuple[int, ...]
 
 
 class CronError(ValueError):
-    """Why a text is no cron expression, as words for a hint."""
+    """A text is no cron expression; the message is suitable as a hint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ WEEK = Field("day of week", 0, 6, WEEKDAYS)
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """Sorted numbers of each field; Sunday is 0. ``days`` and ``weekdays`` are all of them where nothing restricts.
+    """The sorted numbers of each field; Sunday is 0. An unrestricted ``days`` or ``weekdays`` holds all numbers.
 
-    ``last_day``: the last day of the month, too. ``nth``: also the n-th weekday of a month, as (weekday, n), `LAST` for
-    the last. If ``either``, both kinds of day are restricted, and one of the two is enough.
+    ``last_day``: also the last day of the month. ``nth``: also the n-th weekday of a month, as (weekday, n); n is
+    `LAST` for the last. ``either``: day of month and day of week are both restricted, and one match is enough.
     """
 
     seconds: Numbers
@@ -73,7 +73,7 @@ class Cron:
     either: bool
 
     def fires_on(self, day: date) -> bool:
-        """Whether it names any time of this day."""
+        """Whether any fire is on this day."""
         if day.month not in self.months:
             return False
         month = day.day in self.days or (self.last_day and day.day == _length(day))
@@ -82,7 +82,7 @@ class Cron:
         return (month or week) if self.either else (month and week)
 
     def next_wall(self, past: datetime) -> datetime | None:
-        """The first wall time strictly after ``past``, None if there is none within 41 years."""
+        """The first wall time strictly after ``past``; None if there is none within 41 years."""
         at = past.replace(microsecond=0) + timedelta(seconds=1)
         day, last = at.date(), min(at.year + _HORIZON_YEARS, 9998)
         if self.fires_on(day):
@@ -99,7 +99,7 @@ class Cron:
         return None
 
     def _time_from(self, hour: int, minute: int, second: int) -> tuple[int, int, int] | None:
-        """The first time of a day from this one on."""
+        """The first time of a day from this time on, as hour, minute and second; None if there is none."""
         first_minute, first_second = self.minutes[0], self.seconds[0]
         if hour in self.hours:
             if minute in self.minutes and (found := _from(self.seconds, second)) is not None:
@@ -110,7 +110,7 @@ class Cron:
         return None if found is None else (found, first_minute, first_second)
 
     def fires_per_day(self) -> float:
-        """Fires a day on average, over years."""
+        """The average number of fires a day, over 28 years."""
         begin = date(2001, 1, 1).toordinal()
         days = sum(self.fires_on(date.fromordinal(begin + number)) for number in range(_DAYS_OF_A_CYCLE))
         return len(self.seconds) * len(self.minutes) * len(self.hours) * days / _DAYS_OF_A_CYCLE
@@ -125,10 +125,10 @@ class Cron:
 
 
 def parse(text: str) -> Cron:
-    """Five or six fields. Raises `CronError`."""
+    """A cron expression of five or six fields. Raises `CronError`."""
     fields = text.lower().split()
     if len(fields) not in (5, 6):
-        raise CronError(f"a cron expression has 5 fields, or 6 with the second first; here are {len(fields)}")
+        raise CronError(f"a cron expression has 5 fields, or 6 with the second first; this one has {len(fields)}")
     second, minute, hour, day, month, weekday = fields if len(fields) == 6 else ["0", *fields]
     plain_days = [item for item in day.split(",") if item != "l"]
     listed = weekday.split(",")
@@ -138,7 +138,7 @@ def parse(text: str) -> Cron:
     weekdays = _numbers(WEEK, plain_weekdays) if plain_weekdays else ()
     either = _restricts(day) and _restricts(weekday)
     if either and (days == DAYS.every or weekdays == WEEK.every):
-        days, weekdays, either = DAYS.every, WEEK.every, False  # one of the two is always so: every day
+        days, weekdays, either = DAYS.every, WEEK.every, False  # one of the two matches every day
     return Cron(
         seconds=_numbers(SECONDS, second.split(",")),
         minutes=_numbers(MINUTES, minute.split(",")),
@@ -147,7 +147,7 @@ def parse(text: str) -> Cron:
         last_day="l" in day.split(",") and days != DAYS.every,
         months=_numbers(MONTH, month.split(",")),
         weekdays=weekdays,
-        nth=tuple(sorted(each for each in nth if each[0] not in weekdays)),
+        nth=tuple(sorted(entry for entry in nth if entry[0] not in weekdays)),
         either=either,
     )
 
@@ -157,7 +157,7 @@ def _numbers(field: Field, items: Iterable[str]) -> Numbers:
 
 
 def _item(field: Field, item: str) -> Numbers:
-    """``*``, ``5``, ``5-9``, ``fri-mon``, each with a step if it likes."""
+    """The numbers of ``*``, ``5``, ``5-9`` or ``fri-mon``, each with or without a step."""
     base, slash, stride = item.partition("/")
     step = _step(field, stride) if slash else 1
     if base == "*" or (base == "?" and field in (DAYS, WEEK) and not slash):
@@ -188,13 +188,13 @@ def _number(field: Field, text: str) -> int:
 def _step(field: Field, text: str) -> int:
     span = field.high - field.low
     if not (text.isascii() and text.isdigit()) or not 1 <= int(text[:9]) <= span:
-        hint = "; an interval that is longer is written @every 90m" if field in (SECONDS, MINUTES, HOURS) else ""
+        hint = "; for a longer interval, write @every 90m" if field in (SECONDS, MINUTES, HOURS) else ""
         raise CronError(f"{field.name}: the step {text!r} is not from 1 to {span}{hint}")
     return int(text[:9])
 
 
 def _nth(item: str) -> tuple[int, int] | None:
-    """``mon#1`` as (1, 1), ``fri#l`` is none; ``fril`` as (5, LAST)."""
+    """``mon#1`` as (1, 1), ``fril`` as (5, LAST); None for anything else, such as ``fri#l``."""
     found = re.fullmatch(r"([a-z]{3}|[0-7])(?:#([1-5])|(l))", item)
     if found is None:
         return None
@@ -224,13 +224,13 @@ def _listed(field: Field, numbers: Numbers, more: Iterable[str] = ()) -> str:
     step = numbers[1] - numbers[0] if len(numbers) > 2 else 0
     if step > 1 and numbers == tuple(range(numbers[0], numbers[-1] + 1, step)):
         whole = numbers == field.every[::step]
-        spelled = f"*/{step}" if whole else f"{_name(field, numbers[0])}-{_name(field, numbers[-1])}/{step}"
-        return ",".join([spelled, *more])
+        text = f"*/{step}" if whole else f"{_name(field, numbers[0])}-{_name(field, numbers[-1])}/{step}"
+        return ",".join([text, *more])
     return ",".join([*_runs(field, numbers), *more])
 
 
 def _weekdays(numbers: Numbers, more: Iterable[str]) -> str:
-    """Monday first, for people: ``mon-fri``, ``sat,sun``, ``fri-mon`` as ``mon,fri-sun``."""
+    """Days of the week from Monday on: ``mon-fri``, ``sat,sun``, and ``mon,fri-sun`` for ``fri-mon``."""
     if numbers == WEEK.every:
         return "*"
     sunday_last = tuple(sorted(number or 7 for number in numbers))
@@ -238,16 +238,16 @@ def _weekdays(numbers: Numbers, more: Iterable[str]) -> str:
 
 
 def _runs(field: Field, numbers: Numbers) -> list[str]:
-    """Numbers as ranges of three and more, and single ones."""
-    spelled: list[str] = []
+    """The numbers as texts: ranges for three or more consecutive ones, else single numbers."""
+    texts: list[str] = []
     for run in runs(numbers):
         names = [_name(field, number) for number in run]
-        spelled += [f"{names[0]}-{names[-1]}"] if len(run) > 2 else names
-    return spelled
+        texts += [f"{names[0]}-{names[-1]}"] if len(run) > 2 else names
+    return texts
 
 
 def runs(numbers: Numbers) -> list[list[int]]:
-    """Sorted numbers, cut where one is missing: ``(1, 2, 5)`` is ``[[1, 2], [5]]``."""
+    """Sorted numbers as runs of consecutive ones: ``(1, 2, 5)`` is ``[[1, 2], [5]]``."""
     found: list[list[int]] = []
     for number in numbers:
         if found and found[-1][-1] == number - 1:

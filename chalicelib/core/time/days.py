@@ -1,7 +1,7 @@
-"""A list of days and windows, read once: whether an instant falls into it, and when its next day or window begins.
+"""A list of days and windows: whether an instant falls into it, and when its next day or window begins.
 
-A day begins at its first instant in the zone: where the clocks go forward at midnight, after the gap. The entries have
-been checked by `exclusions.parse`.
+A day begins at its first instant in the zone; if the clocks go forward at midnight, that is after the gap. The
+entries must have passed `exclusions.parse`.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from chalicelib.core.time.wall import wall_to_instant
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 Excluded = str | Mapping[str, str]
 
-# Each day of the year falls on each day of the week within 40 years: the 29th of February is the rarest.
+# Each day of the year falls on each day of the week within 40 years; 29 February takes longest.
 MAX_DAYS = 41 * 366
 HORIZON: Millis = MAX_DAYS * DAY
 _ONE = timedelta(days=1)
-_ANY_YEAR = date(2001, 1, 1)  # where a search among days that recur begins
+_ANY_YEAR = date(2001, 1, 1)  # the first day of a search among recurring days
 
 
 @dataclass(frozen=True, slots=True)
 class Days:
-    """The days of a list, by what is looked up of a day. ``spans`` are dates and windows of dates, in order and merged;
-    ``windows`` are those of two instants."""
+    """The days of a list, in a form for lookups. ``spans`` are dates and windows of dates, sorted and merged;
+    ``windows`` are pairs of instants, ``[from, to)``."""
 
     zone: ZoneInfo
     weekdays: frozenset[int]
@@ -47,7 +47,7 @@ class Days:
         return recurs or self._span_of(day) is not None
 
     def end_of(self, instant: Instant) -> Instant | None:
-        """When the day or window ends that an instant falls into; None if it falls into none. Always later."""
+        """The end of the day or window that contains an instant, always later than it; None if none contains it."""
         ends = [end for begin, end in self.windows if begin <= instant < end]
         day = self._day_of(instant)
         if self.names(day):
@@ -56,22 +56,22 @@ class Days:
         return max(*ends, instant + 1) if ends else None
 
     def next_begin(self, after: Instant) -> Instant | None:
-        """When the next of these days and windows begins, later than an instant; None if none does within 40 years."""
+        """The begin of the next day or window strictly after ``after``; None if there is none within 40 years."""
         begins = [begin for begin, _ in self.windows if begin > after]
         day = self._next_day(self._day_of(after) + _ONE)
         begins += [self._begin_of(day)] if day is not None else []
         return min((begin for begin in begins if begin > after), default=None)
 
     def _next_day(self, first: date) -> date | None:
-        """The first day from a date on that is in the list."""
+        """The first day of the list from ``first`` on; None if there is none within 40 years."""
         if not self.recurs:
             ahead = [max(begin, first) for begin, end in self.spans if end >= first]
             return ahead[0] if ahead else None
         return next((day for day in _days(first) if self.names(day)), None)
 
     def _span_of(self, day: date) -> tuple[date, date] | None:
-        place = bisect_right(self.spans, day, key=lambda span: span[0])
-        span = self.spans[place - 1] if place else None
+        index = bisect_right(self.spans, day, key=lambda span: span[0])
+        span = self.spans[index - 1] if index else None
         return span if span is not None and day <= span[1] else None
 
     def _day_of(self, instant: Instant) -> date:
@@ -82,6 +82,7 @@ class Days:
 
 
 def read(entries: Sequence[Excluded], zone: str) -> Days:
+    """The days of checked entries in a time zone."""
     named = [entry for entry in entries if isinstance(entry, str)]
     dates = [(date.fromisoformat(entry),) * 2 for entry in named if len(entry) == len("2026-12-25")]
     windows = [(entry["from"], entry["to"]) for entry in entries if not isinstance(entry, str)]
@@ -96,8 +97,8 @@ def read(entries: Sequence[Excluded], zone: str) -> Days:
 
 
 def first_allowed(only: Days | None, excluding: Days, now: Instant) -> Instant | None:
-    """The first instant from ``now`` on that is in ``only``, if that is given, and not in ``excluding``. None if there
-    is none within 40 years."""
+    """The first instant from ``now`` on that is in ``only`` (None: any) and not in ``excluding``. None if there is
+    none within 40 years."""
     at: Instant | None = now
     while at is not None and at - now < HORIZON:
         end = excluding.end_of(at)
@@ -108,8 +109,8 @@ def first_allowed(only: Days | None, excluding: Days, now: Instant) -> Instant |
 
 
 def is_contradiction(only: Days | None, excluding: Days) -> bool:
-    """Whether no day is left, whatever the zone and the present. Windows of instants count as days that are left: what
-    they hold depends on the zone."""
+    """Whether no day is allowed, in any zone and at any time. A window of instants counts as an allowed day, because
+    the days in it depend on the zone."""
     always = replace(excluding, spans=(), windows=())
     if not _any_left(_days(_ANY_YEAR), always):
         return True
@@ -127,13 +128,13 @@ def _any_left(days: Iterable[date], excluding: Days) -> bool:
 
 
 def _days(first: date, last: date = date.max) -> Iterable[date]:
-    """The days from ``first`` to ``last``, both included, no more than recur."""
+    """The days from ``first`` to ``last``, both included, at most `MAX_DAYS`."""
     count = min((last - first).days + 1, MAX_DAYS)
     return (first + timedelta(days=number) for number in range(count))
 
 
 def _merged(spans: Iterable[tuple[date, ...]]) -> tuple[tuple[date, date], ...]:
-    """Spans of days in order, those that touch or overlap as one."""
+    """Sorted spans of days, in which spans that touch or overlap are merged."""
     found: list[tuple[date, date]] = []
     for first, last in sorted((span[0], span[1]) for span in spans):
         if found and first <= found[-1][1] + _ONE:

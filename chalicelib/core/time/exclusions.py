@@ -1,8 +1,8 @@
-"""Lists of days: what a time trigger leaves out (T6), what a calendar allows or excludes (C17).
+"""Lists of days: those that a time trigger leaves out (T6), or that a calendar allows or excludes (C17).
 
-An entry is ``2026-12-25``, ``12-25`` (every year), ``sat``, or a window ``{"from": .., "to": ..}``: of two dates, both
-of them whole, or of two RFC 3339 instants, ``[from, to)``. Dates are those of a zone. `parse` checks the entries,
-`core/time/days.py` says what they cover.
+An entry is ``2026-12-25``, ``12-25`` (every year), ``sat``, or a window ``{"from": .., "to": ..}``. A window of two
+dates includes both days; a window of two RFC 3339 instants is ``[from, to)``. Dates are days in a time zone. `parse`
+checks the entries, `core/time/days.py` finds instants in them.
 """
 
 from __future__ import annotations
@@ -17,44 +17,45 @@ from chalicelib.core.instants import Instant, parse_instant
 from chalicelib.core.time import days
 from chalicelib.core.time.days import DAYS, Excluded
 
-MOST = 400  # entries of one list: each day of a year, or the holidays of a few decades
+MOST = 400  # entries of one list: enough for each day of a year, or the holidays of a few decades
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
-_FIRST, _LAST = date(1970, 1, 1), date(9998, 12, 31)  # what any zone can be applied to
+_FIRST, _LAST = date(1970, 1, 1), date(9998, 12, 31)  # the dates to which any zone can be applied
 _EVERY_YEAR = re.compile(r"(\d{2})-(\d{2})")
-_LEAP_YEAR = 2024  # the 29th of February is a day of some years
+_LEAP_YEAR = 2024  # a leap year, so that 29 February is a valid day of every year
 _FORMS = "a date such as 2026-12-25, a day of every year such as 12-25, a day of the week, or a window with from and to"
 
 
 def check(given: Any, field: str = "excluding") -> tuple[Excluded, ...]:
-    """The entries of a list that must leave a day of the week (see `parse`)."""
+    """The entries of a list of exclusions, checked by `parse`. Raises ``invalid`` also if all seven days of the week
+    are excluded."""
     entries = parse(given, field)
     if set(DAYS) <= {entry for entry in entries if isinstance(entry, str)}:
-        raise invalid(field, "a day of the week that is left", "all seven left out")
+        raise invalid(field, "at least one day of the week that is not excluded", "all seven excluded")
     return entries
 
 
 def parse(given: Any, field: str) -> tuple[Excluded, ...]:
-    """The entries as they are stored. Raises ``invalid`` for the first that is none, naming its place in the list."""
+    """The entries in the form that is stored. Raises ``invalid`` for the first malformed entry, with its index."""
     if not isinstance(given, list | tuple):
         raise invalid(field, "a list of dates, days of the week and windows", given)
     if len(given) > MOST:
-        raise invalid(field, f"at most {MOST} entries", f"{len(given)} entries", "use windows for what lies together")
-    return tuple(_checked(entry, f"{field}.{tz}".lstrip(".")) for tz, entry in enumerate(given))
+        raise invalid(field, f"at most {MOST} entries", f"{len(given)} entries", "use windows for consecutive days")
+    return tuple(_checked(entry, f"{field}.{index}".lstrip(".")) for index, entry in enumerate(given))
 
 
 def end_of(excluding: Sequence[Excluded], zone: str, instant: Instant) -> Instant | None:
-    """When the exclusion ends that an instant falls into; None if it falls into none. Always later than the instant."""
+    """The end of the exclusion that contains an instant, always later than it; None if none contains it."""
     return days.read(excluding, zone).end_of(instant) if excluding else None
 
 
 def describe(entries: Sequence[Excluded]) -> str:
-    """The entries in words: ``mon to fri, 12-25 and 2026-08-01 to 2026-08-14``."""
+    """The entries in plain words, at most four: ``mon to fri, 12-25 and 2026-08-01 to 2026-08-14``."""
     week = sorted({DAYS.index(entry) for entry in entries if isinstance(entry, str) and entry in DAYS})
     is_run = len(week) > 2 and week[-1] - week[0] == len(week) - 1
-    spelt = [f"{DAYS[week[0]]} to {DAYS[week[-1]]}"] if is_run else []
-    rest = [entry for entry in entries if not (is_run and entry in DAYS)]
-    spelt += [entry if isinstance(entry, str) else f"{entry['from']} to {entry['to']}" for entry in rest]
-    shown = spelt if len(spelt) <= 4 else [*spelt[:3], f"{len(spelt) - 3} more"]
+    texts = [f"{DAYS[week[0]]} to {DAYS[week[-1]]}"] if is_run else []
+    others = [entry for entry in entries if not (is_run and entry in DAYS)]
+    texts += [entry if isinstance(entry, str) else f"{entry['from']} to {entry['to']}" for entry in others]
+    shown = texts if len(texts) <= 4 else [*texts[:3], f"{len(texts) - 3} more"]
     return " and ".join(filter(None, [", ".join(shown[:-1]), *shown[-1:]]))
 
 
@@ -95,7 +96,7 @@ def _is_date(text: str) -> bool:
 
 
 def _check_years(text: str, field: str) -> None:
-    """Refuse a date or instant that a zone cannot be applied to, or of a year that nobody means."""
+    """Raises ``invalid`` for a date or instant outside the years in which any time zone can be applied."""
     if _DATE.match(text) and not f"{_FIRST}" <= text[:10] <= f"{_LAST}":
         raise invalid(field, f"a date from {_FIRST} to {_LAST}", text)
 

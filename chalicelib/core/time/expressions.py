@@ -1,8 +1,12 @@
-"""The expressions that name fire times (T1): one reader, one normal form, and the fire that comes next.
+"""The expressions that name fire times (T1): their parser, their normal form, and the next fire.
 
-An expression is a cron expression of five or six fields (`core/time/cron.py`), a macro, ``@every 1h30m``, ISO 8601
-``R4/PT3S`` (``R/PT3S`` without an end, ``R4/2026-01-01T00:00:00Z/PT3S`` from an instant on), or an object with the
-fields of a cron expression. `normalise` writes each as text, the same for the same meaning; that is what is stored.
+An expression is one of:
+
+- a cron expression of five or six fields (`core/time/cron.py`), or an object with these fields;
+- a macro such as ``@daily``, or ``@every 1h30m``;
+- ISO 8601 ``R4/PT3S``, ``R/PT3S`` without an end, or ``R4/2026-01-01T00:00:00Z/PT3S`` from an instant on.
+
+`normalise` returns the stored form, which is equal for expressions of equal meaning.
 """
 
 from __future__ import annotations
@@ -45,16 +49,16 @@ _FORMS = (
     "a 5-field cron expression such as '0 5 * * mon-fri', one of 6 fields with the second first, "
     "a macro such as @daily, '@every 1h30m', or 'R4/PT3S'"
 )
-_REPEATED = re.compile(r"R(\d{0,9})/(?:([^/P]+)/)?(P[^/]+)")  # ISO 8601: so many times, from there, so far apart
-# The object form: its fields in the order of a cron expression of six, and what one stands for that is left out.
-# A second or minute that is left out is 0, so that nobody gets 1,440 fires a day by omission.
+_REPEATED = re.compile(r"R(\d{0,9})/(?:([^/P]+)/)?(P[^/]+)")  # ISO 8601: number of fires, start, interval
+# The object form: its fields in the order of a cron expression of six, and the default of each. The default of second
+# and minute is 0, so that a forgotten minute does not cause 1,440 fires a day.
 _OBJECT = {"second": "0", "minute": "0", "hour": "*", "day_of_month": "*", "month": "*", "day_of_week": "*"}
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """Every so many milliseconds: from an anchor the first time one span after it, from ``start`` at ``start`` itself.
-    ``times``: how often in all; None without an end."""
+    """A fire every ``every`` ms. The first is at ``start``, or without one, ``every`` after an anchor. ``times`` is the
+    number of fires in all; None: without an end."""
 
     every: Millis
     times: int | None = None
@@ -82,16 +86,16 @@ Parsed = Cron | Interval
 
 
 def normalise(expression: object, field: str = "expression") -> str:
-    """The normal form of an expression, text or object: what is stored, and equal for equal meaning.
+    """The normal form of an expression, given as text or object. It is stored, and equal for equal meaning.
 
     ``@daily`` is ``0 0 * * *``, ``0 0 5 * * 1,2,3`` is ``0 5 * * mon-wed``, ``{"hour": 5}`` is ``0 5 * * *``. Raises
-    ``invalid`` naming ``field`` for what is none, and for what could never fire.
+    ``invalid`` with ``field`` for a malformed expression, and for one that could never fire.
     """
     return str(parse(expression if isinstance(expression, str) else text_of(expression, field), field))
 
 
 def check_expression(expression: str, zone_name: str = "UTC") -> None:
-    """Refuse what could never fire. Raises ``invalid`` naming field, expected and got."""
+    """Raises ``invalid`` for an unknown zone, a malformed expression, or one that could never fire."""
     zone(zone_name)
     parse(expression)
 
@@ -99,8 +103,8 @@ def check_expression(expression: str, zone_name: str = "UTC") -> None:
 def next_fire(
     expression: str, zone_name: str, anchor: Instant, after: Instant, rule: Daylight = DEFAULT
 ) -> Instant | None:
-    """The first fire strictly after ``after``, None after the last one. ``anchor`` is where intervals count from;
-    nothing fires before it. ``rule``: what wall times do that do not exist or exist twice."""
+    """The first fire strictly after ``after``; None after the last one. Intervals count from ``anchor``, and nothing
+    fires before it. ``rule`` decides on wall times that do not exist or exist twice."""
     parsed = parse(expression)
     if isinstance(parsed, Interval):
         found = parsed.next_fire(anchor, after)
@@ -110,26 +114,26 @@ def next_fire(
 
 
 def fires_per_day(expression: str) -> float | int:
-    """How many fires a day that is: whole if it is, else the average over years, such as 0.7143 for Monday to Friday.
-    What fires so often and then never counts as often as it does on its first day."""
+    """The number of fires a day: the average over years, such as 0.7143 for Monday to Friday. For an expression with an
+    end: the number on its first day."""
     return _rounded(parse(expression).fires_per_day())
 
 
 def is_interval(expression: str) -> bool:
-    """Whether its fires count from an anchor, so that no instant by itself is one of them."""
+    """Whether the fires count from an anchor, so that without one no instant is known."""
     parsed = parse(expression)
     return isinstance(parsed, Interval) and parsed.start is None
 
 
 def repeats(expression: str) -> int | None:
-    """How often ``R4/PT3S`` fires in all; None for an expression without an end."""
+    """The number of fires in all, such as 4 for ``R4/PT3S``; None for an expression without an end."""
     parsed = parse(expression)
     return parsed.times if isinstance(parsed, Interval) else None
 
 
 @lru_cache(maxsize=4096)
 def parse(expression: str, field: str = "expression") -> Parsed:
-    """An expression as a value. Raises ``invalid`` for what is none, and for what could never fire."""
+    """An expression as a value. Raises ``invalid`` for a malformed one, and for one that could never fire."""
     if len(expression) > MAX_TEXT:
         raise invalid(field, f"at most {MAX_TEXT} characters", expression)
     interval = _interval(expression, field)
@@ -148,12 +152,12 @@ def parse(expression: str, field: str = "expression") -> Parsed:
 
 def _interval(expression: str, field: str) -> Interval | None:
     text = expression.strip()
-    head, _, rest = text.partition(" ")
+    head, _, span = text.partition(" ")
     repeated = _REPEATED.fullmatch(text.upper())
     if repeated is None and head.lower() != "@every":
         return None
     if repeated is None:
-        found = Interval(duration(rest, field))
+        found = Interval(duration(span, field))
     else:
         times, start, every = repeated.groups()
         since = of_our_age(parse_instant(start, field), field, expression) if start else None
@@ -179,7 +183,7 @@ def text_of(document: object, field: str = "expression") -> str:
             hint = f"did you mean {near[0]!r}?" if near else f"the fields are {', '.join(_OBJECT)}"
             raise SluiceError("unknown_field", f"unknown field {str(key)!r}", path, hint)
         if name in given:
-            raise invalid(path, f"{name} once", "it twice")
+            raise invalid(path, f"{name} once", f"{name} twice")
         given[name] = _value(value, path)
     if not given:
         raise invalid(field, "an object with at least one field such as minute or hour", document)
@@ -188,7 +192,7 @@ def text_of(document: object, field: str = "expression") -> str:
 
 def _value(value: object, field: str) -> str:
     if isinstance(value, list | tuple) and value:
-        return ",".join(_value(each, field) for each in value)
+        return ",".join(_value(item, field) for item in value)
     if isinstance(value, bool) or not isinstance(value, str | int) or len(str(value).split()) != 1:
         raise invalid(field, "a number, text such as '*/15' or 'mon-fri', or a list of them", value)
     return str(value).strip()
@@ -201,9 +205,9 @@ def _iso_duration(span: Millis) -> str:
         date = f"{parts['d']}D"
     for letter in ("h", "m"):
         time += f"{parts[letter]}{letter.upper()}" if letter in parts else ""
-    rest = parts.get("s", 0) * SECOND + parts.get("ms", 0)
-    if rest:
-        time += f"{rest / SECOND:.3f}".rstrip("0").rstrip(".") + "S"
+    below_minute = parts.get("s", 0) * SECOND + parts.get("ms", 0)
+    if below_minute:
+        time += f"{below_minute / SECOND:.3f}".rstrip("0").rstrip(".") + "S"
     return f"P{date}{'T' + time if time else ''}"
 
 

@@ -1,8 +1,8 @@
-"""Wall time and instants (T2): what a wall time means where the clocks are put forward or back.
+"""Wall time and instants (T2): the meaning of a wall time on the days when the clocks change.
 
-A zone's clocks change at an instant. Put forward, they leave out wall times (a *gap*: New York has no 02:30 on 8 March
-2026); put back, they show some twice (an *overlap*: 01:30 on 1 November 2026, first in summer time, then in winter
-time). `Daylight` says what a fire that is due at such a wall time does. Everything else exists once and needs no rule.
+The clocks of a zone change at an instant. When they go forward, some wall times do not exist (a *gap*: New York has no
+02:30 on 8 March 2026). When they go back, some exist twice (an *overlap*: 01:30 on 1 November 2026, first in summer
+time, then in winter time). `Daylight` is the rule for fires at such wall times. All other wall times exist once.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ DEFAULT = Daylight()
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The clocks change at the instant ``at``. The wall times from ``begins`` to before ``ends`` are left out if they
-    go ``forward``, else shown twice."""
+    """A change of the clocks at the instant ``at``. If they go ``forward``, the wall times from ``begins`` to before
+    ``ends`` do not exist; else they exist twice."""
 
     at: Instant
     begins: datetime
@@ -42,12 +42,12 @@ class Change:
 
 
 def change_of(wall: datetime, tz: ZoneInfo) -> Change | None:
-    """The change that leaves out or repeats this wall time; None if it exists once."""
+    """The change in whose gap or overlap a wall time lies; None if the wall time exists once."""
     first, second = wall.replace(tzinfo=tz, fold=0), wall.replace(tzinfo=tz, fold=1)
     before, after = _offset(first), _offset(second)
     if before == after:
         return None
-    # The change lies between the two readings of the wall time: the earlier one is made with the larger offset.
+    # The change is between the two instants of the wall time: the earlier one has the larger offset.
     low, high = sorted((millis(first) // 1000, millis(second) // 1000))
     while high - low > 1:
         middle = (low + high) // 2
@@ -61,7 +61,7 @@ def change_of(wall: datetime, tz: ZoneInfo) -> Change | None:
 
 
 def wall_to_instant(wall: datetime, tz: ZoneInfo) -> Instant:
-    """The instant of a wall time by the default rule: after the gap, and the first time of two."""
+    """The instant of a wall time by the default rule: the end of its gap, and the first of two in an overlap."""
     change = change_of(wall, tz)
     return change.at if change and change.forward else millis(wall.replace(tzinfo=tz, fold=0))
 
@@ -69,13 +69,14 @@ def wall_to_instant(wall: datetime, tz: ZoneInfo) -> Instant:
 def next_instant(
     next_wall: Callable[[datetime], datetime | None], tz: ZoneInfo, after: Instant, rule: Daylight = DEFAULT
 ) -> Instant | None:
-    """The first instant strictly after ``after`` at which one of the wall times is due that ``next_wall`` enumerates:
-    it answers the first one strictly after a wall time, None after the last. Of several wall times in one gap there is
-    one fire. The work does not grow with the length of gaps and overlaps: they are stepped over."""
+    """The first instant strictly after ``after`` of a wall time that ``next_wall`` names; None after the last.
+
+    ``next_wall`` returns the first wall time strictly after a given one, None after the last. Several wall times in one
+    gap cause one fire. The work does not grow with the length of gaps and overlaps, which are skipped as a whole."""
     shown = datetime.fromtimestamp(after // 1000, tz)
     past = shown.replace(tzinfo=None, fold=0)
     change = change_of(past, tz)
-    if change is not None:  # ``after`` itself lies in one of the two passes of an overlap
+    if change is not None:  # ``after`` itself is in the first or second pass of an overlap
         passes = [1] if shown.fold else [0, 1]
         for number in passes:
             start = past if number == shown.fold else change.begins - _SECOND
@@ -95,7 +96,7 @@ def next_instant(
 
 
 def _fires(rule: Daylight, number: int) -> bool:
-    """Whether the pass of this number (0 the first, 1 the second) has fires."""
+    """Whether a pass of an overlap has fires; ``number`` is 0 for the first pass, 1 for the second."""
     return rule.overlap == "both" or rule.overlap == ("second" if number else "first")
 
 

@@ -1,9 +1,9 @@
-"""Daily windows of wall time, ``[start, end)`` in a zone (C3), and the next time that a clock shows an hour (T18).
+"""Daily windows of wall time, ``[start, end)`` in a zone (C3), and the next instant of a time of day (T18).
 
-Both ends follow the rules at the head of `calendar`: a wall time that does not exist is the first instant after the
-gap, one that exists twice is the first of the two. Those rules keep wall times in order, so the windows of two days
-never overlap. A window that lies wholly within a gap does not open that day; one whose beginning is repeated is open
-through the repetition, and one that has closed does not open again in the second pass.
+Both ends follow the default rule of `core/time/wall.py`: a wall time that does not exist is the first instant after the
+gap, and one that exists twice is the first of the two. The rule keeps wall times in order, so the windows of two days
+never overlap. A window that is wholly within a gap does not open that day. If its start is repeated, a window is open
+during both passes; a window that has closed does not open again in the second pass.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _END_OF_DAY = "24:00"
 class Window:
     """Open from ``start`` to ``end`` (``HH:MM``), over midnight if ``end`` is not later than ``start``.
 
-    ``days`` names the days on which it begins, every day if there are none: ``fri`` from 22:00 to 06:00 is open in the
+    ``days`` names the days on which the window starts (empty: every day): ``fri`` from 22:00 to 06:00 is open in the
     early hours of Saturday.
     """
 
@@ -47,10 +47,10 @@ class Window:
 
 
 def parse_clock(text: str, field: str, *, is_end: bool = False) -> Clock:
-    """``HH:MM`` as hour and minute. ``24:00`` is a time only where a window ends. Raises ``invalid`` for the rest."""
+    """``HH:MM`` as hour and minute; ``24:00`` only with ``is_end``. Raises ``invalid`` for anything else."""
     if not _CLOCK.fullmatch(text) and not (is_end and text == _END_OF_DAY):
         expected = f"a time of day from 00:00 to {'24:00' if is_end else '23:59'}, written HH:MM"
-        hint = "a day begins at 00:00; only the end of a window may be 24:00" if text == _END_OF_DAY else None
+        hint = "use 00:00; only the end of a window may be 24:00" if text == _END_OF_DAY else None
         raise invalid(field, expected, text, hint)
     hour, _, minute = text.partition(":")
     return int(hour), int(minute)
@@ -62,7 +62,7 @@ def is_inside(window: Window, now: Instant) -> bool:
 
 
 def closes_at(window: Window, now: Instant) -> Instant:
-    """The instant at which the window that is open at ``now`` closes; if none is, the next one."""
+    """The instant at which the window closes: that of the opening at ``now`` or, if it is closed, of the next one."""
     return _current_or_next(window, now)[1]
 
 
@@ -72,9 +72,9 @@ def next_opening(window: Window, now: Instant) -> Instant:
 
 
 def next_clock(clock: str, zone: str, days: tuple[str, ...], after: Instant) -> Instant:
-    """The first instant strictly after ``after`` at which the clock shows ``clock`` on one of the days (all if none).
+    """The first instant strictly after ``after`` at which it is ``clock`` on one of the days (empty: every day).
 
-    A time that the clock skips counts as shown right after the gap; one that it shows twice counts the first time.
+    A time in a gap counts as the end of the gap; of a time in an overlap, the first one counts.
     """
     tz, wanted = instants.zone(zone), parse_clock(clock, "clock")
     shown = (_instant(day, wanted, tz) for day in _midnights(days, tz, after))
@@ -82,7 +82,7 @@ def next_clock(clock: str, zone: str, days: tuple[str, ...], after: Instant) -> 
 
 
 def describe(window: Window) -> str:
-    """The window in words: ``between 22:00 and 06:00 in Europe/Paris, on fri and sat``."""
+    """The window in plain words: ``between 22:00 and 06:00 in Europe/Paris, on fri and sat``."""
     days = sorted(set(window.days), key=DAYS.index)
     named = " and ".join(filter(None, [", ".join(days[:-1]), *days[-1:]]))
     return f"between {window.start} and {window.end} in {window.zone}" + (f", on {named}" if named else "")
@@ -93,7 +93,8 @@ def _current_or_next(window: Window, now: Instant) -> tuple[Instant, Instant]:
 
 
 def _openings(window: Window, now: Instant) -> Iterator[tuple[Instant, Instant]]:
-    """When the window opens and closes, in order and without end, from one that has closed or is open at ``now``."""
+    """The instants at which the window opens and closes, in order and without end. The first pair is one that has
+    closed or is open at ``now``, if there is any since the day before."""
     tz = instants.zone(window.zone)
     start, end = parse_clock(window.start, "start"), parse_clock(window.end, "end", is_end=True)
     until = timedelta(days=1 if end <= start else 0)
@@ -104,9 +105,9 @@ def _openings(window: Window, now: Instant) -> Iterator[tuple[Instant, Instant]]
 
 
 def _midnights(days: Iterable[str], tz: ZoneInfo, now: Instant) -> Iterator[datetime]:
-    """The named days in order, without end, as the wall times at which they begin.
+    """The wall times of midnight of the named days, in order and without end.
 
-    They start with the day before that of ``now``: what began then may reach into today.
+    The first is on the day before that of ``now``, because a window that started then may reach into today.
     """
     chosen = {DAYS.index(day) for day in days} or set(range(7))
     today = datetime.fromtimestamp(now / 1000, tz).replace(hour=0, minute=0, second=0, microsecond=0, tzinfo=None)

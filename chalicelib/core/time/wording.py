@@ -1,6 +1,6 @@
-"""Expressions in the words of people (L11): ``at 05:00 on Monday to Friday, Europe/Paris``.
+"""Expressions in plain words (L11): ``at 05:00 on Monday to Friday, Europe/Paris``.
 
-What has no short sentence is quoted: words that are longer than the expression would help nobody.
+An expression that no short phrase describes is quoted, because a long phrase would not be easier to read.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ _MONTHS = (
     *("", "January", "February", "March", "April", "May", "June"),
     *("July", "August", "September", "October", "November", "December"),
 )
-_MAX_ITEMS = 4  # so many clock times, or runs of days, are listed; more are quoted
+_MAX_ITEMS = 4  # clock times or runs of days in a phrase; an expression with more is quoted
 
 
 def describe(expression: str, zone_name: str = "UTC", first: Instant | None = None, now: Instant | None = None) -> str:
-    """The expression in words: ``every 10 seconds, four times, from 12:00:10``. ``first``: where it begins, if that is
-    to be told; with its date, unless ``now`` is on the same day of the zone."""
+    """The expression in plain words: ``every 10 seconds, four times, from 12:00:10``.
+
+    ``first`` is the instant to name as the begin, if any; its date is left out if ``now`` is on the same day of the
+    zone."""
     parsed = parse(expression)
     if isinstance(parsed, Interval):
         words = _interval(parsed)
@@ -47,7 +49,7 @@ def describe(expression: str, zone_name: str = "UTC", first: Instant | None = No
 
 
 def format_span(span: Millis) -> str:
-    """A duration in words: ``1 hour 30 minutes``, ``10 seconds``, and ``24 hours``, for days differ in length."""
+    """A duration in words: ``1 hour 30 minutes``. One day is ``24 hours``, since days differ in length."""
     if span == DAY:
         return "24 hours"
     return " ".join(f"{count} {_UNITS[letter]}{'' if count == 1 else 's'}" for count, letter in parts_of(span))
@@ -80,10 +82,10 @@ def _cron(found: Cron) -> str | None:
 
 
 def _times(found: Cron) -> str | None:
-    """The times of a day; None if there is no short sentence."""
+    """The times of a day; None if no short phrase describes them."""
     seconds, minutes, hours = found.seconds, found.minutes, found.hours
     if len(seconds) * len(minutes) * len(hours) <= _MAX_ITEMS:
-        return f"at {_and([_clock(*each) for each in product(hours, minutes, seconds)])}"
+        return f"at {_and([_clock(*clock) for clock in product(hours, minutes, seconds)])}"
     every_hour, every_minute = hours == cron.HOURS.every, minutes == cron.MINUTES.every
     if seconds != (0,):
         if not (every_hour and every_minute):
@@ -103,9 +105,9 @@ def _times(found: Cron) -> str | None:
 
 
 def _step(numbers: Numbers, size: int) -> int | None:
-    """The step of what goes on evenly round the dial, from 0: 15 for the minutes 0, 15, 30, 45."""
-    step, rest = divmod(size, len(numbers))
-    return step if rest == 0 and len(numbers) > 1 and numbers == tuple(range(0, size, step)) else None
+    """The step of numbers that divide ``size`` evenly from 0: 15 for the minutes 0, 15, 30, 45; else None."""
+    step, remainder = divmod(size, len(numbers))
+    return step if remainder == 0 and len(numbers) > 1 and numbers == tuple(range(0, size, step)) else None
 
 
 def _every(step: int, unit: str) -> str:
@@ -122,7 +124,7 @@ def _at(unit: str, numbers: Numbers, whole: str) -> str | None:
 
 
 def _days(found: Cron) -> str | None:
-    """The days; empty for every day, None if there is no short sentence."""
+    """The days; empty for every day, None if no short phrase describes them."""
     every_day = found.days == cron.DAYS.every
     every_weekday = found.weekdays == cron.WEEK.every
     months = None if found.months == cron.MONTH.every else _and(_ranges(found.months, _MONTHS))
@@ -152,7 +154,7 @@ def _week_days(found: Cron, months: str | None) -> str:
 
 
 def _ranges(numbers: Numbers, names: Sequence[str]) -> list[str]:
-    """Numbers by name, three and more that follow each other as ``Monday to Friday``."""
+    """The names of the numbers; three or more consecutive ones as a range such as ``Monday to Friday``."""
     found: list[str] = []
     for run in cron.runs(numbers):
         words = [names[number] for number in run]

@@ -1,1 +1,1 @@
-"""What starts a job: leaves, each waiting for one kind of event, and the tree that combines them."""
+"""Triggers: leaves, each of which waits for one kind of event or instant, and the tree that combines them."""

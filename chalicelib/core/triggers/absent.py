@@ -1,4 +1,4 @@
-"""The leaf ``absent``: nothing of what another leaf waits for came in time (T18)."""
+"""The leaf ``absent``: no event for which another leaf waits arrived in time (T18)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from chalicelib.core.triggers.leaf import DatasetReference, TimedLeaf, Upstream,
 
 
 class AbsentTrigger(TimedLeaf):
-    """Nothing of ``of`` came ``within`` a span, or from one daily ``deadline`` (HH:MM) to the next (T18)."""
+    """No event of ``of`` arrived ``within`` a span, or from one daily ``deadline`` (HH:MM) to the next (T18)."""
 
     type: Literal["absent"]
     of: AnyGathering
@@ -96,11 +96,11 @@ class AbsentTrigger(TimedLeaf):
         return after + (self.span or 0)
 
     def _previous(self, due: Instant) -> Instant:
-        """The deadline before this one: what came between the two is what was expected."""
-        back = due - 8 * DAY
-        while (following := self._measured(back)) < due:
-            back = following
-        return back
+        """The deadline before ``due``. An event that arrived between the two is the expected one."""
+        previous = due - 8 * DAY  # ``days`` may name a single day of the week
+        while (following := self._measured(previous)) < due:
+            previous = following
+        return previous
 
     def _limit(self) -> str:
         if self.span is not None:

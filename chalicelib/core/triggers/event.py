@@ -37,7 +37,7 @@ class GivenEvent(Given):
 
 
 class EventTrigger(GatheringLeaf):
-    """``count`` custom events of a type whose payload matches ``pattern`` (T11), posted to a namespace (its own)."""
+    """``count`` custom events of a type whose payload matches ``pattern`` (T11), in ``namespace`` or its own."""
 
     type: Literal["event"]
     event: str = Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._:/-]{0,127}$")

@@ -1,6 +1,6 @@
-"""The leaves that count events of their own, as one type of field: what a quiet or an absent leaf may be about.
+"""The leaves that count events, as the type of one field: those that a quiet or an absent leaf may contain.
 
-A new one is a file of its own, and a name here.
+A new one needs a module of its own and an entry here.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""An event that a dry run is given: what the document of each kind answers, so that `core/jobs/dry_run.py` can play it.
+"""The documents of the events that a user gives to a dry run, which `core/jobs/dry_run.py` replays.
 
-The documents lie beside the leaves that count their events; `core/triggers/registry.py` lists them.
+The document of each kind is in the module of the leaf that counts its events; `core/triggers/registry.py` lists them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,13 @@ from chalicelib.core.rows.event import Event
 
 
 class Given(Document):
-    """``at``: when it is accepted, RFC 3339; the moment of the request if left out."""
+    """An event for a dry run. ``at`` is the instant at which the event is accepted, RFC 3339; default: that of the
+    request."""
 
     at: str | None = None
     type: str
 
-    timed: ClassVar[bool] = False  # it is found by its type, as a timer would tell it, and by no key
+    timed: ClassVar[bool] = False  # as from a timer: the dry run finds its leaf by the type, not by an event key
 
     @field_validator("at")
     @classmethod
@@ -32,7 +33,7 @@ class Given(Document):
         return at
 
     def as_event(self, event_id: str, names: Names, at: Instant) -> Event:
-        """The event that it would be."""
+        """The event that Sluice would build from this document, accepted at ``at``."""
         raise NotImplementedError
 
     def describe(self) -> str:
@@ -43,7 +44,7 @@ GivenType = type[Given]  # a leaf has a field `type`, so it cannot say this itse
 
 
 class GivenTime(Given):
-    """An instant of the schedule's times, or that a span has elapsed, or a feed is absent."""
+    """A fire of a timed leaf: an instant of a time leaf, the end of an elapsed span, or the absence of events."""
 
     type: Literal["time", "elapsed", "absent"]
 

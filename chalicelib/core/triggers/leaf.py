@@ -1,8 +1,8 @@
-"""What every leaf of a trigger has in common: the questions that the rest of Sluice asks of it.
+"""The base classes of the leaves of a trigger: the interface that the rest of Sluice uses.
 
-A leaf gathers events (T7, T9, T10, T11, T12), or a timer tells it that its instant has come (T1, T13, T18). Each kind
-has a file of its own, and `core/triggers/registry.py` lists them. What is asked here has an answer for every kind, so
-that no module outside this package tests the class of a leaf.
+A leaf gathers events (T7, T9, T10, T11, T12), or a timer fires it (T1, T13, T18). Each kind has its own module, and
+`core/triggers/registry.py` lists the kinds. Every kind implements the whole interface, so that no module outside this
+package tests the class of a leaf.
 """
 
 from __future__ import annotations
@@ -19,12 +19,15 @@ from chalicelib.core.rows.job import Progress
 from chalicelib.core.triggers.given import GivenTime, GivenType
 from chalicelib.core.triggers.occurrences import Recurrence
 
-MOST = 1_000_000  # events that one leaf may count
+MOST = 1_000_000  # the largest number of events that a leaf may require
 
 
 @dataclass(frozen=True, slots=True)
 class LeafState:
-    """How one leaf stands: ``changes_at`` is when the passing of time alone would meet it."""
+    """The state of one leaf: whether it is met, and sentences about the events that arrived and those that are missing.
+
+    ``changes_at`` is the instant at which the leaf is met if no event arrives until then; None if time does not meet
+    it."""
 
     met: bool
     arrived: tuple[str, ...]
@@ -34,7 +37,7 @@ class LeafState:
 
 @dataclass(frozen=True, slots=True)
 class DatasetReference:
-    """A dataset that a leaf waits for. ``iceberg``: it waits for snapshots, which only a table of that format has."""
+    """A dataset for which a leaf waits. ``iceberg``: it waits for snapshots, which only Iceberg tables have."""
 
     name: str
     iceberg: bool = False
@@ -42,37 +45,38 @@ class DatasetReference:
 
 @dataclass(frozen=True, slots=True)
 class Upstream:
-    """Runs that a leaf waits for: those of a workflow that reach one of ``statuses``, of any schedule or of one."""
+    """The runs for which a leaf waits: those of a workflow that reach one of ``statuses``; only those that ``schedule``
+    started if it is not None."""
 
     workflow: str
     schedule: str | None
     statuses: tuple[str, ...]
 
     def counts(self, workflow: str, starter: str) -> bool:
-        """Whether the runs of this workflow that ``starter`` began are among them."""
+        """Whether runs of ``workflow`` that the schedule ``starter`` started are among them."""
         return self.workflow == workflow and self.schedule in (None, starter)
 
 
 class Leaf(Document):
-    """One thing that a trigger waits for. The answers here are those of most kinds."""
+    """A condition of a trigger that is no combination of others. The defaults here hold for most kinds."""
 
     type: str
 
-    revocable: ClassVar[bool] = False  # an event may undo what was met
-    counts_starts: ClassVar[bool] = False  # it needs the starts of the schedule's workflow to be counted
-    given: ClassVar[GivenType | None] = None  # one of its events, as a dry run is given it; None: it has no own
+    revocable: ClassVar[bool] = False  # a later event may undo its match
+    counts_starts: ClassVar[bool] = False  # it needs the count of the starts of the schedule's workflow
+    given: ClassVar[GivenType | None] = None  # one of its events in a dry run; None: the leaf has none
 
     @property
     def needed(self) -> int:
-        """How many events it wants."""
+        """How many events meet the leaf."""
         return 1
 
     def event_keys(self) -> tuple[str, ...]:
-        """The keys under which the reverse index finds it (T15). Timed leaves are found through their timer."""
+        """The event keys under which the reverse index lists the leaf (T15); none if a timer alone meets it."""
         return ()
 
     def accepts(self, payload: Mapping[str, Any] | None, started_by: str | None = None) -> bool:
-        """Whether an event found under one of its keys is meant: by its payload, and the schedule of its run."""
+        """Whether an event with one of its keys counts, by its ``payload`` and the schedule that started its run."""
         return True
 
     @classmethod
@@ -81,11 +85,11 @@ class Leaf(Document):
         return {}
 
     def opposes(self, event_kind: str) -> bool:
-        """Whether an event of this kind speaks against it."""
+        """Whether an event of this kind keeps the leaf from being met, or undoes its match."""
         return False
 
     def evaluate(self, progress: Progress | None, now: Instant) -> LeafState:
-        """Is it met by what it has gathered, at ``now``?"""
+        """The state of the leaf at ``now``, with the events that it has gathered (``progress``; None: none yet)."""
         arrived = (self.arrived(progress),) if progress else ()
         met = progress is not None and self.is_enough(progress)
         return LeafState(met, arrived, () if met else (self.missing(progress),))
@@ -94,57 +98,57 @@ class Leaf(Document):
         return progress.count >= self.needed
 
     def describe(self) -> str:
-        """It in words, as a rule: ``2 partitions of demo.flights``."""
+        """The leaf as a rule in plain words: ``2 partitions of demo.flights``."""
         return self.missing(None)
 
     def missing(self, progress: Progress | None) -> str:
-        """What it still lacks, in words."""
+        """The events or the time that the leaf still needs, in plain words."""
         raise NotImplementedError
 
     def arrived(self, progress: Progress) -> str:
-        """What it has gathered, in words."""
+        """The events that the leaf has gathered, in plain words."""
         raise NotImplementedError
 
     def check(self) -> None:
-        """Refuse what its fields allow one by one and do not together; asked when a schedule is put."""
+        """Raises ``invalid`` for fields that are valid alone but not together. The put of a schedule calls this."""
 
     def resolve(self, names: Names) -> Self:
-        """The same with full names, zones and instants."""
+        """The same leaf with full names, zones and instants."""
         return self
 
     def datasets(self) -> tuple[DatasetReference, ...]:
-        """The datasets that have to be there."""
+        """The datasets that have to exist."""
         return ()
 
     def upstreams(self) -> tuple[Upstream, ...]:
-        """The workflows, and perhaps schedules, that have to be there."""
+        """The workflows, and the schedules if it names any, that have to exist."""
         return ()
 
     def recurrence(self) -> Recurrence | None:
-        """The instants that it names, if it fires at instants that are known in advance."""
+        """The rule of its instants, if they are known in advance; else None."""
         return None
 
     def lacking(self, progress: Progress | None) -> int:
-        """How many events it lacks, for its words: at least one."""
+        """How many events are missing, for the texts; at least 1."""
         return max(self.needed - (progress.count if progress else 0), 1)
 
 
 class GatheringLeaf(Leaf):
-    """A leaf that counts events of its own, so that a quiet or an absent leaf may be about it."""
+    """A leaf that counts events. A quiet or an absent leaf may contain it."""
 
     def noun(self) -> str:
-        """One of its events: ``partition of demo.flights``."""
+        """The name of one of its events: ``partition of demo.flights``."""
         raise NotImplementedError
 
     @property
     def wants_one(self) -> bool:
-        """Whether a single event, of whatever size, meets it."""
+        """Whether a single event of any size meets the leaf."""
         return self.needed == 1
 
 
 class TimedLeaf(Leaf):
-    """A leaf that a timer tells. ``moved_by`` is what may put it off when it is due: nothing but the clock, the last
-    start of the schedule's workflow, or the last event that it speaks of."""
+    """A leaf that a timer fires. ``moved_by`` is what may postpone it when due: nothing (``clock``), the last start of
+    the schedule's workflow, or the last arrival of an event of its inner leaf."""
 
     type: Literal["time", "elapsed", "absent"]
 
@@ -153,32 +157,32 @@ class TimedLeaf(Leaf):
 
     @property
     def span(self) -> Millis | None:
-        """The span that it measures; None if it goes by the clock."""
+        """The span in ms that the leaf measures; None if it fires at instants of the clock."""
         return None
 
     def is_due_at(self, instant: Instant) -> bool:
-        """Whether it names this very instant, so that one who enables its schedule then means now."""
+        """Whether the leaf names exactly this instant, so that a schedule that is enabled then fires at once."""
         return False
 
     def next_due(self, anchor: Instant, after: Instant, until: Instant | None = None) -> Instant | None:
-        """When it is due next, strictly after ``after``; None if never again by ``until``. Intervals count from
-        ``anchor``, at which its schedule began to gather."""
+        """The next due instant strictly after ``after``; None if there is none by ``until``. Intervals count from
+        ``anchor``, the instant at which the schedule began to gather."""
         raise NotImplementedError
 
     def postponed_to(self, since: Instant, happened: Instant | None, due: Instant) -> Instant | None:
-        """The instant to which it moved because of what ``happened`` meanwhile, as ``moved_by`` says; None if it
-        holds. ``since``: when its schedule began to gather."""
+        """The instant to which the leaf moves from ``due``; None if it stays due. ``happened`` is the last start or
+        arrival, as ``moved_by`` says; ``since`` is the instant at which the schedule began to gather."""
         return None
 
 
 def timed(leaf: Leaf) -> TimedLeaf:
-    """The leaf as one that a timer tells."""
+    """The leaf, typed as a timed leaf. Raises TypeError for any other."""
     if not isinstance(leaf, TimedLeaf):
         raise TypeError(f"expected a timed leaf, got {type(leaf).__name__}")
     return leaf
 
 
 def since(progress: Progress) -> str:
-    """From when on events came, in words."""
+    """When the events of a leaf arrived: ``at <instant>`` for one event, ``since <instant>`` for several."""
     first = iso(progress.first_at)
     return f"since {first}" if progress.count > 1 else f"at {first}"

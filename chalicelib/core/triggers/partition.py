@@ -34,7 +34,7 @@ class GivenPartition(Given):
 
 
 class PartitionTrigger(GatheringLeaf):
-    """``count`` new partitions of a dataset, each counted once (T7). Those of a table are its snapshots (T21)."""
+    """``count`` new partitions of a dataset, each counted once (T7). For an Iceberg table: its snapshots (T21)."""
 
     type: Literal["partition", "snapshot"]
     dataset: Reference

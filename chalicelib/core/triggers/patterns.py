@@ -1,14 +1,14 @@
-"""Patterns that choose among custom events by their payload, in the manner of EventBridge's content filtering (T11).
+"""Patterns that select custom events by their payload, similar to the content filtering of EventBridge (T11).
 
-A pattern is an object with the shape of the payload. Its leaves are lists of alternatives, of which one must hold:
-plain values, or an operator such as ``{"prefix": "eu-"}``. All fields of an object must hold; under ``$or`` one of its
-patterns must. Where there is more than one way to read such a pattern, this one is meant:
+A pattern is an object with the shape of the payload. Its leaves are lists of alternatives, of which one must match:
+plain values, or an operator such as ``{"prefix": "eu-"}``. All fields of an object must match; of the patterns under
+``$or``, one must. The cases that could be read in several ways:
 
-- a list in the payload holds if one of its elements does, lists within lists included;
-- an object in the place of a leaf is there, but it is equal to no value, and not unequal to one either;
-- what is absent, or would lie under something absent, holds for ``{"exists": false}`` and for nothing else;
-- numbers are equal by value (``1`` is ``1.0``), and a truth is no number;
-- what is no text neither begins nor ends with any, so ``anything-but`` a prefix or suffix holds for it.
+- a list in the payload matches if one of its elements does, those of nested lists included;
+- an object where a leaf expects a plain value exists, but matches neither a value nor ``anything-but`` one;
+- an absent field, or one under an absent field, matches ``{"exists": false}`` and nothing else;
+- numbers are equal by value (``1`` is ``1.0``), and true and false are no numbers;
+- a value that is no text has no prefix and no suffix, so ``anything-but`` a prefix or suffix matches it.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from typing import Any
 
 from chalicelib.core.errors import invalid
 
-MAX_DEPTH = 10  # objects within objects; each $or is a level too
+MAX_DEPTH = 10  # levels of nested objects; each $or is a level as well
 MAX_LEAVES = 100
-MAX_ALTERNATIVES = 100  # of one leaf: with the two above, a bound on the work that an event can cost
+MAX_ALTERNATIVES = 100  # of one leaf; with the two limits above, this bounds the work for an event
 MAX_DESCRIBED = 200  # characters
 
 _OR = "$or"
@@ -43,15 +43,17 @@ _WILD = re.compile(r"\\[*\\]|.", re.DOTALL)
 
 
 def matches(pattern: Mapping[str, Any], payload: Any) -> bool:
-    """Whether a payload is one that a pattern, as `check_pattern` lets it pass, asks for. An empty one asks nothing."""
+    """Whether a payload matches a pattern that `check_pattern` accepted. An empty pattern matches every payload."""
     return all(
-        any(matches(each, payload) for each in wanted) if key == _OR else _field_matches(wanted, _found(payload, key))
+        any(matches(choice, payload) for choice in wanted)
+        if key == _OR
+        else _field_matches(wanted, _found(payload, key))
         for key, wanted in pattern.items()
     )
 
 
 def _found(payload: Any, key: str) -> list[Any]:
-    """What stands under a key: one value, or none."""
+    """The value of a key as a list of one, or an empty list if the key is absent."""
     return [payload[key]] if isinstance(payload, Mapping) and key in payload else []
 
 
@@ -70,7 +72,7 @@ def _field_matches(wanted: Any, found: list[Any]) -> bool:
 
 
 def _elements(found: list[Any]) -> list[Any]:
-    """The values with lists taken apart, however deep they are."""
+    """The values with all nested lists flattened."""
     values, pending = [], list(found)
     while pending:
         value = pending.pop()
@@ -86,7 +88,8 @@ def _accepts(alternative: Any, value: Any) -> bool:
         return isinstance(alternative, bool) is isinstance(value, bool) and bool(alternative == value)
     ((operator, operand),) = alternative.items()
     if operator == "anything-but":
-        return not any(_accepts(each, value) for each in (operand if isinstance(operand, list | tuple) else [operand]))
+        excluded = operand if isinstance(operand, list | tuple) else [operand]
+        return not any(_accepts(choice, value) for choice in excluded)
     if operator == "numeric":
         bounds = zip(operand[::2], operand[1::2], strict=True)
         return _is_number(value) and all(_COMPARE[sign](value, bound) for sign, bound in bounds)
@@ -104,8 +107,10 @@ def _text_accepts(operator: str, operand: str, value: str) -> bool:
 
 
 def _is_like(wildcard: str, text: str) -> bool:
-    """``*`` stands for any text; ``\\*`` and ``\\\\`` for the characters themselves. No regular expression: some take
-    years over a text made for it. The first place where a part fits is as good as any, so one pass is enough."""
+    """Whether a text matches a wildcard: ``*`` matches any text, ``\\*`` and ``\\\\`` the characters themselves.
+
+    Not a regular expression, because a crafted text can make one backtrack for years. The first position at which a
+    part fits leaves the most text for the following parts, so one pass is enough."""
     parts = [""]
     for token in _WILD.findall(wildcard):
         if token == "*":
@@ -123,10 +128,10 @@ def _is_like(wildcard: str, text: str) -> bool:
 
 
 def check_pattern(pattern: Mapping[str, Any], field: str) -> None:
-    """Refuse what is no pattern, or too large. Raises ``invalid`` with the path of the fault under ``field``."""
+    """Raises ``invalid`` for a malformed or too large pattern, with the path of the error under ``field``."""
     leaves = list(_leaves(pattern, field, 1))
     if len(leaves) > MAX_LEAVES:
-        hint = "match by a prefix or wildcard, or tell the events apart by their type"
+        hint = "match by a prefix or wildcard, or give the events different types"
         raise invalid(field, f"at most {MAX_LEAVES} leaves in one pattern", len(leaves), hint)
     for path, leaf in leaves:
         _check_leaf(path, leaf)
@@ -134,7 +139,7 @@ def check_pattern(pattern: Mapping[str, Any], field: str) -> None:
 
 def _leaves(pattern: Any, path: str, level: int) -> Iterator[tuple[str, Any]]:
     if not isinstance(pattern, Mapping) or (level > 1 and not pattern):
-        hint = 'whatever is there is [{"exists": true}]' if pattern == {} else None
+        hint = 'to match any value, write [{"exists": true}]' if pattern == {} else None
         raise invalid(path, "an object with the fields to match", pattern, hint)
     if level > MAX_DEPTH:
         raise invalid(path, f"at most {MAX_DEPTH} levels in one pattern", level, "match fields further up")
@@ -143,8 +148,8 @@ def _leaves(pattern: Any, path: str, level: int) -> Iterator[tuple[str, Any]]:
         if key == _OR:
             if not _is_list(wanted):
                 raise invalid(here, "a list of patterns, one of which must match", wanted)
-            for index, each in enumerate(wanted):
-                yield from _leaves(each, f"{here}.{index}", level + 1)
+            for index, choice in enumerate(wanted):
+                yield from _leaves(choice, f"{here}.{index}", level + 1)
         elif isinstance(wanted, Mapping):
             yield from _leaves(wanted, here, level + 1)
         else:
@@ -153,7 +158,7 @@ def _leaves(pattern: Any, path: str, level: int) -> Iterator[tuple[str, Any]]:
 
 
 def _refuse_stray_operator(path: str, key: str, wanted: Any) -> None:
-    """``{"total": {"numeric": [">", 5]}}`` would ask for a field named ``numeric``: an error that stays silent."""
+    """``{"total": {"numeric": [">", 5]}}`` would match a field named ``numeric``, and so never the number."""
     is_operand = key in _OPERATORS and not _is_list(wanted)
     is_comparison = key == "numeric" and _is_list(wanted) and _is_sign(wanted[0])
     if is_operand or is_comparison or key in ("anything-but", "equals-ignore-case"):
@@ -173,7 +178,7 @@ def _check_leaf(path: str, leaf: Any) -> None:
 
 def _check_operator(path: str, alternative: Any) -> None:
     if not isinstance(alternative, Mapping) or len(alternative) != 1:
-        hint = "each operator is an alternative of its own" if isinstance(alternative, Mapping) else None
+        hint = "write each operator as an alternative of its own" if isinstance(alternative, Mapping) else None
         raise invalid(path, "a text, a number, true, false, null, or an object with one operator", alternative, hint)
     ((operator, operand),) = alternative.items()
     here = f"{path}.{operator}"
@@ -196,7 +201,9 @@ def _check_text(path: str, operator: str, operand: Any) -> None:
     if not isinstance(operand, str):
         raise invalid(path, "text", operand)
     if operator == "wildcard" and any(token == "\\" for token in _WILD.findall(operand)):
-        raise invalid(path, "a backslash only before '*' or another backslash", operand, "write two for one")
+        raise invalid(
+            path, "a backslash only before '*' or another backslash", operand, "write two backslashes for one"
+        )
 
 
 def _check_anything_but(path: str, operand: Any) -> None:
@@ -207,9 +214,9 @@ def _check_anything_but(path: str, operand: Any) -> None:
         _check_text(f"{path}.{operator}", operator, text)
     elif _is_list(operand):
         _check_number_of(path, operand)
-        for index, each in enumerate(operand):
-            if not _is_plain(each):
-                raise invalid(f"{path}.{index}", "a text, a number, true, false or null", each)
+        for index, value in enumerate(operand):
+            if not _is_plain(value):
+                raise invalid(f"{path}.{index}", "a text, a number, true, false or null", value)
     elif not _is_plain(operand):
         raise invalid(path, "a value, a list of values, or an object with prefix or suffix", operand)
 
@@ -228,7 +235,7 @@ def _check_numeric(path: str, operand: Any) -> None:
 
 def _check_number_of(path: str, values: Any) -> None:
     if len(values) > MAX_ALTERNATIVES:
-        hint = "match by a prefix or wildcard, or tell the events apart by their type"
+        hint = "match by a prefix or wildcard, or give the events different types"
         raise invalid(path, f"at most {MAX_ALTERNATIVES} alternatives", len(values), hint)
 
 
@@ -241,7 +248,7 @@ def _is_sign(value: Any) -> bool:
 
 
 def _is_number(value: Any) -> bool:
-    # Whole numbers are asked first: one that no float can hold is finite all the same.
+    # Integers are tested first: isfinite would raise OverflowError for one that is too large for a float.
     return not isinstance(value, bool) and (
         isinstance(value, int) or (isinstance(value, float) and math.isfinite(value))
     )
@@ -252,7 +259,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def describe(pattern: Mapping[str, Any]) -> str:
-    """The pattern in words: ``region begins with 'eu-' and total is > 100``, cut if they are many."""
+    """The pattern in plain words, cut to `MAX_DESCRIBED`: ``region begins with 'eu-' and total is > 100``."""
     text = " and ".join(_phrases(pattern, "")) or "any payload"
     return text if len(text) <= MAX_DESCRIBED else f"{text[: MAX_DESCRIBED - 3]}..."
 
@@ -261,21 +268,21 @@ def _phrases(pattern: Mapping[str, Any], path: str) -> Iterator[str]:
     for key, wanted in pattern.items():
         here = f"{path}.{key}" if path else key
         if key == _OR:
-            yield _either([" and ".join(_phrases(each, path)) for each in wanted])
+            yield _either([" and ".join(_phrases(choice, path)) for choice in wanted])
         elif isinstance(wanted, Mapping):
             yield from _phrases(wanted, here)
         else:
-            yield _either([f"{here} {words}" for words in _predicates(wanted)])
+            yield _either([f"{here} {predicate}" for predicate in _predicates(wanted)])
 
 
 def _predicates(alternatives: list[Any]) -> Iterator[str]:
-    plain = [_word(each) for each in alternatives if _is_plain(each)]
+    plain = [_format_value(value) for value in alternatives if _is_plain(value)]
     if plain:
         yield f"is {' or '.join(plain)}"
-    yield from (_operator_in_words(each) for each in alternatives if not _is_plain(each))
+    yield from (_format_operator(choice) for choice in alternatives if not _is_plain(choice))
 
 
-def _operator_in_words(alternative: Mapping[str, Any]) -> str:
+def _format_operator(alternative: Mapping[str, Any]) -> str:
     ((operator, operand),) = alternative.items()
     if operator == "exists":
         return "is there" if operand else "is absent"
@@ -284,14 +291,18 @@ def _operator_in_words(alternative: Mapping[str, Any]) -> str:
         return "is " + " and ".join(f"{sign} {bound}" for sign, bound in pairs)
     if operator == "anything-but":
         if isinstance(operand, Mapping):
-            return "never " + _operator_in_words(operand)
-        return f"is none of {', '.join(map(_word, operand))}" if _is_list(operand) else f"is not {_word(operand)}"
-    return _TEXT[operator].format(_word(operand))
+            return "never " + _format_operator(operand)
+        return (
+            f"is none of {', '.join(map(_format_value, operand))}"
+            if _is_list(operand)
+            else f"is not {_format_value(operand)}"
+        )
+    return _TEXT[operator].format(_format_value(operand))
 
 
 def _either(phrases: list[str]) -> str:
     return phrases[0] if len(phrases) == 1 else f"({' or '.join(phrases)})"
 
 
-def _word(value: Any) -> str:
+def _format_value(value: Any) -> str:
     return repr(value) if isinstance(value, str) else json.dumps(value)

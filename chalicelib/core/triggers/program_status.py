@@ -41,9 +41,10 @@ class GivenStatus(Given):
 
 
 class ProgramStatusTrigger(GatheringLeaf):
-    """A workflow, of any app and namespace, reached one of ``statuses``, ``count`` times (T10). With ``schedule``, only
-    runs that this schedule started count; with ``version``, only those claimed with that version of the workflow's
-    definition."""
+    """Runs of a workflow, of any app and namespace, reached one of ``statuses``, ``count`` times (T10).
+
+    With ``schedule``, only runs that this schedule started count; with ``version``, only runs that were claimed with
+    that version of the workflow's definition."""
 
     type: Literal["program_status"]
     workflow: StoredReference

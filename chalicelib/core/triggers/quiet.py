@@ -1,4 +1,4 @@
-"""The leaf ``quiet``: what another leaf waits for has come, and then no more of it for a while (T12)."""
+"""The leaf ``quiet``: another leaf is met, and then no further event of it arrives for a span (T12)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chalicelib.core.triggers.leaf import DatasetReference, Leaf, LeafState, Ups
 
 
 class QuietTrigger(Leaf):
-    """What ``of`` waits for has come, and then nothing of it for ``after``: the chunks have all arrived (T12)."""
+    """The leaf ``of`` is met, and then none of its events arrives for ``after``: all chunks have arrived (T12)."""
 
     type: Literal["quiet"]
     of: AnyGathering
@@ -39,8 +39,8 @@ class QuietTrigger(Leaf):
         span, quiet_at = format_duration(self.silence), progress.last_at + self.silence
         if now >= quiet_at:
             return LeafState(True, (*arrived, f"none came for {span}"), ())
-        rest = f"{span} without another {self.of.noun()} (until {iso(quiet_at)})"
-        return LeafState(False, arrived, (rest,), quiet_at)
+        missing = f"{span} without another {self.of.noun()} (until {iso(quiet_at)})"
+        return LeafState(False, arrived, (missing,), quiet_at)
 
     def describe(self) -> str:
         return f"{self.of.describe()}, {self._then()}"

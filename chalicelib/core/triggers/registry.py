@@ -1,6 +1,6 @@
-"""The kinds of leaves that there are, and of the events that a dry run plays to them.
+"""The kinds of leaves, and the kinds of events that a dry run accepts.
 
-A new kind is a file of its own, and a name here; or in `gathering.py`, if it counts events of its own.
+A new kind needs a module of its own and an entry in `LEAVES`, or in `gathering.py` if it counts events of its own.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The leaf ``size``: new objects of a dataset that come to so many bytes (T9)."""
+"""The leaf ``size``: new objects of a dataset with a total of at least so many bytes (T9)."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SizeTrigger(GatheringLeaf):
 
     @field_validator("bytes", mode="before", json_schema_input_type=int | str)
     @classmethod
-    def _spelt(cls, given: Any) -> int:
+    def _in_bytes(cls, given: Any) -> int:
         return sizes.parse_bytes(given, "")
 
     @property
@@ -65,8 +65,8 @@ class SizeTrigger(GatheringLeaf):
         return progress.amount >= self.bytes
 
     def missing(self, progress: Progress | None) -> str:
-        rest = self.bytes - (progress.amount if progress else 0)
-        return f"{sizes.format_bytes(max(rest, 1))} of {self.dataset}"
+        lacking = self.bytes - (progress.amount if progress else 0)
+        return f"{sizes.format_bytes(max(lacking, 1))} of {self.dataset}"
 
     def arrived(self, progress: Progress) -> str:
         objects = count_of(progress.count, "object")

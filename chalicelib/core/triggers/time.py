@@ -1,7 +1,7 @@
-"""What a schedule says about time: its time triggers (T1-T3, T6), catch-up (T5), and events per fire (E2).
+"""The leaf ``time``: fires at the instants of an expression, or at one instant (T1-T3, T6).
 
-Relative forms (``10s``, ``PT5M``) are counted from the request that puts the schedule, and stored as the instants that
-they stand for. `core/triggers/occurrences.py` says when a trigger is due.
+Relative forms (``10s``, ``PT5M``) count from the request that puts the schedule, and are stored as the instants that
+result. `core/triggers/occurrences.py` computes when a leaf is due.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ When = Annotated[str, AfterValidator(_check_when)]
 
 
 class TimeTrigger(TimedLeaf):
-    """Fires at the instants of ``expression``, read in ``zone`` (None: the schedule's), or at ``due_time`` alone.
+    """Fires at the instants of ``expression``, in ``zone`` (None: the schedule's), or at ``due_time`` alone.
 
-    With both, the first fire is at ``due_time`` and the rest follow from there (T3). ``start`` and ``end`` bound the
-    nominal instants, inclusively; intervals count from ``start``, which is the first of them. ``repeats`` is how often
-    it fires in all. Each fire comes up to ``jitter`` later than its nominal instant, always the same for the same
-    fire, and never as late as the next one. ``gap`` and ``overlap`` say what becomes of wall times that do not exist
-    or exist twice (T2); ``excluding`` leaves instants of the expression out (T6).
+    With both, the first fire is at ``due_time`` and the following instants count from there (T3). ``start`` and ``end``
+    bound the nominal instants, inclusively; intervals count from ``start``, which is then the first instant.
+    ``repeats`` is the number of fires in all. Each fire is due up to ``jitter`` after its nominal instant and before
+    the next one; the delay of a fire never changes. ``gap`` and ``overlap`` are the rules for wall times that do not
+    exist or exist twice (T2). ``excluding`` removes instants of the expression (T6).
     """
 
     type: Literal["time"]
@@ -87,17 +87,19 @@ class TimeTrigger(TimedLeaf):
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """What is at its default is not written, so that a schedule without it reads as it always has."""
+        """The document without fields at their default, so that stored schedules stay equal when a field is added."""
         known = type(self).model_fields
-        told: dict[str, Any] = handler(self)
-        return {key: each for key, each in told.items() if key == "zone" or getattr(self, key) != known[key].default}
+        fields: dict[str, Any] = handler(self)
+        return {
+            key: value for key, value in fields.items() if key == "zone" or getattr(self, key) != known[key].default
+        }
 
     @property
     def zone_name(self) -> str:
         return self.zone or "UTC"
 
     def is_due_at(self, instant: Instant) -> bool:
-        """Whether its ``due_time`` is this very instant."""
+        """Whether ``due_time`` is exactly this instant."""
         return self.due_time is not None and parse_when(self.due_time, instant) == instant
 
     def recurrence(self) -> Recurrence:
@@ -130,8 +132,8 @@ class TimeTrigger(TimedLeaf):
         return duration(self.jitter) if self.jitter else 0
 
     def resolved(self, zone: str, now: Instant | None) -> Self:
-        """The same with its zone and, counted from ``now`` if that is given, its instants. Refuses bounds that leave
-        nothing between them."""
+        """The same leaf with its zone and, if ``now`` is given, with relative instants counted from there. Raises
+        ``invalid`` for bounds that leave no instant between them."""
         named: dict[str, Any] = {"zone": self.zone or zone}
         if now is not None:
             given = {name: getattr(self, name) for name in ("due_time", "start", "end")}
@@ -152,8 +154,8 @@ class TimeTrigger(TimedLeaf):
             raise invalid(idle[0], f"{idle[0]} only with an expression", "a due_time alone", "it fires once")
 
     def _is_ever_free(self, expression: str) -> bool:
-        """Whether what recurs in the exclusions leaves a fire; a window or a single date passes."""
-        lasting = tuple(each for each in self.excluding if isinstance(each, str) and len(each) < len("2026-12-25"))
+        """Whether the recurring exclusions leave a fire. Windows and single dates end, so they are not considered."""
+        lasting = tuple(entry for entry in self.excluding if isinstance(entry, str) and len(entry) < len("2026-12-25"))
         at: Instant | None = 0
         for _ in range(MAX_LEAPS):
             at = expressions.next_fire(expression, self.zone_name, 0, at or 0)

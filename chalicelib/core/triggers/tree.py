@@ -1,8 +1,7 @@
 """Triggers: the rule that starts a job, as a tree of leaves under ``all``, ``any`` and ``at_least`` (T14, T19).
 
-`evaluate` is the one function that says whether a tree is met, and it explains itself in the same breath: the words
-that ``why`` shows are the words of the decision. Leaves are numbered in reading order; a leaf's number is its id in
-every stored row.
+`evaluate` alone decides whether a tree is met. The decision carries its own explanation, which ``why`` shows. Leaves
+are numbered in reading order; the number of a leaf is its id in every stored row.
 """
 
 from __future__ import annotations
@@ -24,11 +23,12 @@ from chalicelib.core.triggers.registry import LEAVES
 
 L = TypeVar("L", bound=Leaf, covariant=True)
 
-MAX_LEAVES = 45  # a schedule, its gate and its index rows are written in one transaction of at most 100 items
+# One transaction of at most 100 items writes a schedule, its schedule state and its index rows.
+MAX_LEAVES = 45
 
 
 class AllTrigger(Document):
-    """Met when each of its triggers is. ``within``: a partial match that is older than that is dropped, on record."""
+    """Met when each of its triggers is met. A partial match older than ``within`` is dropped, with a record."""
 
     type: Literal["all"]
     triggers: tuple[AnyTrigger, ...] = Field(min_length=1)
@@ -36,14 +36,14 @@ class AllTrigger(Document):
 
 
 class AnyOfTrigger(Document):
-    """Met when one of its triggers is."""
+    """Met when one of its triggers is met."""
 
     type: Literal["any"]
     triggers: tuple[AnyTrigger, ...] = Field(min_length=1)
 
 
 class AtLeastTrigger(Document):
-    """Met when ``count`` of its triggers are. ``within`` as for ``all``."""
+    """Met when ``count`` of its triggers are met. ``within`` is as for ``all``."""
 
     type: Literal["at_least"]
     count: int = Field(ge=1)
@@ -67,7 +67,7 @@ else:
 
 @dataclass(frozen=True, slots=True)
 class NumberedLeaf(Generic[L]):
-    """A leaf in its place in the tree; ``id`` is its number."""
+    """A leaf and its ``id``, the number of the leaf in reading order."""
 
     id: str
     trigger: L
@@ -75,9 +75,9 @@ class NumberedLeaf(Generic[L]):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """Whether a trigger is met, and why: ``came`` and ``missing`` are sentences about its leaves.
+    """Whether a trigger is met, and why: ``arrived`` and ``missing`` are phrases about its leaves.
 
-    ``changes_at``: the first instant at which the passing of time alone may change it (a quiet leaf).
+    ``changes_at`` is the first instant at which the trigger may be met without a further event (by a quiet leaf).
     """
 
     met: bool
@@ -87,7 +87,7 @@ class Verdict:
 
     @property
     def why(self) -> str:
-        arrived = "; ".join(self.arrived) or "nothing has come"
+        arrived = "; ".join(self.arrived) or "no event has arrived"
         return f"trigger met: {arrived}" if self.met else f"waits for {'; '.join(self.missing)} ({arrived})"
 
 
@@ -97,43 +97,43 @@ def leaves(trigger: AnyTrigger) -> tuple[NumberedLeaf[Leaf], ...]:
 
 
 def timed_leaves(trigger: AnyTrigger) -> tuple[NumberedLeaf[TimedLeaf], ...]:
-    """The leaves that a timer tells: times, elapsed spans, deadlines."""
+    """The leaves that a timer fires: time, elapsed and absent leaves."""
     return tuple(NumberedLeaf(leaf.id, leaf.trigger) for leaf in leaves(trigger) if isinstance(leaf.trigger, TimedLeaf))
 
 
 def recurrences(trigger: AnyTrigger) -> tuple[Recurrence, ...]:
-    """The instants that its leaves name, of those that name any."""
+    """The rules of instants of its time leaves."""
     return tuple(rule for leaf in _walk(trigger) if (rule := leaf.recurrence()) is not None)
 
 
 def upstreams(trigger: AnyTrigger) -> tuple[Upstream, ...]:
-    """The runs that its leaves wait for."""
-    return tuple(each for leaf in _walk(trigger) for each in leaf.upstreams())
+    """The runs for which its leaves wait."""
+    return tuple(upstream for leaf in _walk(trigger) for upstream in leaf.upstreams())
 
 
 def is_single_time(trigger: AnyTrigger) -> bool:
-    """A trigger that is one time leaf needs no gathering: each of its fires is a job of its own."""
+    """Whether a trigger is one time leaf. It needs no gathering: each of its fires becomes a job of its own."""
     return not isinstance(trigger, Composite) and trigger.recurrence() is not None
 
 
 def is_one_shot(trigger: AnyTrigger) -> bool:
-    """Whether a trigger is one instant, and no more."""
+    """Whether a trigger is a single instant."""
     return is_single_time(trigger) and all(rule.expression is None for rule in recurrences(trigger))
 
 
 def is_revocable(trigger: AnyTrigger) -> bool:
-    """Whether an event may undo what was met: another chunk ends the quiet, a late feed the absence."""
+    """Whether an event may undo a match: another chunk ends a quiet span, a late feed ends an absence."""
     return any(leaf.revocable for leaf in _walk(trigger))
 
 
 def window_of(trigger: AnyTrigger) -> Millis | None:
-    """How old a partial match may become (T14); None for ever."""
+    """How old a partial match may become, in ms (T14); None: it is never dropped."""
     within = trigger.within if isinstance(trigger, AllTrigger | AtLeastTrigger) else None
     return duration(within) if within else None
 
 
 def expires_at(trigger: AnyTrigger, progress: Mapping[str, Progress]) -> Instant | None:
-    """When a match that is still partial is dropped: its window, from the oldest event that it holds."""
+    """When a partial match is dropped: its window after its oldest event. None without a window or events."""
     window = window_of(trigger)
     if window is None or not progress:
         return None
@@ -141,7 +141,7 @@ def expires_at(trigger: AnyTrigger, progress: Mapping[str, Progress]) -> Instant
 
 
 def evaluate(trigger: AnyTrigger, progress: Mapping[str, Progress], now: Instant) -> Verdict:
-    """Is the tree met by what its leaves have gathered? Pure, total, and the source of the words of ``why``."""
+    """The verdict on a tree at ``now``, given the events that its leaves have gathered. ``why`` shows its texts."""
     return _evaluate(trigger, progress, now, iter(leaves(trigger)))
 
 
@@ -154,13 +154,13 @@ def _evaluate(
     verdicts = [_evaluate(child, progress, now, numbered) for child in trigger.triggers]
     arrived = tuple(text for verdict in verdicts for text in verdict.arrived)
     lacking = needed(trigger) - sum(verdict.met for verdict in verdicts)
-    turns = [verdict.changes_at for verdict in verdicts if not verdict.met and verdict.changes_at is not None]
+    changes = [verdict.changes_at for verdict in verdicts if not verdict.met and verdict.changes_at is not None]
     missing = _missing(trigger, lacking, [verdict for verdict in verdicts if not verdict.met]) if lacking > 0 else ()
-    return Verdict(lacking <= 0, arrived, missing, min(turns, default=None))
+    return Verdict(lacking <= 0, arrived, missing, min(changes, default=None))
 
 
 def needed(trigger: Composite) -> int:
-    """How many of its triggers a composite wants."""
+    """How many of its triggers a composite needs to be met."""
     if isinstance(trigger, AtLeastTrigger):
         return trigger.count
     return len(trigger.triggers) if isinstance(trigger, AllTrigger) else 1
@@ -174,7 +174,7 @@ def _missing(trigger: Composite, lacking: int, unmet: list[Verdict]) -> tuple[st
 
 
 def describe(trigger: AnyTrigger) -> str:
-    """The trigger in words: ``1 partition of demo.flights and (...)``."""
+    """The trigger in plain words: ``1 partition of demo.flights and (...)``."""
     if not isinstance(trigger, Composite):
         return trigger.describe()
     parts = [f"({describe(child)})" if isinstance(child, Composite) else describe(child) for child in trigger.triggers]
@@ -187,7 +187,8 @@ def describe(trigger: AnyTrigger) -> str:
 
 
 def check_size(trigger: AnyTrigger, more: int = 0, field: str = "trigger") -> None:
-    """At most so many index rows as one transaction can change; ``more`` are those of constraints."""
+    """Raises ``invalid`` if a trigger needs more index rows than one transaction can change. ``more`` is the number of
+    index rows of constraints."""
     count = sum(max(1, len(leaf.event_keys())) for leaf in _walk(trigger)) + more
     if count > MAX_LEAVES:
         hint = "split the schedule in two, or trigger on an intermediate workflow; each status of a leaf counts"
@@ -195,12 +196,14 @@ def check_size(trigger: AnyTrigger, more: int = 0, field: str = "trigger") -> No
 
 
 def check_windows(trigger: AnyTrigger) -> None:
-    """A partial match is dropped as a whole, so its window belongs to the whole trigger."""
+    """Raises ``invalid`` for an inner window: Sluice drops a partial match as a whole."""
     for child in trigger.triggers if isinstance(trigger, Composite) else ():
         for node in _nodes(child):
             if window_of(node) is not None:
-                hint = "put within on the outermost trigger, or make a schedule of its own"
-                raise invalid("trigger.within", "within on the outermost trigger only", "it on an inner one", hint)
+                hint = "put within on the outermost trigger, or use two schedules"
+                raise invalid(
+                    "trigger.within", "within on the outermost trigger only", "within on an inner trigger", hint
+                )
 
 
 def resolve(trigger: AnyTrigger, names: Names) -> AnyTrigger:

@@ -66,7 +66,7 @@ def test_h5_a_run_that_takes_too_long_misses_its_end(world: World) -> None:
     world.settle()
     world.pass_by("62m")
     [notice] = notices(world)
-    assert notice["events"][0]["reason"] == "not ended by 2026-03-02T13:00:00.000Z: its run is STARTING"
+    assert notice["events"][0]["reason"] == "not ended by 2026-03-02T13:00:00.000Z: the run is STARTING"
 
 
 @pytest.mark.parametrize(("since", "due"), [("nominal", NOON + MINUTE), ("data", NOON + MINUTE)])

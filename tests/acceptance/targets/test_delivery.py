@@ -39,7 +39,7 @@ def test_e6_by_default_it_is_tried_three_times_one_second_apart_then_kept_with_t
 
     [run] = world.runs("tick")
     assert (run.state, run.calls) == ("FAILED", 3)
-    assert run.reason == "not delivered in 3 tries; the last answer: the server is down"
+    assert run.reason == "not delivered in 3 tries; last answer: the server is down"
     assert (letter.run_id, letter.attempt, letter.schedule) == (run.run_id, 1, full("tick"))
     assert (letter.target, letter.tries, letter.reason, letter.size) == ("sqs", 3, run.reason, 2)
     first = run.nominal_at or 0
@@ -88,7 +88,7 @@ def test_e6_while_it_waits_for_its_next_try_it_says_so(world: World) -> None:
     world.targets.queue.answers = [DOWN]
     world.pass_by("2m")
     [job] = world.jobs("tick")
-    assert job.reason.startswith("try 1 of 6 was not taken, the next one in ")
+    assert job.reason.startswith("try 1 of 6 failed, next try in ")
     assert (job.tries, job.first_try_at) == (1, job.due_at)
     assert why(world, "tick")["why"] == job.reason
 
@@ -140,5 +140,5 @@ def test_e6_the_same_policy_holds_for_what_is_claimed_because_a_line_counts_it(w
     [run] = world.runs("tick")
     [letter] = letters(world)
     assert (run.state, run.calls) == ("FAILED", 2)
-    assert letter.reason == run.reason == "not delivered in 2 tries; the last answer: the server is down"
+    assert letter.reason == run.reason == "not delivered in 2 tries; last answer: the server is down"
     assert letter.failed_at - (letter.first_try_at or 0) == SECOND

@@ -62,7 +62,7 @@ def test_l13_256_kb_may_be_carried_and_not_a_byte_more() -> None:
         ({"data": 1, "data_base64": "AA=="}, "data_base64", "expected either data or data_base64, got 'both'"),
         ({"data_base64": "A"}, "data_base64", "expected bytes in base64 (RFC 4648, with padding), got 'A'"),
         ({"data": {}, "content_type": "text/plain"}, "data", "expected text for the content type text/plain, got {}"),
-        ({"content_type": "a/b"}, "content_type", "expected data that it describes, got 'none'"),
+        ({"content_type": "a/b"}, "content_type", "expected data for the content type, got 'no data'"),
         ({"data": "a", "content_type": "json"}, "content_type", "expected a content type such as application/json"),
         ({"data": "a", "content_type": "a/b\r\nX: y"}, "content_type", "expected a content type such as"),
     ],

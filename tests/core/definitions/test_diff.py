@@ -78,7 +78,7 @@ def test_l7_a_long_value_is_cut() -> None:
 
 def test_l7_long_values_that_differ_only_further_on_are_not_shown_as_if_they_were_equal() -> None:
     (line,) = changes({"a": "x" * 100 + "old"}, {"a": "x" * 100 + "new"})
-    assert line == f"a: changed where it is cut here, '{'x' * 76}..."
+    assert line == f"a: changed beyond the part shown, '{'x' * 76}..."
 
 
 def test_l7_a_document_may_be_deeper_than_python_likes_to_call() -> None:

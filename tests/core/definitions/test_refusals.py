@@ -165,7 +165,7 @@ def test_t19_correlation_keys_go_with_no_time_leaf() -> None:
     error = refused_schedule(trigger=all_of(PARTITION, TICK), by=["day"])
     assert error.field == "by"
     assert "(T19)" in error.message
-    assert error.hint == "a time belongs to no partition; use two schedules"
+    assert error.hint == "a time has no partition; use two schedules"
     for timed in (ELAPSED, ABSENT):
         assert refused_schedule(trigger=all_of(PARTITION, timed), by=["day"]).field == "by"
     assert Schedule.model_validate(SHORT | {"trigger": all_of(QUIET, SIZE), "by": ["day"]}).by == ("day",)

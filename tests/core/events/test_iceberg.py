@@ -115,8 +115,8 @@ def test_t21_parents_in_a_circle_come_to_an_end() -> None:
         (b'{"snapshots": [{"snapshot-id": 1, "timestamp-ms": -1}]}', "from 0 to"),
         (b'{"snapshots": [{"snapshot-id": 1, "timestamp-ms": 1, "summary": {"added-records": "-1"}}]}', "got -1"),
         (b'{"snapshots": [{"snapshot-id": 1, "timestamp-ms": 1, "summary": "append"}]}', "AttributeError"),
-        (b"\x1f\x8bnothing", "that gzip can unpack"),
-        (gzip.compress(b"{}" * 1000, mtime=0)[:-4], "ends too early"),
+        (b"\x1f\x8bnothing", "that gzip can decompress"),
+        (gzip.compress(b"{}" * 1000, mtime=0)[:-4], "got a truncated one"),
     ],
 )
 def test_t21_what_is_no_metadata_is_refused_in_words(content: bytes, expected: str) -> None:

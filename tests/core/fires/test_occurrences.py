@@ -127,7 +127,7 @@ def test_t6_an_exclusion_is_leapt_over_however_many_instants_it_holds() -> None:
         ({"expression": "@daily", "excluding": [{"from": "2026-01-02", "to": "2026-01-01"}]},
          "trigger.excluding.0.to", "expected a date that is not before"),
         ({"expression": "@daily", "excluding": ["mon", "tue", "wed", "thu", "fri", "sat", "sun"]},
-         "trigger.excluding", "expected a day of the week that is left"),
+         "trigger.excluding", "expected at least one day of the week that is not excluded"),
         ({"expression": "0 5 * * sat", "excluding": ["sat"]}, "trigger.excluding", "expected an exclusion that"),
         ({"expression": "0 5 25 12 *", "excluding": ["12-25"]}, "trigger.excluding", "expected an exclusion that"),
     ],

@@ -54,7 +54,7 @@ def test_h5_work_on_offer_is_started_when_a_pull_worker_takes_it() -> None:
     offered = pulled(calls=1, reason="waits for a worker of pool demo.etl")
     [(what, why)] = deadlines.judge(WATCH, None, (offered,), None, START).missed
     assert what == "missed_start"
-    assert why.endswith(": its run is STARTING, waits for a worker of pool demo.etl")
+    assert why.endswith(": the run is STARTING, waits for a worker of pool demo.etl")
 
     taken = replace(offered, target_id="ann", lease_until=START + MINUTE)
     assert missed(START, taken) == []

@@ -112,7 +112,7 @@ def test_w12_a_run_that_its_target_cancelled_for_its_time_has_failed_for_that(be
     before = run(began, target_id="app/1", run_timeout=MINUTE, started_at=started)
     ended = after(before, "CANCELLED", at=NOON, started_at=told, reason="cancelled by EMR")
     assert (ended.state, ended.outcome) == ("FAILED", "timed_out")
-    assert ended.reason == "timed out: it ran longer than 1m, and was cancelled"
+    assert ended.reason == "timed out: the run took longer than 1m and was cancelled"
     in_time = after(before, "CANCELLED", at=NOON - MINUTE - 1, started_at=told and NOON - 2 * MINUTE)
     assert (in_time.state, in_time.outcome) == ("CANCELLED", None)
 

@@ -110,7 +110,7 @@ def test_l16_no_schedule_of_a_users_can_have_or_run_what_only_messages_have() ->
         ({"due_time": iso(NOON - SECOND)}, "due_time", "expected a message that is due at"),
         ({"due_time": "1h", "ttl": "10m"}, "due_time", "expected a message that is due at"),
         ({"due_time": "1h", "data_uri": "s3://b/k"}, "data_uri", "expected data, or a reference inside it"),
-        ({"due_time": "1h", "content_type": "a/b"}, "content_type", "expected data that it describes"),
+        ({"due_time": "1h", "content_type": "a/b"}, "content_type", "expected data for the content type"),
         ({"due_time": "1h", "trigger": {}}, "trigger", "unknown field 'trigger'"),
     ],
 )

@@ -37,12 +37,12 @@ def pauses(answer: NotNow | NoAnswer, delivery: Delivery) -> list[int]:
 def test_e6_by_default_three_tries_one_second_apart() -> None:
     assert pauses(DOWN, policy()) == [SECOND, SECOND]
     assert next_try(3, DOWN, policy(), "e1", NOON) == GiveUp(
-        "not delivered in 3 tries; the last answer: the server is down"
+        "not delivered in 3 tries; last answer: the server is down"
     )
 
 
 def test_e6_the_reason_of_a_pause_says_which_try_it_was_and_what_was_answered() -> None:
-    why = "try 1 of 3 was not taken, the next one in 1s: the server is down"
+    why = "try 1 of 3 failed, next try in 1s: the server is down"
     assert next_try(1, DOWN, policy(), "e1", NOON) == Retry(NOON + SECOND, why)
 
 

@@ -67,7 +67,7 @@ def test_a_target_without_a_lifecycle_is_refused_where_one_is_needed() -> None:
     with pytest.raises(SluiceError) as caught:
         require_lifecycle(SqsTarget(type="sqs", queue_url="https://queue"), "pool", "another")
     assert (caught.value.field, caught.value.code) == ("pool", "invalid")
-    assert "got one for a sqs target, whose runs have no end that could be seen" in caught.value.message.replace(
+    assert "got one for a sqs target, whose runs have no end that Sluice can see" in caught.value.message.replace(
         "'", ""
     )
 

@@ -89,8 +89,8 @@ def test_t1_a_fifth_weekday_of_february_comes_once_in_28_years() -> None:
 @pytest.mark.parametrize(
     ("text", "hint"),
     [
-        ("* * * *", "a cron expression has 5 fields, or 6 with the second first; here are 4"),
-        ("* * * * * * *", "a cron expression has 5 fields, or 6 with the second first; here are 7"),
+        ("* * * *", "a cron expression has 5 fields, or 6 with the second first; this one has 4"),
+        ("* * * * * * *", "a cron expression has 5 fields, or 6 with the second first; this one has 7"),
         ("60 * * * *", "minute: '60' is not from 0 to 59"),
         ("* 24 * * *", "hour: '24' is not from 0 to 23"),
         ("* * 0 * *", "day of month: '0' is not from 1 to 31"),
@@ -98,7 +98,7 @@ def test_t1_a_fifth_weekday_of_february_comes_once_in_28_years() -> None:
         ("* * * * 8", "day of week: '8' is not from 0 to 7 or sun to sat"),
         ("* * * * thr", "day of week: 'thr' is not from 0 to 7 or sun to sat"),
         ("60 * * * * *", "second: '60' is not from 0 to 59"),
-        ("*/90 * * * *", "minute: the step '90' is not from 1 to 59; an interval that is longer is written @every 90m"),
+        ("*/90 * * * *", "minute: the step '90' is not from 1 to 59; for a longer interval, write @every 90m"),
         ("* * */0 * *", "day of month: the step '0' is not from 1 to 30"),
         ("0 0 15W * *", "day of month: '15w' is not from 1 to 31; W, H, R and L-n are not supported"),
         ("0 0 LW * *", "day of month: 'lw' is not from 1 to 31; W, H, R and L-n are not supported"),

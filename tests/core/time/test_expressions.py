@@ -74,7 +74,7 @@ def test_t1_of_the_object_form_a_minute_that_is_left_out_is_the_first() -> None:
         (5, "invalid", "expression", "expected text, or an object with fields such as minute and hour, got 5"),
         (None, "invalid", "expression", "expected text, or an object with fields such as minute and hour, got None"),
         ({"minut": 1}, "unknown_field", "expression.minut", "unknown field 'minut'"),
-        ({"hour": 5, "Hour": 6}, "invalid", "expression.Hour", "expected hour once, got 'it twice'"),
+        ({"hour": 5, "Hour": 6}, "invalid", "expression.Hour", "expected hour once, got 'hour twice'"),
         ({"hour": True}, "invalid", "expression.hour", "expected a number, text such as '*/15' or 'mon-fri', or a "),
         ({"hour": 1.5}, "invalid", "expression.hour", "expected a number, text such as '*/15' or 'mon-fri', or a "),
         ({"hour": "1 2"}, "invalid", "expression.hour", "expected a number, text such as '*/15' or 'mon-fri', or a "),
@@ -95,7 +95,7 @@ def test_t1_what_is_wrong_with_a_field_is_told_in_the_hint() -> None:
     assert refusal({"hour": 24}).hint == "hour: '24' is not from 0 to 23"
     assert refusal({"minut": 24}).hint == "did you mean 'minute'?"
     assert refusal("*/90 * * * *").hint == (
-        "minute: the step '90' is not from 1 to 59; an interval that is longer is written @every 90m"
+        "minute: the step '90' is not from 1 to 59; for a longer interval, write @every 90m"
     )
 
 

@@ -181,7 +181,7 @@ def test_24_00_is_the_end_of_a_window_and_nothing_else() -> None:
     assert windows.parse_clock("24:00", "end", is_end=True) == (24, 0)
     with pytest.raises(SluiceError, match="from 00:00 to 23:59") as caught:
         windows.parse_clock("24:00", "start")
-    assert caught.value.hint == "a day begins at 00:00; only the end of a window may be 24:00"
+    assert caught.value.hint == "use 00:00; only the end of a window may be 24:00"
 
 
 def test_an_unknown_zone_is_refused() -> None:

@@ -231,9 +231,9 @@ def test_t11_a_comparison_that_says_nothing_or_that_no_number_meets_is_refused(o
     [
         ({"a": "b"}, 'write ["b"]'),
         ({"a": []}, "nothing matches an empty list"),
-        ({"a": {}}, 'whatever is there is [{"exists": true}]'),
+        ({"a": {}}, 'to match any value, write [{"exists": true}]'),
         ({"a": [{"prefxi": "b"}]}, "did you mean 'prefix'?"),
-        ({"a": [{"prefix": "b", "suffix": "c"}]}, "each operator is an alternative of its own"),
+        ({"a": [{"prefix": "b", "suffix": "c"}]}, "write each operator as an alternative of its own"),
     ],
 )
 def test_t11_a_refusal_says_what_to_do(pattern: Any, hint: str) -> None:

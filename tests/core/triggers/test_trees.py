@@ -97,7 +97,7 @@ def test_t14_at_least_says_how_many_more_of_which() -> None:
         return trigger_tree.evaluate(trigger(TWO_OF_THREE), progress, NOON).why
 
     choices = "1 partition of demo.flights or 1 partition of demo.weather or demo.flights.clean to reach COMPLETED"
-    assert why({}) == f"waits for 2 more of: {choices} (nothing has come)"
+    assert why({}) == f"waits for 2 more of: {choices} (no event has arrived)"
     assert why({"1": came()}) == (
         "waits for 1 partition of demo.flights or demo.flights.clean to reach COMPLETED "
         f"(1 partition of demo.weather came {AT})"
@@ -129,8 +129,8 @@ def test_t14_a_partial_match_expires_a_window_after_its_oldest_event(group: dict
 def test_t14_a_window_is_of_the_whole_trigger_and_refused_within_it(around: Any) -> None:
     error = refused(around(PARTITION, all_of(WEATHER, all_of(CLEANED, within="1h"))))
     assert (error.code, error.field) == ("invalid", "trigger.within")
-    assert error.message == "expected within on the outermost trigger only, got 'it on an inner one'"
-    assert error.hint == "put within on the outermost trigger, or make a schedule of its own"
+    assert error.message == "expected within on the outermost trigger only, got 'within on an inner trigger'"
+    assert error.hint == "put within on the outermost trigger, or use two schedules"
 
 
 def test_t14_an_any_has_no_window_for_it_is_never_partial() -> None:

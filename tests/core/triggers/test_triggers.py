@@ -176,8 +176,8 @@ def test_t14_a_half_met_all_says_what_came_what_is_missing_and_since_when() -> N
 
 
 def test_a_trigger_to_which_nothing_has_come_says_so() -> None:
-    assert why(FOUR, {}) == "waits for 4 partitions of demo.flights (nothing has come)"
-    assert why(TWICE, {}) == "waits for demo.flights.clean to reach FAILED or KILLED 2 times (nothing has come)"
+    assert why(FOUR, {}) == "waits for 4 partitions of demo.flights (no event has arrived)"
+    assert why(TWICE, {}) == "waits for demo.flights.clean to reach FAILED or KILLED 2 times (no event has arrived)"
 
 
 def test_an_any_that_waits_offers_its_choices() -> None:
@@ -187,7 +187,7 @@ def test_an_any_that_waits_offers_its_choices() -> None:
     )
     assert why(any_of(all_of(PARTITION, WEATHER), CLEANED), {}) == (
         "waits for 1 partition of demo.flights and 1 partition of demo.weather "
-        "or demo.flights.clean to reach COMPLETED (nothing has come)"
+        "or demo.flights.clean to reach COMPLETED (no event has arrived)"
     )
 
 

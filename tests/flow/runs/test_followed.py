@@ -40,7 +40,7 @@ def test_w12_a_run_that_emr_itself_has_ended_for_its_time_has_failed_for_that_re
     world.emr_says("jr00001", "CANCELLED", "Job run timed out")
     run = world.runs("clean")[0]
     assert (run.state, run.outcome) == ("RETRYING", "timed_out")
-    assert run.reason.startswith("timed out: it ran longer than 2h")
+    assert run.reason.startswith("timed out: the run took longer than 2h")
 
 
 def test_w6_who_is_cancelled_at_emr_by_somebody_says_why() -> None:

@@ -58,7 +58,7 @@ def test_w12_a_run_that_takes_longer_than_its_timeout_is_cancelled_and_has_faile
     run = world.runs("clean")[0]
     assert world.targets.emr.runs["jr00001"].state == "CANCELLED", "it was cancelled at the target"
     assert (run.state, run.outcome) == ("FAILED", "timed_out")
-    assert run.reason == "timed out: it ran longer than 2h, and was cancelled"
+    assert run.reason == "timed out: the run took longer than 2h and was cancelled"
     assert [context["events"][0]["status"] for _, context in world.targets.queue.messages] == ["FAILED"]
     assert world.limit_state("workflow:demo.flights.brief").active == 0
 
@@ -101,7 +101,7 @@ def test_w12_a_next_attempt_that_is_dropped_says_so_besides_that_the_last_one_ti
     world.pass_by("1h")
     run = world.runs("clean")[0]
     assert (run.state, run.outcome) == ("FAILED", "timed_out")
-    assert run.reason.startswith("timed out: it ran longer than 2h, and was cancelled; not attempted again: ")
+    assert run.reason.startswith("timed out: the run took longer than 2h and was cancelled; not attempted again: ")
 
 
 def test_w1_a_run_that_the_target_knows_no_more_is_lost_and_retries_decide() -> None:
@@ -165,7 +165,7 @@ def test_w12_a_worker_hears_at_its_heartbeat_that_its_time_is_over() -> None:
         world.pass_by("55s")
     world.clock.pass_by("30s")
     told = ann.beat()
-    assert (told["cancel"], told["reason"]) == (True, "timed out: it ran longer than 5m, and was cancelled")
+    assert (told["cancel"], told["reason"]) == (True, "timed out: the run took longer than 5m and was cancelled")
     ann.fail(exit_code=-15)
     run = world.runs("clean")[0]
     assert (run.state, run.outcome, run.reason) == ("FAILED", "timed_out", told["reason"])
