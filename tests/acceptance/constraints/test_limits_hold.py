@@ -56,7 +56,7 @@ def test_c10_a_timeout_that_runs_a_job_anyway_never_passes_a_policy() -> None:
     assert world.runs("late") == []
     [job] = world.jobs("late")
     assert job.state == "PENDING_LAUNCH"
-    assert job.reason.startswith("waits for its turn at policy demo.calm: at most 1 starts in any 3h")
+    assert job.reason.startswith("waits for a permit of policy demo.calm: at most 1 starts in any 3h")
     world.pass_by("10m")
     first, second = world.targets.emr.called_at
     assert second - first >= 3 * HOUR

@@ -190,7 +190,7 @@ def test_w3_who_asks_for_more_than_a_pool_has_left_steps_aside_and_stops_nobody(
     assert live(world, "small") == 2
     [large] = world.jobs("large")
     assert (large.state, large.held) == ("PENDING_CONSTRAINTS", ())
-    assert large.reason.endswith("it has 2, so take less or make it larger")
+    assert large.reason.endswith("the pool never has as many: request less, or make it larger")
 
     world.finish()
     store.put(world.ports, "pool", "demo.p", {"size": 4, "unit": "slots", "shares": {}}, "tester")

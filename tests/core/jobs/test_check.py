@@ -236,7 +236,7 @@ def test_w2_a_job_that_queues_waits_until_it_is_served() -> None:
 def test_e8_a_job_that_queues_for_its_start_says_at_which_pace_it_goes() -> None:
     known = facts(limit_states={EMR_LIMIT: LimitState(EMR_LIMIT, waiters=2)})
     decision = decided(met(queued_in=EMR_LIMIT, rank="5", held=(LIMIT,)), known)
-    why = "waits for its turn at the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
+    why = "waits for a permit of the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
     assert decision == Wait(NOON + DAY, "PENDING_LAUNCH", why)
 
 

@@ -75,7 +75,7 @@ def test_w3_a_job_that_asks_for_more_than_its_pool_has_steps_aside_and_is_looked
     known = pooled(5)
     decision = decide(met(queued_in=queued_in, rank="5" if queued_in else None), known, NOON, serving=queued_in)
     why = permits.why(known.pool, known.limit_state(POOL))  # type: ignore[arg-type]
-    assert "1 of 4 in use; it has 4, so take less or make it larger" in why
+    assert "the pool never has as many: request less, or make it larger" in why
     assert decision == Wait(NOON + slots.TOO_LARGE, "PENDING_CONSTRAINTS", why, leaves=leaves)
 
 

@@ -207,7 +207,9 @@ def test_c5_a_place_in_a_log_is_void_if_others_used_the_rate_up_while_the_job_qu
         return
     assert isinstance(decision, Wait)
     assert (decision.until, decision.state, decision.leaves) == (NOON, "PENDING_CONSTRAINTS", True)
-    assert decision.why.startswith("the rate was used up by others while it queued: waits for the rate of workflow")
+    assert decision.why.startswith(
+        "the rate was used up by others while it queued: waits for the rate limit of workflow"
+    )
 
 
 # -- retries and timeouts ------------------------------------------------------------------------------------------
