@@ -40,4 +40,4 @@ def overflow(job: Job, schedule: Schedule, now: Instant) -> str | None:
     end = last_chance(job, schedule)
     if end is None or now < end:
         return None
-    return f"it did not fit into its window, which ended at {iso(end)}: {job.reason or 'it was not looked at in time'}"
+    return f"it did not fit into its window, which ended at {iso(end)}: {job.reason or 'it was not checked in time'}"

@@ -1,5 +1,6 @@
 """The rows of all documents but schedules, and the rows by which these are found. `core/rows/schedule.py` has
-schedules."""
+schedules.
+"""
 
 from __future__ import annotations
 

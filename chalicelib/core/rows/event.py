@@ -1,5 +1,6 @@
 """The rows of events: each is an outbox until it is applied to all schedules of its key, and a row marks where it
-was."""
+was.
+"""
 
 from __future__ import annotations
 
