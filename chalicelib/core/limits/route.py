@@ -85,7 +85,7 @@ def queue_served_at(route: Route, states: Mapping[str, LimitState], now: Instant
     """When the queue that a job joins by this route is served at the latest. Raises ValueError if no limit blocks
     it."""
     if route.blocked is None:
-        raise ValueError("expected a route that a limit blocks, got one without; claim the job instead")
+        raise ValueError("expected a route that a limit blocks, got one without")
     ask = route.behind or route.blocked
     return _early(ask, next_service(ask, _state(ask, states), now), now)
 

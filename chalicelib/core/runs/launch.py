@@ -84,7 +84,7 @@ def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant
     """One transaction: a run that may not call yet queues at its slowest pace, by its priority and age."""
     blocked = route.blocked
     if blocked is None:
-        raise ValueError("expected a route that is blocked, got one that is free")
+        raise ValueError("expected a route that a limit blocks, got one without")
     ask, state = route.behind or blocked, states.get(blocked.limit_name) or LimitState(blocked.limit_name)
     sort_key = limit_permits.rank(run.priority, run.latest_start, run.created_at, run.run_id)
     take_permits = limit_permits.why(ask, states.get(ask.limit_name) or LimitState(ask.limit_name))

@@ -247,7 +247,7 @@ def test_c7_a_success_grows_stale(world: World) -> None:
     world.upload(day(2, "weather", "a.csv"))
     world.settle()
     assert kinds(world, "report") == ["ABORTED"]
-    assert "demo.flights.clean succeeded last at 2026-03-02T12:00:00.000Z" in reasons(world, "report")[0]
+    assert "demo.flights.clean last succeeded at 2026-03-02T12:00:00.000Z" in reasons(world, "report")[0]
 
 
 def test_c7_freshness_is_no_trigger_so_it_closes_no_circle(world: World) -> None:

@@ -53,7 +53,7 @@ def decided(what: Job, known: Facts, now: Instant = NOON, serving: str | None = 
 
 def test_t4_a_fire_is_never_launched_before_it_is_due() -> None:
     fire = job("fire", due_at=NOON + 1)
-    expected = Wait(NOON + 1, "PENDING_CONSTRAINTS", "is due at 2026-03-02T12:00:00.001Z")
+    expected = Wait(NOON + 1, "PENDING_CONSTRAINTS", "due at 2026-03-02T12:00:00.001Z")
     assert decided(fire, facts()) == expected
     assert isinstance(decided(fire, facts(), NOON + 1), Launch)
 

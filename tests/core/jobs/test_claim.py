@@ -245,7 +245,7 @@ def test_c10_a_job_that_queues_is_looked_at_when_its_timeout_ends_but_a_retry_is
 
 
 def test_a_route_that_is_free_is_not_queued() -> None:
-    with pytest.raises(ValueError, match="expected a route that is blocked"):
+    with pytest.raises(ValueError, match="expected a route that a limit blocks"):
         claim.queue(met(), facts(), FREE, NOON)
 
 

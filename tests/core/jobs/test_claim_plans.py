@@ -212,12 +212,14 @@ def test_w14_a_job_says_who_has_lent_it_its_priority() -> None:
 
 
 def test_a_route_that_is_free_is_refused_as_a_queue() -> None:
-    with pytest.raises(ValueError, match="^expected a route that is blocked, got one that is free$"):
+    with pytest.raises(
+        ValueError, match="^expected a route that a limit blocks, got one without; claim the job instead$"
+    ):
         claim.queue(met(), facts(), Route((SLOT,), None), NOON)
 
 
 @pytest.mark.parametrize("gone", ["schedule_state", "schedule", "workflow"])
 def test_a_claim_needs_a_gate_a_schedule_and_a_workflow(gone: str) -> None:
-    expected = "^expected complete facts: a job without gate, schedule or workflow is dropped before$"
+    expected = "^expected a schedule state, a schedule and a workflow, got None for one; drop the job instead$"
     with pytest.raises(ValueError, match=expected):
         claim.claim(met(), run(), facts(**{gone: None}), Route((), None), NOON)

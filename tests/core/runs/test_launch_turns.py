@@ -138,7 +138,7 @@ def test_w10_what_the_target_said_stands_before_what_it_means(fields: dict[str, 
 
 
 def test_a_run_whose_route_is_free_is_not_queued() -> None:
-    with pytest.raises(ValueError, match="^expected a route that is blocked, got one that is free$"):
+    with pytest.raises(ValueError, match="^expected a route that a limit blocks, got one without$"):
         launch.queue(rows.run(), Route(PACES, None), {}, NOON)
 
 
