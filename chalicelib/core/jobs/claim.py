@@ -407,7 +407,5 @@ def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
 
 def _complete(facts: Facts) -> tuple[ScheduleState, Schedule, Workflow]:
     if facts.schedule_state is None or facts.schedule is None or facts.workflow is None:
-        raise ValueError(
-            "expected complete facts, got a job without schedule state, schedule or workflow; drop it before"
-        )
+        raise ValueError("expected a schedule state, a schedule and a workflow, got None for one; drop the job instead")
     return facts.schedule_state, facts.schedule, facts.workflow

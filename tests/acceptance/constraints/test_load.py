@@ -85,7 +85,7 @@ def test_c6_a_pool_is_measured_by_its_own_books() -> None:
     world.upload(day(1))
     world.settle()
     [job] = world.jobs("a")
-    assert job.reason.startswith("the share of pool demo.p in use is below 0.5, else wait: it is 0.5 at")
+    assert job.reason.startswith("the share of pool demo.p in use is below 0.5, else wait: the value is 0.5 at")
     world.finish()
     world.pass_by("1m1s")
     assert len(world.runs("a")) == 1

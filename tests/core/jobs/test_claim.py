@@ -112,7 +112,7 @@ def test_h1_a_run_that_begins_has_no_end() -> None:
 
 
 def test_a_job_without_its_facts_is_not_claimed() -> None:
-    with pytest.raises(ValueError, match="expected complete facts"):
+    with pytest.raises(ValueError, match="expected a schedule state, a schedule and a workflow"):
         claim.build_run(met(), facts(workflow=None), (), "", NOON)
 
 
