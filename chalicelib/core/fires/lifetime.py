@@ -32,7 +32,7 @@ def closes_at(schedule: Schedule) -> Instant | None:
 
 
 def is_used_up(timer: Timer, schedule: Schedule) -> bool:
-    """Whether no fire will follow, so that a schedule with a single time as its trigger is complete."""
+    """Whether no fire will follow, so that a schedule whose trigger is one time leaf is complete."""
     return not timer.next and not timer.begun and tree.is_single_time(schedule.trigger)
 
 

@@ -19,9 +19,9 @@ def describe(limit_name: str) -> str:
         return f"the share of {owner} in pool {pool}" if owner else f"pool {pool}"
     if kind == "admission":
         return f"policy {name.partition(':')[0]}"
-    words = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}"}
-    words["application"] = f"EMR application {name}"
-    return (words | {"emr": "the EMR start rate of this account"}).get(kind, limit_name)
+    texts = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}"}
+    texts["application"] = f"EMR application {name}"
+    return (texts | {"emr": "the EMR start rate of this account"}).get(kind, limit_name)
 
 
 def returns_permit(limit_name: str) -> bool:

@@ -36,7 +36,7 @@ class Slots:
 
     Of a pool a job acquires ``units`` at once; ``unit`` is the word for one. ``fallback`` is where a job with a share
     acquires them if its share is used up and no job waits at the fallback; the job queues at the share. ``overdrawn``
-    is how many units of this limit are in use elsewhere, because the pool was divided in another way before (W3)."""
+    units are withheld here, because other parts of the pool have more units in use than belongs to them now (W3)."""
 
     limit_name: str
     limit: int | None
