@@ -36,8 +36,8 @@ class Gathered:
     """``job`` is the gathering job after the events; None if there is no change, or no job is left.
 
     Of the job before: ``dropped`` is its record, if its match expired, its timeout aborted it, or an event undid its
-    match. ``detached`` is that job under a key of its own, if it timed out with its trigger met, or runs in spite of
-    it.
+    match. ``detached`` is that job under a key of its own, if it timed out and its trigger was met, or it runs
+    in spite of the timeout.
     """
 
     job: Job | None
