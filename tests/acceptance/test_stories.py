@@ -145,7 +145,7 @@ def test_story_8(world: World) -> None:
 
     world.pass_by("1m")
     late = world.runs("join")[1]
-    assert late.fired_by.startswith("run anyway after its timeout")
+    assert late.fired_by.startswith("run in spite of its timeout")
     assert late.claimed_at == NOON + 6 * HOUR + MINUTE
     assert days(world, late) == ["2"]
 

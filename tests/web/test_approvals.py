@@ -48,7 +48,7 @@ def job(api: Api) -> str:
     api.schedule("nightly", workflow="notify", trigger=WEEKDAYS, constraints=[BY_OWNER])
     made: str = api.post(f"{APP}/schedules/nightly/run", {"properties": {"day": "1"}})["job_id"]
     api.work()
-    assert api.get(f"/v1/jobs/{made}/why")["why"] == "approved by a DataOwner, else wait: waits for that"
+    assert api.get(f"/v1/jobs/{made}/why")["why"] == "approved by a DataOwner, else wait: waits for approval"
     return made
 
 

@@ -140,7 +140,7 @@ def test_w8_a_run_at_an_instant_is_listed_and_cancelled(api: Api) -> None:
     api.schedule("nightly")
     job_id = api.post(f"{APP}/schedules/nightly/run", {"at": "2h", "properties": {"day": "1"}})["job_id"]
     [job] = api.get(f"{APP}/schedules/nightly/jobs")["items"]
-    assert (job["job_id"], job["kind"], job["reason"]) == (job_id, "run_now", f"is due at {job['due_at']}")
+    assert (job["job_id"], job["kind"], job["reason"]) == (job_id, "run_now", f"due at {job['due_at']}")
     cancelled = api.post(f"/v1/jobs/{job_id}/cancel")
     assert (cancelled["id"], cancelled["kind"]) == (job_id, "DROPPED")
     assert api.get(f"{APP}/schedules/nightly/jobs")["items"] == []

@@ -79,7 +79,7 @@ def test_l4_a_held_job_gathers_on_and_that_very_job_runs_on_resume(api: Api) -> 
     [held] = jobs(api)
     assert (held["job_id"], held["progress"]) == (waited["job_id"], {"0": 3})
     why = api.get(f"{ONE}/why")
-    assert why["why"].startswith("the schedule is on hold since ")
+    assert why["why"].startswith("the schedule has been on hold since ")
     assert why["why"].endswith("; 1 waiting: resume it")
     assert "resuming the schedule" in api.get(f"/v1/jobs/{held['job_id']}/why")["wakes"]
     assert ran(api) == []

@@ -1,8 +1,8 @@
-"""The decisions of a backfill (L12): what its plan holds, what has become of what is under way, what is next.
+"""The decisions of a backfill (L12): the entries of its plan, the state of the active ones, and which come next.
 
 An entry of the plan is an instant at which the schedule's times would have fired, or a partition. Each becomes one job
-of the kind ``backfill``, which goes through the same lines as any other; never more than ``concurrency`` of them, with
-their retries, are under way.
+of the kind ``backfill``, which needs the same permits as any other. At most ``concurrency`` of the entries are active,
+retries included.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ from chalicelib.core.triggers import occurrences, tree
 from chalicelib.core.triggers.occurrences import Recurrence
 from chalicelib.core.triggers.partition import partition_key
 
-# More is a mistake, or several backfills: to make a plan takes time, and somebody waits for the answer.
+# A user who needs more starts several backfills: planning takes time, and the caller waits for the answer.
 MAX_ENTRIES = 10_000
 # Entries in one row of a plan: values of ten keys of 200 characters stay well below DynamoDB's 400 KB.
 PART = 100
-# Jobs handed out in one transaction, which holds the backfill and the gate besides.
+# Jobs created in one transaction, which writes the backfill and expects the schedule state besides.
 BATCH_SIZE = 50
 
 EntryState = Literal["waiting", "running", "succeeded", "failed", "cancelled", "dropped", "again"]
@@ -40,7 +40,7 @@ EntryState = Literal["waiting", "running", "succeeded", "failed", "cancelled", "
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """The backfill as it stands now, and the entries that are to get a job."""
+    """The backfill after a check, and the numbers of the entries that get a job now."""
 
     row: Backfill
     hand_out: tuple[int, ...]
@@ -49,13 +49,14 @@ class Step:
 def instants(schedule: Schedule, anchor: Instant | None, since: Instant, until: Instant) -> tuple[str, ...]:
     """The instants in ``[since, until)`` at which the schedule's times are due, oldest first, each once.
 
-    Intervals keep their step (from ``due_time`` or ``start``, else that of the living timer, ``anchor``), as if they
-    had always run; without any they count from ``since``. Exclusions hold. The bounds of the trigger's life and its
-    repeats do not: the interval is the bound. Raises ``invalid`` for a schedule without times.
+    Intervals count from ``due_time`` or ``start``, or else from ``anchor``, that of the schedule's timer, as if they
+    had always run; without any of these they count from ``since``. Exclusions apply. The bounds of the trigger and its
+    repeats do not: the interval is the bound. Raises `SluiceError` (``invalid``) for a schedule without times, and for
+    more than `MAX_ENTRIES` instants.
     """
     times = tree.recurrences(schedule.trigger)
     if not times:
-        hint = "name partitions for a data trigger; a schedule that waits for others is run by backfilling those"
+        hint = "for a data trigger, name partitions; for a schedule that waits for other schedules, backfill those"
         raise invalid("from", "a schedule with a time in its trigger", tree.describe(schedule.trigger), hint)
     found: set[Instant] = set()
     for rule in times:
@@ -67,7 +68,7 @@ def instants(schedule: Schedule, anchor: Instant | None, since: Instant, until: 
 
 
 def _due(rule: Recurrence, anchor: Instant | None, since: Instant, until: Instant) -> Iterable[Instant]:
-    """The nominal instants of one rule, without the bounds of its life: those say when it fires by itself."""
+    """The nominal instants of one rule. Its own bounds do not apply, since they limit the fires of the timer alone."""
     named = [parse_when(text, since, "from") for text in (rule.due_time, rule.start) if text is not None]
     parsed = expressions.parse(rule.expression) if rule.expression is not None else None
     if parsed is None:
@@ -85,8 +86,8 @@ def _due(rule: Recurrence, anchor: Instant | None, since: Instant, until: Instan
 
 
 def datasets_of(schedule: Schedule) -> tuple[str, ...]:
-    """The datasets whose partitions a schedule's trigger waits for, each once."""
-    named = (each.name for leaf in tree.leaves(schedule.trigger) for each in leaf.trigger.datasets())
+    """The datasets for whose partitions a schedule's trigger waits, each once."""
+    named = (dataset.name for leaf in tree.leaves(schedule.trigger) for dataset in leaf.trigger.datasets())
     return tuple(dict.fromkeys(named))
 
 
@@ -96,7 +97,8 @@ def between(
     since: Mapping[str, str] | None,
     until: Mapping[str, str] | None,
 ) -> list[tuple[str, ...]]:
-    """The partitions between two bounds that name the first keys, both included; numbers count as numbers."""
+    """The partitions between two bounds, both included, that name the first keys. Numbers compare as numbers. Raises
+    `SluiceError` if a bound has other keys, or the bounds are in the wrong order."""
     low, high = _bound(keys, since, "partitions.from"), _bound(keys, until, "partitions.to")
     if low and high and low[: len(high)] > high[: len(low)]:
         raise invalid("partitions.to", "an end that is not before the start", dict(until or {}))
@@ -109,7 +111,7 @@ def between(
 
 
 def named(keys: Sequence[str], given: Sequence[Mapping[str, str]]) -> list[tuple[str, ...]]:
-    """The partitions that were named one by one; each has a value of every key of the dataset."""
+    """The partitions that a request names one by one. Raises `SluiceError` unless each has all keys of the dataset."""
     for number, values in enumerate(given):
         if set(values) != set(keys):
             raise invalid(f"partitions.values.{number}", f"an object with exactly the keys {', '.join(keys)}", values)
@@ -117,10 +119,10 @@ def named(keys: Sequence[str], given: Sequence[Mapping[str, str]]) -> list[tuple
 
 
 def entries_of(keys: Sequence[str], partitions: Iterable[tuple[str, ...]], by: tuple[str, ...]) -> tuple[str, ...]:
-    """The entries of a plan, oldest first. A schedule whose jobs are told apart by some of the keys (T19) runs once for
-    each of their values: for the last of the partitions that share them."""
+    """The entries of a plan, oldest first. A schedule with correlation keys (T19) runs once for each of their values:
+    for the last of the partitions that share them. Raises `SluiceError` for an unknown key, or for too many entries."""
     if missing := [key for key in by if key not in keys]:
-        raise invalid("partitions.dataset", f"a dataset with the key {missing[0]}, by which jobs are told apart", keys)
+        raise invalid("partitions.dataset", f"a dataset with the correlation key {missing[0]}", keys)
     ordered = sorted(set(partitions), key=lambda values: [_natural(value) for value in values])
     last = {tuple(values[keys.index(key)] for key in by) if by else values: values for values in ordered}
     if len(last) > MAX_ENTRIES:
@@ -129,7 +131,7 @@ def entries_of(keys: Sequence[str], partitions: Iterable[tuple[str, ...]], by: t
 
 
 def plan_parts(backfill: str, entries: Sequence[str]) -> tuple[str, tuple[PlanPart, ...]]:
-    """The name of a plan and its rows. Each backfill has its own: they get an end when it is over."""
+    """The name of a plan and its rows. Each backfill has rows of its own, which expire some time after its end."""
     plan = ids.digest(backfill, *entries, length=32)
     chunks = [tuple(entries[start : start + PART]) for start in range(0, len(entries), PART)]
     return plan, tuple(PlanPart(plan, number, chunk) for number, chunk in enumerate(chunks))
@@ -141,8 +143,9 @@ def parts_of(row: Backfill) -> range:
 
 
 def entry_state(attempts: Sequence[Run], waits: bool, recorded: bool, current: bool) -> EntryState:
-    """What has become of an entry. ``current``: its job lives in the generation that may be claimed from; one that was
-    taken off because another has begun (the schedule was enabled, and is the same) is handed out again."""
+    """The state of an entry, by the attempts of its run and whether it has a job or a record. ``current``: its job
+    belongs to the present generation. The job of a former generation is dropped, since the schedule was enabled again;
+    if the schedule is otherwise the same, the entry gets another job."""
     if attempts:
         last = attempts[-1]
         if last.state == "RETRYING" or not states.is_terminal(last.state):
@@ -151,24 +154,24 @@ def entry_state(attempts: Sequence[Run], waits: bool, recorded: bool, current: b
             return "dropped" if current else "again"
         return "succeeded" if last.state == "SUCCEEDED" else "failed" if last.state == "FAILED" else "cancelled"
     if waits or not recorded:
-        return "waiting"  # one that is in neither place is on its way between them: its end will be told
+        return "waiting"  # without a job and a record it is being moved; a later check sees its end
     return "dropped" if current else "again"
 
 
 def advance(row: Backfill, seen: Mapping[str, EntryState], generation: int, ended: str | None, now: Instant) -> Step:
-    """The backfill after a look at what it has under way. ``ended`` is why it must not go on, ``generation`` the one in
-    which what it hands out will live."""
+    """The backfill after a check of its active entries, whose states ``seen`` has. ``ended`` is why it must stop, if it
+    must. ``generation`` is that of the jobs to create."""
     state: BackfillState = "ENDED" if row.state == "RUNNING" and ended else row.state
     goes_on = state == "RUNNING"
-    counts = {what: sum(now_is == what for now_is in seen.values()) for what in ("succeeded", "failed", "cancelled")}
-    gone = ("dropped",) if goes_on else ("dropped", "again")
-    live = {entry: row.live[entry] for entry, now_is in seen.items() if now_is in ("waiting", "running")}
-    again = [int(entry) for entry, now_is in seen.items() if now_is == "again"] if goes_on else []
-    room = max(0, row.concurrency - len(live) - len(again)) if goes_on else 0
-    fresh = range(row.next, min(row.total, row.next + room))
+    counts = {kind: sum(entry == kind for entry in seen.values()) for kind in ("succeeded", "failed", "cancelled")}
+    dropped = ("dropped",) if goes_on else ("dropped", "again")
+    live = {entry: row.live[entry] for entry, entry_is in seen.items() if entry_is in ("waiting", "running")}
+    again = [int(entry) for entry, entry_is in seen.items() if entry_is == "again"] if goes_on else []
+    free = max(0, row.concurrency - len(live) - len(again)) if goes_on else 0
+    fresh = range(row.next, min(row.total, row.next + free))
     wanted = [*again, *fresh]
     hand_out = wanted[:BATCH_SIZE]
-    # What does not fit into this transaction comes with the next; who is to be handed out again keeps its place.
+    # The next transaction creates the jobs that do not fit into this one. Entries that need another job stay active.
     live |= {str(entry): generation for entry in hand_out} | {
         str(entry): row.live[str(entry)] for entry in again[BATCH_SIZE:]
     }
@@ -187,7 +190,7 @@ def advance(row: Backfill, seen: Mapping[str, EntryState], generation: int, ende
         succeeded=row.succeeded + counts["succeeded"],
         failed=row.failed + counts["failed"],
         cancelled=row.cancelled + counts["cancelled"],
-        dropped=row.dropped + sum(now_is in gone for now_is in seen.values()),
+        dropped=row.dropped + sum(entry_is in dropped for entry_is in seen.values()),
         ended_at=now if over and row.ended_at is None else row.ended_at,
         expires_at=now + HISTORY if over else None,
         rev=row.rev + 1,
@@ -198,7 +201,7 @@ def advance(row: Backfill, seen: Mapping[str, EntryState], generation: int, ende
 
 
 def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created_at: Instant, now: Instant) -> Job:
-    """The job of an entry: its id and place follow from it, so it comes into being once in each generation."""
+    """The job of an entry. Its id and sort key follow from the entry, so each generation has it once."""
     return Job(
         schedule=row.schedule,
         generation=row.generation,
@@ -218,18 +221,19 @@ def job_of(row: Backfill, index: int, event: Event, by: tuple[str, ...], created
 
 
 def job_id(row: Backfill, index: int, generation: int) -> str:
+    """The id of the job of an entry in a generation."""
     return ids.job_id(row.schedule, generation, f"backfill:{row.id}:{index}")
 
 
 def fire_event(row: Backfill, entry: str) -> Event:
-    """The fire of a past instant, as if it had come then."""
+    """The event of a fire at a past instant, accepted at that instant."""
     at = parse_instant(entry)
     source = ids.event_id("time", row.schedule, "backfill", row.id, at)
     return Event(id=source, kind="time", key=f"time:{row.schedule}", instant=at, accepted_at=at)
 
 
 def partition_event(row: Backfill, values: tuple[str, ...]) -> Event:
-    """The event of a partition that nobody has registered: as if it had become ready when the backfill began."""
+    """The event of a partition that is not registered, accepted when the backfill began."""
     folders = "/".join(f"{key}={value}" for key, value in zip(row.keys, values, strict=True))
     return Event(
         id=ids.event_id("partition", row.dataset, *values),
@@ -260,10 +264,12 @@ def _bound(
 
 
 def _natural(value: str) -> tuple[tuple[int, int, str], ...]:
-    """A value in an order in which 9 comes before 10, and 2013-9-1 before 2013-10-1."""
+    """A sort key for a value, by which 9 comes before 10, and 2013-9-1 before 2013-10-1."""
     parts = re.findall(r"[0-9]+|[^0-9]+", value)
     return tuple((0, int(part), part) if part[0] in "0123456789" else (1, 0, part) for part in parts)
 
 
 def _too_many(got: str, field: str) -> Exception:
-    return invalid(field, f"at most {MAX_ENTRIES} runs in one backfill", got, "make several of it, one after another")
+    return invalid(
+        field, f"at most {MAX_ENTRIES} runs in one backfill", got, "start several backfills, one after another"
+    )

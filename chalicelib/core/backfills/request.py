@@ -1,4 +1,4 @@
-"""What somebody asks of a backfill: a past interval, or partitions; how many at a time, in which order (L12)."""
+"""The request for a backfill: a past interval or partitions, the concurrency, and the order (L12)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from chalicelib.core.errors import SluiceError, invalid
 from chalicelib.core.instants import parse_instant
 from chalicelib.core.rows.backfill import BackfillOrder
 
-MAX_BATCH = 100  # runs that one backfill may have under way: their jobs are one transaction's worth
+MAX_BATCH = 100  # active runs of one backfill: as many jobs as one transaction can write
 MAX_VALUE = 200  # characters of a partition key's value
 
 
@@ -21,7 +21,7 @@ def _check_moment(text: str) -> str:
 
 
 def _text(given: Any) -> Any:
-    """A value as it stands in the folders of S3; a whole number is taken for its digits."""
+    """A value as in the folder names of S3; of a whole number its digits. Raises `SluiceError` for anything else."""
     if isinstance(given, bool) or not isinstance(given, str | int):
         raise invalid("", "text or a whole number", given)
     if not 0 < len(str(given)) <= MAX_VALUE or "/" in str(given) or not str(given).isprintable():
@@ -35,11 +35,11 @@ Values = dict[str, Value]
 
 
 class PartitionRange(Document):
-    """Partitions of a dataset that the schedule waits for (its only one, if left out): those of the registry between
-    ``from`` and ``to``, both of them included, or those that ``values`` names, whether they are registered or not.
+    """Partitions of a dataset for which the schedule waits; a schedule with one dataset may omit it. They are the
+    registered partitions between ``from`` and ``to``, both included, or those in ``values``, registered or not.
 
-    ``from`` and ``to`` may name the first keys only: ``{"year": "2013"}`` to ``{"year": "2013", "month": "3"}`` is the
-    first quarter. Neither: all that are registered.
+    ``from`` and ``to`` may have the first keys only: ``{"year": "2013"}`` to ``{"year": "2013", "month": "3"}`` is the
+    first quarter. Without both, all registered partitions count.
     """
 
     dataset: Reference | None = None
@@ -55,9 +55,10 @@ class PartitionRange(Document):
 
 
 class Backfill(Document):
-    """A backfill as it is asked for. ``from`` (included) and ``to`` (not included) for time triggers, ``partitions``
-    for data triggers. ``properties`` win over those of the schedule. ``dry_run`` tells what would run, and stores
-    nothing."""
+    """The request for a backfill: ``from`` (included) and ``to`` (excluded) for time triggers, ``partitions`` for data
+    triggers. ``properties`` override those of the schedule. With ``dry_run`` Sluice returns the plan and stores
+    nothing.
+    """
 
     from_: Moment | None = Field(default=None, alias="from")
     to: Moment | None = None

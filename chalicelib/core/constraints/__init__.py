@@ -1,1 +1,1 @@
-"""What must hold before a job may launch: the documents of constraints, and the answers from outside."""
+"""Constraints: the conditions that a job must meet before its launch, one file for each kind."""

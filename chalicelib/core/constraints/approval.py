@@ -1,4 +1,4 @@
-"""approval: a person says that this job may run (C16). What has been approved of a job, and by whom."""
+"""approval: a user with the right role approves of a job before it runs (C16)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ Person = Annotated[str, Field(pattern=_PERSON)]
 
 
 def _role_of(caller: str) -> str | None:
-    """The ARN of the role that a caller has: a session is told as ``assumed-role/<role>/<session>``, without a path."""
+    """The ARN of a caller's role; None for a user. A session's ARN, ``assumed-role/<role>/<session>``, has no role
+    path."""
     found = re.fullmatch(r"(arn:aws[a-z-]*):sts::(\d{12}):assumed-role/([^/]+)/.+", caller)
     if found is not None:
         return f"{found[1]}:iam::{found[2]}:role/{found[3]}"
@@ -28,8 +29,8 @@ def _role_of(caller: str) -> str | None:
 
 
 class Approval(Constraint):
-    """Somebody approves of this very job: who has the IAM ``role``, or is one of ``people`` (ARNs of users and roles).
-    A refusal aborts it, and so does a ``timeout`` after its trigger was met, if there is one (C16)."""
+    """A user approves of this job: one with the IAM ``role``, or one of ``people`` (ARNs of users and roles). A refusal
+    aborts the job; so does the end of ``timeout``, which counts from the instant at which its trigger was met (C16)."""
 
     wait_reason: ClassVar[WaitReason] = "approval"
     decidable_ahead: ClassVar[bool] = False
@@ -44,14 +45,14 @@ class Approval(Constraint):
     on_unmet: Literal["wait"] = "wait"
 
     @model_validator(mode="after")
-    def _names_somebody(self) -> Approval:
+    def _names_approvers(self) -> Approval:
         if self.role is None and not self.people:
             raise invalid("", "a role, people, or both", "neither", "say who may approve")
         return self
 
     @property
     def key(self) -> str:
-        """What it is called in a job, beside other approvals that this may want."""
+        """The key of this approval in a job, which may need several."""
         return self.role or self.people[0]
 
     def may_be_given_by(self, caller: str) -> bool:
@@ -67,14 +68,14 @@ class Approval(Constraint):
         return f"approved by {' or '.join([*whom, *self.people])}{limit}"
 
     def evaluate(self, s: Situation) -> Condition:
-        """Given to this job, or to an earlier attempt of its run."""
-        said = s.job.approvals.get(self.key)
-        if said is not None or s.job.kind == "retry":
-            return self.met(told(said) if said else "for an earlier attempt")
+        """Met once a user has approved of this job, or of an earlier attempt of its run."""
+        approval = s.job.approvals.get(self.key)
+        if approval is not None or s.job.kind == "retry":
+            return self.met(told(approval) if approval else "approved for an earlier attempt")
         ends = None if self.timeout is None else s.met_at + duration(self.timeout)
         if ends is not None and s.now >= ends:
-            return self.unmet(f"nobody did until {iso(ends)}", ends, abort=True)
-        return self.unmet("waits for that", ends)
+            return self.unmet(f"no approval until {iso(ends)}", ends, abort=True)
+        return self.unmet("waits for approval", ends)
 
     @classmethod
     def check_together(cls, same: Sequence[Constraint]) -> None:
@@ -84,15 +85,16 @@ class Approval(Constraint):
 
 
 def approvals_of(constraints: Iterable[Constraint]) -> list[Approval]:
+    """The approvals among these constraints."""
     return [each for each in constraints if isinstance(each, Approval)]
 
 
-def told(said: Mapping[str, Any]) -> str:
-    """Who approved, when, and with which words."""
-    words = f": {said['why']}" if said.get("why") else ""
-    return f"by {said['by']} at {iso(said['at'])}{words}"
+def told(approval: Mapping[str, Any]) -> str:
+    """Who approved, when, and with which reason."""
+    reason = f": {approval['why']}" if approval.get("why") else ""
+    return f"by {approval['by']} at {iso(approval['at'])}{reason}"
 
 
 def words_of(approvals: Mapping[str, Mapping[str, Any]]) -> str:
-    """All of a job's, behind what fired it."""
+    """All approvals of a job, as text behind the reason of its start."""
     return "".join(f"; approved {told(approvals[key])}" for key in sorted(approvals))

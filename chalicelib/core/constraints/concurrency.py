@@ -1,4 +1,4 @@
-"""concurrency: so many runs at a time (C1)."""
+"""concurrency: a maximum of concurrent runs (C1)."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class Concurrency(Constraint):
     def evaluate(self, s: Situation) -> Condition:
         limit_name = self._limit(s.workflow, s.namespace)
         active, held = s.limit_state(limit_name).active, limit_name in s.job.held
-        told = "a slot is held" if held else f"{active} of {self.max} in use"
-        return self.met(told) if held or active < self.max else self.unmet(told)
+        why = "this job holds a slot" if held else f"{active} of {self.max} in use"
+        return self.met(why) if held or active < self.max else self.unmet(why)
 
     def permits(self, workflow: str, namespace: str) -> Iterable[Slots]:
         return (Slots(self._limit(workflow, namespace), self.max),)
@@ -48,7 +48,7 @@ class Concurrency(Constraint):
         return self.on_unmet == "cancel_other"
 
     def _limit(self, workflow: str, namespace: str) -> str:
-        """The limit whose slots it counts. A group belongs to the schedule's namespace."""
+        """The limit whose slots count. A group belongs to the schedule's namespace."""
         if self.group is not None:
             return names.group_limit(namespace, self.group)
         return names.workflow_limit(workflow)

@@ -1,9 +1,9 @@
-"""What every constraint is: a condition to be met before a launch, and what it tells the rest of the service (C1-C17).
+"""The base class of all constraints, and the values that its methods take and return (C1-C17).
 
-A constraint is one file of this package and one line in `registry.CONSTRAINTS`. What differs between the kinds is said
-here, by class variables and methods; no other package asks for the class of one. `Situation` is all that an evaluation
-depends on, `Condition` is its result. An `External` constraint asks something outside; `flow/jobs/external.py` does so
-when the answer decides.
+Each kind of constraint is one file of this package and one line in `registry.CONSTRAINTS`. Class variables and methods
+say how the kinds differ; no other package asks for the class of a constraint. An evaluation depends on a `Situation`
+alone, and its result is a `Condition`. An `External` constraint needs an answer from outside; `flow/jobs/external.py`
+requests it when the answer decides.
 """
 
 from __future__ import annotations
@@ -25,94 +25,97 @@ OnUnmet = Literal["abort", "wait"]
 
 
 class Constraint(Document):
-    """A condition to be met before a launch. Each says by ``on_unmet`` what an unmet one does (C8)."""
+    """A condition that a job must meet before its launch. ``on_unmet`` says what happens if it does not (C8)."""
 
     if TYPE_CHECKING:
-        # Each kind has these fields, with its own values and in its own order, which its JSON Schema shows.
+        # Each kind defines these fields with values and an order of its own, which its JSON Schema shows.
         @property
         def type(self) -> str: ...
 
         @property
         def on_unmet(self) -> Literal["abort", "wait", "cancel_other"]: ...
 
-    # Whether an unmet one makes a job queue at a limit: whatever ``on_unmet`` says, if that says to wait, or never.
+    # Whether a job queues for a limit while the constraint is unmet: always, only with ``on_unmet: wait``, or never.
     queues: ClassVar[Literal["no", "if_waiting", "always"]] = "no"
     wait_reason: ClassVar[WaitReason]  # the class of its waits in the metrics
-    decidable_ahead: ClassVar[bool] = True  # before the instant of a fire, together with others
-    by_person: ClassVar[bool] = False  # somebody decides, who may do so before the instant of a fire
-    survives_timeout: ClassVar[bool] = False  # still required of a job that its timeout runs anyway (C10)
-    for_backfill: ClassVar[bool] = False  # asked of a backfill's jobs; what measures the present holds none of them up
-    needs_lifecycle: ClassVar[bool] = False  # only for a target whose runs can be followed
+    decidable_ahead: ClassVar[bool] = True  # it can be evaluated before the instant of a fire, in a batch
+    by_person: ClassVar[bool] = False  # a user decides, possibly before the instant of a fire
+    survives_timeout: ClassVar[bool] = False  # a job that runs in spite of its timeout must still meet it (C10)
+    for_backfill: ClassVar[bool] = False  # it applies to a backfill's jobs; those that measure the present do not
+    needs_lifecycle: ClassVar[bool] = False  # only for a target with a lifecycle
 
     def describe(self) -> str:
-        """The condition in words."""
+        """The condition as text for users."""
         raise NotImplementedError
 
     @property
     def rule(self) -> str:
-        """The condition, and what an unmet one does, in words."""
+        """The condition, and what happens if it is unmet, as text for users."""
         return f"{self.describe()}, else {self.on_unmet.replace('_', ' ')}"
 
     def evaluate(self, s: Situation) -> Condition:
-        """Whether it is met, why, and until when it is not."""
+        """Whether the constraint is met, why, and when it may be met."""
         raise NotImplementedError
 
     def resolve(self, names: Names) -> Self:
-        """The same with full names, and with a zone."""
+        """The same constraint with full names, and with a zone."""
         return self
 
     def references(self) -> Iterable[Use]:
-        """What it names that must be there when a schedule is put."""
+        """What the constraint refers to. All of it must exist when a schedule is put."""
         return ()
 
     def permits(self, workflow: str, namespace: str) -> Iterable[PermitRequest]:
-        """What a job requests of limits because of it."""
+        """The permits that a job requests because of this constraint."""
         return ()
 
     def groups(self) -> tuple[str, ...]:
-        """The groups of runs that it makes a schedule a member of."""
+        """The groups to which the schedule's runs belong because of this constraint."""
         return ()
 
     def rates(self) -> tuple[str, ...]:
-        """The rules by which the starts of the workflow are to be counted, whatever causes them."""
+        """The rate rules, ``<limit>/<span in ms>``, which count all starts of the workflow."""
         return ()
 
     def upstreams(self) -> tuple[str, ...]:
-        """The workflows whose last success it depends on."""
+        """The workflows on whose last success the constraint depends."""
         return ()
 
     def wake_keys(self, workflow: str) -> tuple[str, ...]:
-        """The events that may meet it while a job waits."""
+        """The keys of the events that may meet the constraint while a job waits."""
         return ()
 
     def makes_room(self) -> bool:
-        """Whether older runs are cancelled that hold the permits which it requests."""
+        """Whether Sluice cancels the older runs that hold the permits which the job requests."""
         return False
 
     @classmethod
     def check_together(cls, same: Sequence[Constraint]) -> None:
-        """Refuse the constraints of this kind that one schedule has, if they do not fit together."""
+        """Raise `SluiceError` if the constraints of this kind in one schedule contradict each other."""
 
     def met(self, why: str = "met") -> Condition:
+        """A met condition of this constraint."""
         return Condition(self, True, f"{self.rule}: {why}")
 
     def unmet(self, why: str, until: Instant | None = None, *, abort: bool = False, open: bool = False) -> Condition:
+        """An unmet condition of this constraint; `Condition` describes the arguments."""
         return Condition(self, False, f"{self.rule}: {why}", until, abort, open)
 
     def met_from(self, opens: Instant, now: Instant) -> Condition:
-        """A condition that holds from an instant on."""
+        """A condition that is met from the instant ``opens`` on."""
         return self.met() if now >= opens else self.unmet(f"not before {iso(opens)}", opens)
 
     def patient(self) -> Self:
-        """The same, but an unmet one waits. No answer from outside is no refusal: the question is asked again."""
+        """The same constraint with ``on_unmet: wait``: no answer from outside is no refusal, so Sluice requests it
+        again."""
         return self.model_copy(update={"on_unmet": "wait"})
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """One constraint as it stands. ``until``: when the passing of time alone meets it, if it can, or when to ask again.
-    ``abort``: it says by itself that waiting is in vain. ``open``: the answer from outside is not there yet; it decides
-    nothing."""
+    """One constraint, evaluated. ``until`` is when time alone meets it, if it can, or when to request another answer.
+    ``abort``: the job aborts, whatever ``on_unmet`` says. ``open``: no valid answer from outside is known, so the
+    condition decides nothing yet."""
 
     constraint: Constraint
     met: bool
@@ -123,18 +126,19 @@ class Condition:
 
     @property
     def waits(self) -> bool:
-        """Whether an unmet one makes the job wait on the clock or on facts; limits have queues of their own."""
+        """Whether the job waits for the clock or for facts if this is unmet. For a limit it queues instead."""
         if self.abort or self.open:
             return False
         return self.constraint.on_unmet == "wait" and self.constraint.queues == "no"
 
     @property
     def aborts(self) -> bool:
+        """Whether the job aborts if this is unmet."""
         return not self.open and (self.abort or self.constraint.on_unmet == "abort")
 
 
 class Answer(Protocol):
-    """What something outside answered, and until when that holds. ``failures``: how often in a row it did not."""
+    """An answer from outside, valid until ``until``. ``failures`` counts the failed requests in a row."""
 
     @property
     def until(self) -> Instant: ...
@@ -143,7 +147,7 @@ class Answer(Protocol):
     def failures(self) -> int: ...
 
     def kept(self) -> dict[str, Any]:
-        """As it is stored with the job."""
+        """The answer in the form in which the job's row stores it."""
 
 
 A = TypeVar("A")
@@ -151,9 +155,9 @@ A = TypeVar("A")
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """All that an evaluation depends on. ``workflow`` is the full name of what the job starts. ``successes``: when each
-    workflow that the schedule's constraints name last succeeded. ``externals`` are its external constraints by their
-    keys, ``answers`` what they were answered at this very look."""
+    """All that an evaluation depends on. ``workflow`` is the full name of the job's workflow. ``successes`` maps each
+    workflow that the constraints name to its last success. ``externals`` are the schedule's external constraints by
+    their keys, and ``answers`` the answers that this check has requested, by the same keys."""
 
     job: Job
     workflow: str
@@ -165,28 +169,30 @@ class Situation:
     answers: Mapping[str, Answer] = field(default_factory=dict)
 
     def limit_state(self, name: str) -> LimitState:
+        """The state of a limit as read; an empty one if no row exists yet."""
         return self.limit_states.get(name) or LimitState(name)
 
     @property
     def met_at(self) -> Instant:
-        """When the trigger was met: of a job that needs none, when it came into being."""
+        """When the trigger was met. For a job without a trigger, such as a fire, when it was created."""
         if self.job.kind in ("gathering", "detached"):
             return self.job.met_at if self.job.met_at is not None else self.now
         return self.job.created_at
 
-    def key_of(self, asked: External) -> str:
-        """The key of an external constraint. Of two that are the same, the first: one answer serves both."""
-        return next(key for key, each in self.externals.items() if each is asked or each == asked)
+    def key_of(self, external: External) -> str:
+        """The key of an external constraint. Two equal constraints have the key of the first: one answer serves
+        both."""
+        return next(key for key, each in self.externals.items() if each is external or each == external)
 
-    def answer_to(self, asked: External, kind: type[A]) -> A | None:
-        """What a constraint was answered at this look."""
-        found = self.answers.get(self.key_of(asked))
+    def answer_to(self, external: External, kind: type[A]) -> A | None:
+        """The answer that this check has requested for a constraint; None if it has requested none."""
+        found = self.answers.get(self.key_of(external))
         return found if isinstance(found, kind) else None
 
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """Something that a constraint names, and the field that does. A target is its document; all else is a name."""
+    """A reference of a constraint, and its field. ``of`` is the document of a target, or else a name."""
 
     kind: Literal["pool", "application", "target", "workflow"]
     of: Any
@@ -195,21 +201,21 @@ class Use:
 
 @dataclass(frozen=True, slots=True)
 class PoolQuestion:
-    """Which share of a pool is in use?"""
+    """Asks which share of a pool is in use."""
 
     pool: str
 
 
 @dataclass(frozen=True, slots=True)
 class MeterQuestion:
-    """Which value does a measurement outside have?"""
+    """Asks for the value of a measurement outside Sluice."""
 
     source: Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class CallQuestion:
-    """What does a function, or a web address, say to this body?"""
+    """Asks a Lambda function, or an HTTP endpoint, for its answer to ``body``."""
 
     target: Mapping[str, Any]
     body: Mapping[str, Any]
@@ -220,12 +226,13 @@ Reply = float | bytes | Never | NoAnswer
 
 
 class External(Constraint):
-    """A constraint whose answer comes from outside. It is asked when the answer decides, and not before the last answer
-    has run out. ``number`` tells the constraints of one kind in a schedule apart."""
+    """A constraint that needs an answer from outside. Sluice requests it when the answer decides, once the last answer
+    is no longer valid. ``number`` distinguishes the constraints of one kind in a schedule."""
 
     decidable_ahead: ClassVar[bool] = False
 
     def question(self, job: Job, workflow: str, properties: Mapping[str, Any], now: Instant) -> Question:
+        """The question whose answer decides."""
         raise NotImplementedError
 
     def read(self, reply: Reply, before: Answer | None, now: Instant) -> Answer:
@@ -233,22 +240,22 @@ class External(Constraint):
         raise NotImplementedError
 
     def assume(self, met: bool, now: Instant) -> Answer:
-        """An answer that meets it, or does not: what would become of the job then?"""
+        """A made-up answer that meets the constraint, or does not, for the decision that would follow from it."""
         raise NotImplementedError
 
     @classmethod
     def last_answer(cls, job: Job, number: str) -> Answer | None:
-        """The answer that is kept with a job."""
+        """The last answer that the job's row stores; None if there is none."""
         raise NotImplementedError
 
     @classmethod
     def with_answers(cls, job: Job, answers: Mapping[str, Answer]) -> Job:
-        """The job that keeps these answers, by their numbers."""
+        """The job with these answers stored, by their numbers."""
         raise NotImplementedError
 
     @classmethod
     def logged(cls, answers: Mapping[str, Answer]) -> tuple[str, dict[str, Any]]:
-        """The line of the log for these answers: its message, and its fields."""
+        """The log record for these answers: its message, and its fields."""
         raise NotImplementedError
 
 
@@ -263,4 +270,5 @@ def externals_of(constraints: Iterable[Constraint]) -> dict[str, External]:
 
 
 def number_of(key: str) -> str:
+    """The number in the key of an external constraint."""
     return key.partition(":")[2]

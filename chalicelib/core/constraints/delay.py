@@ -1,4 +1,4 @@
-"""delay: not before so much time has passed (C2)."""
+"""delay: a job waits for a time after its creation, or after its trigger was met (C2)."""
 
 from __future__ import annotations
 

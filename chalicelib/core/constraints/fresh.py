@@ -1,4 +1,4 @@
-"""fresh: others have succeeded not long ago (C7)."""
+"""fresh: other workflows have succeeded recently (C7)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chalicelib.core.triggers.program_status import status_key
 
 
 class Fresh(Constraint):
-    """Each of ``workflows`` has succeeded ``within`` a span before now (C7). What an unmet one does must be said."""
+    """Each of ``workflows`` has succeeded ``within`` a span before now (C7). ``on_unmet`` has no default."""
 
     wait_reason: ClassVar[WaitReason] = "upstream"
 
@@ -48,9 +48,9 @@ class Fresh(Constraint):
         return self.workflows
 
     def wake_keys(self, workflow: str) -> tuple[str, ...]:
-        """An upstream's success."""
+        """The success of a workflow."""
         return tuple(status_key(name, "COMPLETED") for name in self.workflows)
 
 
 def _staleness(name: str, at: Instant | None) -> str:
-    return f"{name} has not succeeded yet" if at is None else f"{name} succeeded last at {iso(at)}"
+    return f"{name} has not succeeded yet" if at is None else f"{name} last succeeded at {iso(at)}"

@@ -1,4 +1,4 @@
-"""load: something outside is loaded no more than so much (C6). What was measured of it, and until when that holds."""
+"""load: a measurement outside Sluice, such as the use of a pool, is within a bound (C6)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ MAX_WHY = 300
 
 @dataclass(frozen=True, slots=True)
 class LoadReading:
-    """A value as text, which keeps it as it was through the tables; None if it could not be had, and ``why``."""
+    """A measured value. It is text, so that the tables do not change it. None if the measurement failed, and
+    ``why``."""
 
     value: str | None
     at: Instant
@@ -47,7 +48,7 @@ class LoadReading:
 
 
 class Metric(Document):
-    """A metric of CloudWatch: its newest value, of so many seconds, by a statistic."""
+    """A metric of CloudWatch: its newest value for a ``period`` in seconds, by a statistic."""
 
     namespace: str = Field(pattern=r"^[!-~]{1,255}$")
     metric: str = Field(min_length=1, max_length=255)
@@ -57,8 +58,8 @@ class Metric(Document):
 
 
 class Measured(Document):
-    """What is measured, one of: the share of a ``pool`` in use; the vCPUs in use of an EMR Serverless application, as a
-    share of its maximum capacity, if it has one; a CloudWatch metric; the free addresses of a ``subnet``."""
+    """The measurement, one of four: the share of a ``pool`` in use; the vCPUs in use of an EMR Serverless application,
+    as a share of its maximum capacity, if it has one; a CloudWatch metric; the free addresses of a ``subnet``."""
 
     pool: Reference | None = None
     emr_application: str | None = Field(default=None, pattern=r"^[0-9a-z]{1,64}$")
@@ -67,9 +68,9 @@ class Measured(Document):
 
     @model_validator(mode="after")
     def _is_one(self) -> Measured:
-        told = self.model_dump(exclude_none=True)
-        if len(told) != 1:
-            raise invalid("", "one of pool, emr_application, cloudwatch and subnet", sorted(told) or "none")
+        given = self.model_dump(exclude_none=True)
+        if len(given) != 1:
+            raise invalid("", "one of pool, emr_application, cloudwatch and subnet", sorted(given) or "none")
         return self
 
     def describe(self) -> str:
@@ -83,8 +84,10 @@ class Measured(Document):
 
 
 class Load(External):
-    """What ``of`` tells is measured to be ``below`` a bound, or ``at_least`` one (C6). It is measured when all else is
-    met but a probe, and again after ``recheck``; what cannot be measured always waits."""
+    """The measurement ``of`` is ``below`` a bound, or ``at_least`` one (C6). Sluice measures once all other constraints
+    but a probe are met, and again after ``recheck``. While a measurement fails, the job waits, whatever ``on_unmet``
+    says.
+    """
 
     wait_reason: ClassVar[WaitReason] = "probe"
 
@@ -113,6 +116,7 @@ class Load(External):
         return duration(self.recheck)
 
     def holds(self, value: float) -> bool:
+        """Whether a value is within the bound."""
         if self.below is not None:
             return value < self.below
         return self.at_least is not None and value >= self.at_least
@@ -122,18 +126,19 @@ class Load(External):
         return f"{self.of.describe()} is {bound}"
 
     def evaluate(self, s: Situation) -> Condition:
-        """What was measured just now, else what was measured last, for as long as that holds."""
+        """By the value that this check has measured, or else by the last one while it is valid."""
         fresh = s.answer_to(self, LoadReading)
-        said = fresh or self.last_answer(s.job, number_of(s.key_of(self)))
-        if said is None or (fresh is None and said.until <= s.now):
-            last = f", last seen at {said.value}" if said is not None and said.value is not None else ""
-            return self.unmet(f"it is measured when all else is met{last}", open=True)
-        if said.value is None:
-            why = f"it could not be measured: {said.why}; asked again at {iso(said.until)}"
-            return replace(self.unmet(why, said.until), constraint=self.patient())
-        if self.holds(float(said.value)):
-            return self.met(f"met, it is {said.value}")
-        return self.unmet(f"it is {said.value} at {iso(said.at)}; measured again at {iso(said.until)}", said.until)
+        reading = fresh or self.last_answer(s.job, number_of(s.key_of(self)))
+        if reading is None or (fresh is None and reading.until <= s.now):
+            last = f"; the last value is {reading.value}" if reading is not None and reading.value is not None else ""
+            return self.unmet(f"measured once all other constraints are met{last}", open=True)
+        if reading.value is None:
+            why = f"the measurement failed: {reading.why}; measured again at {iso(reading.until)}"
+            return replace(self.unmet(why, reading.until), constraint=self.patient())
+        if self.holds(float(reading.value)):
+            return self.met(f"met, the value is {reading.value}")
+        why = f"the value is {reading.value} at {iso(reading.at)}; measured again at {iso(reading.until)}"
+        return self.unmet(why, reading.until)
 
     def resolve(self, names: Names) -> Self:
         if self.of.pool is None:
@@ -174,22 +179,24 @@ class Load(External):
 
 
 def remembered(readings: Mapping[str, Mapping[str, Any]], key: str) -> LoadReading | None:
+    """The reading that a job stores under ``key``; None if there is none."""
     return LoadReading(**readings[key]) if key in readings else None
 
 
 def told(load: Load, value: float, now: Instant) -> LoadReading:
+    """The reading of a value that was measured at ``now``."""
     return LoadReading(f"{value:.6g}", now, now + load.span)
 
 
 def failed(load: Load, why: str, before: Answer | None, now: Instant) -> LoadReading:
-    """No value: asked again after ``recheck``, doubled with every failure up to an hour."""
+    """A failed measurement. The next follows after ``recheck``, doubled with every failure up to an hour."""
     failures = before.failures + 1 if before is not None else 1
     pause = max(load.span, min(backoff.doubled(load.span, failures), HOUR))
     return LoadReading(None, now, now + pause, why[:MAX_WHY], failures)
 
 
 def assume(load: Load, met: bool, now: Instant) -> LoadReading:
-    """A reading that holds, or does not: what would become of the job then?"""
+    """A made-up reading within the bound, or outside it, for the decision that would follow from it."""
     bound = load.below if load.below is not None else (load.at_least or 0)
     inside = bound - 1 if load.below is not None else bound
     outside = bound if load.below is not None else bound - 1

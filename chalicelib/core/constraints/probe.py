@@ -1,8 +1,8 @@
-"""probe: the user's own check says that a job may run (C15). What it is asked, and what its answer means.
+"""probe: a check of the user's own decides whether a job may run (C15).
 
-A probe answers one JSON object: ``{"met": true}``; ``{"met": false, "why": ...}`` or ``{"retry_after": "5m", "why":
-...}``, which are asked again; ``{"abort": true, "why": ...}``. Anything else, and silence, counts as unmet: the probe
-is at fault then, so it is asked again ever more slowly.
+A probe answers with one JSON object: ``{"met": true}``; ``{"met": false, "why": ...}`` or ``{"retry_after": "5m",
+"why": ...}``, after which Sluice calls it again; or ``{"abort": true, "why": ...}``. Any other answer, or none, counts
+as unmet and as a failure of the probe: Sluice calls it again after ever longer pauses.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ MAX_FAILING: Millis = HOUR
 
 @dataclass(frozen=True, slots=True)
 class ProbeResult:
-    """What a probe said, and until when that holds: then it is asked again. ``failures``: how often in a row it could
-    not be asked, or spoke in riddles."""
+    """The answer of a probe, valid until ``until``; then Sluice calls it again. ``failures`` counts the calls in a row
+    without a usable answer."""
 
     verdict: Verdict
     at: Instant
@@ -57,19 +57,19 @@ class ProbeResult:
     failures: int = 0
 
     def kept(self) -> dict[str, Any]:
-        """As it is stored with the job."""
+        """The result in the form in which the job's row stores it."""
         return asdict(self)
 
 
 class LambdaProbe(Document):
-    """A Lambda function that is asked."""
+    """A Lambda function that Sluice invokes."""
 
     type: Literal["lambda"]
     function: FunctionArn
 
 
 class HttpProbe(Document):
-    """A web address that is asked by POST, signed if there is a ``secret``."""
+    """An HTTP endpoint that Sluice calls by POST, signed if there is a ``secret``."""
 
     type: Literal["http"]
     url: Url
@@ -79,8 +79,8 @@ class HttpProbe(Document):
 
 
 class Probe(External):
-    """The user's own check says whether to launch (C15). It is asked when all else is met, and again after ``retry``,
-    or when it said so. Not met, it waits, or aborts; one that cannot be asked always waits."""
+    """The user's own check decides whether to launch (C15). Sluice calls it once all other constraints are met, and
+    again after ``retry`` or at the time of its answer. If it fails, the job waits, whatever ``on_unmet`` says."""
 
     wait_reason: ClassVar[WaitReason] = "probe"
     for_backfill: ClassVar[bool] = True
@@ -96,7 +96,7 @@ class Probe(External):
     @classmethod
     def _is_bounded(cls, retry: str) -> str:
         if not 10 * SECOND <= duration(retry, "") <= DAY:
-            raise invalid("", "a pause between two questions from 10s to 1d", retry)
+            raise invalid("", "a pause between two calls from 10s to 1d", retry)
         return retry
 
     @property
@@ -104,21 +104,21 @@ class Probe(External):
         return duration(self.retry)
 
     def describe(self) -> str:
-        whom = self.target.function if isinstance(self.target, LambdaProbe) else self.target.url
-        return f"the probe {whom} says that it may"
+        endpoint = self.target.function if isinstance(self.target, LambdaProbe) else self.target.url
+        return f"the probe {endpoint} allows the launch"
 
     def evaluate(self, s: Situation) -> Condition:
-        """What it said just now, else what it said last, for as long as that holds."""
+        """By the answer that this check has requested, or else by the last one while it is valid."""
         fresh = s.answer_to(self, ProbeResult)
-        said = fresh or remembered(s.job.probed)
-        if said is None or (fresh is None and said.until <= s.now):
-            return self.unmet("it is asked when all else is met", open=True)
-        if said.verdict == "met":
+        result = fresh or remembered(s.job.probed)
+        if result is None or (fresh is None and result.until <= s.now):
+            return self.unmet("called once all other constraints are met", open=True)
+        if result.verdict == "met":
             return self.met()
-        if said.verdict == "abort":
-            return self.unmet(f"it says to abort: {said.why}", said.until, abort=True)
-        condition = self.unmet(f"{said.why}; asked again at {iso(said.until)}", said.until)
-        return condition if said.verdict == "unmet" else replace(condition, constraint=self.patient())
+        if result.verdict == "abort":
+            return self.unmet(f"the probe aborts the job: {result.why}", result.until, abort=True)
+        condition = self.unmet(f"{result.why}; called again at {iso(result.until)}", result.until)
+        return condition if result.verdict == "unmet" else replace(condition, constraint=self.patient())
 
     def references(self) -> Iterable[Use]:
         return (Use("target", self.target.model_dump(), "target"),)
@@ -126,7 +126,7 @@ class Probe(External):
     @classmethod
     def check_together(cls, same: Sequence[Constraint]) -> None:
         if len(same) > 1:
-            raise invalid("constraints", "at most one probe", "several", "let one ask what the others would")
+            raise invalid("constraints", "at most one probe", "several", "combine their checks in one probe")
 
     def question(self, job: Job, workflow: str, properties: Mapping[str, Any], now: Instant) -> Question:
         return CallQuestion(self.target.model_dump(mode="json"), question(job, workflow, properties, now))
@@ -145,22 +145,22 @@ class Probe(External):
 
     @classmethod
     def with_answers(cls, job: Job, answers: Mapping[str, Answer]) -> Job:
-        [said] = answers.values()
-        return replace(job, probed=said.kept())
+        [result] = answers.values()
+        return replace(job, probed=result.kept())
 
     @classmethod
     def logged(cls, answers: Mapping[str, Answer]) -> tuple[str, dict[str, Any]]:
-        [said] = (each.kept() for each in answers.values())
-        return "probed", {"verdict": said["verdict"], "why": said["why"]}
+        [result] = (answer.kept() for answer in answers.values())
+        return "probed", {"verdict": result["verdict"], "why": result["why"]}
 
 
 def remembered(probed: Mapping[str, Any]) -> ProbeResult | None:
-    """What the probe said last, out of the job; None if it was never asked."""
+    """The last result that a job stores; None if the probe was never called."""
     return ProbeResult(**probed) if probed else None
 
 
 def question(job: Job, workflow: str, properties: Mapping[str, Any], now: Instant) -> dict[str, Any]:
-    """What a probe is told: which job wants to run, what it is about, and with which properties."""
+    """The body of a call to a probe: the job, its correlation and its properties."""
     return {
         "job_id": job.job_id,
         "attempt": job.attempt,
@@ -174,31 +174,33 @@ def question(job: Job, workflow: str, properties: Mapping[str, Any], now: Instan
 
 
 def read(text: bytes, retry: Millis, before: Answer | None, now: Instant) -> ProbeResult:
-    """The meaning of what a probe answered at ``now``. ``retry`` is how long its schedule waits between questions."""
+    """The result of the answer ``text``, received at ``now``. ``retry`` is the pause between calls, in ms."""
     try:
         answer = json.loads(text)
     except ValueError:
-        return failed("it answered with something else than JSON", retry, before, now)
+        return failed("the answer is not JSON", retry, before, now)
     if not isinstance(answer, dict):
-        return failed("it answered with something else than a JSON object", retry, before, now)
+        return failed("the answer is not a JSON object", retry, before, now)
     why = str(answer.get("why") or "")[:MAX_WHY]
     if answer.get("abort") is True:
-        return ProbeResult("abort", now, now + retry, why or "it gave no reason")
+        return ProbeResult("abort", now, now + retry, why or "without a reason")
     if answer.get("met") is True:
         return ProbeResult("met", now, now)
     if "retry_after" in answer:
         try:
             span = duration(str(answer["retry_after"]))
         except SluiceError as error:
-            return failed(f"its retry_after cannot be read: {error.message}", retry, before, now)
-        return ProbeResult("unmet", now, now + min(max(span, SHORTEST), LONGEST), why or "it asks for patience")
+            return failed(f"retry_after in the answer is invalid: {error.message}", retry, before, now)
+        return ProbeResult(
+            "unmet", now, now + min(max(span, SHORTEST), LONGEST), why or "the probe asks for a later call"
+        )
     if answer.get("met") is False:
-        return ProbeResult("unmet", now, now + retry, why or "it says that it is not met")
-    return failed("its answer holds none of met, retry_after and abort", retry, before, now)
+        return ProbeResult("unmet", now, now + retry, why or "the probe answered that the condition is not met")
+    return failed("the answer has none of met, retry_after and abort", retry, before, now)
 
 
 def failed(why: str, retry: Millis, before: Answer | None, now: Instant) -> ProbeResult:
-    """A question without a usable answer. Asked again after ``retry``, doubled with every failure up to an hour."""
+    """A call without a usable answer. The next follows after ``retry``, doubled with every failure up to an hour."""
     failures = before.failures + 1 if before else 1
     pause = max(retry, min(backoff.doubled(retry, failures), MAX_FAILING))
-    return ProbeResult("failed", now, now + pause, f"it could not be asked: {why}"[:MAX_WHY], failures)
+    return ProbeResult("failed", now, now + pause, f"the probe failed: {why}"[:MAX_WHY], failures)

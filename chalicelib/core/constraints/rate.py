@@ -1,4 +1,4 @@
-"""rate: so many starts in a span (C5)."""
+"""rate: a maximum of starts in a span (C5)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from chalicelib.core.limits.rate_window import RateWindow
 from chalicelib.core.states import WaitReason
 from chalicelib.core.text import count_of
 
-MAX_RATE = 500  # starts that a rate line remembers: its row is rewritten with every start
+MAX_RATE = 500  # starts that a rate window remembers: every start writes its whole row
 _NAMED_SPANS: dict[str, Millis] = {"hour": HOUR, "day": DAY}
 
 
@@ -44,9 +44,9 @@ class Rate(Constraint):
         return f"at most {count_of(self.max, 'run')} per {self.per}"
 
     def evaluate(self, s: Situation) -> Condition:
-        log = self._window(s.workflow)
-        held = log.limit_name in s.job.held
-        return self.met_from(s.now if held else rate_window.frees_at(log, s.limit_state(log.limit_name)), s.now)
+        window = self._window(s.workflow)
+        held = window.limit_name in s.job.held
+        return self.met_from(s.now if held else rate_window.frees_at(window, s.limit_state(window.limit_name)), s.now)
 
     def permits(self, workflow: str, namespace: str) -> Iterable[RateWindow]:
         return (self._window(workflow),)

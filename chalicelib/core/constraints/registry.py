@@ -1,4 +1,4 @@
-"""Every kind of constraint: a new one is its own file, and a line here."""
+"""The registry of constraints. A new kind is a file of its own, and a line in `CONSTRAINTS`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from chalicelib.core.constraints.since_last_run import SinceLastRun
 from chalicelib.core.constraints.time_window import TimeWindow
 from chalicelib.core.documents import tagged
 
-# External ones are asked in this order: a load is measured before a probe is called.
+# Sluice asks external constraints in this order: it measures a load before it calls a probe.
 CONSTRAINTS: tuple[type[Constraint], ...] = (
     Concurrency,
     Delay,
@@ -39,14 +39,14 @@ else:
 
 
 def check_together(constraints: Iterable[Constraint]) -> None:
-    """Refuse the constraints of one schedule that do not fit together."""
+    """Raise `SluiceError` if constraints of one schedule contradict each other."""
     given = tuple(constraints)
     for kind in reversed(CONSTRAINTS):
         kind.check_together([each for each in given if isinstance(each, kind)])
 
 
 def externals_by_kind(constraints: Iterable[Constraint]) -> list[dict[str, External]]:
-    """The external constraints of one schedule by their keys, kind by kind, in the order in which they are asked."""
+    """The external constraints of one schedule by their keys, one dict for each kind, in the order of the requests."""
     found = externals_of(constraints)
     kinds = [{key: each for key, each in found.items() if isinstance(each, kind)} for kind in CONSTRAINTS]
-    return [each for each in kinds if each]
+    return [externals for externals in kinds if externals]

@@ -1,4 +1,4 @@
-"""since_last_run: not so soon after the last run (C4)."""
+"""since_last_run: a minimum span after the start of the last run (C4)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chalicelib.core.triggers.program_status import status_key
 
 
 class SinceLastRun(Constraint):
-    """``at_least`` since the last successful run of the workflow started; a run still going counts as one (C4)."""
+    """``at_least`` since the last successful run of the workflow started; a live run counts as successful (C4)."""
 
     wait_reason: ClassVar[WaitReason] = "time"
     needs_lifecycle: ClassVar[bool] = True
@@ -41,7 +41,7 @@ class SinceLastRun(Constraint):
         return (self._gap(workflow),)
 
     def wake_keys(self, workflow: str) -> tuple[str, ...]:
-        """Where a living run holds the next one up, its failure (C8)."""
+        """The failure of a live run, which then delays the next run no longer (C8)."""
         statuses = ("FAILED", "KILLED") if self.on_unmet == "wait" else ()
         return tuple(status_key(workflow, status) for status in statuses)
 

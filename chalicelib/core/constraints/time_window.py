@@ -1,4 +1,4 @@
-"""time_window: only within certain hours of the day (C3)."""
+"""time_window: a job launches only within certain hours of the day (C3)."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from chalicelib.core.time.windows import Day
 
 
 class TimeWindow(Constraint):
-    """Within ``[start, end)`` of the day in a zone, over midnight or not; ``days`` are those when it begins (C3)."""
+    """Within ``[start, end)`` of the day in a zone; the window may span midnight. It begins on each of ``days``
+    (C3)."""
 
     wait_reason: ClassVar[WaitReason] = "time"
 
@@ -33,7 +34,9 @@ class TimeWindow(Constraint):
         windows.parse_clock(self.end, "end", is_end=True)
         instants.zone(self.zone or "UTC")
         if self.start == self.end:
-            raise invalid("end", "an end that differs from the start", self.end, "leave the window out for all day")
+            raise invalid(
+                "end", "an end that differs from the start", self.end, "omit the window to allow the whole day"
+            )
         return self
 
     @property

@@ -1,1 +1,1 @@
-"""DAGs: compiled into schedules, the rounds of their runs, and the status of a run node by node."""
+"""DAGs: compiled into schedules, the rounds of their runs, and the status of each node in a run."""

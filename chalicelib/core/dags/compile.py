@@ -1,10 +1,10 @@
-"""A DAG compiled into ordinary schedules (W4): one for its start, one for each node. There is no second engine.
+"""A DAG compiled into ordinary schedules (W4): one for its start, and one for each node. There is no second engine.
 
-The start has the DAG's trigger. Each node waits for the statuses of what leads to it: only for runs which the schedule
-of that node started, and, by the correlation key `dag_keys.KEY`, only for those of the same run of the DAG.
+The start has the DAG's trigger. Each node waits for the statuses of its upstream nodes: only for runs that these nodes'
+schedules started, and, by the correlation key `rounds.KEY`, only for those of the same DAG run.
 
-The nodes live under a digest of the graph, so another graph is other schedules: a run that has begun goes on with those
-of its own, whatever the DAG has become meanwhile.
+The names of the nodes' schedules contain a digest of the graph, so another graph has other schedules. A DAG run that
+has begun continues with the schedules of its own graph, even if the DAG changes meanwhile.
 """
 
 from __future__ import annotations
@@ -24,14 +24,15 @@ from chalicelib.core.errors import SluiceError, from_validation
 from chalicelib.core.instants import DAY, Instant, Millis, iso
 from chalicelib.core.names import full_name
 
-# Longer than a run of a DAG may take, and as long as the mark of an event that was applied: by then nothing is left of
-# the runs of a graph that was replaced, and its schedules go.
+# Longer than a DAG run may take, and as long as the row of an applied event is kept. After it no run of a replaced
+# graph is left, and its schedules are deleted.
 RETIREMENT: Millis = 45 * DAY
 
 
 @dataclass(frozen=True, slots=True)
 class Compiled:
-    """The schedules of a DAG: its start, as it is sent, and its nodes by the names in the document, with full names."""
+    """The schedules of a DAG: its start, with names as in the document, and its nodes, with full names, by their
+    keys."""
 
     dag: str
     graph: str
@@ -40,14 +41,14 @@ class Compiled:
 
     @property
     def schedules(self) -> dict[str, Schedule]:
-        """All of them, what is downstream first: none may be reached before it is there."""
+        """All schedules, the start last: each must exist before an upstream run can reach it."""
         own = {ids.dag_node(self.graph, node): schedule for node, schedule in self.nodes.items()}
         return {**own, ids.dag_start(self.dag): self.start}
 
 
 def resolved(dag: Dag, name: str) -> Dag:
-    """The same DAG with the full names of workflows, so that it means the same wherever it is read. Its trigger and its
-    constraints are made full with the schedules that they become part of."""
+    """The same DAG with the full names of workflows, which do not depend on an app. The names in its trigger and its
+    constraints are resolved later, in the schedules of which these become a part."""
     namespace, app, _ = name.split(".")
     nodes = {
         short: node.model_copy(update={"workflow": full_name(node.workflow, namespace, app)})
@@ -57,7 +58,7 @@ def resolved(dag: Dag, name: str) -> Dag:
 
 
 def compiled(name: str, given: Dag) -> Compiled:
-    """The schedules of a DAG. Two documents with the same nodes and edges have the same schedules for these."""
+    """The schedules of a DAG. Documents with the same nodes and edges have the same schedules for them."""
     dag = resolved(given, name)
     graph = graph_of(name, dag)
     namespace, app, _ = name.split(".")
@@ -67,25 +68,26 @@ def compiled(name: str, given: Dag) -> Compiled:
 
 
 def graph_of(name: str, dag: Dag) -> str:
-    """The full name of the graph of a DAG: what its start stands for, and what its nodes live under."""
+    """The full name of the graph of a DAG. It is the workflow of the start, and part of the names of the nodes."""
     content = resolved(dag, name).model_dump(mode="json", include={"nodes", "edges", "zone"}, by_alias=True)
     return f"{name}{ids.DAG}{ids.digest(json.dumps(content, sort_keys=True), length=8)}"
 
 
 def retired(schedule: Schedule, now: Instant) -> Schedule:
-    """A node of a graph that is the DAG's no more: it goes by itself when nothing of its runs can be left."""
+    """The schedule of a node in a replaced graph: it is deleted by its ``ttl``, when no run of the graph can be
+    left."""
     return schedule.model_copy(update={"ttl": iso(now + RETIREMENT), "when_done": "delete"})
 
 
 def _node(dag: Dag, name: str, graph: str) -> Schedule:
     node, edges = dag.nodes[name], dag.into(name)
-    waits = [_leaf(dag, edge, graph) for edge in edges]
+    upstream = [_leaf(dag, edge, graph) for edge in edges]
     begins = {"type": "program_status", "workflow": graph, "schedule": ids.dag_start(ids.dag_of(graph))}
     document = {
         **node.model_dump(mode="json", exclude={"constraints"}),
         "zone": dag.zone,
         "by": rounds.BY,
-        "trigger": {"type": "all", "triggers": waits} if len(waits) > 1 else waits[0] if waits else begins,
+        "trigger": {"type": "all", "triggers": upstream} if len(upstream) > 1 else upstream[0] if upstream else begins,
         "constraints": [*_own(node), *_fresh(dag, edges)],
     }
     try:
@@ -103,11 +105,11 @@ def _leaf(dag: Dag, edge: Edge, graph: str) -> dict[str, Any]:
 
 
 def _own(node: Node) -> list[Any]:
-    return [each.model_dump(mode="json") for each in node.constraints]
+    return [constraint.model_dump(mode="json") for constraint in node.constraints]
 
 
 def _fresh(dag: Dag, edges: tuple[Edge, ...]) -> list[dict[str, Any]]:
-    """One constraint for each span, in the order in which the edges name them."""
+    """One ``fresh`` constraint for each ``within`` of the edges, in their order."""
     spans: dict[str, list[str]] = {}
     for edge in edges:
         if edge.within is not None:

@@ -1,8 +1,8 @@
-"""What makes the runs of a DAG's nodes belong together: one correlation key, whose value names the run of the DAG (W4).
+"""Rounds: the correlation key that joins the runs of a DAG's nodes, and whose value names the DAG run (W4).
 
-It is a key like those of partitions (T19), carried from run to run by their statuses. Its value is the id of the run
-that began it all, and a **round**: 1 for what its trigger started, one more with each re-run. A round that is ``alone``
-is one node run again by itself: what follows that node does not hear of it.
+The key is like those of partitions (T19): statuses carry it from run to run. Its value is the id of the run of the
+DAG's start, and a **round**: 1 for the runs of its trigger, one more for each re-run. A round that is ``alone`` is a
+single node that runs again; its status does not reach the nodes that follow.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ ALONE = "!"
 
 
 class Round(NamedTuple):
-    """A round of a run of a DAG."""
+    """A round of a DAG run."""
 
     dag_run: str
     number: int = 1
@@ -36,54 +36,55 @@ class Round(NamedTuple):
 
 
 def parse(value: str) -> Round:
+    """The round that a value of the key stands for, the inverse of ``str``."""
     dag_run, _, number = value.rpartition("/")
     return Round(dag_run, int(number.removesuffix(ALONE)), number.endswith(ALONE))
 
 
 def which(correlation: Mapping[str, str] | None) -> str | None:
-    """The round of a job or a run, as the key has it; None if it belongs to no DAG."""
+    """The value of the key in a correlation; None for a job or a run outside DAGs."""
     return (correlation or {}).get(KEY)
 
 
 def without(values: Mapping[str, str] | None) -> dict[str, str] | None:
-    """The values of partition keys alone, as people know them; None if there are none."""
+    """The values of partition keys alone, for users; None if there are none."""
     return {key: value for key, value in (values or {}).items() if key != KEY} or None
 
 
 def announced(run: Run) -> Mapping[str, str] | None:
-    """What the status of a run carries on. That of a node which ran again alone, as a part of a re-run (W4) or by
-    itself (W15), is the affair of no DAG: what follows it may have run already."""
+    """The partition values that the status of a run carries. The status of a node that ran again alone, as a re-run of
+    the DAG (W4) or of the run (W15), has no round: the nodes that follow may have run already."""
     value = which(run.partition)
     if value is None:
         return run.partition
-    by_itself = run.rerun_of is not None and not ids.is_dag_graph(run.workflow)
-    return without(run.partition) if by_itself or parse(value).alone else run.partition
+    single = run.rerun_of is not None and not ids.is_dag_graph(run.workflow)
+    return without(run.partition) if single or parse(value).alone else run.partition
 
 
 def alone(correlation: Mapping[str, str] | None) -> Mapping[str, str] | None:
-    """The correlation of a node's run that is run again by itself (W15)."""
+    """The correlation of a re-run of a node's run (W15), whose status reaches no other node."""
     value = which(correlation)
     return correlation if value is None else {**(correlation or {}), KEY: str(parse(value)._replace(alone=True))}
 
 
 def of_run(run: Run) -> str | None:
-    """The round that a run belongs to: the first of its own, if it begins one."""
+    """The round of a run; of the run of a DAG's start the first round; None outside DAGs."""
     if not ids.is_of_dag(run.schedule):
         return None
     return str(Round(run.run_id)) if ids.is_dag_graph(run.workflow) else which(run.correlation)
 
 
 def told(work: Job | Run) -> dict[str, Any] | None:
-    """What a run's context, and whoever asks for a run or a job, is told of its DAG; None if it has none to tell of."""
+    """The DAG, DAG run, round and node of a job or a run, for its context and the API; None outside DAGs."""
     value = of_run(work) if isinstance(work, Run) else which(work.correlation)
     if value is None:
         return None
-    own, node = parse(value), work.schedule.rpartition(ids.DAG)[2]  # that of a start is empty
+    own, node = parse(value), work.schedule.rpartition(ids.DAG)[2]  # empty for a start
     return {"name": ids.dag_of(work.schedule), "run_id": own.dag_run, "round": own.number, "node": node or None}
 
 
 @cache
 def begins() -> Workflow:
-    """The workflow of every DAG's start. It is nobody's to read, put or delete, so it is not stored."""
-    target = DagStart()  # none of those that a user may name
+    """The workflow of every DAG's start. It is not stored, since no user reads, puts or deletes it."""
+    target = DagStart()  # a type of target that no user can name
     return Workflow.model_construct(None, target=target, retries=Retries(), delivery=Delivery())

@@ -1,7 +1,7 @@
-"""How a run of a DAG stands, node by node, and what a re-run makes run again (W4).
+"""The status of a DAG run, node by node, and the nodes that a re-run runs again (W4).
 
-Nothing here is stored: the jobs, runs and records of the nodes say it all. A run of a DAG has **rounds** (see
-`dag_keys`). A node stands as it does in the latest round that it is a part of.
+The status is not stored: it follows from the jobs, runs and records of the nodes. A DAG run has **rounds** (see
+`rounds`). The status of a node is that of the latest round to which the node belongs.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from chalicelib.core.rows.run import Record, Run
 from chalicelib.core.rows.schedule import ScheduleState
 from chalicelib.core.states import PROGRAM_STATUS, is_terminal
 
-# PENDING: what it waits for is under way. WAITING: it has a job, which waits for more. BLOCKED: what it waits for has
-# ended otherwise, so it will not run. SKIPPED: so has what only an accident would have reached.
+# PENDING: its upstream nodes are active. WAITING: it has a job, which waits for more. BLOCKED: an upstream node has not
+# ended as required, so it will not run. SKIPPED: the same, for a node that only a failure or a skipped node leads to.
 NodeState = Literal[
     "PENDING", "WAITING", "STARTING", "RUNNING", "RETRYING",
     "SUCCEEDED", "FAILED", "CANCELLED", "ABORTED", "BLOCKED", "SKIPPED",
@@ -35,7 +35,7 @@ WELL: tuple[NodeState, ...] = ("SUCCEEDED", "SKIPPED")
 
 @dataclass(frozen=True, slots=True)
 class NodeRows:
-    """What there is of a node in its latest round: a job that waits, or the last attempt of its run, or a record."""
+    """The row of a node in its latest round: a waiting job, the last attempt of its run, or a record."""
 
     job: Job | None = None
     run: Run | None = None
@@ -44,7 +44,7 @@ class NodeRows:
 
 @dataclass(frozen=True, slots=True)
 class NodeStatus:
-    """How a node stands, and why."""
+    """The state of a node, and why."""
 
     state: NodeState
     why: str
@@ -53,14 +53,14 @@ class NodeStatus:
 
 
 def again(dag: Dag, what: str, node: str | None) -> frozenset[str]:
-    """The nodes that a re-run makes run again: one and all that follow it, one only, or all."""
+    """The nodes that a re-run runs again: a node and all that follow it (``from``), one node (``only``), or ``all``."""
     if what == "all" or node is None:
         return frozenset(dag.nodes)
     return definition_dag.downstream(dag, node) if what == "from" else frozenset({node})
 
 
 def rounds(dag: Dag, dag_run: str, row: DagRun | None) -> dict[str, Round]:
-    """The latest round that each node is a part of."""
+    """The latest round of each node."""
     found = dict.fromkeys(dag.nodes, Round(dag_run))
     for round_, nodes in _reruns(dag, dag_run, row):
         found |= dict.fromkeys(nodes, round_)
@@ -68,7 +68,7 @@ def rounds(dag: Dag, dag_run: str, row: DagRun | None) -> dict[str, Round]:
 
 
 def last_rerun(dag: Dag, row: DagRun) -> tuple[Round, frozenset[str]]:
-    """The latest re-run: its round, and the nodes that are a part of it."""
+    """The latest re-run: its round, and its nodes. Raises ValueError if the row has none."""
     *_, last = _reruns(dag, row.dag_run, row)
     return last
 
@@ -79,44 +79,45 @@ def _reruns(dag: Dag, dag_run: str, row: DagRun | None) -> Iterator[tuple[Round,
 
 
 def generation_at(schedule_state: ScheduleState, instant: Instant) -> int:
-    """The generation of a node's schedule whose runs those of a DAG's run begun at this instant are: a DAG that was
-    deleted may have come again. Generations are the instants at which they began."""
+    """The generation of a node's schedule that runs the node for a DAG run that began at ``instant``. There may be
+    several, since a deleted DAG can be created again. A generation is the instant at which it began."""
     known = (*schedule_state.former, schedule_state.generation)
-    return max((each for each in known if each <= instant), default=known[0])
+    return max((began for began in known if began <= instant), default=known[0])
 
 
 def node_states(
     dag: Dag, latest: Mapping[str, Round], seen: Mapping[str, NodeRows], gone: Collection[str] = ()
 ) -> dict[str, NodeStatus]:
-    """How each node stands. Nothing follows an announcement that is still owed: what it reaches is under way; unless
-    it is one of those ``gone``, which nothing reaches any more."""
+    """The status of each node. While the status of an upstream run is still to be announced, the nodes that it reaches
+    are active. Nodes in ``gone`` are blocked instead, since their schedules no longer exist."""
     found: dict[str, NodeStatus] = {}
     for node in definition_dag.in_order(dag):
-        state, why = _stand(node, dag, latest, seen[node], found)
+        state, why = _state_of_node(node, dag, latest, seen[node], found)
         if node in gone and state in ("PENDING", "WAITING"):
-            state, why = "BLOCKED", "the DAG was deleted before this was reached"
+            state, why = "BLOCKED", "the DAG was deleted before this node was reached"
         found[node] = NodeStatus(state, why, latest[node], seen[node])
     return found
 
 
 def state_of(nodes: Mapping[str, NodeStatus]) -> DagState:
-    """How the whole stands: under way, all well, or not."""
+    """The state of the DAG run: RUNNING while a node is active, else SUCCEEDED if all nodes succeeded or were
+    skipped."""
     if any(node.state in UNDER_WAY for node in nodes.values()):
         return "RUNNING"
     return "SUCCEEDED" if all(node.state in WELL for node in nodes.values()) else "FAILED"
 
 
 def status_of(run: Run) -> str | None:
-    """The program status that an attempt has ended with, if others can wait for it."""
+    """The program status with which an attempt has ended; None if it has not, or no schedule can wait for it."""
     return PROGRAM_STATUS.get(run.state) if is_terminal(run.state) else None
 
 
 def reaches(edge: Edge, run: Run | None) -> bool:
-    """Whether an edge lets what follows it go, by the run that its node has."""
+    """Whether the run of an upstream node has ended as the edge requires."""
     return run is not None and status_of(run) in edge.on
 
 
-def _stand(
+def _state_of_node(
     node: str, dag: Dag, latest: Mapping[str, Round], seen: NodeRows, before: Mapping[str, NodeStatus]
 ) -> tuple[NodeState, str]:
     if seen.run is not None:
@@ -133,14 +134,14 @@ def _stand(
     open_ones = [edge.from_ for edge in edges if not reaches(edge, before[edge.from_].rows.run)]
     if open_ones:
         return "WAITING" if seen.job is not None else "PENDING", f"waits for {', '.join(open_ones)}"
-    # Its own round was begun after those before it had ended, and told it of them; it hears of none that came later.
+    # The round of this node began after those of its upstream nodes, so their statuses reach it. No later one does.
     if all(before[edge.from_].round.number <= latest[node].number for edge in edges):
-        return "PENDING", "all that it waits for has ended as it should"
-    return "BLOCKED", "what it waits for has run again alone since: run it again from here"
+        return "PENDING", "all upstream nodes have ended as required"
+    return "BLOCKED", "an upstream node has run again alone since; run the DAG again from this node"
 
 
 def _is_lost(edge: Edge, upstream: NodeStatus) -> bool:
-    """Whether an edge will never let what follows it go, unless something is run again."""
+    """Whether an upstream node has ended, and not as the edge requires: the node that follows needs a re-run."""
     return upstream.state not in UNDER_WAY and not reaches(edge, upstream.rows.run)
 
 

@@ -1,1 +1,1 @@
-"""Timers: which fires are due and prepared, catch-up, spread, and when a schedule has fired its last."""
+"""Fires: which are due and prepared, catch-up, spread, and the end of a schedule's life."""

@@ -1,4 +1,4 @@
-"""Which of the fires that an outage has kept from being prepared are made up for, and which are skipped (T5)."""
+"""Catch-up: which fires that were not prepared during an outage are prepared later, and which are skipped (T5)."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from chalicelib.core.definitions.schedule import CatchUp
 from chalicelib.core.instants import DAY, MINUTE, Instant, Millis, format_duration, iso
 from chalicelib.core.triggers.occurrences import Series
 
-# A fire is missed when it is prepared so much too late: a tick that comes a little late is no outage.
+# A fire counts as missed if it is prepared this late. A tick that is a little late is no outage.
 MISSED_AFTER: Millis = MINUTE
-# How many skipped fires are counted one by one in one look; beyond, the record says "at least".
+# How many skipped fires one emit counts one by one. Beyond that the record says "at least".
 MAX_COUNTED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Skipped:
-    """``count`` fires from ``first`` on are left out, and ``following`` is the one that comes next. ``exact`` False:
-    they were more than anybody counts."""
+    """``count`` fires from ``first`` on, and before ``until``, are skipped; ``following`` is the next fire. ``exact``
+    is False if there were more than `MAX_COUNTED`."""
 
     count: int
     first: Instant
@@ -28,14 +28,15 @@ class Skipped:
 
     @property
     def reason(self) -> str:
+        """The reason on the record."""
         least = "" if self.exact else "at least "
         fires, were, are = ("1 fire", "was", "is") if self.count == 1 else (f"{self.count} fires", "were", "are")
         return f"{least}{fires} from {iso(self.first)} to {iso(self.until)} {were} missed{self.why} and {are} skipped"
 
 
 def skip(series: Series, nominal: Instant, rule: CatchUp, now: Instant, left: int | None) -> Skipped | None:
-    """What is skipped from the occurrence ``nominal`` on, the first that is not prepared yet; None if nothing is.
-    ``left`` is how often the trigger may fire still: a fire that is skipped counts as one."""
+    """The fires to skip from ``nominal`` on, the first one that is not prepared; None if there are none. ``left`` is
+    how often the trigger may still fire (None: without a bound). A skipped fire counts as one of them."""
     stop, why = _stop(series, nominal, rule, now)
     if nominal >= stop:
         return None
@@ -49,7 +50,7 @@ def skip(series: Series, nominal: Instant, rule: CatchUp, now: Instant, left: in
 
 
 def _to_the_last(series: Series, all_left: Skipped, rule: CatchUp, now: Instant) -> Skipped | None:
-    """Of all fires that were left the last one is made up for, if the latest is to be."""
+    """The same, for all fires that are left. With ``latest`` the last one is not skipped, if it is recent enough."""
     last = series.nth(all_left.first, all_left.count - 1)
     if rule.mode != "latest" or last is None or last < now - rule.span:
         return all_left
@@ -57,13 +58,13 @@ def _to_the_last(series: Series, all_left: Skipped, rule: CatchUp, now: Instant)
 
 
 def _stop(series: Series, nominal: Instant, rule: CatchUp, now: Instant) -> tuple[Instant, str]:
-    """All before this instant are skipped, and why."""
+    """The instant before which all fires are skipped, and the part of the reason that says why."""
     oldest = now - rule.span
     too_old = f" by more than {'a day' if rule.span == DAY else format_duration(rule.span)}"
     if rule.mode == "none":
-        return now - MISSED_AFTER, ", of which none is made up for,"
+        return now - MISSED_AFTER, " (catch_up: none)"
     if rule.mode == "latest" and nominal < now - MISSED_AFTER:
         latest = series.last_by(now, nominal)
         if latest is not None and latest >= oldest:
-            return latest, ", of which only the latest is made up for,"
+            return latest, " (catch_up: latest)"
     return oldest, too_old

@@ -1,8 +1,8 @@
-"""How the life of a schedule ends (L10): its fires are used up, or its ``ttl`` is over.
+"""The end of a schedule's life (L10): its fires are used up, or its ``ttl`` is over.
 
-*Completed* lets what was prepared go on and gathers no more. It is *removed* once its last job and run have ended, if
-its ``ttl`` is over or it says ``when_done: delete``. What is on hold or disabled when its ttl ends is deleted at once:
-nothing of it may start after that, and nobody would let it go any more.
+A *completed* schedule gathers nothing more, and its prepared jobs still run. It is *removed* once its last job and run
+have ended, if its ``ttl`` is over or it has ``when_done: delete``. A schedule that is on hold or disabled at the end of
+its ttl is deleted at once: none of its jobs may start after that instant.
 """
 
 from __future__ import annotations
@@ -17,27 +17,27 @@ from chalicelib.core.triggers import tree
 
 Ending = Literal["complete", "remove", "delete"]
 
-# A fire that is due at the very end of a ttl comes before the end: it is inclusive.
+# How long after a ttl a schedule closes: the ttl includes its last instant, and a fire that is due then still fires.
 LINGER: Millis = 1 * SECOND
-# Between two looks whether the last run has ended: first soon, then as long again as it has taken so far.
+# The pause between two checks whether the last run has ended: as long as the schedule has been completed so far.
 MIN_CHECK_PAUSE, MAX_CHECK_PAUSE = 10 * SECOND, HOUR
-BY = "sluice"  # who deletes a schedule whose life is over
+BY = "sluice"  # the user in the rows of a schedule that Sluice itself ends
 
 
 def closes_at(schedule: Schedule) -> Instant | None:
-    """When the life of a schedule is over; None if it lasts until somebody deletes it."""
+    """When the life of a schedule is over; None if it lasts until a user deletes the schedule."""
     if schedule.ends_at is None:
         return None
     return schedule.ends_at + (LINGER if tree.timed_leaves(schedule.trigger) else 0)
 
 
 def is_used_up(timer: Timer, schedule: Schedule) -> bool:
-    """Whether no fire will follow: a schedule that fires at times and nothing else is then complete."""
+    """Whether no fire will follow, so that a schedule whose trigger is one time leaf is complete."""
     return not timer.next and not timer.begun and tree.is_single_time(schedule.trigger)
 
 
 def decide(schedule_state: ScheduleState, timer: Timer, schedule: Schedule, now: Instant) -> Ending | None:
-    """What the end of its life asks for at this moment; None if it has not come."""
+    """What to do at the end of a schedule's life; None before it, or if nothing is left to do."""
     end = closes_at(schedule)
     over = end is not None and now >= end and not timer.next and not timer.begun
     match schedule_state.mode:
@@ -54,7 +54,7 @@ def decide(schedule_state: ScheduleState, timer: Timer, schedule: Schedule, now:
 
 
 def resting(schedule_state: ScheduleState, schedule: Schedule) -> Timer | None:
-    """The timer of a schedule that gathers nothing: it wakes for the end of its life, if that has one."""
+    """The timer of a schedule that gathers nothing: it wakes at the end of the schedule's life. None without an end."""
     end = closes_at(schedule)
     return (
         None
@@ -71,7 +71,7 @@ def resting(schedule_state: ScheduleState, schedule: Schedule) -> Timer | None:
 
 
 def completed(timer: Timer, schedule: Schedule, last_due: Instant) -> Timer:
-    """The timer after the last fire: it wakes to remove the schedule, if it is to be removed."""
+    """The timer after the last fire. It wakes to remove the schedule, if it has a ttl or ``when_done: delete``."""
     first_check = last_due + LINGER if schedule.when_done == "delete" else None
     instants_due = [instant for instant in (first_check, closes_at(schedule)) if instant is not None]
     return replace(timer, next={}, begun=(), wake_at=min(instants_due, default=None))

@@ -1,4 +1,4 @@
-"""Several events of one fire, spread over a window (E2): when each is due, and what does not fit into the window."""
+"""Spread: several events of one fire over a window (E2), when each is due, and which do not start within it."""
 
 from __future__ import annotations
 
@@ -8,36 +8,38 @@ from chalicelib.core.rows.job import Job
 
 
 def due_of(schedule: Schedule, first: Instant, index: int) -> Instant:
-    """When the event of this index is due: they come evenly over the window, the first at its beginning."""
+    """When the event ``index`` is due. Events are evenly spaced over the window; the first is due at its start."""
     spread = schedule.spread
     return first + (index * spread.span // spread.count if spread else 0)
 
 
 def events_of(schedule: Schedule) -> int:
-    """How many events a fire has."""
+    """The number of events of a fire."""
     return schedule.spread.count if schedule.spread else 1
 
 
 def as_before(old: Schedule, new: Schedule, first: Instant, written: int) -> int:
-    """How many of the first ``written`` events of a fire are due by the new definition when they were by the old."""
-    moved = (each for each in range(written) if due_of(old, first, each) != due_of(new, first, each))
+    """How many of the first ``written`` events of a fire have the same due instant by the new definition as by the
+    old."""
+    moved = (index for index in range(written) if due_of(old, first, index) != due_of(new, first, index))
     return next(moved, written)
 
 
 def window_end(schedule: Schedule, first: Instant) -> Instant | None:
-    """When the window ends that begins with the first event; None if all come at once, and none is ever too late."""
+    """The end of the window that begins with the first event; None if all events are due at once and none is too
+    late."""
     spread = schedule.spread
     return first + spread.span if spread and spread.over else None
 
 
 def last_chance(job: Job, schedule: Schedule) -> Instant | None:
-    """When an event is dropped that has not been started; None if it is started all the same, late."""
+    """When an event that has not started is dropped; None if it still starts then, late."""
     return job.window_end if schedule.spread and schedule.spread.overflow == "drop" else None
 
 
 def overflow(job: Job, schedule: Schedule, now: Instant) -> str | None:
-    """Why an event does not fit into its window, if it is dropped for that."""
+    """Why an event is dropped at the end of its window; None if it is not."""
     end = last_chance(job, schedule)
     if end is None or now < end:
         return None
-    return f"it did not fit into its window, which ended at {iso(end)}: {job.reason or 'it was not looked at in time'}"
+    return f"not started within its window, which ended at {iso(end)}: {job.reason or 'it was not checked in time'}"

@@ -1,4 +1,4 @@
-"""The decision of the step *emit*: which fires of a timer are to be prepared now, and when it wants the next look."""
+"""The decision of the step *emit*: which fires of a timer to prepare now, and when the timer wakes next."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from chalicelib.core.triggers.leaf import TimedLeaf
 from chalicelib.core.triggers.occurrences import Recurrence, Series
 from chalicelib.core.triggers.tree import NumberedLeaf
 
-# How many schedule events of one timer are prepared in one go; the rest follows with the next look.
+# How many fire events of one timer one emit prepares; the next emit prepares the rest.
 MAX_FIRES = 500
-# How many fires may have events left to write: a window that is longer than the time between fires overlaps them.
+# How many fires may have unwritten events: windows overlap if they are longer than the time between fires.
 MAX_BEGUN = 50
 
 
 @dataclass(frozen=True, slots=True)
 class Emission:
-    """The schedule events to write, the timer as it stands after them, and what was skipped. ``more``: the portion was
-    full, so the next look is wanted at once."""
+    """The fire events to write, the timer after them, and the records of skipped fires. ``more``: there is more to
+    prepare, so the next emit follows at once."""
 
     fires: tuple[Job, ...]
     timer: Timer
@@ -39,8 +39,8 @@ class Emission:
 
 
 def first_timer(schedule: Schedule, schedule_state: ScheduleState, now: Instant) -> Timer | None:
-    """The timer of a schedule that begins to gather at ``now``; None if nothing of it goes by the clock. Enabling never
-    catches up; of an elapsed leaf only a run that started since counts (T13)."""
+    """The timer of a schedule that begins to gather at ``now``; None if no fire and no end of life follows. Enabling
+    never catches up. For an elapsed leaf only runs that start from ``now`` on count (T13)."""
     blank = Timer(schedule_state.schedule, schedule_state.generation, schedule_state.version, now, {})
     upcoming = {}
     for leaf in tree.timed_leaves(schedule.trigger):
@@ -51,35 +51,35 @@ def first_timer(schedule: Schedule, schedule_state: ScheduleState, now: Instant)
             upcoming[leaf.id] = nominal
     made = replace(blank, next=upcoming)
     if lifetime.is_used_up(made, schedule):
-        return replace(made, wake_at=now)  # it is complete before it began, and the first look says so
+        return replace(made, wake_at=now)  # complete before it began, so the next emit completes the schedule
     wake_at = wakes_at(made, schedule)
     return None if wake_at is None else replace(made, wake_at=wake_at)
 
 
 def emit(timer: Timer, schedule: Schedule, now: Instant, horizon: Instant) -> Emission:
-    """All events due before ``horizon``, bounded; a repeat after a crash computes the same ids."""
+    """All events that are due before ``horizon``, at most `MAX_FIRES`. A repeat after a crash computes the same ids."""
     portion = _Portion(timer, schedule, now, horizon)
-    portion.go_on()
+    portion.continue_begun()
     upcoming: dict[str, Instant] = {}
     for leaf in tree.timed_leaves(schedule.trigger):
         nominal, rule = timer.next.get(leaf.id), leaf.trigger.recurrence()
         if rule is not None:
             nominal = portion.times(leaf.id, rule, nominal)
-        elif nominal is not None and nominal < horizon and portion.room():
-            # What is decided anew when due is prepared once: after an outage the past cannot be decided, and before
-            # this one is due the next is not known.
+        elif nominal is not None and nominal < horizon and portion.capacity():
+            # A leaf that is evaluated when it is due gets one fire: after an outage the past cannot be evaluated, and
+            # the next instant is unknown until this one is due.
             portion.fires.append(_fire(timer, leaf.id, nominal, nominal))
             nominal = _next(leaf.trigger, schedule, timer, max(nominal, now))
         if nominal is not None:
             upcoming[leaf.id] = nominal
     later = replace(timer, next=upcoming, fired=portion.fired, begun=tuple(portion.begun), rev=timer.rev + 1)
     later = replace(later, wake_at=wakes_at(later, schedule))
-    more = later.wake_at is not None and later.wake_at < horizon and not portion.room()
-    return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.counts_on)
+    more = later.wake_at is not None and later.wake_at < horizon and not portion.capacity()
+    return Emission(tuple(portion.fires), later, tuple(portion.skipped), more or portion.continues)
 
 
 def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
-    """When a timer wants the next look: its earliest event, or the end of its schedule's life."""
+    """When a timer wakes next: at its earliest event, or at the end of its schedule's life; None if never."""
     instants_due = [end] if (end := lifetime.closes_at(schedule)) is not None else []
     instants_due += [spread.due_of(schedule, first, written) for _, first, written in timer.begun]
     full = len(timer.begun) >= MAX_BEGUN
@@ -92,10 +92,10 @@ def wakes_at(timer: Timer, schedule: Schedule) -> Instant | None:
 
 
 def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Instant) -> Timer:
-    """The timer of a schedule whose definition changes and whose trigger does not. It goes on from where it is, and
-    prepares besides what the new definition wants of the fires that are prepared and not due yet.
+    """The timer of a schedule whose definition changes and whose trigger does not. It keeps its next instants. It also
+    prepares the events by which the new definition extends the fires that are prepared and not due yet.
 
-    What is prepared and not wanted any more is dropped when it is due: `unwanted`.
+    A prepared fire that the new definition no longer has is dropped when it is due: `unwanted`.
     """
     upcoming: dict[str, Instant] = {}
     for leaf in tree.timed_leaves(new.trigger):
@@ -105,7 +105,7 @@ def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Insta
         if nominal is not None and (new.ends_at is None or nominal <= new.ends_at):
             upcoming[leaf.id] = nominal
     begun = timer.begun if old.spread == new.spread else _begun_again(timer, old, new, now)
-    begun = tuple(each for each in begun if new.ends_at is None or each[0] <= new.ends_at)
+    begun = tuple(fire for fire in begun if new.ends_at is None or fire[0] <= new.ends_at)
     later = replace(timer, version=version, next=upcoming, begun=begun, rev=timer.rev + 1)
     return replace(later, wake_at=wakes_at(later, new))
 
@@ -113,7 +113,8 @@ def carried(timer: Timer, old: Schedule, new: Schedule, version: int, now: Insta
 def _reopened(
     timer: Timer, leaf: NumberedLeaf[TimedLeaf], old: Schedule, new: Schedule, now: Instant
 ) -> Instant | None:
-    """The next instant of a leaf that the old end had cut off, and which a later end lets go on."""
+    """The next instant of a leaf that had none before the old end, and has one before the new end; None if it has
+    none."""
     rule, end = leaf.trigger.recurrence(), old.ends_at
     if end is None:
         return None
@@ -121,17 +122,17 @@ def _reopened(
         return None
     if leaf.trigger.span is None:
         return _next(leaf.trigger, new, timer, max(end, now))
-    return max(end, now) + 1  # decided anew when it is due: put off to where it then belongs
+    return max(end, now) + 1  # evaluated when it is due, and then postponed to its true instant
 
 
 def _begun_again(
     timer: Timer, old: Schedule, new: Schedule, now: Instant
 ) -> tuple[tuple[Instant, Instant, int], ...]:  # fmt: skip
-    """The fires of which events are still to be written when a fire has other events from now on. Of one that has come
-    those that are prepared stay as they are; of one that is yet to come all follow the new definition, and those which
-    are due when they were are not written twice."""
+    """The fires with unwritten events, once a fire has other events than before. Those of a past fire keep their number
+    of written events. All events of a future fire follow the new definition; those whose due instant stays the same
+    are not written twice."""
     written = {nominal: count for nominal, _, count in timer.begun}
-    begun = [each for each in timer.begun if each[0] <= now]
+    begun = [fire for fire in timer.begun if fire[0] <= now]
     for leaf in tree.timed_leaves(new.trigger):
         rule = leaf.trigger.recurrence()
         if rule is None:
@@ -141,12 +142,12 @@ def _begun_again(
             first = own.due(nominal)
             same = spread.as_before(old, new, first, written.get(nominal, spread.events_of(old)))
             begun.append((nominal, first, same))
-    return tuple(each for each in begun if each[2] < spread.events_of(new))
+    return tuple(fire for fire in begun if fire[2] < spread.events_of(new))
 
 
 def _prepared(timer: Timer, own: Series, leaf: NumberedLeaf[TimedLeaf], now: Instant) -> Iterator[Instant]:
-    """The fires yet to come that are prepared. Where the repeats are used up they cannot be told from those that never
-    will be, so there are none."""
+    """The nominal instants of prepared fires after ``now``. There are none if the repeats are used up, since prepared
+    fires then look like those that never follow."""
     stop, nominal = timer.next.get(leaf.id), own.after(now)
     if stop is None and (own.until is None or leaf.id in timer.fired):
         return
@@ -156,7 +157,7 @@ def _prepared(timer: Timer, own: Series, leaf: NumberedLeaf[TimedLeaf], now: Ins
 
 
 def unwanted(fire: Job, schedule: Schedule) -> str | None:
-    """Why a prepared fire is not wanted any more, if its schedule was updated since and carries (L6)."""
+    """Why a prepared fire is dropped, if an update that carries its schedule no longer has it (L6); else None."""
     nominal = nominal_of(fire)
     if schedule.ends_at is not None and nominal > schedule.ends_at:
         return f"the schedule was updated to end at {iso(schedule.ends_at)}, before this fire of {iso(nominal)}"
@@ -168,12 +169,13 @@ def unwanted(fire: Job, schedule: Schedule) -> str | None:
 
 
 def series(timer: Timer, schedule: Schedule, leaf: str, rule: Recurrence) -> Series:
+    """The series of fires of a time leaf."""
     return Series(rule, timer.anchor, schedule.ends_at, f"{timer.schedule}#{leaf}")
 
 
 @dataclass
 class _Portion:
-    """What one look prepares: at most so many events, over all leaves together."""
+    """What one emit prepares: at most `MAX_FIRES` events over all leaves."""
 
     timer: Timer
     schedule: Schedule
@@ -183,21 +185,22 @@ class _Portion:
     skipped: list[Record] = field(default_factory=list)
     begun: list[tuple[Instant, Instant, int]] = field(default_factory=list)
     fired: dict[str, int] = field(default_factory=dict)
-    counts_on: bool = False
+    continues: bool = False
 
     def __post_init__(self) -> None:
         self.fired = dict(self.timer.fired)
 
-    def room(self) -> int:
+    def capacity(self) -> int:
+        """How many more events fit."""
         return MAX_FIRES - len(self.fires)
 
-    def go_on(self) -> None:
-        """The events that are still to be written of fires begun before."""
+    def continue_begun(self) -> None:
+        """Prepare the unwritten events of fires that were begun before."""
         for nominal, first, written in self.timer.begun:
             self._write("0", nominal, first, written)
 
     def times(self, leaf: str, rule: Recurrence, nominal: Instant | None) -> Instant | None:
-        """The fires of a time leaf from ``nominal`` on; returns the first that is left."""
+        """Prepare the fires of a time leaf from ``nominal`` on. Returns the first one that is left; None if none is."""
         own = series(self.timer, self.schedule, leaf, rule)
         left = self._left(leaf, rule)
         missed = catch_up.skip(own, nominal, self.schedule.catch_up, self.now, left) if nominal is not None else None
@@ -205,8 +208,8 @@ class _Portion:
             self.skipped.append(_record(self.timer, leaf, missed, self.now))
             self._count(leaf, rule, missed.count)
             nominal = missed.following
-            self.counts_on = nominal is not None and nominal < missed.until
-        while nominal is not None and not self.counts_on and self.room() and len(self.begun) < MAX_BEGUN:
+            self.continues = nominal is not None and nominal < missed.until
+        while nominal is not None and not self.continues and self.capacity() and len(self.begun) < MAX_BEGUN:
             due = own.due(nominal)
             if due >= self.horizon:
                 break
@@ -216,15 +219,16 @@ class _Portion:
         return nominal
 
     def _write(self, leaf: str, nominal: Instant, first: Instant, written: int) -> None:
-        """Events of one fire, from the ``written``-th on; what is not due yet stays begun."""
+        """Prepare the events of one fire from number ``written`` on. The fire stays begun while events are not due
+        yet."""
         count = spread.events_of(self.schedule)
         end = spread.window_end(self.schedule, first)
-        while written < count and self.room():
+        while written < count and self.capacity():
             due = spread.due_of(self.schedule, first, written)
             if due >= self.horizon:
                 break
             fire = _fire(self.timer, leaf, nominal, due, written)
-            # What an outage kept from being prepared has all of its timeout, counted from now, to be launched.
+            # A fire that an outage delayed has its whole timeout from now on.
             prepared_at = self.now if due < self.now - catch_up.MISSED_AFTER else None
             self.fires.append(replace(fire, window_end=end, prepared_at=prepared_at))
             written += 1
@@ -240,8 +244,8 @@ class _Portion:
 
 
 def rearm(timer: Timer, schedule: Schedule, leaf: str, at: Instant) -> Timer:
-    """The timer with another instant for a leaf: what it waits for moved (T12, T13, T18). Beyond the life of its
-    schedule it is due no more."""
+    """The timer with another instant for a leaf, because the event from which it counts moved (T12, T13, T18). After
+    the end of the schedule's life the leaf has none."""
     upcoming = {**timer.next, leaf: at}
     if schedule.ends_at is not None and at > schedule.ends_at:
         del upcoming[leaf]
@@ -250,7 +254,7 @@ def rearm(timer: Timer, schedule: Schedule, leaf: str, at: Instant) -> Timer:
 
 
 def fire_event(job: Job, kind: Literal["time", "elapsed", "absent"] = "time") -> Event:
-    """The event that a prepared fire is, once it is due. It is called by its nominal instant, and accepted when due."""
+    """The event of a prepared fire. Its instant is the nominal one, and it is accepted at the due instant."""
     due = job.due_at if job.due_at is not None else job.created_at
     nominal = nominal_of(job)
     which = (job.leaf, nominal, job.index) if job.index else (job.leaf, nominal)
@@ -259,7 +263,7 @@ def fire_event(job: Job, kind: Literal["time", "elapsed", "absent"] = "time") ->
 
 
 def nominal_of(job: Job) -> Instant:
-    """The instant by which a fire is called."""
+    """The nominal instant of a fire."""
     due = job.due_at if job.due_at is not None else job.created_at
     return due if job.nominal_at is None else job.nominal_at
 
@@ -285,10 +289,12 @@ def _fire(timer: Timer, leaf: str, nominal: Instant, due: Instant, index: int = 
 
 def _record(timer: Timer, leaf: str, missed: Skipped, now: Instant) -> Record:
     record_id = ids.job_id(timer.schedule, timer.generation, f"skipped:{leaf}:{missed.first}:{timer.rev}")
-    place = (timer.schedule, timer.generation)
-    return Record(record_id, "SKIPPED", *place, missed.reason, now, count=missed.count, expires_at=now + HISTORY)
+    reason, expires_at = missed.reason, now + HISTORY
+    return Record(
+        record_id, "SKIPPED", timer.schedule, timer.generation, reason, now, count=missed.count, expires_at=expires_at
+    )
 
 
 def _next(leaf: TimedLeaf, schedule: Schedule, timer: Timer, after: Instant) -> Instant | None:
-    """When a leaf is due next, strictly after ``after``; None if never again in the life of its schedule."""
+    """When a leaf is due next, strictly after ``after``; None if never before the end of its schedule's life."""
     return leaf.next_due(timer.anchor, after, schedule.ends_at)

@@ -1,4 +1,4 @@
-"""The next fires of a schedule, as things stand: by the very rules that will prepare them (L11)."""
+"""The next fires of a schedule, by the rules that will prepare them (L11)."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from chalicelib.core.triggers.occurrences import Recurrence
 
 @dataclass(frozen=True, slots=True, order=True)
 class Occurrence:
-    """A fire to come: what it is called, and when it is due."""
+    """An upcoming fire: its nominal instant, and when it is due."""
 
     nominal: Instant
     due: Instant
 
 
 def fires(schedule: Schedule, now: Instant, count: int, timer: Timer | None = None, name: str = "") -> list[Occurrence]:
-    """The next ``count`` fires of its timed leaves after ``now``. Without a timer they are those that the schedule
-    ``name`` would have if it were enabled now."""
+    """The next ``count`` fires of a schedule's timed leaves after ``now``. Without a timer they are those that the
+    schedule ``name`` would have if it were enabled now."""
     known = timer if timer is not None else Timer(name, 0, 0, now, {})
     found: list[Occurrence] = []
     for leaf in tree.timed_leaves(schedule.trigger):
@@ -41,22 +41,22 @@ def fires(schedule: Schedule, now: Instant, count: int, timer: Timer | None = No
 
 
 def preview(schedule: Schedule, now: Instant, count: int, timer: Timer | None = None) -> list[Instant]:
-    """Their nominal instants alone."""
+    """The nominal instants of the next ``count`` fires."""
     return [fire.nominal for fire in fires(schedule, now, count, timer)]
 
 
 def per_day(schedule: Schedule) -> float | int:
-    """How many fires a day its time expressions name, exclusions and bounds aside; times its events per fire."""
+    """How many events a day a schedule's time expressions yield, without regard to exclusions and bounds."""
     rules = tree.recurrences(schedule.trigger)
-    each = [1 if rule.expression is None else expressions.fires_per_day(rule.expression) for rule in rules]
-    rates = [rate if rule.repeats is None else min(rate, rule.repeats) for rate, rule in zip(each, rules, strict=True)]
+    daily = [1 if rule.expression is None else expressions.fires_per_day(rule.expression) for rule in rules]
+    rates = [rate if rule.repeats is None else min(rate, rule.repeats) for rate, rule in zip(daily, rules, strict=True)]
     return sum(rates) * (schedule.spread.count if schedule.spread else 1)
 
 
 def _times(schedule: Schedule, timer: Timer, leaf: str, rule: Recurrence, now: Instant) -> Iterator[Occurrence]:
     own = fire_timer.series(timer, schedule, leaf, rule)
     left = None if rule.repeats is None else rule.repeats - timer.fired.get(leaf, 0)
-    # What the timer has prepared already, and what is due before its next look, has been counted.
+    # ``fired`` already counts the fires that the timer has prepared, which are those before its next instant.
     counted_from = timer.next.get(leaf, now)
     nominal = own.after(now)
     while nominal is not None and left != 0:
@@ -66,7 +66,7 @@ def _times(schedule: Schedule, timer: Timer, leaf: str, rule: Recurrence, now: I
 
 
 def _spans(schedule: Schedule, timer: Timer, leaf: str, rule: TimedLeaf, now: Instant) -> Iterator[Instant]:
-    """When it is due if nothing happens that moves it."""
+    """The instants at which a leaf is due if no event postpones it."""
     span: Millis | None = rule.span
     at: Instant | None = now
     while at is not None:

@@ -1,10 +1,10 @@
-"""The decision of the step *check*: may this job launch, must it wait, or is it over? Always with the reason why.
+"""The decision of the step *check*: whether a job launches, waits, or ends on record, with the reason.
 
-`decide` is a pure function of the job, the facts and ``now``. Its reasons are stored with the job and shown by API,
-CLI and logs; ``why`` calls it again on the facts of the moment, so the words are the same everywhere.
+`decide` is a pure function of the job, the facts and ``now``. Sluice stores its reasons with the job; the API, the
+command line and the log show them. ``why`` calls `decide` again on current facts, so the texts are the same everywhere.
 
-Constraints are judged in this order: what waits on the clock or on facts, then what aborts, then the lines. So a job
-that has to wait for the night is not aborted by day for a run of the night before.
+Constraints that wait for the clock or for facts come first, then those that abort, then the limits. So a job that has
+to wait for the night is not aborted by day because of a run of the night before.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from chalicelib.core.triggers import tree
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """Claim it now, with a permit of each of these lines."""
+    """Claim the job now, with a permit of each of these limits."""
 
     asks: tuple[PermitRequest, ...]
     why: str
@@ -41,56 +41,58 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Nothing to do before ``until`` (None: an event, a line or a resume will wake it). ``leaves``: it gives up its
-    place in a queue, for what it waits for now is no line. ``reason`` is the class of the wait in the metrics, None for
-    one that is not counted: for more events, for its instant, for the next try, or for a moment."""
+    """Check the job again at ``until`` (None: an event, a permit or a resume wakes it). ``leaves``: the job yields its
+    queue, because it now waits for something other than a permit. ``reason`` is the class of the wait in the metrics;
+    None if the wait is not counted: for more events, for its instant, for the next try, or for the next check."""
 
     until: Instant | None
     state: JobState
     why: str
     leaves: bool = False
-    reason: WaitReason | None = field(default=None, compare=False)  # two waits are equal if they say the same
+    reason: WaitReason | None = field(
+        default=None, compare=False
+    )  # two waits are equal if they differ in the class alone
 
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """A condition is not met and the schedule says not to wait: out, on record."""
+    """End the job on record: a condition is not met, and its ``on_unmet`` is to abort."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Expire:
-    """A partial match has grown too old (T14): out, on record; the next event begins anew."""
+    """End the job on record: its partial match is older than ``within`` (T14). The next event begins another match."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Drop:
-    """The schedule is no longer what it was when the job came: out, on record."""
+    """End the job on record: its schedule, or its backfill, no longer lets it run."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Skip:
-    """Somebody asked that this occurrence be left out (L19): out, on record."""
+    """End the job on record: a user asked to skip this occurrence (L19)."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Coalesce:
-    """Another job of the schedule is waiting already: this fire is added to it, on record (C11)."""
+    """End the fire on record: it is added to another job of the schedule, which still waits (C11)."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class MakeRoom:
-    """The job that waits in its place has timed out: that one is set apart, to be aborted or run, and takes in no more
-    fires. Then this fire is decided again."""
+    """Detach ``over``, the waiting job that this fire would join, because it has timed out. It is then aborted or run,
+    and no fire joins it any more. Then decide on this fire again."""
 
     over: Job
     why: str
@@ -98,7 +100,7 @@ class MakeRoom:
 
 @dataclass(frozen=True, slots=True)
 class Duplicate:
-    """It has run, or has its record: a stalled writer brought it back. Away with it."""
+    """Delete the job: it has run, is on record or waits under another key, and a stalled emitter wrote it again."""
 
     why: str
 
@@ -107,19 +109,19 @@ Decision = Launch | Wait | Abort | Expire | Drop | Skip | Coalesce | MakeRoom | 
 
 
 def decide(job: Job, facts: Facts, now: Instant, serving: str | None = None) -> Decision:
-    """What is to become of a job. ``turn`` names the line whose queue serves it at this moment, if one does."""
+    """What to do with a job. ``serving`` names the limit whose queue serves it at present, if one does."""
     if job.due_at is not None and job.due_at > now:
-        return Wait(job.due_at, job.state, f"is due at {iso(job.due_at)}")
+        return Wait(job.due_at, job.state, f"due at {iso(job.due_at)}")
     if facts.already is not None:
-        return Duplicate(f"has {facts.already} already")
-    gone = _not_claimable(job, facts)
-    if gone:
-        return Drop(gone)
+        return Duplicate(f"duplicate: this job already has {facts.already}")
+    reason = _not_claimable(job, facts)
+    if reason:
+        return Drop(reason)
     if job.retry_at is not None and job.retry_at > now:
         return Wait(job.retry_at, job.state, job.reason)
     schedule_state, schedule = facts.schedule_state, facts.schedule
     if schedule_state is None or schedule is None or facts.workflow is None:
-        return Abort(f"workflow {schedule.workflow if schedule else 'unknown'} does not exist any more")
+        return Abort(f"workflow {schedule.workflow if schedule else 'unknown'} no longer exists")
     overflow = too_late(job, schedule, now)
     if overflow is not None:
         return Drop(overflow)
@@ -131,42 +133,44 @@ def decide(job: Job, facts: Facts, now: Instant, serving: str | None = None) -> 
 
 
 def is_prepared(job: Job) -> bool:
-    """Whether a job is still the schedule event that the emitter wrote. One that had to wait has left that place, which
-    a stalled emitter may write again; set apart, it is a job by itself: it joins none, and none joins it (C11)."""
+    """Whether a job is still the fire that the emitter wrote, under its ``FIRE#`` key.
+
+    A fire that had to wait gets another key, because a stalled emitter may write the first one again. A detached fire
+    joins no other job, and no other fire joins it (C11)."""
     return sort_keys.is_fire(job.sort_key)
 
 
 def is_unseen(job: Job) -> bool:
-    """Whether nobody has looked at a fire since it is due. One approved before then has left the emitter's place."""
+    """Whether a fire has not been checked since it was due. A fire that was approved before has another key already."""
     return is_prepared(job) or (job.kind == "fire" and job.met_at is None and job.tries == 0)
 
 
 def coalesces(schedule: Schedule, schedule_state: ScheduleState) -> bool:
-    """Whether a fire that has to wait makes the one pending job, which later fires join (C11)."""
+    """Whether a fire that has to wait becomes the gathering job, which later fires join (C11)."""
     return schedule_state.mode in GATHERING_MODES and not schedule.own_jobs(schedule_state.mode)
 
 
 def detaches(schedule: Schedule, schedule_state: ScheduleState) -> bool:
-    """Whether a match that is complete makes room for the next one at once (C11, and the backlog of L4)."""
+    """Whether a job is detached as soon as its match is complete (C11, and the mode backlog of L4)."""
     return schedule_state.mode in GATHERING_MODES and not coalesces(schedule, schedule_state)
 
 
 def _decide_fire(job: Job, facts: Facts, schedule_state: ScheduleState, schedule: Schedule) -> Decision | None:
     nominal = job.nominal_at if job.nominal_at is not None else job.due_at
     if nominal in schedule_state.skips:
-        return Skip(f"the occurrence of {iso(nominal or 0)} is skipped, as was asked")
+        return Skip(f"the occurrence of {iso(nominal or 0)} was skipped on request")
     unwanted = timer.unwanted(job, schedule)
     if unwanted is not None:
         return Drop(unwanted)
     if schedule_state.mode == "drain" and (job.due_at or 0) >= schedule_state.mode_at:
-        return Drop("it was due after the schedule was paused to drain")
+        return Drop("the fire was due after the schedule was paused to drain")
     if schedule_state.mode not in GATHERING_MODES and not tree.is_single_time(schedule.trigger):
-        return Drop(f"the schedule gathers no more: its mode is {schedule_state.mode}")
+        return Drop(f"the schedule takes no new fires: its mode is {schedule_state.mode}")
     waiting = facts.gathering if is_prepared(job) else None
     if waiting is None or waiting.closed:
         return None
     if waiting.job_id == job.job_id:
-        return Duplicate("waits already: a stalled emitter wrote it again")
+        return Duplicate("duplicate: this fire is already waiting")
     if not coalesces(schedule, schedule_state):
         return None
     if is_over(waiting, schedule, schedule_state, job.due_at or 0):
@@ -193,23 +197,24 @@ def _decide_open(job: Job, facts: Facts, schedule: Schedule, now: Instant, servi
     until = None if forced else deadline
     queued = job.queued_in is not None and job.queued_in != serving
     unmet = _decide_constraints(job, facts, schedule, now, until, forced) if not queued else None
-    why = f"run anyway after its timeout: {job.reason}" if forced else _reason(job, schedule, verdict, now)
+    why = f"run in spite of its timeout: {job.reason}" if forced else _reason(job, schedule, verdict, now)
     return unmet or _decide_limits(job, facts, now, serving, until, why, forced)
 
 
 def _decide_constraints(
     job: Job, facts: Facts, schedule: Schedule, now: Instant, deadline: Instant | None, forced: bool
 ) -> Decision | None:
-    """``forced``: its timeout has run it anyway, past all but the word of a person (C10, C16)."""
-    unmet = [each for each in conditions.evaluate(job, facts, schedule, now) if not each.met]
-    unmet = [each for each in unmet if each.constraint.survives_timeout] if forced else unmet
-    waits = [each for each in unmet if each.waits or (is_repeated(job) and _is_no_line(each))]
+    """The wait or abort of unmet constraints, None if there is none. ``forced``: the job runs in spite of its timeout,
+    so only constraints that survive a timeout, such as an approval, still count (C10, C16)."""
+    unmet = [condition for condition in conditions.evaluate(job, facts, schedule, now) if not condition.met]
+    unmet = [condition for condition in unmet if condition.constraint.survives_timeout] if forced else unmet
+    waits = [condition for condition in unmet if condition.waits or (is_repeated(job) and _needs_no_limit(condition))]
     if waits:
         until = _earliest(deadline, _latest(waits))
         reason = waits[0].constraint.wait_reason
-        return Wait(until, "PENDING_CONSTRAINTS", _words(waits), job.queued_in is not None, reason)
-    aborts = [each for each in unmet if each.aborts and not (_queues(each) and job.queued_in)]
-    return Abort(_words(aborts)) if aborts and not is_repeated(job) else None
+        return Wait(until, "PENDING_CONSTRAINTS", _why(waits), job.queued_in is not None, reason)
+    aborts = [condition for condition in unmet if condition.aborts and not (_queues(condition) and job.queued_in)]
+    return Abort(_why(aborts)) if aborts and not is_repeated(job) else None
 
 
 def _decide_limits(
@@ -224,40 +229,43 @@ def _decide_limits(
         )
     too_large = next((ask for ask in asks if permits.never_fits(ask) and not permits.is_held(ask, job.held)), None)
     if too_large is not None:
-        # At the head of a queue it would stop all others for ever; the pool may grow, so it is looked at again.
+        # At the head of a queue the job would block all others. The pool may grow, so Sluice checks the job again.
         until = _earliest(deadline, now + slots.TOO_LARGE)
         state = facts.limit_state(too_large.limit_name)
         return Wait(until, "PENDING_CONSTRAINTS", permits.why(too_large, state), job.queued_in is not None, "pool")
     used_up = next((ask for ask in asks if isinstance(ask, RateWindow) and _is_void(ask, job, facts, now)), None)
     if used_up is not None:
         rate = permits.why(used_up, facts.limit_state(used_up.limit_name))
-        return Wait(now, "PENDING_CONSTRAINTS", f"the rate was used up by others while it queued: {rate}", leaves=True)
+        why = f"the rate limit was reached while this job was queued: {rate}"
+        return Wait(now, "PENDING_CONSTRAINTS", why, leaves=True)
     if _is_out_of_order(asks, job) or permits.holds_other_units(asks, job.held, job.units):
-        # A changed schedule asks for a line that comes before one it holds: taken out of order, two jobs could wait
-        # for each other. Or for other units of a pool: what a run gives back is what it asked for when it was claimed.
-        return Wait(now, "PENDING_CONSTRAINTS", "begins its way through the lines anew: they changed", leaves=True)
-    # A gap was judged before; in the claim it is held as it was read, unless a timeout overrides it (C10).
+        # A changed schedule may need a limit that comes before one of which the job holds a permit: if jobs acquired
+        # permits out of order, two of them could wait for each other. Or it may need other units of a pool: a run
+        # releases exactly the units that it requested at its claim.
+        why = "limits changed; requesting permits again from the first"
+        return Wait(now, "PENDING_CONSTRAINTS", why, leaves=True)
+    # The constraints have checked the gap. The claim expects it as it was read, unless a timeout overrides it (C10).
     asks = tuple(replace(ask, gap=None) if forced and isinstance(ask, Slots) else ask for ask in asks)
     return Launch(asks, why)
 
 
 def _is_void(ask: RateWindow, job: Job, facts: Facts, now: Instant) -> bool:
-    """Whether a job holds a place in a log that it would not be given now: it queued elsewhere, others started (C5)."""
+    """Whether a job holds an entry in a rate window that it would not get now: others started while it queued (C5)."""
     state, own = facts.limit_state(ask.limit_name), ids.holder_of(job.job_id, job.attempt)
     others = {holder: at for holder, at in state.starts.items() if holder != own}
     return ask.limit_name in job.held and not permits.has_permit(ask, replace(state, starts=others), now)
 
 
 def _is_out_of_order(asks: tuple[PermitRequest, ...], job: Job) -> bool:
-    """Whether a job holds a line that comes after one where it may still have to wait. A line that only counts it never
-    holds it up, and a log that does is told at the start, whatever the job holds by then."""
+    """Whether a job holds a permit of a limit that comes after one for which it may still have to wait. A limit that
+    only counts the job never makes it wait, and takes note of the start whatever the job holds by then."""
     last = max((ask.order for ask in permits.with_fallbacks(asks) if ask.limit_name in job.held), default=None)
     missing = [ask for ask in asks if not permits.is_held(ask, job.held) and not permits.is_unlimited(ask)]
     return last is not None and any(ask.order < last for ask in missing)
 
 
 def verdict_of(job: Job, schedule: Schedule, now: Instant) -> tree.Verdict | None:
-    """How the trigger of a gathering job stands; None for a job that needs none, or whose match is settled."""
+    """The verdict on the trigger of a gathering job, met if its match is locked; None for any other kind of job."""
     if job.kind != "gathering":
         return None
     verdict = tree.evaluate(schedule.trigger, job.leaves, now)
@@ -265,17 +273,17 @@ def verdict_of(job: Job, schedule: Schedule, now: Instant) -> tree.Verdict | Non
 
 
 def _reason(job: Job, schedule: Schedule, verdict: tree.Verdict | None, now: Instant) -> str:
-    """What fired it, whatever it waited for since."""
+    """What started the job, without the waits since."""
     match job.kind:
         case "detached":
             arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
             return f"trigger met: {arrived}"
         case "run_now":
-            return "run now" if job.due_at is None else f"asked to run at {iso(job.due_at)}"
+            return "run now" if job.due_at is None else f"run requested for {iso(job.due_at)}"
         case "backfill":
             return f"backfill {job.backfill}"
         case "redrive":
-            return "delivered again, as was asked"
+            return "delivered again on request"
         case "retry":
             return f"attempt {job.attempt - 1} failed"
         case _:
@@ -287,26 +295,26 @@ def _not_claimable(job: Job, facts: Facts) -> str | None:
     if schedule_state is None or not schedule_state.exists:
         return "the schedule was deleted"
     if schedule_state.generation != job.generation:
-        return "the schedule was replaced or enabled anew since"
+        return "the schedule was replaced, or enabled again, since the job began"
     if job.backfill is not None and (facts.backfill is None or facts.backfill.state != "RUNNING"):
-        return facts.backfill.reason if facts.backfill else "its backfill is gone"
+        return facts.backfill.reason if facts.backfill else "the backfill of this job no longer exists"
     if schedule_state.mode not in claimable(job.kind, job.backfill) and schedule_state.mode not in PAUSED_MODES:
         return f"the schedule was {schedule_state.mode}"
     return "the schedule was disabled" if job.closed else None
 
 
 def _paused(job: Job, facts: Facts, deadline: Instant | None) -> Wait | None:
-    """In hold and backlog a job that could go is kept until the schedule is resumed (L4)."""
+    """The wait of a job in the modes hold and backlog: until the schedule is resumed (L4)."""
     schedule_state = facts.schedule_state
     if schedule_state is None or schedule_state.mode in claimable(job.kind, job.backfill):
         return None
     reason = f" ({schedule_state.reason})" if schedule_state.reason else ""
-    why = f"the schedule is on {schedule_state.mode} since {iso(schedule_state.mode_at)}{reason}"
+    why = f"the schedule has been on {schedule_state.mode} since {iso(schedule_state.mode_at)}{reason}"
     return Wait(deadline, "PENDING_CONSTRAINTS", why, job.queued_in is not None, "paused")
 
 
-def _is_no_line(condition: Condition) -> bool:
-    """What is repeated waits where others abort (W1); at a limit of runs it queues like any other."""
+def _needs_no_limit(condition: Condition) -> bool:
+    """Whether a repeated job waits for this condition where other jobs abort (W1). For a limit of runs it queues."""
     return not _queues(condition) and condition.aborts
 
 
@@ -314,7 +322,7 @@ def _queues(condition: Condition) -> bool:
     return condition.constraint.queues == "always"
 
 
-def _words(unmet: Sequence[Condition]) -> str:
+def _why(unmet: Sequence[Condition]) -> str:
     return "; ".join(condition.why for condition in unmet)
 
 
@@ -323,5 +331,6 @@ def _earliest(*instants: Instant | None) -> Instant | None:
 
 
 def _latest(waits: Sequence[Condition]) -> Instant | None:
-    """When all that the clock will meet is met. What waits for an event is woken by it, or looked at then."""
-    return max((each.until for each in waits if each.until is not None), default=None)
+    """When time alone has met all conditions that it can meet. A condition that needs an event is checked when the
+    event comes, and at this instant."""
+    return max((condition.until for condition in waits if condition.until is not None), default=None)

@@ -1,4 +1,4 @@
-"""The plans that claim a job, queue it, set it aside or take it out: each one transaction (C9, C13, W10)."""
+"""The plans that claim a job, queue it, detach it or delete it: one transaction each (C9, C13, W10)."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ from chalicelib.core.writes import (
     Write,
 )
 
-# The sweep finds a fire without a hint after so long; with one it is looked at when it is due.
+# The sweep finds a fire whose hint was lost after this time. With a hint the fire is checked when it is due.
 LATE_CHECK: Millis = 5 * SECOND
 
 
-# Who is claimed sooner has waited for nothing but the claim itself.
+# A job that is claimed sooner has waited for nothing but the claim itself.
 WAITED: Millis = 5 * SECOND
 
 
@@ -69,9 +69,9 @@ def build_run(
     units: int = 0,
     appointment: Instant | None = None,
 ) -> Run:
-    """The run that a job becomes: its outbox, with exactly the start request that every call will carry."""
+    """The run that a job becomes: an outbox with the start request, which every start call carries unchanged."""
     schedule_state, schedule, workflow = _complete(facts)
-    # What runs again carries what it carried, and nothing that was added since (W15).
+    # A re-run carries the arguments of its first run, and no later additions (W15).
     again = facts.origin if job.rerun_of is not None else None
     properties = dict(job.properties) if job.rerun_of else properties_of(workflow, schedule, job.properties)
     start_by, end_by = due_by(job, schedule, workflow)
@@ -111,7 +111,7 @@ def build_run(
         correlation=job.correlation,
         partition=job.correlation,
         event=job.event,
-        # How the past fares says nothing about whether the schedule should go on (L19).
+        # Failures of a backfill do not pause the schedule (L19).
         pause_after=schedule.pause_after_failures if job.backfill is None else None,
         backfill=job.backfill,
         rerun_of=job.rerun_of,
@@ -127,9 +127,9 @@ def build_run(
 
 
 def _number(job: Job, facts: Facts, own: str, permits: tuple[str, ...]) -> int:
-    """The next number of the workflow, as its line was read; the claim expects that nobody took it since. A further
-    attempt keeps the run's, and who lost a race has taken one before. What takes no permit of that line, a mere
-    delivery, has none (H1)."""
+    """The number of the run: one more than the last of its workflow as the limit was read, which the claim expects to
+    be unchanged. A job that has a number already, such as a retry, keeps it. A run that needs no permit of the
+    workflow, as a delivery, has number 0 (H1)."""
     return job.number or (facts.limit_state(own).numbered + 1 if own in permits else 0)
 
 
@@ -138,7 +138,7 @@ def _takes_number(job: Job, limit_name: str) -> bool:
 
 
 def wants_number(job: Job, asks: tuple[PermitRequest, ...]) -> str | None:
-    """The line that numbers this job's run, if it does and has not done so yet."""
+    """The limit that numbers this job's run; None if none does, or the job has its number already."""
     return next(
         (limit_name for limit_name in (*job.held, *(ask.limit_name for ask in asks)) if _takes_number(job, limit_name)),
         None,
@@ -146,23 +146,25 @@ def wants_number(job: Job, asks: tuple[PermitRequest, ...]) -> str | None:
 
 
 def waited_for(job: Job, now: Instant) -> str:
-    """What a job waited for last, in the words it was told in; nothing if it hardly waited (H1). A retry waits from
-    when it was due: what was before is its first attempt's. A job of a backfill that was launched as it was written
-    has waited for nothing that it could name: its instant is that of the past."""
+    """The last reason why a job waited; empty if it waited less than `WAITED` (H1). The wait of a retry counts from its
+    due instant, since the time before belongs to the first attempt. A job of a backfill that was launched as it was
+    written did not wait: its instant is past."""
     since = job.accepted_at if job.accepted_at is not None and job.kind != "retry" else job.due_at
     waited = since is not None and now - since >= WAITED and not (job.kind == "backfill" and job.rev == 1)
     return job.reason[:MAX_WAITED] if waited else ""
 
 
 def parse_holder(holder: str) -> tuple[str, int]:
+    """The run id and attempt of a holder, the inverse of `holder_of`."""
     run_id, _, attempt = holder.rpartition("#")
     return run_id, int(attempt)
 
 
 def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[Write]:
-    """One transaction: the job out, the run in, permits taken, the gate open for this generation and version."""
+    """One transaction: delete the job, create the run, and acquire permits, if the schedule state still allows it."""
     schedule_state, schedule, _ = _complete(facts)
-    # Where an event may undo the match, the claim is of what was read; anywhere else a steady stream would starve it.
+    # If an event may undo the match, the claim expects the job as it was read. Otherwise it does not, since a steady
+    # stream of events would make every claim fail.
     exact = job.kind == "gathering" and job.queued_in is None and tree.is_revocable(schedule.trigger)
     plan: list[Write] = [
         DeleteJob(job, exact),
@@ -187,27 +189,28 @@ def claim(job: Job, run: Run, facts: Facts, route: Route, now: Instant) -> list[
 
 
 def _as_defined(facts: Facts) -> list[Write]:
-    """Expects the definitions that a claim relies on beside the gate, which names the version of the schedule.
+    """Expect the definitions on which a claim relies besides the schedule state, which names the schedule's version.
 
-    Of its pool: how much is there, and how much of it is withheld. The workflow's edition is expected by what is
-    written to its line anyway."""
+    The definition of its pool says how many units there are, and how many are overdrawn. The write to the workflow's
+    limit expects the edition of the workflow anyway."""
     if facts.pool_row is None or facts.workflow is None or not facts.workflow.target.has_lifecycle:
         return []
     return [ExpectDefinition(facts.pool_row)]
 
 
 def admissions_of(job: Job) -> tuple[str, ...]:
-    """The lines that say it is one of the next at a policy, which it no longer is once it has started."""
+    """The admissions to policies that a job holds, and releases when it starts."""
     return tuple(limit_name for limit_name in job.held if names.is_admission(limit_name))
 
 
 def queue(job: Job, facts: Facts, route: Route, now: Instant) -> list[Write]:
-    """One transaction: the permits before the line that blocks are held, the job queues there, counted as a waiter."""
+    """One transaction: acquire the permits before the limit that blocks the job, and queue the job there. Raises
+    ValueError if no limit blocks the route."""
     schedule_state, schedule, workflow = _complete(facts)
     blocked = route.blocked
     if blocked is None:
-        raise ValueError("expected a route that is blocked, got one that is free")
-    taken = tuple(ask for ask in route.take if not _is_told_only(ask))
+        raise ValueError("expected a route that a limit blocks, got one without; claim the job instead")
+    taken = tuple(ask for ask in route.take if not _only_counts(ask))
     state = facts.limit_state(blocked.limit_name)
     sort_key = rank_of(job, schedule, workflow)
     queued = replace(
@@ -241,7 +244,7 @@ def _join(blocked: PermitRequest, route: Route, facts: Facts, now: Instant, rev:
 
 
 def asks_otherwise(job: Job, asks: tuple[PermitRequest, ...]) -> bool:
-    """Whether a job that queues would take another way now: its queue no longer limits it, it holds a permit that it
+    """Whether a queued job would request other permits now: its queue no longer limits it, it holds a permit that it
     does not need, or it lacks one of a limit before its queue."""
     here = next((ask for ask in asks if ask.limit_name == job.queued_in), None)
     if here is None or limit_permits.is_unlimited(here):
@@ -259,15 +262,15 @@ def asks_otherwise(job: Job, asks: tuple[PermitRequest, ...]) -> bool:
 
 
 def request_again(job: Job, states: Mapping[str, LimitState], now: Instant) -> tuple[Job, list[Write]]:
-    """Out of its queue, with all permits given back: the limits of its schedule changed while it waited there."""
+    """The job without its queue and permits, and the writes for that: the limits of its schedule changed meanwhile."""
     why = "limits changed; requesting permits again from the first"
     later = replace(job, state="PENDING_CONSTRAINTS", reason=why, wake_at=now, leases=0, rev=job.rev + 1)
     return later, yield_queue(job, later, states, now)
 
 
 def rank_again(job: Job, raised: Job, facts: Facts) -> list[Write]:
-    """A job that queues, with the timeout and the rank of the definition as it is now. Its place in the queue moves
-    with it. ``lifted``: the job with what is lent to it now."""
+    """The writes that give a queued job the timeout and the rank of the current definition, and move its waiter.
+    ``raised`` is the job with its present inherited priority."""
     schedule_state, schedule, workflow = _complete(facts)
     rank, wake_at = rank_of(raised, schedule, workflow), timeout.deadline_of(job, schedule, schedule_state)
     later = Replace(replace(raised, rank=rank, wake_at=wake_at, leases=0, rev=job.rev + 1))
@@ -278,7 +281,7 @@ def rank_again(job: Job, raised: Job, facts: Facts) -> list[Write]:
 
 
 def why_blocked(route: Route, facts: Facts) -> str:
-    """Why a job waits where its route is blocked."""
+    """Why a job waits at the limit that blocks its route; empty if none does."""
     ask = route.behind or route.blocked
     return limit_permits.why(ask, facts.limit_state(ask.limit_name)) if ask is not None else ""
 
@@ -288,19 +291,19 @@ def _limits_of(asks: tuple[PermitRequest, ...]) -> tuple[str, ...]:
 
 
 def inheritance(job: Job) -> str:
-    """Who has lent a job its priority, behind the reason why it waits."""
+    """The text on a job's inherited priority, which follows the reason why it waits."""
     return f"; {job.inherited}" if job.inherited else ""
 
 
-def _is_told_only(ask: PermitRequest) -> bool:
-    """A log that limits others and not this job: it is told of the start when there is one, and of no mere wish."""
+def _only_counts(ask: PermitRequest) -> bool:
+    """Whether a rate window limits other schedules and not this job: it counts the start, and no request before it."""
     return isinstance(ask, RateWindow) and not ask.binding
 
 
 def waiting_key(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> str:
-    """A fire that must wait leaves its own place, which a stalled emitter may write again: it becomes the gathering
-    job, so that later fires coalesce with it, or, where none do, a job apart. So does a match that time completed,
-    where each is a job of its own. Others stay where they are."""
+    """The sort key under which a job waits. A fire leaves its own key, which a stalled emitter may write again. It
+    becomes the gathering job, so that later fires coalesce with it, or, if the schedule does not coalesce, a detached
+    job. A match that time completed is detached if each match is a job of its own. Other jobs keep their sort key."""
     if check.is_prepared(job):
         return GATHERING if check.coalesces(schedule, schedule_state) else gather.detached_key(job)
     detached = job.kind == "gathering" and job.queued_in is None and check.detaches(schedule, schedule_state)
@@ -308,27 +311,29 @@ def waiting_key(job: Job, schedule: Schedule, schedule_state: ScheduleState) -> 
 
 
 def keys_of_copy(job: Job, schedule: Schedule, schedule_state: ScheduleState, now: Instant) -> tuple[str, ...]:
-    """Where a prepared fire may be already, if its emitter has written it twice. Where it would wait; and, once it is
-    late or may have been approved, apart: what was tried, approved or has timed out is there. A late one may also have
-    begun to wait as the gathering job, before the mode of its schedule changed. A fire that is looked at in time was
-    not tried before, so it costs no read."""
+    """The sort keys under which a prepared fire may exist already, if its emitter has written it twice.
+
+    First the key under which it would wait. Then, if the fire is late or may have been approved, its detached key: a
+    fire that was tried, approved or timed out is there. A late fire may also wait as the gathering job, since the mode
+    of its schedule may have changed. A fire that is checked in time was not tried before, so it needs no such read."""
     waits, detached = waiting_key(job, schedule, schedule_state), gather.detached_key(job)
     late = job.due_at is not None and now - job.due_at >= LATE_CHECK
-    may_be_detached = late or any(each.by_person for each in schedule.constraints)
+    may_be_detached = late or any(constraint.by_person for constraint in schedule.constraints)
     others = [detached] if may_be_detached else []
     others += [GATHERING] if late and schedule.coalesce else []
     return (waits, *(sort_key for sort_key in others if sort_key != waits))
 
 
 def detached_from_emitter(job: Job, later: Job) -> Job:
-    """The job as it stands later, out of the place that its emitter may write again: there it would lose its tries and
-    its approvals."""
+    """``later``, under another key if its present one is a key that the emitter may write again: such a write would
+    lose the job's tries and approvals."""
     return replace(later, sort_key=gather.detached_key(job)) if check.is_prepared(job) else later
 
 
 def moved(job: Job, later: Job) -> list[Write]:
-    """The job as it stands later, in its place or in another. It is moved as it was read: an event that came meanwhile
-    may have undone the match, or belongs to it, and whoever wakes it has newer facts."""
+    """The writes that replace a job by ``later``, under the same sort key or another. The move expects the job as it
+    was read: an event that was applied meanwhile may have undone the match, or belongs to it, and wakes the job
+    itself."""
     if later.sort_key == job.sort_key:
         return [Replace(later)]
     if job.kind != "gathering":
@@ -338,13 +343,14 @@ def moved(job: Job, later: Job) -> list[Write]:
 
 
 def beside(job: Job, detached: Job) -> list[Write]:
-    """A job set apart while another takes its place. Where it queues, its place in the queue names the new one."""
+    """The writes that detach a job while another takes its sort key. If the job is queued, its waiter names the new
+    key."""
     waiter = run_queued.waiter_of(job)
     return [Create(detached), *([Put(replace(waiter, job_sort_key=detached.sort_key))] if waiter is not None else [])]
 
 
 def yield_queue(job: Job, later: Job, states: Mapping[str, LimitState], now: Instant) -> list[Write]:
-    """Out of the queue, for a wait that is at no line: what it holds goes back, its place in the queue is given up."""
+    """The writes by which a job yields its queue and releases all permits, to wait for something else."""
     out = replace(later, held=(), units=0, queued_in=None, rank=None)
     return [*moved(job, out), *run_queued.leave(job), *returns.return_held(job, states, now)]
 
@@ -352,14 +358,14 @@ def yield_queue(job: Job, later: Job, states: Mapping[str, LimitState], now: Ins
 def drop_plan(
     job: Job, record: Record, held: Mapping[str, LimitState], now: Instant, exact: bool = False
 ) -> list[Write]:
-    """One transaction: the job out with its record, its place in a queue given up, what it held given back. A prepared
-    fire may have run already: then it has no record."""
-    out, *rest = delete_plan(job, held, now, exact)
-    return [out, Put(record), *rest, *([ExpectNoRun(job)] if check.is_prepared(job) else [])]
+    """One transaction: delete the job with its waiter, release its permits, and put its record. A prepared fire may
+    have run already; then the transaction fails, so that no record is written."""
+    deletion, *rest = delete_plan(job, held, now, exact)
+    return [deletion, Put(record), *rest, *([ExpectNoRun(job)] if check.is_prepared(job) else [])]
 
 
 def delete_plan(job: Job, held: Mapping[str, LimitState], now: Instant, exact: bool = False) -> list[Write]:
-    """The same without a record, for a job that has one already, or has run."""
+    """The same as `drop_plan` without a record, for a job that has one already, or has run."""
     return [DeleteJob(job, exact), *run_queued.leave(job), *returns.return_held(job, held, now)]
 
 
@@ -371,9 +377,9 @@ def _permits(
     begins: str | None = None,
     appointment: Instant | None = None,
 ) -> list[Write]:
-    """A log's entry is made when its permit is taken; a slot learns of a start only when it is one; a pace's permit is
-    that of the appointment. A pool, or an EMR application, is never asked when something started there: its row is as
-    short with a thousand runs as with one."""
+    """The writes that acquire permits. A rate window gets its entry with the permit, a slot records a start only when
+    the run starts, and the permit of a pace is for the appointment. A pool or an EMR application records no starts, so
+    its row is as short with a thousand runs as with one."""
     own = holder_of(job.job_id, job.attempt)
     return [
         AcquirePermit(
@@ -390,7 +396,7 @@ def _permits(
 
 
 def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
-    """The start of a run, told to the lines whose permits its job held while it queued for another."""
+    """The writes that record the start of a run in the limits whose permits its job held while it queued."""
     asks = {ask.limit_name: ask for ask in limit_permits.with_fallbacks(facts.asks(job.schedule.partition(".")[0]))}
     held = [asks[limit_name] for limit_name in job.held if limit_name in asks and names.names_starts(limit_name)]
     return [
@@ -402,5 +408,5 @@ def _begun(job: Job, facts: Facts, now: Instant, holder: str) -> list[Write]:
 
 def _complete(facts: Facts) -> tuple[ScheduleState, Schedule, Workflow]:
     if facts.schedule_state is None or facts.schedule is None or facts.workflow is None:
-        raise ValueError("expected complete facts: a job without gate, schedule or workflow is dropped before")
+        raise ValueError("expected a schedule state, a schedule and a workflow, got None for one; drop the job instead")
     return facts.schedule_state, facts.schedule, facts.workflow

@@ -1,7 +1,7 @@
-"""How each constraint of a job stands at a moment: met or not, why, and when time alone would meet it (C1-C8, C14-C17).
+"""The condition of each constraint of a job at an instant: met or not, why, and when time alone would meet it (C1-C17).
 
-Pure, of the job, the facts and ``now``. `core/jobs/check.py` decides by it, and ``why`` shows it: the same words. The
-evaluation of each kind is in its own file of `core/constraints`.
+The result depends only on the job, the facts and ``now``. `core/jobs/check.py` decides by it, and ``why`` shows it.
+`core/constraints` has the evaluation of each kind of constraint.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from chalicelib.core.rows.job import Job
 
 
 def evaluate(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[Condition, ...]:
-    """Each constraint of the schedule, in the order in which it names them. What measures the present (the hour, how
-    often, how fresh) holds no backfill up: its jobs ask for a place among the runs at a time, for the approval of each,
-    and the probe."""
+    """The condition of each constraint of the schedule, in their order. For a job of a backfill only those that apply
+    to backfills: concurrency, approval and probe. The others measure the present: the hour, a rate, or how fresh data
+    is.
+    """
     situation = Situation(
         job=job,
         workflow=schedule.workflow,
@@ -27,5 +28,5 @@ def evaluate(job: Job, facts: Facts, schedule: Schedule, now: Instant) -> tuple[
         externals=externals_of(schedule.constraints),
         answers=facts.answers,
     )
-    asked = [each for each in schedule.constraints if job.backfill is None or each.for_backfill]
-    return tuple(constraint.evaluate(situation) for constraint in asked)
+    constraints = [each for each in schedule.constraints if job.backfill is None or each.for_backfill]
+    return tuple(constraint.evaluate(situation) for constraint in constraints)

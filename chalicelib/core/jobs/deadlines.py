@@ -1,4 +1,5 @@
-"""Who goes first among those that wait: priority, own or lent, then the latest start for a deadline (W2, W14)."""
+"""The deadlines of a job: by when its run must start and end (H5), and the latest start that ranks it in a queue
+(W14)."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from chalicelib.core.rows.job import Job
 
 
 def latest_start(job: Job, schedule: Schedule, workflow: Workflow) -> Instant | None:
-    """When a run must start at the latest to meet its deadline, both that of its start and, as long as it is expected
-    to take, that of its end; None if it has none (W14)."""
+    """The latest start of a run that meets its deadlines: that of its start, and that of its end less the expected
+    duration. None without a deadline (W14)."""
     deadline = deadline_of(schedule, workflow)
     if deadline is None:
         return None
@@ -26,8 +27,9 @@ def latest_start(job: Job, schedule: Schedule, workflow: Workflow) -> Instant | 
 
 
 def due_by(job: Job, schedule: Schedule, workflow: Workflow | None) -> tuple[Instant | None, Instant | None]:
-    """By when the run of a job is to start, and to end (H5). The past, which a backfill runs, is never in time; what
-    is sent again by hand was late or not the first time."""
+    """By when the run of a job must start, and must end; None each without a deadline (H5). Jobs of a backfill have
+    none, since their instants are past. Redrives have none, since the first delivery decided whether the event was
+    late."""
     deadline = deadline_of(schedule, workflow)
     if deadline is None or job.backfill is not None or job.kind in ("redrive", "backfill"):
         return None, None
@@ -39,15 +41,16 @@ def due_by(job: Job, schedule: Schedule, workflow: Workflow | None) -> tuple[Ins
 
 
 def counts_from(job: Job, deadline: Deadline) -> Instant | None:
-    """From when a deadline counts: when its fire, or what somebody asked for, was due by the clock, or when the data
-    was there; None while what starts the job is still gathering. Of what is tried again, from when its first attempt
-    was due; of what somebody has run again, from when that was asked for."""
+    """The instant from which a deadline counts; None while the job gathers.
+
+    It is the nominal instant of the job's fire or request, or else the instant at which its data was complete. For a
+    retry it is that of the first attempt, for a re-run the instant of the request."""
     if job.rerun_of is not None:
         return job.accepted_at
     if deadline.since == "nominal":
         due = job.due_at if job.kind != "retry" else None
         event = job.event.instant if job.event is not None and job.event.kind == "time" else None
-        nominal = next((each for each in (job.nominal_at, due, event) if each is not None), None)
+        nominal = next((instant for instant in (job.nominal_at, due, event) if instant is not None), None)
         if nominal is not None:
             return nominal
     return job.accepted_at

@@ -1,6 +1,6 @@
-"""Dry run of a trigger: what it would make of given events, by the rules that gather them (L11). Nothing is stored.
+"""Dry run of a trigger: which events it would count and when it would be met, by the rules of gathering (L11).
 
-Constraints are left out: they depend on what else runs at the time.
+Nothing is stored. Constraints are left out, since they depend on what else runs at the time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from chalicelib.core.triggers.occurrences import Recurrence
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One event, and how the trigger stands after it. ``why`` is about the event if no leaf counts it."""
+    """One event, and the verdict on the trigger after it. If no leaf counts the event, ``why`` says why not."""
 
     at: Instant
     event: str
@@ -36,21 +36,22 @@ class Step:
 
 
 def dry_run(name: str, schedule: Schedule, given: Sequence[Given], now: Instant) -> tuple[list[Step], list[Job]]:
-    """Play events, in the order of their instants, to an empty trigger. Returns the steps and the jobs left waiting.
+    """Apply events, in the order of their instants, to an empty trigger. Returns the steps, and the jobs that still
+    wait.
 
-    Time passes between events, and may complete a match by itself; after the last one it stands still.
+    Time passes between the events, and may complete a match by itself. It ends with the last event.
     """
     waiting: dict[str, Job] = {}
     steps: list[Step] = []
     rows = list(_rows(name, schedule))
-    for number, (at, event, words, timed) in enumerate(
-        sorted(_events(name, schedule, given, now), key=lambda each: each[0])
+    for number, (at, event, description, timed) in enumerate(
+        sorted(_events(name, schedule, given, now), key=lambda item: item[0])
     ):
         found = [row for row in rows if row.event_key == event.key]
         steps += _let_time_pass(schedule, waiting, at)
         touched, against = gather.touched(schedule, event, found)
         touched = (*touched, *_timed(schedule, timed, at))
-        steps.append(_play(schedule, waiting, event, words, (touched, against), f"{number}"))
+        steps.append(_play(schedule, waiting, event, description, (touched, against), f"{number}"))
     return steps, list(waiting.values())
 
 
@@ -58,7 +59,7 @@ def _play(
     schedule: Schedule,
     waiting: dict[str, Job],
     event: Event,
-    words: str,
+    description: str,
     leaves_met: tuple[tuple[str, ...], tuple[str, ...]],
     number: str,
 ) -> Step:
@@ -79,15 +80,15 @@ def _play(
     if after is not None and not fires:
         waiting[sort_key] = after
     if not touched and not against:
-        return Step(at, words, False, fires, verdict, "no leaf of the trigger waits for it")
+        return Step(at, description, False, fires, verdict, "no leaf of the trigger counts this event")
     if lost:
-        why = f"it carries no value of every correlation key ({', '.join(schedule.by)})"
-        return Step(at, words, False, fires, verdict, why)
-    return Step(at, words, True, fires, verdict, verdict.why)
+        why = f"the event does not carry a value of every correlation key ({', '.join(schedule.by)})"
+        return Step(at, description, False, fires, verdict, why)
+    return Step(at, description, True, fires, verdict, verdict.why)
 
 
 def _let_time_pass(schedule: Schedule, waiting: dict[str, Job], until: Instant) -> list[Step]:
-    """The matches that time alone completes by ``until``: no other event came for long enough (T12)."""
+    """Steps for the matches that time alone completes by ``until``, since no event came for long enough (T12)."""
     steps: list[Step] = []
     for sort_key, job in list(waiting.items()):
         at = job.created_at
@@ -108,17 +109,18 @@ def _rows(name: str, schedule: Schedule) -> Iterator[Subscription]:
 
 
 def _timed(schedule: Schedule, kind: str | None, at: Instant) -> tuple[str, ...]:
-    """The timed leaves that are meant: of a time only those that fire at this very instant."""
-    meant = (
+    """The timed leaves of this kind that fire at ``at``: of time leaves only those with an occurrence at that
+    instant."""
+    candidates = (
         (leaf.id, leaf.trigger.recurrence())
         for leaf in tree.timed_leaves(schedule.trigger)
         if leaf.trigger.type == kind
     )
-    return tuple(leaf for leaf, rule in meant if rule is None or _fires(rule, at))
+    return tuple(leaf for leaf, rule in candidates if rule is None or _fires(rule, at))
 
 
 def _fires(rule: Recurrence, at: Instant) -> bool:
-    """Whether a time may fire at an instant. An interval may at any: it counts from when its schedule is enabled."""
+    """Whether a time leaf may fire at an instant. An interval may at any, since it counts from the enabling."""
     return occurrences.counts_from_anchor(rule) or occurrences.is_occurrence(rule, 0, at)
 
 
@@ -127,7 +129,7 @@ def _events(
 ) -> Iterator[tuple[Instant, Event, str, str | None]]:
     namespace, app, _ = name.split(".")
     names = Names(namespace, app, schedule.zone, now)
-    for number, each in enumerate(given):
-        at = instants.parse_instant(each.at) if each.at else now
-        made = each.as_event(ids.event_id("rehearsed", number), names, at)
-        yield at, made, each.describe(), each.type if each.timed else None
+    for number, sample in enumerate(given):
+        at = instants.parse_instant(sample.at) if sample.at else now
+        event = sample.as_event(ids.event_id("rehearsed", number), names, at)
+        yield at, event, sample.describe(), sample.type if sample.timed else None

@@ -1,4 +1,4 @@
-"""The facts that the decision about a job depends on, read beforehand, and what a job asks of the lines."""
+"""The facts on which the decision about a job depends, read before, and the permits that the job requests."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from chalicelib.core.rows.limit import LimitState
 from chalicelib.core.rows.run import Run
 from chalicelib.core.rows.schedule import ScheduleState
 
-# Between a start and that of the job behind it lie a message and a look: a second or two.
+# Between two starts at a pace lie a hint and a check of the next job, which take a second or two.
 NEXT_AT_PACE: Millis = 5 * SECOND
 
 
 def _unhurried(ask: PermitRequest) -> PermitRequest:
-    """What a backfill's job asks of a line: places and the pace of the target, but no rate and no gap, which measure
-    how often the present is worked on. Its start is counted there all the same."""
+    """The request of a backfill's job: it needs slots and the pace of the target, but no gap and no rate, which bound
+    how often the present is processed. Its start is counted there nevertheless."""
     match ask:
         case Slots():
             return replace(ask, gap=None)
@@ -41,8 +41,11 @@ def _unhurried(ask: PermitRequest) -> PermitRequest:
 
 
 def _admissions(asks: tuple[PermitRequest, ...], pace: Pace, policy: str) -> tuple[Slots, ...]:
-    """Who waits for the pace of a policy keeps what it has of groups and pools, which others want as well. So only as
-    many may as start within `NEXT_AT_PACE`, one at least; the backlog queues behind them, and keeps nothing."""
+    """The admission of a job to a policy, if it needs permits of a group or pool.
+
+    A job keeps these permits, which other workflows need, while it waits for the policy's pace. So only as many jobs
+    are admitted as start within `NEXT_AT_PACE`, at least one. The others queue for admission, and hold no such
+    permits."""
     shared = [
         ask for ask in asks if isinstance(ask, Slots) and ask.limit is not None and names.is_shared(ask.limit_name)
     ]
@@ -54,10 +57,12 @@ def _admissions(asks: tuple[PermitRequest, ...], pace: Pace, policy: str) -> tup
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Everything that the decision about a job depends on, read strongly. ``successes``: when each workflow that a
-    freshness constraint names last succeeded. ``policy`` is that which the schedule names, ``answers`` are those
-    of the external constraints that were asked just now, by their keys, ``backfill`` is the one that the job is a part
-    of, ``origin`` the run that it repeats (W15); ``pool`` is what it asks of its pool, by the definition ``pool_row``;
+    """All that the decision about a job depends on, from strongly consistent reads.
+
+    ``already`` names the run or record that the job has already. ``successes`` maps each workflow that a ``fresh``
+    constraint names to its last success. ``answers`` are those that external constraints gave just now, by their keys.
+    ``policy`` is the schedule's, ``backfill`` the job's, and ``origin`` the run that it repeats (W15). ``pool`` is its
+    request for units of its pool, by the definition ``pool_row``. ``counted``: the starts of the workflow are counted.
     ``workflow_version`` is that of the workflow's definition, 0 for the graph of a DAG."""
 
     schedule_state: ScheduleState | None
@@ -78,10 +83,11 @@ class Facts:
     workflow_version: int = 0
 
     def limit_state(self, name: str) -> LimitState:
+        """The state of a limit as read; an empty one if no row exists yet."""
         return self.limit_states.get(name) or LimitState(name)
 
     def asks(self, namespace: str) -> tuple[PermitRequest, ...]:
-        """The lines that a job goes through, in their order; none if its schedule or workflow is gone."""
+        """The permits that a job requests, in the order of limits; none without a schedule or workflow."""
         if self.schedule is None or self.workflow is None:
             return ()
         rates = self.limit_state(names.workflow_limit(self.schedule.workflow)).rates

@@ -1,7 +1,7 @@
-"""What a job is once events have been applied to it: the rules of gathering (T7, T9, T12, T14, T18, C11).
+"""The rules of gathering: what a job is once events have been applied to it (T7, T9, T12, T14, T18, C11).
 
-`gather` is pure. It answers with the job as it should stand, the one that it takes the place of if that one's partial
-match has grown too old, and whether the job is to make room for the next at once.
+`gather` is pure. It returns the job after the events, and what becomes of the job before them if its partial match has
+expired or its time is over.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from chalicelib.core.triggers.leaf import Leaf
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """One event and the leaves of one schedule that it touches."""
+    """One event, and the leaves of one schedule that count it."""
 
     event: Event
     leaves: tuple[str, ...]
@@ -34,9 +34,12 @@ class Touch:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """``job`` as it stands after the events (None: they created none). Of the job that was there: ``dropped`` is its
-    record, if its match had expired or timed out; ``apart`` its new place, if it has timed out and had been met, or
-    runs anyway."""
+    """``job`` is the gathering job after the events; None if there is no change, or no job is left.
+
+    Of the job before: ``dropped`` is its record, if its match expired, its timeout aborted it, or an event undid its
+    match. ``detached`` is that job under a key of its own, if it timed out and its trigger was met, or it runs
+    in spite of the timeout.
+    """
 
     job: Job | None
     dropped: Record | None = None
@@ -44,9 +47,9 @@ class Gathered:
 
 
 def touched(schedule: Schedule, event: Event, rows: Iterable[Subscription]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The leaves that an event counts for, and the absent leaves that it speaks against."""
+    """The leaves that count an event, and the absent leaves whose absence it ends."""
     rules = {leaf.id: leaf.trigger for leaf in tree.leaves(schedule.trigger)}
-    # The instant at which a feed was absent carries no payload that could fit the pattern of the feed.
+    # An absent event has no payload that could match the pattern of the feed.
     fits = [row.leaf for row in rows if row.leaf in rules]
     met = [leaf for leaf in fits if event.kind == "absent" or rules[leaf].accepts(event.payload, event.schedule)]
     against = tuple(leaf for leaf in met if rules[leaf].opposes(event.kind))
@@ -63,11 +66,11 @@ def gather(
     against: tuple[str, ...] = (),
     timed_out: bool = False,
 ) -> Gathered:
-    """The job after events have been applied to it: a new one if there was none. Says whether its trigger is met.
-
-    ``timed_out``: these events were accepted after the job's timeout, so they begin the next job."""
+    """Apply events to a gathering job, or to a new one if there is none. ``against`` are the absent leaves whose
+    absence the events end. ``timed_out``: the events were accepted after the job's timeout, so they begin the next
+    job."""
     touches = tuple(touch for touch in touches if touch.leaves)
-    # A job that queues is settled: it holds places and permits, so nothing that comes takes it out unseen.
+    # The match of a queued job is locked: the job holds permits and has a waiter, which no event removes with it.
     against = () if job is not None and job.queued_in is not None else against
     if job is None or has_expired(job, schedule, now):
         if not touches:
@@ -86,10 +89,11 @@ def gather(
     for touch in touches:
         _count(progress, touch)
     if not progress:
-        return Gathered(None, _came_after_all(job, now))
+        return Gathered(None, _arrived(job, now))
     grown = refresh(replace(job, leaves=progress, rev=job.rev + 1), schedule, now)
     if touches and has_expired(grown, schedule, now):
-        # It ended the silence of a match whose window is over: too late to be part of it, it begins the next one.
+        # The event ends the quiet of a match whose window is over. It is too late to be part of it, and begins the
+        # next.
         return Gathered(_begun(job, touches, schedule, subscription, correlation, now), expiry(job, schedule, now))
     return Gathered(grown)
 
@@ -102,7 +106,7 @@ def _begun(
     correlation: Mapping[str, str] | None,
     now: Instant,
 ) -> Job:
-    """A match that begins with these events, in the place of one that is dropped."""
+    """A new match with these events. It replaces the row of ``over``, the match that ended, if there was one."""
     first = _new_job(touches[0].event, subscription, correlation, now)
     progress: dict[str, Progress] = {}
     for touch in touches:
@@ -112,8 +116,8 @@ def _begun(
 
 
 def refresh(job: Job, schedule: Schedule, now: Instant) -> Job:
-    """A gathering job with its state, reason and ``wake_at`` as its progress wants them. What is met stays met, unless
-    an event may undo it and the job does not queue yet."""
+    """A gathering job with the state, reason and ``wake_at`` that follow from its progress. Unchanged if its match is
+    locked: met, and no event may undo it, or the job is queued."""
     if is_locked(job, schedule):
         return job
     verdict = tree.evaluate(schedule.trigger, job.leaves, now)
@@ -139,18 +143,19 @@ def is_locked(job: Job, schedule: Schedule) -> bool:
 
 
 def detach(job: Job) -> Job:
-    """A job whose trigger is met, in a place of its own, so that the next event begins a new one (C11)."""
+    """A job whose trigger is met, under a sort key of its own, so that the next event begins a new job (C11)."""
     kind = "detached" if job.kind == "gathering" else job.kind
     return replace(job, sort_key=detached_key(job), kind=kind, rev=1)
 
 
 def out_of_time(job: Job, now: Instant) -> Job:
-    """A job that has timed out, in a place of its own, where the check aborts it, or runs it with what it has."""
+    """A job that has timed out, under a sort key of its own. The check aborts it, or runs it with what it has
+    gathered."""
     return replace(detach(job), wake_at=now, leases=0)
 
 
 def detached_key(job: Job) -> str:
-    """The sort key of a job that waits beside the gathering one."""
+    """The sort key of a detached job, which waits beside the gathering one."""
     return sort_keys.detached(job.created_at, job.job_id)
 
 
@@ -159,12 +164,12 @@ def has_expired(job: Job, schedule: Schedule, now: Instant) -> bool:
     limit = tree.expires_at(schedule.trigger, job.leaves)
     if job.met_at is not None or limit is None or now < limit:
         return False
-    # Silence may have completed it in time, though nobody has looked since; nothing completes it after its time.
+    # Quiet may have completed the match in time, before this check; nothing completes it after its time.
     return not tree.evaluate(schedule.trigger, job.leaves, limit).met
 
 
 def expiry(job: Job, schedule: Schedule, now: Instant) -> Record:
-    """The record of a partial match that has grown too old."""
+    """The record of a partial match that is older than the trigger's ``within``."""
     span = format_duration(tree.window_of(schedule.trigger) or 0)
     arrived = "; ".join(tree.evaluate(schedule.trigger, job.leaves, now).arrived)
     reason = f"the partial match was not completed within {span} and is dropped: {arrived}"
@@ -180,8 +185,8 @@ def _timed_out(job: Job, schedule: Schedule, now: Instant) -> Record:
     )
 
 
-def _came_after_all(job: Job, now: Instant) -> Record:
-    reason = "what was absent came after all, before the job was launched"
+def _arrived(job: Job, now: Instant) -> Record:
+    reason = "the absent event arrived before the job was launched"
     return Record(
         job.job_id, "DROPPED", job.schedule, job.generation, reason, now, job.created_at, expires_at=now + HISTORY
     )
@@ -195,7 +200,7 @@ def _count(progress: dict[str, Progress], touch: Touch) -> None:
 
 
 def _new_job(first: Event, subscription: Subscription, correlation: Mapping[str, str] | None, now: Instant) -> Job:
-    # A node of a DAG is reached once in a run, whichever upstream is first: so its job is found without a list (W4).
+    # A node of a DAG has one job per round, whichever upstream ends first. So its id follows from the round (W4).
     begins = rounds.which(correlation) or first.id
     return Job(
         schedule=subscription.schedule,
@@ -210,5 +215,5 @@ def _new_job(first: Event, subscription: Subscription, correlation: Mapping[str,
 
 
 def leaf_of(schedule: Schedule, leaf: str) -> Leaf | None:
-    """The leaf of a number."""
-    return next((each.trigger for each in tree.leaves(schedule.trigger) if each.id == leaf), None)
+    """The leaf with this id; None if the trigger has none."""
+    return next((found.trigger for found in tree.leaves(schedule.trigger) if found.id == leaf), None)

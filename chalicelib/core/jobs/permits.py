@@ -1,4 +1,5 @@
-"""What a job asks of its pool (W3), and what its run is to have (W13): its schedule's word before its workflow's."""
+"""The permit requests of a job, and its request for units of a pool (W3). A schedule's values override its
+workflow's."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ from chalicelib.core.triggers import tree
 
 
 def units_of(pool: Pool, workflow: Workflow, schedule: Schedule) -> int:
-    """How much of a pool a run takes: of vCPUs what its resources come to, else the ``slots`` it names, else one."""
+    """How many units of a pool a run needs: the vCPUs of its resources, or else the ``slots`` it names, or else one."""
     resources = resources_of(workflow, schedule)
     if pool.unit == "vcpu" and resources is not None and resources.sizes_workers:
         return resources.vcpus
@@ -24,8 +25,8 @@ def units_of(pool: Pool, workflow: Workflow, schedule: Schedule) -> int:
 
 
 def ask_of(name: str, pool: Pool, workflow: Workflow, schedule: Schedule) -> Slots:
-    """What a job of this schedule asks of a pool. One that does not fit into its share asks the common part: at the
-    head of the share's queue it would keep from it all that do."""
+    """The request of this schedule's jobs for units of a pool. A job that does not fit into its share requests units of
+    the common part: at the head of the share's queue it would block all jobs that fit."""
     units = units_of(pool, workflow, schedule)
     common = Slots(pool_limit(name), pool.common, units=units, unit=pool.word)
     share = _share_of(name, pool, schedule)
@@ -35,14 +36,15 @@ def ask_of(name: str, pool: Pool, workflow: Workflow, schedule: Schedule) -> Slo
 
 
 def _share_of(name: str, pool: Pool, schedule: Schedule) -> tuple[str, int] | None:
-    """The share that a schedule's jobs have, and its units: that of its workflow, before that of a group it is in."""
-    groups = [group for each in schedule.constraints for group in each.groups()]
+    """The share of a schedule's jobs, and its units: that of the workflow, or else of a group; None without a share."""
+    groups = [group for constraint in schedule.constraints for group in constraint.groups()]
     shares = {owner_of(key, name): share.reserved for key, share in pool.shares.items()}
     return next(((owner, shares[owner]) for owner in (schedule.workflow, *groups) if owner in shares), None)
 
 
 def check_fit(name: str, pool: Pool, workflow: Workflow, schedule: Schedule, field: str) -> None:
-    """Refuse what could never start: it takes more than its share, and than the common part, has at best."""
+    """Raise `SluiceError` for a job that could never start: it needs more units than its share and the common part
+    have."""
     resources = resources_of(workflow, schedule)
     if (
         pool.unit == "vcpu"
@@ -50,11 +52,11 @@ def check_fit(name: str, pool: Pool, workflow: Workflow, schedule: Schedule, fie
         and not (schedule.slots or workflow.slots)
     ):
         hint = "give the workflow resources, such as {workers: 3, vcpu: 4}"
-        raise invalid("resources", f"resources, for pool {name} counts vCPUs", None, hint)
+        raise invalid("resources", f"resources, since pool {name} counts vCPUs", None, hint)
     units, share = units_of(pool, workflow, schedule), _share_of(name, pool, schedule)
     most = max(pool.common, share[1] if share is not None else 0)
     if units > most:
-        hint = f"take less, or make pool {name} larger"
+        hint = f"request less, or make pool {name} larger"
         raise invalid(field, f"at most the {most} units of pool {name} that it may use", units, hint)
 
 
@@ -66,13 +68,13 @@ def asks_of(
     rates: tuple[str, ...] = (),
     counted: bool = False,
 ) -> tuple[PermitRequest, ...]:
-    """The lines that a job of this schedule goes through, in their order. ``rates`` are the rules of the workflow that
-    count every start. A target without a lifecycle needs no line unless a schedule asks when, or how often, it starts
-    (``counted``)."""
+    """The permits that a job of this schedule requests, in the order of limits. ``rates`` are the rules that count
+    every start of the workflow. A target without a lifecycle needs no permit, unless a schedule depends on when, or how
+    often, the workflow starts (``counted``)."""
     if not counted and not is_tracked(schedule, workflow):
         return ()
     asks: list[PermitRequest] = [Slots(names.workflow_limit(schedule.workflow), None)]
-    asks += [ask for each in schedule.constraints for ask in each.permits(schedule.workflow, namespace)]
+    asks += [ask for constraint in schedule.constraints for ask in constraint.permits(schedule.workflow, namespace)]
     counted_too = set(rates) - set(rates_of(schedule))
     asks += [rate_window.rate_window_of(schedule.workflow, rule, binding=False) for rule in sorted(counted_too)]
     asks += workflow.target.permits(rate, resources_of(workflow, schedule))
@@ -80,23 +82,23 @@ def asks_of(
 
 
 def is_tracked(schedule: Schedule, workflow: Workflow) -> bool:
-    """Whether the starts of this schedule are counted: its target has runs to follow, or its rules ask for it."""
+    """Whether the starts of this schedule are counted: its target has a lifecycle, or its rules depend on starts."""
     return workflow.target.has_lifecycle or asks_for_starts(schedule)
 
 
 def asks_for_starts(schedule: Schedule) -> bool:
-    """Whether a schedule's rules depend on the starts of its workflow, whoever causes them (C5, T13)."""
+    """Whether a schedule's rules depend on the starts of its workflow, by any schedule (C5, T13)."""
     elapsed = any(leaf.trigger.counts_starts for leaf in tree.leaves(schedule.trigger))
     return elapsed or bool(rates_of(schedule))
 
 
 def rates_of(schedule: Schedule) -> tuple[str, ...]:
-    """The rules by which the starts of its workflow are to be counted."""
-    return tuple(sorted({rule for each in schedule.constraints for rule in each.rates()}))
+    """The rate rules of a schedule, ``<limit>/<span in ms>``."""
+    return tuple(sorted({rule for constraint in schedule.constraints for rule in constraint.rates()}))
 
 
 def _tightest(asks: list[PermitRequest]) -> tuple[PermitRequest, ...]:
-    """Two constraints on one limit: the tighter one holds, for a limit is asked once."""
+    """One request for each limit: of two constraints on one limit the tighter holds."""
     found: dict[str, PermitRequest] = {}
     for ask in asks:
         known = found.get(ask.limit_name)
@@ -105,7 +107,7 @@ def _tightest(asks: list[PermitRequest]) -> tuple[PermitRequest, ...]:
 
 
 def _both(one: Slots, other: Slots) -> Slots:
-    """Of two gaps the wider is held by the claim; an `any` counts whatever the other does, and failed runs besides."""
-    limits = [each.limit for each in (one, other) if each.limit is not None]
-    gaps = [each.gap for each in (one, other) if each.gap is not None]
+    """Both requests in one: the lower limit, and the wider gap, which counts failed runs if one of the two does."""
+    limits = [ask.limit for ask in (one, other) if ask.limit is not None]
+    gaps = [ask.gap for ask in (one, other) if ask.gap is not None]
     return Slots(one.limit_name, min(limits, default=None), max(gaps, default=None), one.any_run or other.any_run)

@@ -1,4 +1,4 @@
-"""Who goes first among those that wait: priority, own or lent, then the latest start for a deadline (W2, W14)."""
+"""The priority of a job, its own or inherited, and its rank in a queue (W2, W14)."""
 
 from __future__ import annotations
 
@@ -14,29 +14,30 @@ from chalicelib.core.rows.job import Job
 
 @dataclass(frozen=True, slots=True)
 class InheritedPriority:
-    """A priority that a job has from somebody else: ``by`` is a schedule that waits for its workflow, or a dataset."""
+    """A priority that a job inherits. ``by`` is the schedule that waits for its workflow, or a dataset."""
 
     priority: int
     by: str
 
     @property
     def why(self) -> str:
+        """The text behind the reason of a waiting job."""
         return f"priority {self.priority}, inherited from {self.by}"
 
 
 def carried(priority: int, before: int, own: int) -> int:
-    """The priority of a run whose schedule has its ``own`` now and had ``before``. What was lent to it stays."""
+    """The priority of a run whose schedule has priority ``own`` now and had ``before``. An inherited one stays."""
     return max(priority, own) if priority > before else own
 
 
 def effective(job: Job, schedule: Schedule, workflow: Workflow) -> int:
-    """With what was lent to it."""
+    """The highest of the job's own and inherited priority."""
     return max(priority_of(schedule, workflow), job.priority if job.priority is not None else 0)
 
 
 def raised(job: Job, inherited_one: InheritedPriority | None) -> Job:
-    """The job with a priority that is lent to it, or with none: what was lent before may not be so any more. An attempt
-    that follows another keeps what that one had."""
+    """The job with this inherited priority in the place of an earlier one, or with none. A retry keeps the priority of
+    its run at least."""
     floor = job.priority if job.kind == "retry" and not job.inherited else None
     if inherited_one is None or (floor is not None and floor >= inherited_one.priority):
         return replace(job, priority=floor, inherited="")
@@ -44,12 +45,12 @@ def raised(job: Job, inherited_one: InheritedPriority | None) -> Job:
 
 
 def highest(inherited_ones: list[InheritedPriority], own: int) -> InheritedPriority | None:
-    """Of what is lent the highest, if it is more than one has; of equals the first by name."""
+    """The highest of these inherited priorities, the first by name of equal ones; None if none exceeds ``own``."""
     more = [inherited_one for inherited_one in inherited_ones if inherited_one.priority > own]
     return min(more, key=lambda inherited_one: (-inherited_one.priority, inherited_one.by), default=None)
 
 
 def rank_of(job: Job, schedule: Schedule, workflow: Workflow) -> str:
-    """The place of a job in any queue."""
+    """The sort key of a job in any queue."""
     latest = latest_start(job, schedule, workflow)
     return permits.rank(effective(job, schedule, workflow), latest, job.created_at, job.job_id)

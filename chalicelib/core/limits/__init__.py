@@ -1,1 +1,1 @@
-"""What is scarce: slots, rate windows and paces, how far a job gets through them, pools and policies."""
+"""Limits: slots, rate windows and paces, the permits that a job acquires of each, pools and policies."""

@@ -1,15 +1,16 @@
-"""The names of lines: what kind one is, what it belongs to, and how people call it."""
+"""The names of limits: the kind of a limit, what the limit belongs to, and how texts for users call it."""
 
 from __future__ import annotations
 
 from chalicelib.core.instants import Millis
 
 # AWS counts StartJobRun by account and region, so the starts of all applications share one pace (E8). Earlier versions
-# had a line for each application, `emr:<application>`, and runs that they claimed still name it.
+# had one pace per application, `emr:<application>`, and runs that they claimed still name it.
 EMR_STARTS = "emr:starts"
 
 
 def describe(limit_name: str) -> str:
+    """How texts for users call a limit: `rate:a.b.c:2/3600000` is ``workflow a.b.c``."""
     kind, _, name = limit_name.partition(":")
     if kind == "rate":
         return f"workflow {name.partition(':')[0]}"
@@ -18,13 +19,13 @@ def describe(limit_name: str) -> str:
         return f"the share of {owner} in pool {pool}" if owner else f"pool {pool}"
     if kind == "admission":
         return f"policy {name.partition(':')[0]}"
-    words = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}"}
-    words["application"] = f"EMR application {name}"
-    return (words | {"emr": "the EMR start rate of this account"}).get(kind, limit_name)
+    texts = {"workflow": f"workflow {name}", "group": f"group {name}", "policy": f"policy {name}"}
+    texts["application"] = f"EMR application {name}"
+    return (texts | {"emr": "the EMR start rate of this account"}).get(kind, limit_name)
 
 
 def returns_permit(limit_name: str) -> bool:
-    """Whether a permit of this line comes back when the run ends. Those of a pace and of a log are spent."""
+    """Whether a permit of this limit is released when the run ends. Permits of a pace or a rate window never are."""
     return not (is_pace(limit_name) or is_rate_window(limit_name))
 
 
@@ -37,7 +38,7 @@ def is_pace(limit_name: str) -> bool:
 
 
 def is_target_pace(limit_name: str) -> bool:
-    """Whether a pace is what the target itself demands, and not a policy of ours."""
+    """Whether a pace is a quota of the target, and not a policy that a user defined."""
     return limit_name.startswith("emr:")
 
 
@@ -50,7 +51,7 @@ def is_of_workflow(limit_name: str) -> bool:
 
 
 def numbers(limit_name: str) -> bool:
-    """Whether this line numbers its starts: that of a workflow does (H1)."""
+    """Whether this limit numbers its starts: the limit of a workflow does (H1)."""
     return is_of_workflow(limit_name)
 
 
@@ -59,7 +60,8 @@ def group_limit(namespace: str, group: str) -> str:
 
 
 def rate_limit(workflow: str, rule: str) -> str:
-    """``rule`` is ``<limit>/<span in ms>``: each rule of a workflow has a line of its own, so none holds another up."""
+    """``rule`` is ``<limit>/<span in ms>``. Each rule of a workflow is a limit of its own, so no rule delays
+    another."""
     return f"rate:{workflow}:{rule}"
 
 
@@ -68,7 +70,7 @@ def rate_rule(limit: int, span: Millis) -> str:
 
 
 def application_limit(application: str) -> str:
-    """The runs that an EMR application has at a time (W3)."""
+    """The limit on the concurrent runs of an EMR application (W3)."""
     return f"application:{application}"
 
 
@@ -81,44 +83,44 @@ def is_pool(limit_name: str) -> bool:
 
 
 def pool_limit(pool: str) -> str:
-    """The part of a pool that all share."""
+    """The limit of the common part of a pool, which all workflows share."""
     return f"pool:{pool}"
 
 
 def share_limit(pool: str, owner: str) -> str:
-    """What of a pool is reserved for a workflow (its full name) or a group."""
+    """The limit of the units of a pool that are reserved for a workflow (its full name) or a group."""
     return f"pool:{pool}:{owner}"
 
 
 def admission_limit(policy: str, shared: str) -> str:
-    """Those who are the next at a policy, of all that take of a line which others share."""
+    """The limit on the jobs of a policy that may hold permits of ``shared`` while they wait for the policy's pace."""
     return f"admission:{policy}:{shared}"
 
 
 def is_admission(limit_name: str) -> bool:
-    """Whether its slots are those of jobs: they come back when a job starts, and no run has any."""
+    """Whether jobs alone hold the slots of this limit: a job releases its slot when it starts, and no run has one."""
     return limit_name.startswith("admission:")
 
 
 def is_shared(limit_name: str) -> bool:
-    """Whether other workflows take of it, too."""
+    """Whether several workflows acquire permits of this limit."""
     return limit_name.startswith(("group:", "pool:", "application:"))
 
 
 def names_starts(limit_name: str) -> bool:
-    """Whether a line of slots names the runs that hold them, and when these started. Lines that many workflows take of
-    do not: each KB of such a row would cost every start."""
+    """Whether the row of this limit lists the runs that hold its slots, with the instants at which they started. The
+    rows of limits that many workflows share do not: every start would pay for each KB of such a row."""
     return not limit_name.startswith(("admission:", "pool:", "application:"))
 
 
 def pool_of(limit_name: str) -> str:
-    """The full name of the pool that a line is of, or is a share of."""
+    """The full name of the pool to which a limit belongs, as its common part or as a share."""
     return limit_name.removeprefix("pool:").partition(":")[0]
 
 
 def order_of_slots(limit_name: str) -> int:
-    """Where slots come in the order of lines: what a job has to itself before what it shares with ever more others, so
-    that nobody keeps what many share while waiting for what few do."""
+    """The position of a slots limit in the order of limits. Limits that few jobs share come first, so that no job holds
+    a permit that many jobs need while it waits for one that few jobs need."""
     kinds = ("workflow", "admission", "group", "pool", "application")
     kind = limit_name.partition(":")[0]
     return kinds.index(kind) if kind in kinds else len(kinds)

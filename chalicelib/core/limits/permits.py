@@ -1,14 +1,15 @@
-"""Lines: one mechanism for everything scarce. A line is a permit rule and a queue by priority (docs/design.md, Lines).
+"""Permits: whether a limit has one for a job, when it will, in which order jobs acquire them, and why a job waits.
 
-*Slots* hand out a permit while ``active < limit`` and get it back when the run ends. *Pace* hands out permits in time:
-a leaky bucket in its virtual-scheduling form (ITU-T I.371), ``head`` being the instant at which the bucket is empty.
+A limit is a permit rule and a queue by priority (docs/design.md, Limits). *Slots* have a permit while
+``active < limit``; the run releases it when it ends. A *pace* has permits at instants. A *rate window* remembers the
+last starts, and has a permit when the n-th last is old enough.
 
-A *log* remembers the last starts, and has a permit when the n-th last is old enough.
+A job that does not queue acquires a permit if there is one **and** the queue is empty; else it queues. One conditional
+write decides, so no wake-up is lost between the read and the write, and no job overtakes another.
 
-A newcomer takes a permit when there is one **and** nobody waits; it joins the queue under the exact negation of that,
-so no wake-up can fall between look and wait, and nobody overtakes. Lines have one order (logs, slots of the workflow,
-of the next at a policy, of groups, of the pool, of the EMR application, then pace), and a job takes them in that order,
-holding what it has while it queues for the next: so no two jobs can wait for each other.
+Limits have one order: rate windows, slots of the workflow, admissions to a policy, slots of groups, of the pool, of the
+EMR application, then paces. Every job acquires permits in that order and keeps them while it queues for the next, so no
+two jobs can wait for each other.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from chalicelib.core.limits.rate_window import RateWindow, frees_at
 from chalicelib.core.limits.slots import SLOTS_RECHECK, Slots
 from chalicelib.core.rows.limit import LimitState
 
-# How long a line is its server's alone. The server renews it while it goes on; if it dies, another one takes over.
+# How long one invocation alone serves the queue of a limit. It renews the lease while it serves; if it dies, another
+# invocation serves the queue once the lease is over.
 SERVER_LEASE: Millis = 5 * SECOND
 
 
@@ -28,11 +30,13 @@ PermitRequest = Slots | RateWindow | Pace
 
 
 def in_order(asks: tuple[PermitRequest, ...]) -> tuple[PermitRequest, ...]:
-    """The one order in which every job takes its lines: logs (who waits for a rate keeps no slot), slots, then pace."""
+    """The requests in the order in which every job acquires permits: rate windows first, since a job that waits for a
+    rate should hold no slot, then slots, then paces."""
     return tuple(sorted(asks, key=lambda ask: ask.order))
 
 
 def has_permit(ask: PermitRequest, state: LimitState, now: Instant) -> bool:
+    """Whether the limit has a permit for this request at ``now``, whether or not jobs queue for it."""
     match ask:
         case Slots():
             return ask.below is None or state.active < ask.below
@@ -43,17 +47,18 @@ def has_permit(ask: PermitRequest, state: LimitState, now: Instant) -> bool:
 
 
 def admits(ask: PermitRequest, state: LimitState, now: Instant) -> bool:
-    """Whether a newcomer may take a permit: there is one and nobody waits for it. No limit, no queue."""
+    """Whether a job that does not queue may acquire a permit: there is one, and the queue is empty. Without a bound the
+    queue does not matter."""
     return is_unlimited(ask) or (has_permit(ask, state, now) and state.waiters == 0)
 
 
 def is_unlimited(ask: PermitRequest) -> bool:
-    """Whether a line only counts this job, and never holds it up."""
+    """Whether the limit only counts this job and never makes it wait."""
     return (isinstance(ask, Slots) and ask.limit is None) or (isinstance(ask, RateWindow) and not ask.binding)
 
 
 def next_service(ask: PermitRequest, state: LimitState, now: Instant) -> Instant:
-    """When the queue of this line wants serving if nothing happens before."""
+    """When Sluice serves the queue of this limit at the latest: when a permit comes, or, of slots, for a recheck."""
     match ask:
         case Slots():
             return now + SLOTS_RECHECK
@@ -64,44 +69,45 @@ def next_service(ask: PermitRequest, state: LimitState, now: Instant) -> Instant
 
 
 def horizon(ask: PermitRequest, now: Instant, is_served: bool = False) -> Instant:
-    """Up to which instant a permit of this line may be taken now, ahead from the queue alone. A newcomer that waits for
-    its instant would pass who is more urgent and comes meanwhile, and keep the rest of its batch waiting."""
+    """The latest instant for which a permit of this limit may be acquired at ``now``.
+
+    Only a job that is served from the queue may acquire one up to `LEAD` ahead. Any other job that waited for its
+    instant would overtake more urgent jobs that arrive meanwhile, and delay the rest of its batch."""
     if not isinstance(ask, Pace):
         return now
     return now + (LEAD if is_served else ask.room)
 
 
 def is_timed(ask: PermitRequest | None) -> bool:
-    """Whether a permit comes with time alone, so that the instant is worth a hint."""
+    """Whether a permit comes by the passing of time alone, so that a hint for that instant is useful."""
     return isinstance(ask, RateWindow | Pace)
 
 
 def rank(priority: int, latest_start: Instant | None, created_at: Instant, job_id: str) -> str:
-    """The sort key of a waiter: urgent first, then the earliest latest start, then the oldest."""
+    """The sort key of a waiter: by falling priority, then by latest start, then by age."""
     latest = iso(latest_start) if latest_start is not None else "~"
     return f"{9 - priority}#{latest}#{iso(created_at)}#{job_id}"
 
 
 def why(ask: PermitRequest, state: LimitState) -> str:
-    """Why a job waits at this line, in the words that ``why`` shows."""
+    """Why a job queues for this limit, as ``sluice why`` shows it: state, cause, and what changes it."""
     ahead = f", {state.waiters} waiting" if state.waiters else ""
     match ask:
         case Slots() if is_admission(ask.limit_name):
-            return f"waits for its turn at {describe(ask.limit_name)}: others are next{ahead}"
+            return f"waits for admission to {describe(ask.limit_name)}: other jobs are next{ahead}"
         case Slots():
-            short = f"; it has {ask.limit}, so take less or make it larger" if never_fits(ask) else ""
-            short += (
-                f"; {ask.overdrawn} more are to come back from parts that were made smaller" if ask.overdrawn else ""
-            )
+            fit = "; the pool never has as many: request less, or make it larger" if never_fits(ask) else ""
+            if ask.overdrawn:
+                fit += f"; {ask.overdrawn} more are still in use in parts that were made smaller"
             in_use = f"{state.active} of {ask.limit} in use"
-            return f"waits for {_wanted(ask)} of {describe(ask.limit_name)}: {in_use}{ahead}{short}"
+            return f"waits for {_wanted(ask)} of {describe(ask.limit_name)}: {in_use}{ahead}{fit}"
         case RateWindow():
             rule = f"at most {ask.limit} runs claimed per {format_duration(ask.span)}"
             frees = iso(frees_at(ask, state))
-            return f"waits for the rate of {describe(ask.limit_name)}: {rule}, the next at {frees}{ahead}"
+            return f"waits for the rate limit of {describe(ask.limit_name)}: {rule}, the next at {frees}{ahead}"
         case Pace():
             rule = ask.rule or f"one start every {format_duration(ask.spacing)}, burst {ask.burst}"
-            return f"waits for its turn at {describe(ask.limit_name)}: {rule}{ahead}"
+            return f"waits for a permit of {describe(ask.limit_name)}: {rule}{ahead}"
 
 
 def _wanted(ask: Slots) -> str:
@@ -111,28 +117,31 @@ def _wanted(ask: Slots) -> str:
 
 
 def with_fallbacks(asks: tuple[PermitRequest, ...]) -> tuple[PermitRequest, ...]:
-    """Every line that these may take a permit of, in their order."""
+    """These requests, each with its fallback behind it: every limit of which a permit may be acquired."""
     return tuple(
-        each for ask in asks for each in (ask, ask.fallback if isinstance(ask, Slots) else None) if each is not None
+        candidate
+        for ask in asks
+        for candidate in (ask, ask.fallback if isinstance(ask, Slots) else None)
+        if candidate is not None
     )
 
 
 def never_fits(ask: PermitRequest) -> bool:
-    """Whether a job asks for more than there is, here and where it may be taken instead."""
+    """Whether a request is for more units than the limit has, and than its fallback has."""
     if not isinstance(ask, Slots) or ask.limit is None or ask.limit >= ask.units:
         return False
     return ask.fallback is None or never_fits(ask.fallback)
 
 
 def is_held(ask: PermitRequest, held: tuple[str, ...]) -> bool:
-    """Whether a job has the permit that it asks for, here or where it may be taken instead."""
+    """Whether a job holds the permit that it requests, of the limit itself or of its fallback."""
     return ask.limit_name in held or (
         isinstance(ask, Slots) and ask.fallback is not None and ask.fallback.limit_name in held
     )
 
 
 def holds_other_units(asks: tuple[PermitRequest, ...], held: tuple[str, ...], units: int) -> bool:
-    """Whether a job holds units of a pool that it would not take now: of another one, or not as many."""
+    """Whether a job holds units of a pool that it would not acquire now: of another pool, or another number of them."""
     pool = next((ask for ask in asks if isinstance(ask, Slots) and is_pool(ask.limit_name)), None)
     if not any(is_pool(limit_name) for limit_name in held):
         return False

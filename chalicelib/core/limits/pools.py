@@ -1,8 +1,8 @@
-"""Pools: slots, or vCPUs, that workflows share (W3). What a share reserves, nobody else gets.
+"""Pools: slots, or vCPUs, that workflows share (W3). Only its owner acquires the units that a share reserves.
 
-A pool is a line of slots (`core/limits/slots.py`) of which a job takes as many units as it needs, at once or not at
-all. Each share is a line of its own. What a share does not reserve is the common part, another line: for whoever has no
-share, and for those who have one and have used it up, as far as nobody waits there. So neither side can starve the
+A pool is a limit of slots (`core/limits/slots.py`), of which a job acquires all units that it needs at once, or none.
+Each share is a limit of its own. The units that no share reserves are the common part, another limit. Jobs without a
+share acquire their units there; so do jobs whose share is used up, while no job waits there. So neither can starve the
 other.
 """
 
@@ -19,17 +19,18 @@ from chalicelib.core.limits.names import pool_limit, share_limit
 from chalicelib.core.rows.limit import LimitState
 
 MAX_UNITS = 1_000_000
-MAX_SHARES = 20  # each is a line, and is looked at when the common part has room
+MAX_SHARES = 20  # each is a limit whose queue is checked when the common part has free units
 
 
 class Share(Document):
-    """``reserved`` units of a pool, for one workflow or group alone."""
+    """``reserved`` units of a pool, which one workflow or group alone may use."""
 
     reserved: int = Field(ge=1, le=MAX_UNITS)
 
 
 class Pool(Described):
-    """``size`` slots or vCPUs. ``shares`` are called by a workflow (``app.name``) or a concurrency group (``name``)."""
+    """``size`` slots or vCPUs. The keys of ``shares`` name a workflow (``app.name``) or a concurrency group
+    (``name``)."""
 
     size: int = Field(ge=1, le=MAX_UNITS)
     unit: Literal["slots", "vcpu"] = "slots"
@@ -57,13 +58,13 @@ class Pool(Described):
 
 
 def owner_of(share: str, pool: str) -> str:
-    """What a share is called in its line: the full name of a workflow, or the group as it is written."""
+    """The name of a share in the name of its limit: the full name of a workflow, or the group as it is written."""
     parts, namespace = share.split("."), pool.partition(".")[0]
     return share if len(parts) in (1, 3) else f"{namespace}.{share}"
 
 
 def limits_of(name: str, pool: Pool) -> dict[str, int]:
-    """The lines of a pool and how many units each has: the common part first, then the shares."""
+    """The limits of a pool and the units that each has: the common part first, then the shares."""
     shares = {share_limit(name, owner_of(key, name)): share.reserved for key, share in pool.shares.items()}
     return {pool_limit(name): pool.common, **shares}
 
@@ -71,26 +72,26 @@ def limits_of(name: str, pool: Pool) -> dict[str, int]:
 def shrunk_by(
     name: str, old: Pool, new: Pool, before: Collection[str], states: Mapping[str, LimitState]
 ) -> tuple[str, ...]:
-    """The lines of a pool that may have more in use than they have now: those that a change makes smaller, and those
-    that were made so ``before`` and still have."""
-    had, has = limits_of(name, old), limits_of(name, new)
-    smaller = {limit_name for limit_name, units in had.items() if has.get(limit_name, 0) < units}
+    """The limits of a pool that may have more units in use than they have now: those that a change makes smaller, and
+    those that were made smaller ``before`` and still have too many in use."""
+    old_units, new_units = limits_of(name, old), limits_of(name, new)
+    smaller = {limit_name for limit_name, units in old_units.items() if new_units.get(limit_name, 0) < units}
     still = {
         limit_name
         for limit_name in before
-        if limit_name in states and states[limit_name].active > has.get(limit_name, 0)
+        if limit_name in states and states[limit_name].active > new_units.get(limit_name, 0)
     }
     return tuple(sorted(smaller | still))
 
 
 def overdrawn(name: str, pool: Pool, states: Mapping[str, LimitState]) -> int:
-    """How many units are in use in these lines beyond what they have. Nobody else gets them before they come back."""
-    has = limits_of(name, pool)
-    return sum(max(0, state.active - has.get(limit_name, 0)) for limit_name, state in states.items())
+    """How many units are in use beyond what these limits have. No other job acquires them until they are released."""
+    units = limits_of(name, pool)
+    return sum(max(0, state.active - units.get(limit_name, 0)) for limit_name, state in states.items())
 
 
 def use_of(name: str, pool: Pool, states: Mapping[str, LimitState]) -> dict[str, Any]:
-    """How a pool stands, for views: in all, and share by share."""
+    """The units in use and the waiting jobs of a pool, for views: in total, and of each part."""
     parts = {limit_name: states.get(limit_name) or LimitState(limit_name) for limit_name in limits_of(name, pool)}
     return {
         "in_use": sum(state.active for state in parts.values()),

@@ -1,14 +1,7 @@
-"""Lines: one mechanism for everything scarce. A line is a permit rule and a queue by priority (docs/design.md, Lines).
+"""Rate windows: limits on the claims in the last ``span`` ms (C5).
 
-*Slots* hand out a permit while ``active < limit`` and get it back when the run ends. *Pace* hands out permits in time:
-a leaky bucket in its virtual-scheduling form (ITU-T I.371), ``head`` being the instant at which the bucket is empty.
-
-A *log* remembers the last starts, and has a permit when the n-th last is old enough.
-
-A newcomer takes a permit when there is one **and** nobody waits; it joins the queue under the exact negation of that,
-so no wake-up can fall between look and wait, and nobody overtakes. Lines have one order (logs, slots of the workflow,
-of the next at a policy, of groups, of the pool, of the EMR application, then pace), and a job takes them in that order,
-holding what it has while it queues for the next: so no two jobs can wait for each other.
+A rate window remembers the last starts, and has a permit when the n-th last is old enough. `core/limits/permits.py`
+says how jobs acquire permits and queue for them.
 """
 
 from __future__ import annotations
@@ -22,8 +15,8 @@ from chalicelib.core.rows.limit import LimitState
 
 @dataclass(frozen=True, slots=True)
 class RateWindow:
-    """What a job asks of a log line: fewer than ``limit`` claims in the last ``span`` ms (C5). ``binding`` False: its
-    start is counted there, for the sake of others, but not limited."""
+    """A request for an entry in a rate window: fewer than ``limit`` claims in the last ``span`` ms (C5). With
+    ``binding`` False the start is counted, because the rule limits other schedules, but not limited."""
 
     limit_name: str
     limit: int
@@ -36,20 +29,22 @@ class RateWindow:
 
 
 def frees_at(ask: RateWindow, state: LimitState) -> Instant:
-    """When a log line has its next permit: as soon as its ``limit``-th last start is ``span`` old."""
+    """When a rate window has its next permit: when its ``limit``-th last start is ``span`` ms old; 0 for at once."""
     newest = sorted(state.starts.values(), reverse=True)
     return newest[ask.limit - 1] + ask.span if len(newest) >= ask.limit else 0
 
 
 def outdated(ask: RateWindow, state: LimitState) -> tuple[str, ...]:
-    """The starts that a log line need not remember once there is one more.
+    """The holders of the starts that a rate window can forget once it has one more.
 
-    Of the last ``limit`` each may be that of a job which is dropped before it starts, so as many before them are kept.
+    Each of the last ``limit`` entries may belong to a job that is dropped before it starts, so the window keeps as many
+    entries before them.
     """
     oldest_first = sorted(state.starts.items(), key=lambda start: (start[1], start[0]))
     return tuple(holder for holder, _ in oldest_first[: max(len(oldest_first) - 2 * ask.limit + 1, 0)])
 
 
 def rate_window_of(workflow: str, rule: str, binding: bool) -> RateWindow:
+    """The request of a workflow's job for a rule, ``<limit>/<span in ms>``."""
     limit, _, span = rule.partition("/")
     return RateWindow(rate_limit(workflow, rule), int(limit), int(span), binding)

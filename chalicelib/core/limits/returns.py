@@ -1,4 +1,4 @@
-"""Permits that go back to their lines: of a job that will not start with them, and of a run that has ended."""
+"""Permits that are released: those of a job that will not start with them, and those of a run that has ended."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from chalicelib.core.rows.run import Run
 
 
 def return_held(job: Job, states: Mapping[str, LimitState], now: Instant) -> list[ReleasePermit]:
-    """Give back what a job holds that will not start with it: slots, and its entries in logs."""
-    back: list[ReleasePermit] = []
+    """The writes that release the permits of a job that will not start with them: slots and entries in rate windows."""
+    releases: list[ReleasePermit] = []
     for limit_name in job.held:
         state = states.get(limit_name) or LimitState(limit_name)
         wake = now if state.waiters > 0 else None
         if names.returns_permit(limit_name):
-            back.append(ReleasePermit(limit_name, wake, units=units_at(limit_name, job.units)))
+            releases.append(ReleasePermit(limit_name, wake, units=units_at(limit_name, job.units)))
         elif names.is_rate_window(limit_name):
-            back.append(ReleasePermit(limit_name, wake, Ended(holder_of(job.job_id, job.attempt), state)))
-    return back
+            releases.append(ReleasePermit(limit_name, wake, Ended(holder_of(job.job_id, job.attempt), state)))
+    return releases
 
 
 def give_back(
     permits: tuple[str, ...], states: Mapping[str, LimitState], now: Instant, run: Run | None = None
 ) -> list[ReleasePermit]:
-    """Give the slots of a run back; where somebody waits, the very same write wakes the queue. The line learns of a
-    success when it started and ended."""
+    """The writes that release the slots of a run. Where jobs wait, the same write wakes the queue. After a success the
+    limit remembers when the run started and ended."""
     plan: list[ReleasePermit] = []
     for limit_name in permits:
         if not names.returns_permit(limit_name):
@@ -48,12 +48,12 @@ def give_back(
 
 
 def units_at(limit_name: str, units: int) -> int:
-    """How much comes back to a line: of a pool what was taken, of any other one slot."""
+    """How many units a limit gets back: of a pool all that were acquired, of any other limit one slot."""
     return units if names.is_pool(limit_name) and units else 1
 
 
 def units_of(asks: tuple[PermitRequest, ...], before: int) -> int:
-    """What a job holds of its pool with these permits; ``before``: what it held already. 0: of no pool."""
+    """The units of its pool that a job holds with these permits; ``before`` if none of them is of a pool."""
     return next((ask.units for ask in asks if isinstance(ask, Slots) and names.is_pool(ask.limit_name)), before)
 
 

@@ -1,4 +1,4 @@
-"""How far a job gets through its lines: permits to take, and the line to queue at."""
+"""Routes: which permits a job acquires now, and the limit in whose queue it then waits."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from chalicelib.core.rows.limit import LimitState
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """How far a job gets through its lines now: permits to take, and the line to queue at (None: through).
+    """The permits that a job acquires now, and the request for which it queues (None: it acquires all permits).
 
-    ``behind`` is another pace that holds it up while the line where it queues would let it go. ``appointment`` is the
-    instant before which the start may not begin, None if no pace is among the lines.
+    ``behind`` is another pace that has no permit yet while ``blocked``, the pace where the job queues, has one.
+    ``appointment`` is the instant before which the start may not begin; None if the job needs no permit of a pace.
     """
 
     take: tuple[PermitRequest, ...]
@@ -33,10 +33,12 @@ def route(
     now: Instant,
     serving: str | None,
 ) -> Route:
-    """Walk the lines in order. ``turn`` names the line whose queue serves this job: there a permit is enough.
+    """How far a job gets through its limits, in order. ``serving`` names the limit whose queue serves this job: there
+    the job needs a free permit, but no empty queue.
 
-    A pace's permit cannot be kept while a job queues elsewhere, for it is one to start now. So all paces are taken
-    together, and the queue is at the last one, the slowest; of the others a free permit is enough.
+    A job cannot keep a permit of a pace while it queues for another limit, since the permit is for one instant. So a
+    job acquires those of all paces together. It queues at the last pace, the slowest; of the others it needs a free
+    permit, but no empty queue.
     """
     take: list[PermitRequest] = []
     for ask in asks:
@@ -50,7 +52,7 @@ def route(
     if not paces:
         return Route(tuple(take), None)
     *others, last = paces
-    if not _lets_go(last, states, now, serving):
+    if not _grants(last, states, now, serving):
         return Route(tuple(take), last)
     busy = [
         pace
@@ -66,13 +68,13 @@ def route(
 
 def appointment(paces: tuple[Pace, ...], states: Mapping[str, LimitState], now: Instant) -> Instant:
     """The first instant at which each of these paces has a permit, and a start that is prepared from now on is ready.
-    The head of a pace goes on from there: a permit that is taken before its instant loses no time."""
+    The head of a pace moves on from this instant, so a permit that is acquired ahead loses no time."""
     ready = now + max(pace.room for pace in paces)
     return max(ready, *(next_service(pace, _state(pace, states), now) for pace in paces))
 
 
 def prepared(route: Route, now: Instant) -> Route:
-    """The same with an appointment that can be kept: reading the facts took its time."""
+    """The same route, with its appointment moved so that the start can be ready: reading the facts took time."""
     paces = paces_of(route.take)
     if route.appointment is None or not paces:
         return route
@@ -80,37 +82,38 @@ def prepared(route: Route, now: Instant) -> Route:
 
 
 def queue_served_at(route: Route, states: Mapping[str, LimitState], now: Instant) -> Instant:
-    """When who queues by this route wants to be looked at if nothing happens before."""
+    """When the queue that a job joins by this route is served at the latest. Raises ValueError if no limit blocks
+    it."""
     if route.blocked is None:
-        raise ValueError("expected a route that is blocked, got one that is free")
+        raise ValueError("expected a route that a limit blocks, got one without")
     ask = route.behind or route.blocked
     return _early(ask, next_service(ask, _state(ask, states), now), now)
 
 
 def paces_of(asks: tuple[PermitRequest, ...]) -> tuple[Pace, ...]:
-    """The paces among the lines, slowest last."""
+    """The paces among these requests, slowest last."""
     return tuple(ask for ask in asks if isinstance(ask, Pace))
 
 
 def served_again_at(
     asks: tuple[PermitRequest, ...], limit_name: str, states: Mapping[str, LimitState], now: Instant
 ) -> Instant | None:
-    """When the queue of a line wants serving if nothing happens before, by what its head asks; None if that asks
-    nothing of it. At a pace, a while before all of its paces have a permit."""
-    asked = next((ask for ask in asks if ask.limit_name == limit_name), None)
-    if asked is None:
+    """When the queue of a limit is served next at the latest, given the requests of its first waiter; None if that job
+    requests no permit of the limit. For a pace: `SERVED_EARLY` before all paces of the job have a permit."""
+    request = next((ask for ask in asks if ask.limit_name == limit_name), None)
+    if request is None:
         return None
-    wanted = paces_of(asks) if isinstance(asked, Pace) else (asked,)
-    return _early(asked, max(next_service(ask, _state(ask, states), now) for ask in wanted), now)
+    wanted = paces_of(asks) if isinstance(request, Pace) else (request,)
+    return _early(request, max(next_service(ask, _state(ask, states), now) for ask in wanted), now)
 
 
 def _early(ask: PermitRequest, served_at: Instant, now: Instant) -> Instant:
-    """A start at a pace is prepared before its permit comes."""
+    """Earlier for a pace, since Sluice prepares the start before its permit comes."""
     return max(now, served_at - SERVED_EARLY) if isinstance(ask, Pace) else served_at
 
 
 def passes(ask: PermitRequest, asks: tuple[PermitRequest, ...]) -> bool:
-    """Whether a permit is taken in passing: of a pace that is not the last one, whoever queues there."""
+    """Whether a permit is acquired in spite of a queue: of a pace that is not the last one of the job."""
     paces = paces_of(asks)
     return isinstance(ask, Pace) and ask.limit_name != paces[-1].limit_name
 
@@ -118,15 +121,15 @@ def passes(ask: PermitRequest, asks: tuple[PermitRequest, ...]) -> bool:
 def _taken(
     ask: PermitRequest, states: Mapping[str, LimitState], now: Instant, serving: str | None
 ) -> PermitRequest | None:
-    """The permit that a job gets by this ask, if it gets one: beyond its share of a pool one that nobody waits for."""
-    if _lets_go(ask, states, now, serving):
+    """The request that is granted now: this one, or else its fallback, if no job waits there. None: the job queues."""
+    if _grants(ask, states, now, serving):
         return ask
     fallback = ask.fallback if isinstance(ask, Slots) else None
     is_served = ask.limit_name == serving or _state(ask, states).waiters == 0
     return fallback if fallback is not None and is_served and admits(fallback, _state(fallback, states), now) else None
 
 
-def _lets_go(ask: PermitRequest, states: Mapping[str, LimitState], now: Instant, serving: str | None) -> bool:
+def _grants(ask: PermitRequest, states: Mapping[str, LimitState], now: Instant, serving: str | None) -> bool:
     state, is_served = _state(ask, states), ask.limit_name == serving
     latest = horizon(ask, now, is_served)
     return has_permit(ask, state, latest) if is_served else admits(ask, state, latest)

@@ -1,14 +1,6 @@
-"""Lines: one mechanism for everything scarce. A line is a permit rule and a queue by priority (docs/design.md, Lines).
+"""Slots: limits whose permits are released when the run ends.
 
-*Slots* hand out a permit while ``active < limit`` and get it back when the run ends. *Pace* hands out permits in time:
-a leaky bucket in its virtual-scheduling form (ITU-T I.371), ``head`` being the instant at which the bucket is empty.
-
-A *log* remembers the last starts, and has a permit when the n-th last is old enough.
-
-A newcomer takes a permit when there is one **and** nobody waits; it joins the queue under the exact negation of that,
-so no wake-up can fall between look and wait, and nobody overtakes. Lines have one order (logs, slots of the workflow,
-of the next at a policy, of groups, of the pool, of the EMR application, then pace), and a job takes them in that order,
-holding what it has while it queues for the next: so no two jobs can wait for each other.
+There is a permit while ``active < limit``. `core/limits/permits.py` says how jobs acquire permits and queue for them.
 """
 
 from __future__ import annotations
@@ -19,30 +11,32 @@ from chalicelib.core.instants import SECOND, Instant, Millis
 from chalicelib.core.limits.names import is_admission, order_of_slots, returns_permit
 from chalicelib.core.rows.limit import LimitState
 
-# Living runs whose starts are remembered one by one; a row with more would cost every start of the workflow.
+# How many live runs a limit lists with their starts. A longer row would make every start of the workflow dearer.
 MAX_STARTS = 100
 
 
-# A queue for slots is due again so soon after a look that the very next tick finds it.
+# How soon a queue for slots is due again after it was served: soon enough for the next tick to find it.
 SLOTS_RECHECK: Millis = 5 * SECOND
 
 
-# How often the runs that hold the slots of a queue are asked about: at each tick.
+# How often Sluice polls the runs that hold slots for which jobs wait: at each tick.
 ASK_HOLDERS: Millis = 50 * SECOND
 
 
-# How often a job is looked at that asks for more than its pool has.
+# How often Sluice checks a job that requests more units than its pool has.
 TOO_LARGE: Millis = 600 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
 class Slots:
-    """What a job asks of a slots line: one of at most ``limit`` places (None: counted, but not limited), and that the
-    last start is at least ``gap`` ms ago (C4): of a successful or living run, or of any run with ``any_run``.
+    """A request for one of at most ``limit`` slots (None: counted, but not limited).
 
-    Of a pool it takes ``units`` at once, called ``unit``. ``spare``: where they are taken if none are left here and
-    nobody waits there, for a share of a pool; the queue is here. ``owed``: so many of the places are in use elsewhere,
-    since the pool was cut otherwise (W3)."""
+    The last start must be at least ``gap`` ms ago (C4). The starts of successful and live runs count; with ``any_run``
+    those of all runs do.
+
+    Of a pool a job acquires ``units`` at once; ``unit`` is the word for one. ``fallback`` is where a job with a share
+    acquires them if its share is used up and no job waits at the fallback; the job queues at the share. ``overdrawn``
+    units are withheld here, because other parts of the pool have more units in use than belongs to them now (W3)."""
 
     limit_name: str
     limit: int | None
@@ -59,12 +53,12 @@ class Slots:
 
     @property
     def below(self) -> int | None:
-        """The permit in one comparison: there is one while fewer than so many are in use."""
+        """There is a permit while fewer than this many units are in use; None: always. For the condition of a write."""
         return None if self.limit is None else self.limit - self.overdrawn - self.units + 1
 
 
 def gap_ends(ask: Slots, state: LimitState) -> Instant | None:
-    """When ``gap`` after the last start is over (C4); None if nothing has started that counts."""
+    """When ``gap`` after the last start is over (C4); None without a gap, or if no start counts."""
     if ask.gap is None:
         return None
     known = [
@@ -77,8 +71,7 @@ def gap_ends(ask: Slots, state: LimitState) -> Instant | None:
 
 
 def asks_holders(state: LimitState, now: Instant) -> bool:
-    """Whether the runs that hold the slots of a line are to be asked about: jobs wait for one, and the event of an end
-    may have been lost (W7)."""
+    """Whether to poll the runs that hold the slots of a limit: jobs wait, and the event of an end may be lost (W7)."""
     if not returns_permit(state.limit_name) or is_admission(state.limit_name) or state.waiters == 0:
         return False
     return state.active > 0 and now - state.asked_at >= ASK_HOLDERS

@@ -1,4 +1,4 @@
-"""The writes that touch a line, as values: permits, queues, starts. `core/writes.py` tells them with all others."""
+"""The writes to a limit, as values: permits, queues, starts. They are part of `Write` in `core/writes.py`."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from chalicelib.core.rows.limit import LimitState
 
 @dataclass(frozen=True, slots=True)
 class AcquirePermit:
-    """Take a permit of a line as its state was read: as a newcomer (nobody may wait), or from its queue. ``now`` is, at
-    a pace, the appointment: the instant at which the start may begin, which may lie ahead.
+    """Acquire a permit of a limit whose state was read before: from its queue, or else on condition that the queue is
+    empty. ``now`` is, for a pace, the appointment: the instant at which the start may begin, which may lie ahead.
 
-    ``begins`` names the run that starts with it: its start is remembered, and a gap or rate holds as it was read.
-    ``numbers``: it takes the line's next number along, if nobody took it since (H1).
-    ``passing``: of a pace on the way to a slower one, whoever waits.
+    ``begins`` names the run that starts with the permit: the limit remembers the start, and the write expects a gap or
+    rate as it was read. ``numbers``: the run takes the next number of the limit, which must not have changed (H1).
+    ``passing``: the permit is of a pace at which the job does not queue, so the queue need not be empty.
     """
 
     ask: PermitRequest
@@ -33,7 +33,7 @@ class AcquirePermit:
 
 @dataclass(frozen=True, slots=True)
 class RecordStart:
-    """Remember the start of a run whose permit of this line was taken before, while its job queued for another."""
+    """Remember the start of a run whose job acquired the permit before, while it queued for another limit."""
 
     ask: Slots | RateWindow
     now: Instant
@@ -44,10 +44,10 @@ class RecordStart:
 
 @dataclass(frozen=True, slots=True)
 class JoinQueue:
-    """Count one more waiter, under the exact negation of what lets a newcomer take a permit. ``rev`` is that of the
-    line as it was read; a log, whose entries only age, is expected to be unchanged. ``now`` is the instant up to which
-    a newcomer might have taken a permit. ``behind``: there is a permit, and another pace holds the job up, which time
-    alone will change."""
+    """Count one more waiter, on condition that the limit would not grant the permit now: the exact negation of the
+    condition of `AcquirePermit`. ``now`` is the latest instant for which the job could have acquired one. ``rev`` is
+    that of the limit as it was read; a rate window must not have changed since, as its entries only age. ``behind``:
+    the limit has a permit, but another pace of the job has none yet, and will have one with time."""
 
     ask: PermitRequest
     now: Instant
@@ -58,14 +58,14 @@ class JoinQueue:
 
 @dataclass(frozen=True, slots=True)
 class LeaveQueue:
-    """Count one waiter less, without a permit."""
+    """Count one waiter less; the job acquires no permit."""
 
     limit_name: str
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """What a line learns with a permit that comes back: whose it was, and of a success when it started and ended."""
+    """What a limit records with a released permit: its holder and, of a successful run, its start and end."""
 
     holder: str
     read: LimitState
@@ -75,8 +75,8 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class ReleasePermit:
-    """Give a permit back, or what was taken of a pool. ``wake_at`` None expects that nobody waits; else that somebody
-    does, and wakes the queue."""
+    """Release a permit, or all ``units`` that a job acquired of a pool. With ``wake_at`` None the write expects an
+    empty queue. Otherwise it expects waiters, and wakes the queue."""
 
     limit_name: str
     wake_at: Instant | None
@@ -86,7 +86,7 @@ class ReleasePermit:
 
 @dataclass(frozen=True, slots=True)
 class TrackRates:
-    """From now on every start of a workflow is counted in these log lines."""
+    """From now on every start of a workflow is counted in these rate windows."""
 
     limit_name: str
     rates: tuple[str, ...]
@@ -94,7 +94,7 @@ class TrackRates:
 
 @dataclass(frozen=True, slots=True)
 class NewEdition:
-    """The workflow of this line is another one from now on: what was read of it before starts nothing any more."""
+    """The workflow of this limit has another definition from now on: claims that read the former one fail."""
 
     limit_name: str
     edition: int
@@ -102,9 +102,9 @@ class NewEdition:
 
 @dataclass(frozen=True, slots=True)
 class LeaseQueue:
-    """Move a line's ``wake_at`` from what was read: the caller that succeeds serves the queue.
+    """Move the ``wake_at`` of a limit, on condition that it is as read: the caller that succeeds serves the queue.
 
-    ``asked``: the runs that hold its slots are asked about at this instant."""
+    ``asked`` is the instant at which the runs that hold its slots are polled; None: they are not."""
 
     limit_name: str
     read: Instant
@@ -114,7 +114,7 @@ class LeaseQueue:
 
 @dataclass(frozen=True, slots=True)
 class DelayPace:
-    """No start of this pace before ``until``: the target has refused one (E8). Its burst is used up with that."""
+    """Allow no start of this pace before ``until``: the target has throttled one (E8). The burst counts as used up."""
 
     ask: Pace
     until: Instant
@@ -122,7 +122,7 @@ class DelayPace:
 
 @dataclass(frozen=True, slots=True)
 class AdvancePace:
-    """The next permit of a pace comes at ``head``, sooner than it was read: its policy allows more than before."""
+    """Move the ``head`` of a pace to an earlier instant: its policy allows more than before."""
 
     limit_name: str
     read: LimitState
@@ -131,6 +131,6 @@ class AdvancePace:
 
 @dataclass(frozen=True, slots=True)
 class ClearQueueWake:
-    """Take a line out of the wake index, expecting that nobody waits."""
+    """Remove the ``wake_at`` of a limit, on condition that its queue is empty."""
 
     limit_name: str

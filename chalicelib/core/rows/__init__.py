@@ -1,1 +1,1 @@
-"""What is stored: one class for each kind of row. `aws/tables/keys.py` says under which key."""
+"""The stored rows, one class for each kind. `aws/tables/keys.py` says under which key each one is."""

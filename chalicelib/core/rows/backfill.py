@@ -1,8 +1,7 @@
-"""What is stored of a backfill (L12), and the two writes that only it needs.
+"""The rows of a backfill (L12): the backfill itself, and the parts of its plan.
 
-A backfill is a **plan**, written once, and a **cursor** into it: the row says how far the plan has been handed out,
-which of its entries are under way, and what has become of those that are not. Told by `core/rows/schedule.py` and
-`core/writes.py` with all others.
+A backfill is a **plan**, written once, and a **cursor** into it. The row says how many entries of the plan have become
+jobs, which of these are active, and how the others ended.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from typing import Any, Literal
 from chalicelib.core.instants import Instant
 from chalicelib.core.rows.stored import StoredRow
 
-# RUNNING until every entry has had its run (DONE), somebody cancels it, or its schedule is not what it was (ENDED).
+# RUNNING until every entry has had its run (DONE), a user cancels it (CANCELLED), or its schedule changes (ENDED).
 BackfillState = Literal["RUNNING", "DONE", "CANCELLED", "ENDED"]
 
 
@@ -23,13 +22,13 @@ BackfillOrder = Literal["oldest", "newest"]
 
 @dataclass(frozen=True, slots=True)
 class Backfill(StoredRow):
-    """One backfill of a schedule. ``plan`` names its entries, in `PlanPart` rows; ``next`` is the first one that has
-    not been handed out. ``live`` holds the entries under way, each with the generation in which its job lives: never
-    more than ``concurrency``. ``dropped`` are entries whose job left without a run.
+    """One backfill of a schedule. ``plan`` names its entries, in `PlanPart` rows; ``next`` is the number of the first
+    entry without a job. ``live`` maps the active entries to the generations of their jobs: never more than
+    ``concurrency``. ``dropped`` counts the entries whose job ended without a run.
 
-    ``since`` and ``until`` are those of an interval; ``dataset``, its ``keys`` and its address (``base``) those of
-    partitions. ``cancel_runs``: the runs under way are to end, too. ``wake_at`` asks for a look at what has become of
-    ``live``.
+    ``since`` and ``until`` bound a backfill of fires; ``dataset``, its ``keys`` and its address (``base``) belong to
+    one of partitions. ``cancel_runs``: the active runs are cancelled, too. At ``wake_at`` Sluice checks the ``live``
+    entries.
     """
 
     schedule: str
@@ -68,8 +67,8 @@ class Backfill(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class PlanPart(StoredRow):
-    """A part of a backfill's plan: instants (RFC 3339), or the values of partitions joined by ``/``. The plan's name is
-    a digest of its backfill and all of it, so writing it again changes nothing. It ends with its backfill."""
+    """A part of a backfill's plan: instants (RFC 3339), or the values of partitions joined by ``/``. The name of the
+    plan is a digest of the backfill and of all entries, so writing it is idempotent. It expires with its backfill."""
 
     plan: str
     number: int

@@ -1,4 +1,4 @@
-"""What is stored of a DAG's run besides the runs of its nodes: that people had parts of it run again (W4)."""
+"""The row of a DAG run, besides the runs of its nodes: the re-runs of its parts that users requested (W4)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from chalicelib.core.rows.stored import StoredRow
 
 @dataclass(frozen=True, slots=True)
 class DagRun(StoredRow):
-    """The re-runs of a DAG's run, in order: each with the ``request`` that asked for it, ``what`` of it (``from``,
-    ``only`` or ``all``), the ``node``, and who asked when (``by``, ``at``). A run that went as it was has no such row.
+    """The re-runs of a DAG run, in order. Each has the id of its ``request``, ``what`` is run again (``from``, ``only``
+    or ``all``), the ``node``, and the user and instant of the request (``by``, ``at``). A DAG run without a re-run has
+    no such row.
 
-    ``wake_at`` makes it an outbox: the last of them is still to be begun.
+    ``wake_at`` makes the row an outbox: the last re-run has not begun yet.
     """
 
     dag_run: str

@@ -1,4 +1,6 @@
-"""The rows of documents that are not schedules, and of what leads to them. `core/rows/schedule.py` has all others."""
+"""The rows of all documents but schedules, and the rows by which these are found. `core/rows/schedule.py` has
+schedules.
+"""
 
 from __future__ import annotations
 
@@ -12,15 +14,16 @@ from chalicelib.core.rows.stored import StoredRow
 
 @dataclass(frozen=True, slots=True)
 class Definition(StoredRow):
-    """A document that is not a schedule: namespace, app, workflow, dataset, policy, pool or DAG, by its full name. A
-    graph that a DAG has or had is one, too, under the name that `core/dags/compile.py` gives it, and never changes.
+    """A document that is not a schedule: namespace, app, workflow, dataset, policy, pool or DAG, by its full name. Each
+    graph that a DAG has or had is a definition, too. Its name comes from `core/dags/compile.py`, and it never changes.
 
-    ``counted``: every start of this workflow is counted in its line, also at a target without a lifecycle, because a
-    schedule asks how often it starts or when it last did (C5, T13). ``cut``: the lines of a pool that had more units
-    before, and may still have more in use than they have now (W3). ``edition`` counts the changes of a workflow, also
-    past a deletion: the workflow's line knows the same number, and a claim expects it there. Of a pool it counts the
-    runs that were counted there after they had begun. ``uncounted``: living runs of a workflow may lack the pool
-    that it names since (`core/runs/counting.py`).
+    ``counted``: the limit of this workflow counts every start, also at a target without a lifecycle, because a schedule
+    depends on how often the workflow starts or when it last did (C5, T13). ``shrunk`` are the limits of a pool that had
+    more units before, and may still have more in use than they have now (W3).
+
+    ``edition`` of a workflow counts its changes, and goes on after a deletion. The workflow's limit carries the same
+    number, and a claim expects it there. ``edition`` of a pool counts the runs that acquired units of it after they had
+    begun. ``uncounted``: live runs of a workflow may lack units of the pool that it names (`core/runs/counting.py`).
     """
 
     kind: Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "dag"]
@@ -37,8 +40,8 @@ class Definition(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Listing(StoredRow):
-    """Says that an app has a schedule of this name; of a message also what it runs, so that a workflow which goes is
-    looked for in the list alone."""
+    """Says that an app has a schedule of this name. For a message it names the workflow, too, so that the deletion of a
+    workflow finds the messages that refer to it in the list alone."""
 
     schedule: str
     workflow: str = ""
@@ -46,7 +49,8 @@ class Listing(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class PrefixRow(StoredRow):
-    """Says which dataset a prefix of a bucket belongs to, and since when. What a table had before is its history."""
+    """Says which dataset a prefix of a bucket belongs to, and since when. Objects from before ``since`` do not
+    count."""
 
     bucket: str
     prefix: str

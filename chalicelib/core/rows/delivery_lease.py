@@ -1,7 +1,7 @@
-"""Delivery leases: which jobs an invocation is delivering at this moment, so that no other invocation sends them too.
+"""Delivery leases: which jobs an invocation delivers at present, so that no other invocation sends them too.
 
-One row covers a batch of jobs that are due at one instant. It is taken before the first send and renewed while the
-batch goes on. An invocation that dies leaves it behind, and its jobs are free again when it expires.
+One row covers a batch of jobs that are due at one instant. The invocation writes it before the first send and renews it
+during the batch. If the invocation dies, its jobs are free again when the lease expires.
 """
 
 from __future__ import annotations
@@ -14,22 +14,21 @@ from chalicelib.core.instants import HOUR, SECOND, Instant, Millis
 from chalicelib.core.rows.job import Job
 from chalicelib.core.rows.stored import StoredRow
 
-# A lease outlives the longest call by so much, and is renewed when less than the longest call is left of it. So it is
-# renewed every five seconds at most, and a batch of SQS, which takes less, not at all.
+# A lease outlives the longest call by this much, and is renewed when less than the longest call is left of it. So it is
+# renewed every five seconds at most. A batch to SQS takes less, and never renews it.
 SPARE: Millis = 5 * SECOND
 
 
 KEPT: Millis = HOUR  # after its end, until DynamoDB deletes the row
 
 
-_MARK = (
-    10  # hexadecimal digits for a job: two of 5,000 jobs meet once in 40,000 batches, and then one waits for a lease
-)
+# Hexadecimal digits for a job. Of 5,000 jobs two get the same mark once in 40,000 batches; then one waits for a lease.
+_MARK = 10
 
 
 @dataclass(frozen=True, slots=True)
 class DeliveryLease(StoredRow):
-    """``marks`` name the jobs, each at its next try. ``id`` follows from them: the same batch has the same row."""
+    """``marks`` identify the jobs, each at its next try. ``id`` is their digest, so the same batch has the same row."""
 
     due_at: Instant
     id: str
@@ -39,21 +38,22 @@ class DeliveryLease(StoredRow):
 
     @property
     def covered(self) -> frozenset[str]:
+        """The marks of the jobs that the lease covers."""
         return frozenset(self.marks[start : start + _MARK] for start in range(0, len(self.marks), _MARK))
 
 
 def due_of(job: Job) -> Instant:
-    """The instant under which the lease of a job is found."""
+    """The instant that is part of the key of a job's lease."""
     return job.due_at if job.due_at is not None else job.created_at
 
 
 def mark(job: Job) -> str:
-    """What names a job at its next try: a lease of an earlier try does not cover a later one."""
+    """The mark of a job at its next try: a lease of an earlier try does not cover a later one."""
     return ids.digest(job.job_id, job.attempt, job.tries, length=_MARK)
 
 
 def lease_of(jobs: Sequence[Job], until: Instant) -> DeliveryLease:
-    """A lease for jobs that are due at one instant."""
+    """A lease until ``until`` for jobs that are all due at one instant."""
     marks = "".join(sorted(mark(job) for job in jobs))
     return DeliveryLease(due_of(jobs[0]), ids.digest(marks), marks, until, until + KEPT)
 

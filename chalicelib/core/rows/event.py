@@ -1,6 +1,5 @@
-"""Events as they are stored: each in an outbox until every schedule of its key has it, and marked where it was applied.
-
-All of these are rows, told by `core/rows/schedule.py` with the others.
+"""The rows of events: each is an outbox until it is applied to all schedules of its key, and a row marks where it
+was.
 """
 
 from __future__ import annotations
@@ -12,12 +11,14 @@ from typing import Any, TypeVar
 from chalicelib.core.instants import DAY, Instant, Millis
 from chalicelib.core.rows.stored import StoredRow
 
-POSTED_LIFE: Millis = 45 * DAY  # after it was told; as long as a marker: so long the same id is the same event
+# How long a custom event is kept after it was applied, as long as an `AppliedEvent`: until then, its id stands for it.
+POSTED_LIFE: Millis = 45 * DAY
 
 
 @dataclass(frozen=True, slots=True)
 class Event(StoredRow):
-    """A fact that may fire triggers. ``accepted_at`` is when it became ready; only later leaves count it.
+    """A fact that may meet triggers. ``accepted_at`` is when Sluice took it in: a leaf counts it if it gathers since
+    then or earlier.
 
     ``kind`` is a type of the leaves that count it, or ``run_now``. A reader keeps a kind that it does not know."""
 
@@ -39,7 +40,7 @@ class Event(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Partition(StoredRow):
-    """The registry row of a partition and the outbox of its event: due until every schedule of its key has it."""
+    """The row that registers a partition, and the outbox of its event until that is applied to all schedules."""
 
     dataset: str
     values: tuple[str, ...]
@@ -52,7 +53,7 @@ class Partition(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class CountedObject(StoredRow):
-    """An object that was counted for size leaves, and the outbox of its event. ``etag``: if overwrites count."""
+    """An object that was counted for size leaves, and the outbox of its event. ``etag`` is set if overwrites count."""
 
     dataset: str
     object_key: str
@@ -65,7 +66,7 @@ class CountedObject(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class PostedEvent(StoredRow):
-    """A custom event, and its outbox. It has an end once it has been told, and none before."""
+    """A custom event, and its outbox. ``expires_at`` is set once the event has been applied to all schedules."""
 
     event: Event
     cursor: str | None = None
@@ -79,14 +80,15 @@ Stored = TypeVar("Stored", bound=Outbox)
 
 
 def told(outbox: Stored, cursor: str | None, now: Instant) -> Stored:
-    """The outbox after a page of those who wait for its event; without a ``cursor`` that was the last one."""
+    """The outbox after its event was applied to a page of schedules. ``cursor`` leads to the next; None: that was the
+    last."""
     after = replace(outbox, cursor=cursor, leases=0, wake_at=now if cursor else None)
     return replace(after, expires_at=now + POSTED_LIFE) if isinstance(after, PostedEvent) and not cursor else after
 
 
 @dataclass(frozen=True, slots=True)
 class LastArrival(StoredRow):
-    """When an event of an absent leaf was last accepted (T18)."""
+    """When an event of the feed of an absent leaf was last accepted (T18)."""
 
     schedule: str
     generation: int
@@ -96,7 +98,7 @@ class LastArrival(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class AppliedEvent(StoredRow):
-    """Says that an event has been applied to a generation, and to which job. Lives longer than any message can."""
+    """Says that an event has been applied to a generation, and to which job. It outlives every queue message."""
 
     schedule: str
     generation: int

@@ -1,11 +1,8 @@
-"""What a leaf has gathered, whether that is enough, and the words that tell it.
+"""The row of a job, and the progress of its leaves.
 
-`stand` is a pure question of a leaf, its progress and ``now``; the words that ``why`` shows are made here.
-
-What is stored, as values. One class per kind of row; `aws/tables/keys.py` says under which key each one lives.
-
-Instants are ints (ms). ``rev`` counts the writes of a row that is replaced whole: a write names the revision it read,
-and loses if another came first. ``wake_at`` puts a row into the sparse wake index: it wants attention from then on.
+Instants are ints (ms). ``rev`` counts the writes of a row that is replaced whole: a write expects the revision that was
+read, and fails if another write came first. ``wake_at`` puts a row into the sparse wake index: the row needs attention
+from that instant on.
 """
 
 from __future__ import annotations
@@ -22,9 +19,9 @@ from chalicelib.core.states import JobKind, JobState
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What one leaf has gathered: how many events, the instants of the first and last (when accepted), and bytes.
+    """What one leaf has gathered: the number of events, when the first and last were accepted, and bytes (``amount``).
 
-    ``unknown`` are numbers that newer code has stored behind these; they are stored again as they were (O11).
+    ``unknown`` are numbers that newer code has stored behind these; a write keeps them as they are (O11).
     """
 
     count: int
@@ -35,12 +32,13 @@ class Progress:
 
     @classmethod
     def of(cls, numbers: Sequence[int]) -> Progress:
-        """As it is stored: its numbers in order. Rows of the first layout may have no ``amount``."""
+        """Progress from its stored numbers, in order. Rows of the first layout may have no ``amount``."""
         count, first_at, last_at, *rest = numbers
         return cls(count, first_at, last_at, rest[0] if rest else 0, tuple(rest[1:]))
 
     @property
     def numbers(self) -> list[int]:
+        """The form in which a row stores the progress; `of` reads it."""
         return [self.count, self.first_at, self.last_at, self.amount, *self.unknown]
 
     def plus(self, more: int, at: Instant, amount: int = 0) -> Progress:
@@ -51,14 +49,19 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Job(StoredRow):
-    """Work that wants to become a run. ``place`` is its sort key; ``held`` are permits it keeps while it queues;
-    ``backfill`` is the one that it is a part of, ``rerun_of`` the run whose arguments it carries, ``number`` that of
-    the run which a retry goes on with (H1).
-    ``tries`` counts the deliveries that were tried, from ``first_try_at`` on; the next is not made before ``retry_at``.
-    ``units`` is what it holds of its pool. ``priority`` is what it has beyond its own, and ``lent`` says from whom.
-    ``measured`` are the loads as they were seen last, ``approvals`` who approved of it, and when; ``probed`` is what
-    its probe said last. A fire is called by ``nominal_at`` (None: ``due_at``) and, of several events, by its ``index``;
-    ``window_end`` is when the window ends of its events, ``prepared_at`` when it was written, if that was too late.
+    """Work that becomes a run once its conditions are met.
+
+    ``held`` are the permits that the job keeps while it queues, and ``units`` the units of its pool among them.
+    ``backfill`` is the id of its backfill, ``rerun_of`` the run whose arguments it carries, and ``number`` the number
+    of the run that a retry continues (H1).
+
+    ``tries`` counts the delivery attempts, ``first_try_at`` is the first one, and Sluice makes the next at ``retry_at``
+    or later. ``priority`` is an inherited priority, and ``inherited`` says from where; a retry keeps that of its run.
+
+    ``measured`` are the last load readings, ``probed`` is the last answer of the probe, and ``approvals`` says who
+    approved, and when. ``nominal_at`` (None: ``due_at``) identifies a fire, and ``index`` one of its several events.
+    ``window_end`` is the end of the window of its events; ``prepared_at`` is when the fire was written, if that was
+    late.
     """
 
     schedule: str

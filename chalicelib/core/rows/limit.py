@@ -1,15 +1,4 @@
-"""Lines: one mechanism for everything scarce. A line is a permit rule and a queue by priority (docs/design.md, Lines).
-
-*Slots* hand out a permit while ``active < limit`` and get it back when the run ends. *Pace* hands out permits in time:
-a leaky bucket in its virtual-scheduling form (ITU-T I.371), ``head`` being the instant at which the bucket is empty.
-
-A *log* remembers the last starts, and has a permit when the n-th last is old enough.
-
-A newcomer takes a permit when there is one **and** nobody waits; it joins the queue under the exact negation of that,
-so no wake-up can fall between look and wait, and nobody overtakes. Lines have one order (logs, slots of the workflow,
-of the next at a policy, of groups, of the pool, of the EMR application, then pace), and a job takes them in that order,
-holding what it has while it queues for the next: so no two jobs can wait for each other.
-"""
+"""The rows of a limit: its state, and the waiters of its queue. `core/limits/permits.py` has the rules for permits."""
 
 from __future__ import annotations
 
@@ -22,13 +11,13 @@ from chalicelib.core.rows.stored import StoredRow
 
 @dataclass(frozen=True, slots=True)
 class LimitState:
-    """A line as stored. ``wake_at`` is set whenever somebody waits: it is when the queue wants serving.
+    """The state of a limit. ``wake_at`` is set while jobs wait: at that instant Sluice serves the queue.
 
-    ``starts`` holds, per run and attempt, when it started: on a slots line the living runs, on a log line the last
-    ones. ``crowd`` is the latest start of living runs beyond `MOST_STARTS`. ``rev`` counts the changes of all these.
-    ``rates`` are the log lines that every start of this workflow is to be counted in. ``numbered`` is the number of the
-    workflow's last start (H1). ``asked_at`` is when the runs that hold its slots were last asked about, because jobs
-    wait. ``edition`` is that of the workflow's definition: each start expects it as it was read.
+    ``starts`` maps a holder (run and attempt) to its start: of slots those of live runs, of a rate window the last
+    ones. ``untracked_start`` is the latest start of live runs beyond `MAX_STARTS`. ``rev`` counts the changes of these
+    fields. ``rates`` are the rate windows that count every start of this workflow. ``numbered`` is the number of the
+    workflow's last start (H1). ``asked_at`` is when the runs that hold its slots were last polled, because jobs wait.
+    ``edition`` is that of the workflow's definition: each start expects it as it was read.
     """
 
     limit_name: str
@@ -50,8 +39,8 @@ class LimitState:
 
 @dataclass(frozen=True, slots=True)
 class Waiter(StoredRow):
-    """A place in a queue. ``rank`` sorts by inverse priority, latest start, age; ``job`` is where its job lives: for a
-    run that has been claimed, and must take a permit anew, that is ``A#<attempt>``."""
+    """A job or run in the queue of a limit. ``rank`` sorts by falling priority, latest start and age. ``job_sort_key``
+    is that of the job's row; a claimed run that needs another permit has ``A#<attempt>`` there."""
 
     limit_name: str
     rank: str
@@ -62,5 +51,5 @@ class Waiter(StoredRow):
 
     @property
     def run(self) -> tuple[str, int] | None:
-        """The run and attempt that wait here, if it is no job."""
+        """The run and attempt that wait here; None if a job does."""
         return (self.job_id, int(self.job_sort_key[2:])) if self.job_sort_key.startswith("A#") else None

@@ -1,4 +1,4 @@
-"""What is stored of notices (W9): what happened, until it has been taken in, and what was told lately."""
+"""The rows of notices (W9): pending notices, notice windows, and deadline watches."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from chalicelib.core.rows.stored import StoredRow
 
 @dataclass(frozen=True, slots=True)
 class PendingNotice(StoredRow):
-    """Something of which somebody is to be told. Written along with what happened, and gone once it is taken in.
+    """A failure, an abort or a missed deadline that a notice has to report. The write of what happened creates it, and
+    the notice window that takes it in deletes it.
 
     ``id`` is that of the job or run.
     """
@@ -30,8 +31,9 @@ class PendingNotice(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class NoticeWindow(StoredRow):
-    """What one target was told of a workflow lately, by its ``road``: nothing more before ``until``, when those that
-    have come meanwhile (``count``, the first of them in ``told``) are told together. Quiet, it goes."""
+    """The last notice of a workflow to one target, over a ``channel``. The target gets no other before ``until``; then
+    one notice reports all that were pending meanwhile: ``count`` of them, the first ones in ``told``. If there were
+    none, the row is deleted."""
 
     workflow: str
     channel: str
@@ -47,9 +49,10 @@ class NoticeWindow(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class DeadlineWatch(StoredRow):
-    """When a job is to be started (``start_by``) and its run to end (``end_by``); what has been judged is None (H5).
+    """When a job must have started (``start_by``) and its run must have ended (``end_by``); None once checked (H5).
 
-    ``wake_at`` is the next of the two. Judged, it has an end, some weeks ahead: nothing is told twice.
+    ``wake_at`` is the next of the two. Once both are checked the row expires, some weeks later, so that no deadline is
+    reported twice.
     """
 
     id: str

@@ -1,4 +1,4 @@
-"""The decision of the step *sweep*: which overdue rows are looked at, and for how long one is left alone afterwards."""
+"""Refs: the names of rows that need attention, which hints carry and the wake index yields."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ RefKind = Literal[
 
 @dataclass(frozen=True, slots=True)
 class Ref:
-    """Names a row that wants attention: what a hint carries and what the wake index yields. Always a rumour."""
+    """The name of a row that may need attention. It is unconfirmed: read the row strongly before acting."""
 
     kind: RefKind
     parts: tuple[str, ...]
 
 
 def ref_of(job: Job) -> Ref:
+    """The ref of a job's row."""
     return Ref("job", (job.schedule, ids.base36(job.generation), job.sort_key))
 
 

@@ -1,4 +1,4 @@
-"""What is stored of a request that asked for a job, so that a repeat of it is answered with the same job."""
+"""The row of a request that created a job, so that a repeated request gets the same job."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ from chalicelib.core.rows.stored import StoredRow
 
 @dataclass(frozen=True, slots=True)
 class Requested(StoredRow):
-    """The job that a request made. ``id`` follows from what was asked for and from the request's own id, and from no
-    generation: a repeat finds the first job also when its schedule was replaced, or deleted and created again."""
+    """The job that a request created. ``id`` is a digest of what was requested and of the request's own id. It does not
+    depend on the generation: a repeated request finds the first job also after its schedule was replaced, or deleted
+    and created again."""
 
     id: str
     job_id: str

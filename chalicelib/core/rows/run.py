@@ -1,6 +1,7 @@
-"""What is stored of work that never ran, and how a run is found again by its target's id.
+"""The rows of runs: the run itself with its start request, the pointer from the target's id, and dead letters.
 
-The rows that only runs of pull workers have (W5): an offer in the queue of a pool, and the last lines of a run.
+Also the record of work that never ran, and two rows of pull workers (W5): the offer of a run in its pool, and the last
+lines of its output.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ RecordKind = Literal["ABORTED", "DROPPED", "COALESCED", "SKIPPED", "EXPIRED", "L
 
 @dataclass(frozen=True, slots=True)
 class Record(StoredRow):
-    """What became of work that never became a run, and why."""
+    """How work that never became a run ended, and why."""
 
     id: str
     kind: RecordKind
@@ -34,7 +35,7 @@ class Record(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Pointer(StoredRow):
-    """From the target's id of a run to ours."""
+    """Leads from the target's id of a run to the run id of Sluice."""
 
     target_id: str
     run_id: str
@@ -44,9 +45,9 @@ class Pointer(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Offer(StoredRow):
-    """A run that a worker of this pool may take. ``rank`` sorts by inverse priority, latest start, age, and ends with
-    the attempt. The run's own row decides: an offer whose run is not on offer is a ghost, and is swept up by whoever
-    meets it. It has no end of its own: work may lie in its pool for as long as no worker comes."""
+    """A run that a worker of this pool may claim. ``rank`` sorts by falling priority, latest start and age, and ends
+    with the attempt. The run's own row decides: a worker that finds an offer whose run is no longer on offer deletes
+    it. An offer never expires: work may wait in its pool for as long as no worker comes."""
 
     pool: str
     rank: str
@@ -56,7 +57,7 @@ class Offer(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Output(StoredRow):
-    """The last lines that a run has written, as its worker told them, and the exit code of its command."""
+    """The last lines of a run's output, as its worker reported them, and the exit code of its command."""
 
     run_id: str
     attempt: int
@@ -68,10 +69,10 @@ class Output(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter(StoredRow):
-    """One attempt to deliver an event that was given up. ``run_id`` is the id that the consumer was to see.
+    """An attempt to deliver an event that failed for good. ``run_id`` is the id that the consumer would have seen.
 
-    ``size`` is that of what it carries, in bytes: its data, else its properties. A row per attempt: whoever removes
-    the one that he read does not remove another that came meanwhile.
+    ``size`` is the size in bytes of its data, or else of its properties. Each attempt has a row of its own, so that the
+    deletion of one that was read deletes no other that was written meanwhile.
     """
 
     run_id: str
@@ -90,10 +91,10 @@ class DeadLetter(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class StartRequest(StoredRow):
-    """Exactly what the target is asked to start, fixed at the claim, so that a repeated call is the same call.
+    """The arguments of the start call, fixed at the claim, so that a repeated call is the same call.
 
-    ``data`` is what a delivery carries instead of the run context: its ``content_type``, and its content as ``text``,
-    as ``base64``, or by reference as ``uri``.
+    ``data`` is the data that a delivery carries instead of the run context: its ``content_type``, and its content as
+    ``text``, as ``base64``, or by reference as ``uri``.
     """
 
     target: Mapping[str, Any]
@@ -106,23 +107,29 @@ class StartRequest(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Run(StoredRow):
-    """One attempt of a run: outbox while STARTING, then history. ``permits`` are given back when it ends, to its pool
-    ``units`` of them. ``latest_start`` is when it must start to meet its deadline.
+    """One attempt of a run: an outbox while STARTING, then history.
 
-    ``started_at`` and ``ended_at`` are the target's instants. ``state_at`` is ours: when the state was taken in, and so
-    when its status was accepted as an event; ``running_seen_at`` is the same for STARTED, which may be told later.
-    ``version`` is that of the schedule whose properties it carries. ``cancel`` says that its end is wanted: whoever
-    attends to it asks the target for that, until it has ended. ``pause_after``: how many failures in a row its schedule
-    bears. ``paced_from`` and ``paced_until``: a start call may begin between these instants with the permits of its
-    paces; None once they are used up. While it queues for new ones, ``queued_in`` and ``rank`` are its place.
-    ``due_at`` is when a fire was due, ``late`` that it was claimed only after the window that its events are spread
-    over (E2).
-    ``run_timeout`` is how long it may run (W12; 0: for ever); ``outcome`` says what a plain failure does not.
-    ``lease`` counts the leases of a worker's run, ``metrics`` are what it told last (W5). ``number`` counts the runs of
-    its workflow (H1), 0 where none is taken; ``waited_for`` is what it waited for last. ``billed`` is what its target
-    has billed: vCPU-hours, GB-hours of memory and of storage, each in thousandths; ``bill_checks`` how often it was
-    asked for that after the end. ``start_by`` and ``end_by`` are its deadline, if it has one (H5).
-    ``workflow_version`` is that of the workflow's definition at the claim (T10); 0 if it has none.
+    The end of the run releases ``permits``, of its pool ``units``. ``latest_start`` is when it must start to meet its
+    deadline, and ``start_by`` and ``end_by`` are the deadline itself, if it has one (H5). ``due_at`` is when a fire was
+    due. ``late``: the fire was claimed after the window over which its events are spread (E2).
+
+    ``started_at`` and ``ended_at`` are the target's instants. ``state_at`` is when Sluice learned of the state, by its
+    own clock, and so when the status was accepted as an event. ``running_seen_at`` is the same for STARTED, of which
+    Sluice may learn later. ``run_timeout`` (ms) is how long the attempt may run (W12; 0: without a bound).
+
+    ``version`` is that of the schedule whose properties the run carries, and ``workflow_version`` that of the
+    workflow's definition at the claim (T10; 0 if it has none). ``cancel``: Sluice asks the target to cancel the run
+    until it has ended. ``pause_after`` is the number of failures in a row that pause its schedule. ``outcome`` tells
+    other kinds of failure from a plain one.
+
+    ``paced_from`` and ``paced_until``: with the permits of its paces a start call may begin between these instants;
+    None once the permits are used up. While the run queues for new ones, ``queued_in`` and ``rank`` are its limit and
+    rank.
+
+    ``lease`` counts the leases of a worker's run, and ``metrics`` are those that the worker reported last (W5).
+    ``number`` counts the runs of its workflow (H1); 0 if the run has none. ``waited_for`` is the last reason why its
+    job waited. ``billed`` is what the target has billed, in thousandths of vCPU-hours, GB-hours of memory and GB-hours
+    of storage. ``bill_checks`` counts how often Sluice asked for the bill after the end.
     """
 
     run_id: str
@@ -187,12 +194,13 @@ class Run(StoredRow):
 
     @property
     def target_kind(self) -> str:
-        """The type of the target that it goes to."""
+        """The type of its target, such as ``emr_serverless``."""
         return str(self.request.target["type"])
 
     @property
     def lateness(self) -> Millis | None:
-        """How much later than it was due a fire was started (T4); None for what no clock has started, or not yet."""
+        """How many ms after its due instant a fire was started (T4); None for other kinds, and before the start
+        call."""
         due = self.due_at if self.due_at is not None else self.nominal_at
         if self.kind != "fire" or due is None or self.start_requested_at is None:
             return None

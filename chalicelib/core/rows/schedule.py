@@ -1,7 +1,8 @@
-"""What is stored, as values. One class per kind of row; `aws/tables/keys.py` says under which key each one lives.
+"""The rows of a schedule: its state, versions, subscriptions, timer, and failures in a row.
 
-Instants are ints (ms). ``rev`` counts the writes of a row that is replaced whole: a write names the revision it read,
-and loses if another came first. ``wake_at`` puts a row into the sparse wake index: it wants attention from then on.
+Instants are ints (ms). ``rev`` counts the writes of a row that is replaced whole: a write expects the revision that was
+read, and fails if another write came first. ``wake_at`` puts a row into the sparse wake index: the row needs attention
+from that instant on.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from chalicelib.core.instants import DAY, Instant, Millis
 from chalicelib.core.rows.stored import StoredRow
 from chalicelib.core.states import Mode
 
-WAKE = "~"  # the leaf of an index row that gathers nothing
+WAKE = "~"  # the leaf of a subscription that gathers nothing
 
 
 HISTORY: Millis = 180 * DAY  # how long runs and records are kept (H1)
@@ -22,13 +23,14 @@ HISTORY: Millis = 180 * DAY  # how long runs and records are kept (H1)
 
 @dataclass(frozen=True, slots=True)
 class ScheduleState(StoredRow):
-    """The small row that every claim checks: may this generation and version of a schedule be launched from?
+    """The small row that every claim checks: whether jobs of this generation and version of a schedule may launch.
 
     ``rev`` counts its changes. ``since`` is when the generation began to gather, ``mode_at`` when the mode began.
-    ``pauses`` are the spans in which timeouts stood still, the last one open-ended while it lasts; ``skips`` the
-    nominal instants that are left out. ``wake_at`` makes it an outbox: the jobs of the generation are to be looked at.
-    ``expires_at``: a message's that is gone passes with its history. ``former``: earlier generations of a DAG's node.
-    ``uncounted``: living runs may lack a permit of a group or pool that this version names (`core/runs/counting.py`).
+    ``pauses`` are the spans in which timeouts stood still; the last one has no end while it lasts. ``skips`` are the
+    nominal instants to skip. ``wake_at`` makes the row an outbox: Sluice has to check the jobs of the generation.
+    ``expires_at`` is set for a deleted message, whose state expires with its history. ``former`` are earlier
+    generations of a DAG's node. ``uncounted``: live runs may lack a permit of a group or pool that this version names
+    (`core/runs/counting.py`).
     """
 
     schedule: str
@@ -56,7 +58,7 @@ class ScheduleState(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Version(StoredRow):
-    """One version of a schedule's definition. Never changed once written, so it may be cached for ever."""
+    """One version of a schedule's definition. It never changes, so it may be cached without expiry."""
 
     schedule: str
     version: int
@@ -68,10 +70,10 @@ class Version(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Subscription(StoredRow):
-    """A row of the reverse index: events of this key, accepted at ``since`` or later, touch this leaf.
+    """A row of the reverse index: events of this key, accepted at ``since`` or later, count for this leaf.
 
-    The leaf `WAKE` gathers nothing: the event may meet a constraint, so the waiting jobs are looked at. ``apart``:
-    a job whose trigger is met makes room for the next at once (C11: ``coalesce: false``, and the mode ``backlog``).
+    The leaf `WAKE` gathers nothing: the event may meet a constraint, so Sluice checks the waiting jobs. ``detached``: a
+    job is detached as soon as its trigger is met (C11: ``coalesce: false``, and the mode ``backlog``).
     """
 
     event_key: str
@@ -85,10 +87,11 @@ class Subscription(StoredRow):
 
 @dataclass(frozen=True, slots=True)
 class Timer(StoredRow):
-    """The next nominal instant of each timed leaf, and the anchor that ``@every`` counts from. A leaf that has none
-    any more (its repeats are used up) is left out.
-    ``fired`` is how often each leaf with ``repeats`` has fired. ``begun`` are the fires of which not every event is
-    written yet (E2): nominal instant, the instant at which the first is due, and how many are written.
+    """The next nominal instant of each timed leaf, and the anchor from which ``@every`` counts. ``next`` leaves out a
+    leaf whose repeats are used up.
+
+    ``fired`` is how often each leaf with ``repeats`` has fired. ``begun`` are the fires whose events are not all
+    written yet (E2): the nominal instant, the instant at which the first event is due, and how many are written.
     """
 
     schedule: str

@@ -50,6 +50,6 @@ def redrive(run: Run, generation: int, now: Instant) -> Job:
         properties=run.request.properties,
         attempt=run.attempt + 1,
         event=run.event,
-        reason="delivered again, as was asked",
+        reason="delivered again on request",
         wake_at=now,
     )

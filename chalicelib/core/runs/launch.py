@@ -86,7 +86,7 @@ def queue(run: Run, route: Route, states: Mapping[str, LimitState], now: Instant
     Raises ValueError if the route is not blocked."""
     blocked = route.blocked
     if blocked is None:
-        raise ValueError("expected a route that is blocked, got one that is free")
+        raise ValueError("expected a route that a limit blocks, got one without")
     ask, state = route.behind or blocked, states.get(blocked.limit_name) or LimitState(blocked.limit_name)
     rank = limit_permits.rank(run.priority, run.latest_start, run.created_at, run.run_id)
     cause = limit_permits.why(ask, states.get(ask.limit_name) or LimitState(ask.limit_name))

@@ -141,7 +141,7 @@ def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: 
             accepted_at=due,
             event=event,
             properties=dict(properties),
-            reason=f"is due at {iso(due)}" if due > now else "run now",
+            reason=f"due at {iso(due)}" if due > now else "run now",
             wake_at=due,
         )
         return requests.NewRequest(job, [ExpectMode(schedule_state, CLAIMABLE["run_now"])])

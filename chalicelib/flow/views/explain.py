@@ -110,7 +110,7 @@ def _not_enabled(schedule_state: ScheduleState, waiting: int) -> str:
     since = f"since {iso(schedule_state.mode_at)}{reason}"
     match schedule_state.mode:
         case "hold" | "backlog":
-            return f"the schedule is on {schedule_state.mode} {since}; {waiting} waiting: resume it"
+            return f"the schedule has been on {schedule_state.mode} {since}; {waiting} waiting: resume it"
         case "drain":
             return f"the schedule takes no more work {since}; {waiting} left to go: resume it to take more"
         case "completed":

@@ -36,7 +36,7 @@ def test_c16_a_job_waits_until_a_person_with_the_role_approves_and_then_starts_a
     world.pass_by("3h")
     assert world.runs("a") == []
     why = explain.why_job(world.ports, lookup.find_job(world.ports, job_id))["why"]
-    assert why == "approved by a DataOwner, else wait: waits for that"
+    assert why == "approved by a DataOwner, else wait: waits for approval"
 
     actions.approve(world.ports, job_id, ADA, "the figures are in")
     world.settle()
@@ -90,7 +90,7 @@ def test_c16_nobody_in_time_is_an_abort_and_saying_yes_twice_changes_nothing() -
     world, job_id = wanting(role="DataOwner", timeout="2h")
     world.pass_by("2h1m")
     assert [record.kind for record in world.records("a")] == ["ABORTED"]
-    assert "nobody did until 2026-03-02T14:00:00.000Z" in world.records("a")[0].reason
+    assert "no approval until 2026-03-02T14:00:00.000Z" in world.records("a")[0].reason
 
     other, job_id = wanting(role="DataOwner")
     first = actions.approve(other.ports, job_id, ADA)
@@ -115,11 +115,11 @@ def test_c16_a_timeout_that_runs_a_job_anyway_does_not_speak_for_the_person() ->
     world.upload(day(1))
     world.pass_by("2h")
     [job] = world.jobs("a")
-    assert (job.reason, world.runs("a")) == ("approved by a DataOwner, else wait: waits for that", [])
+    assert (job.reason, world.runs("a")) == ("approved by a DataOwner, else wait: waits for approval", [])
     actions.approve(world.ports, job.job_id, ADA)
     world.settle()
     [run] = world.runs("a")
-    assert "run anyway after its timeout" in run.fired_by
+    assert "run in spite of its timeout" in run.fired_by
 
 
 def test_c16_each_job_of_a_backfill_is_approved_of_too() -> None:

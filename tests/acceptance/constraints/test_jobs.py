@@ -150,7 +150,7 @@ def test_c12_a_start_that_is_refused_for_the_moment_is_repeated_with_backoff_as_
     world.upload(day(1))
     world.settle()
     [run] = world.runs("daily")
-    turn = "waits for its turn at the EMR start rate of this account: one start every 1s, burst 20"
+    turn = "waits for a permit of the EMR start rate of this account: one start every 1s, burst 20"
     assert (run.state, run.reason) == ("STARTING", f"too many requests; {turn}")
     assert explain.why_run(run)["why"] == run.reason
 

@@ -45,7 +45,7 @@ def test_c10_a_timeout_that_runs_a_job_anyway_never_passes_a_full_pool() -> None
     world.settle()
     [run] = world.runs("late")
     assert run.claimed_at == NOON + 3 * HOUR
-    assert run.fired_by.startswith("run anyway after its timeout")
+    assert run.fired_by.startswith("run in spite of its timeout")
 
 
 def test_c10_a_timeout_that_runs_a_job_anyway_never_passes_a_policy() -> None:
@@ -56,11 +56,11 @@ def test_c10_a_timeout_that_runs_a_job_anyway_never_passes_a_policy() -> None:
     assert world.runs("late") == []
     [job] = world.jobs("late")
     assert job.state == "PENDING_LAUNCH"
-    assert job.reason.startswith("waits for its turn at policy demo.calm: at most 1 starts in any 3h")
+    assert job.reason.startswith("waits for a permit of policy demo.calm: at most 1 starts in any 3h")
     world.pass_by("10m")
     first, second = world.targets.emr.called_at
     assert second - first >= 3 * HOUR
-    assert world.runs("late")[0].fired_by.startswith("run anyway after its timeout")
+    assert world.runs("late")[0].fired_by.startswith("run in spite of its timeout")
 
 
 @pytest.mark.parametrize("on_unmet", ["wait", "abort"])
@@ -79,7 +79,7 @@ def test_c10_a_timeout_overrides_a_load_that_is_too_high(on_unmet: str) -> None:
     world.pass_by("1s")
     [run] = world.runs("late")
     assert run.claimed_at == NOON + HOUR
-    assert run.fired_by.startswith("run anyway after its timeout")
+    assert run.fired_by.startswith("run in spite of its timeout")
     assert len(world.targets.measured) == measured
 
 

@@ -39,7 +39,10 @@ def test_c6_a_job_waits_until_a_metric_is_below_its_bound_and_why_shows_what_was
     assert world.runs("a") == []
     [job] = world.jobs("a")
     rule = "CPUUtilization of AWS/RDS is below 0.7, else wait"
-    assert job.reason == f"{rule}: it is 0.9 at 2026-03-02T12:00:00.000Z; measured again at 2026-03-02T12:02:00.000Z"
+    assert (
+        job.reason
+        == f"{rule}: the value is 0.9 at 2026-03-02T12:00:00.000Z; measured again at 2026-03-02T12:02:00.000Z"
+    )
     assert explain.why_job(world.ports, job)["why"] == job.reason
     assert world.targets.measured[0]["cloudwatch"]["dimensions"] == {"DBInstance": "lake"}
 
@@ -82,7 +85,7 @@ def test_c6_a_pool_is_measured_by_its_own_books() -> None:
     world.upload(day(1))
     world.settle()
     [job] = world.jobs("a")
-    assert job.reason.startswith("the share of pool demo.p in use is below 0.5, else wait: it is 0.5 at")
+    assert job.reason.startswith("the share of pool demo.p in use is below 0.5, else wait: the value is 0.5 at")
     world.finish()
     world.pass_by("1m1s")
     assert len(world.runs("a")) == 1
@@ -94,7 +97,7 @@ def test_c6_a_pool_is_measured_by_its_own_books() -> None:
 def test_c6_what_cannot_be_measured_waits_ever_longer_even_if_unmet_would_abort() -> None:
     world = waiting_for(load(CPU, below=0.7, on_unmet="abort"), value=NoAnswer("throttled"))
     assert world.jobs("a")[0].reason.endswith(
-        "could not be measured: throttled; asked again at 2026-03-02T12:01:00.000Z"
+        "the measurement failed: throttled; measured again at 2026-03-02T12:01:00.000Z"
     )
     world.pass_by("2h")
     assert 5 <= len(world.targets.measured) <= 9

@@ -24,7 +24,7 @@ from tests.support.clock import NOON
 from tests.support.world import World, day, flights
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:sluice-target-ready"
-RULE = f"the probe {ARN} says that it may, else wait"
+RULE = f"the probe {ARN} allows the launch, else wait"
 
 
 def probe(**fields: Any) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def test_c15_unmet_it_is_asked_again_when_it_said_and_in_between_by_nobody(world
     upload(world)
     [job] = world.jobs("daily")
     assert (job.state, job.wake_at) == ("PENDING_CONSTRAINTS", NOON + 10 * MINUTE)
-    assert job.reason == f"{RULE}: month end; asked again at 2026-03-02T12:10:00.000Z"
+    assert job.reason == f"{RULE}: month end; called again at 2026-03-02T12:10:00.000Z"
 
     world.pass_by("9m")
     assert len(world.targets.asked) == 1, "no polling: the job sleeps until its instant"
@@ -85,7 +85,7 @@ def test_c15_it_is_asked_only_when_all_else_is_met(world: World) -> None:
     assert world.targets.asked == []
     told = why(world, "daily")
     assert [(each["type"], each["met"]) for each in told["constraints"]] == [("time_window", False), ("probe", False)]
-    assert told["constraints"][1]["why"] == f"{RULE}: it is asked when all else is met"
+    assert told["constraints"][1]["why"] == f"{RULE}: called once all other constraints are met"
 
     doze(world, "10h")
     assert (len(world.targets.asked), states(world, "daily")) == (1, ["STARTING"])
@@ -99,7 +99,7 @@ def test_c15_why_shows_what_it_said_last_and_asks_nobody(world: World) -> None:
         told = why(world, "daily")
     assert (told["decision"], told["why"]) == (
         "wait",
-        f"{RULE}: month end; asked again at 2026-03-02T12:10:00.000Z",
+        f"{RULE}: month end; called again at 2026-03-02T12:10:00.000Z",
     )
     assert told["constraints"][0]["until"] == "2026-03-02T12:10:00.000Z"
     assert len(world.targets.asked) == 1
@@ -109,7 +109,7 @@ def test_c15_abort_takes_the_job_off_on_record(world: World) -> None:
     world.deploy(flights({"daily": on(partition(), "clean", probe())}))
     says(world, {"abort": True, "why": "nothing to do on a holiday"})
     upload(world)
-    assert reasons(world, "daily") == [f"ABORTED: {RULE}: it says to abort: nothing to do on a holiday"]
+    assert reasons(world, "daily") == [f"ABORTED: {RULE}: the probe aborts the job: nothing to do on a holiday"]
     assert (world.jobs("daily"), world.runs("daily")) == ([], [])
 
 
@@ -127,7 +127,7 @@ def test_c15_a_probe_that_fails_is_asked_ever_more_slowly_and_the_reason_is_show
     seen: list[int] = []
     for _ in range(8):
         [job] = world.jobs("daily")
-        assert "it could not be asked: the function failed: boom" in job.reason
+        assert "the probe failed: the function failed: boom" in job.reason
         seen.append(((job.wake_at or 0) - world.clock.now()) // MINUTE)
         world.clock.wait_until(job.wake_at or 0)
         world.tick()

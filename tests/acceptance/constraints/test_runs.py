@@ -121,7 +121,7 @@ def test_c5_a_job_that_waits_for_its_rate_says_when_the_next_start_is(world: Wor
         world.upload(day(number))
         world.settle()
     told = why(world, "daily")
-    rule = "waits for the rate of workflow demo.flights.clean: at most 1 runs claimed per 1h"
+    rule = "waits for the rate limit of workflow demo.flights.clean: at most 1 runs claimed per 1h"
     assert told["why"].startswith(f"{rule}, the next at 2026-03-02T13:00:00.000Z")
     assert told["constraints"][0]["until"] == "2026-03-02T13:00:00.000Z"
 
@@ -247,7 +247,7 @@ def test_c7_a_success_grows_stale(world: World) -> None:
     world.upload(day(2, "weather", "a.csv"))
     world.settle()
     assert kinds(world, "report") == ["ABORTED"]
-    assert "demo.flights.clean succeeded last at 2026-03-02T12:00:00.000Z" in reasons(world, "report")[0]
+    assert "demo.flights.clean last succeeded at 2026-03-02T12:00:00.000Z" in reasons(world, "report")[0]
 
 
 def test_c7_freshness_is_no_trigger_so_it_closes_no_circle(world: World) -> None:

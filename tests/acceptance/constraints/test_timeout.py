@@ -101,7 +101,7 @@ def test_c10_run_overrides_the_trigger_and_every_condition_of_time_and_facts(
 
     [run] = world.runs("daily")
     assert run.claimed_at == NOON + HOUR
-    assert run.fired_by.startswith("run anyway after its timeout: waits for 1 partition of demo.flights")
+    assert run.fired_by.startswith("run in spite of its timeout: waits for 1 partition of demo.flights")
 
 
 def test_c10_run_never_overrides_a_rate(world: World) -> None:
@@ -127,7 +127,7 @@ def test_c10_a_timeout_that_would_run_it_anyway_waits_out_a_hold(world: World) -
     world.resume("daily")
     world.settle()
     [run] = world.runs("daily")
-    assert run.fired_by.startswith("run anyway after its timeout")
+    assert run.fired_by.startswith("run in spite of its timeout")
 
 
 def test_c10_a_constraint_that_waits_too_long_is_a_timeout_too_and_says_what_it_waited_for(world: World) -> None:

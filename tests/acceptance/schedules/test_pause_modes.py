@@ -39,7 +39,7 @@ def test_l4_a_hold_goes_on_gathering_launches_nothing_and_the_very_job_runs_on_r
     assert held.job_id == before.job_id
     assert world.runs("daily") == []
     told = why(world, "daily")
-    assert told["why"] == "the schedule is on hold since 2026-03-02T12:00:00.000Z"
+    assert told["why"] == "the schedule has been on hold since 2026-03-02T12:00:00.000Z"
     assert "resuming the schedule" in told["wakes"]
     assert "1 waiting: resume it" in why_schedule(world, "daily")["why"]
 

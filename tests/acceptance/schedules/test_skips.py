@@ -22,7 +22,7 @@ def test_l19_one_occurrence_is_skipped_on_record_and_the_others_run(world: World
         doze(world, "10m")
 
     assert [run.nominal_at for run in world.runs("tick")] == [NOON + 10 * MINUTE, NOON + 30 * MINUTE]
-    assert reasons(world, "tick") == ["SKIPPED: the occurrence of 2026-03-02T12:20:00.000Z is skipped, as was asked"]
+    assert reasons(world, "tick") == ["SKIPPED: the occurrence of 2026-03-02T12:20:00.000Z was skipped on request"]
 
 
 def test_l19_a_skip_that_is_taken_back_runs(world: World) -> None:

@@ -145,7 +145,7 @@ def test_e2_or_is_dropped_on_record(world: World) -> None:
     assert len(world.runs("batch")) == 1
     assert kinds(world, "batch") == ["DROPPED", "DROPPED"]
     assert all(
-        "did not fit into its window, which ended at 2026-03-02T12:02" in text for text in reasons(world, "batch")
+        "not started within its window, which ended at 2026-03-02T12:02" in text for text in reasons(world, "batch")
     )
 
 

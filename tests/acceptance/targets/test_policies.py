@@ -63,7 +63,7 @@ def test_e3_within_a_policy_higher_priority_goes_first_and_why_tells_the_rule() 
         world.upload(day(number))
     world.settle()
     reasons = {job.reason for job in world.jobs("low")}
-    rule = "waits for its turn at policy demo.calm: at most 2 starts in any 1m"
+    rule = "waits for a permit of policy demo.calm: at most 2 starts in any 1m"
     assert reasons == {rule, f"{rule}, 1 waiting", f"{rule}, 2 waiting"}
 
     world.upload(day(1, "weather", "x.csv"))

@@ -190,7 +190,7 @@ def test_t18_a_feed_that_comes_after_all_before_the_alarm_was_launched_takes_it_
     world.upload(day(1))
     world.settle()
     assert world.jobs("alarm") == []
-    assert reasons(world, "alarm") == ["DROPPED: what was absent came after all, before the job was launched"]
+    assert reasons(world, "alarm") == ["DROPPED: the absent event arrived before the job was launched"]
 
 
 def test_t18_absence_and_presence_in_one_trigger(world: World) -> None:

@@ -142,8 +142,8 @@ def test_t5_latest_runs_the_latest_of_them(world: World) -> None:
     world.tick()
     assert [run.nominal_at for run in world.runs("hourly")] == [NOON + 5 * HOUR]
     assert reasons(world, "hourly") == [
-        "SKIPPED: 4 fires from 2026-03-02T13:00:00.000Z to 2026-03-02T17:00:00.000Z were missed, of which only the"
-        " latest is made up for, and are skipped"
+        "SKIPPED: 4 fires from 2026-03-02T13:00:00.000Z to 2026-03-02T17:00:00.000Z were missed (catch_up:"
+        " latest) and are skipped"
     ]
 
 

@@ -170,7 +170,7 @@ def test_w4_what_waits_for_a_node_that_ran_again_alone_is_run_again_by_itself(wo
     world.settle()
     ends(world, "a")
     [view] = views(world)
-    assert view["nodes"]["b"]["why"] == "what it waits for has run again alone since: run it again from here"
+    assert view["nodes"]["b"]["why"] == "an upstream node has run again alone since; run the DAG again from this node"
 
     rerun(world, "from", "b", "r2")
     world.settle()

@@ -79,7 +79,7 @@ def test_w4_the_runs_of_a_deleted_dag_are_told_as_they_stand(world: World) -> No
     world.settle()
     [view] = views(world)
     assert (view["state"], state(world)) == ("FAILED", {"a": "SUCCEEDED", "b": "SUCCEEDED", "c": "BLOCKED"})
-    assert view["nodes"]["c"]["why"] == "the DAG was deleted before this was reached"
+    assert view["nodes"]["c"]["why"] == "the DAG was deleted before this node was reached"
 
 
 def test_w4_a_dag_that_comes_again_keeps_the_history_of_the_one_before_and_none_of_its_runs(world: World) -> None:

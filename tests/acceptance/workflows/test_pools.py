@@ -190,7 +190,7 @@ def test_w3_who_asks_for_more_than_a_pool_has_left_steps_aside_and_stops_nobody(
     assert live(world, "small") == 2
     [large] = world.jobs("large")
     assert (large.state, large.held) == ("PENDING_CONSTRAINTS", ())
-    assert large.reason.endswith("it has 2, so take less or make it larger")
+    assert large.reason.endswith("the pool never has as many: request less, or make it larger")
 
     world.finish()
     store.put(world.ports, "pool", "demo.p", {"size": 4, "unit": "slots", "shares": {}}, "tester")
@@ -221,7 +221,7 @@ def test_w3_a_pool_that_is_named_is_not_deleted_and_the_refusal_says_by_whom() -
     [
         ({"size": 4}, {"slots": 5}, "at most the 4 units of pool demo.p that it may use, got 5"),
         ({"size": 4, "shares": {"g": {"reserved": 2}}}, {"slots": 3}, "at most the 2 units of pool demo.p"),
-        ({"size": 4, "unit": "vcpu"}, {}, "resources, for pool demo.p counts vCPUs"),
+        ({"size": 4, "unit": "vcpu"}, {}, "resources, since pool demo.p counts vCPUs"),
         ({"size": 4, "shares": {"g": {"reserved": 5}}}, {}, "shares of at most the pool's 4 units together, got 5"),
         ({"size": 4}, {"target": {"type": "sqs", "queue_url": "https://q"}}, "a pool only for a target with a lifec"),
         ({"size": 4}, {"resources": {"vcpu": 3}}, "1, 2, 4, 8 or 16 vCPUs for each worker, got 3"),

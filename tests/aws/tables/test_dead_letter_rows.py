@@ -77,7 +77,7 @@ def test_e6_whoever_removes_the_one_he_read_leaves_the_next_attempts_alone(dynam
 
 
 def test_e6_the_tries_of_a_job_and_what_its_probe_said_are_kept(dynamo: Dynamo) -> None:
-    said = ProbeResult("failed", NOON, NOON + 60_000, "it could not be asked: no answer", 3)
+    said = ProbeResult("failed", NOON, NOON + 60_000, "the probe failed: no answer", 3)
     job = rows.job(tries=2, first_try_at=NOON - 5, probed=said.kept())
     assert dynamo.commit([Create(job)]) is None
     stored = DynamoJobs(dynamo).job(job.schedule, job.generation, job.sort_key)

@@ -112,7 +112,7 @@ def test_l12_partitions_run_in_the_order_of_their_numbers() -> None:
 
 def test_l12_t19_one_run_for_each_value_of_what_tells_jobs_apart() -> None:
     assert backfill.entries_of(KEYS, DAYS, ("year", "month")) == ("2013/1/10", "2013/2/10", "2013/10/10")
-    with pytest.raises(SluiceError, match="a dataset with the key hour"):
+    with pytest.raises(SluiceError, match="a dataset with the correlation key hour"):
         backfill.entries_of(KEYS, DAYS, ("hour",))
 
 

@@ -18,7 +18,7 @@ from tests.core.builders import NOON, facts, job, met, schedule
 
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:ready"
 PROBE: dict[str, Any] = {"type": "probe", "target": {"type": "lambda", "function": ARN}}
-RULE = f"the probe {ARN} says that it may, else wait"
+RULE = f"the probe {ARN} allows the launch, else wait"
 
 
 def answered(answer: Any) -> ProbeResult:
@@ -36,14 +36,14 @@ def decided(
     ("answer", "verdict", "pause", "why"),
     [
         ({"met": True}, "met", 0, ""),
-        ({"met": False}, "unmet", MINUTE, "it says that it is not met"),
+        ({"met": False}, "unmet", MINUTE, "the probe answered that the condition is not met"),
         ({"met": False, "why": "no stock"}, "unmet", MINUTE, "no stock"),
         ({"retry_after": "5m", "why": "month end"}, "unmet", 5 * MINUTE, "month end"),
-        ({"met": False, "retry_after": "5m"}, "unmet", 5 * MINUTE, "it asks for patience"),
-        ({"retry_after": "1ms"}, "unmet", 10 * SECOND, "it asks for patience"),
-        ({"retry_after": "52w"}, "unmet", DAY, "it asks for patience"),
+        ({"met": False, "retry_after": "5m"}, "unmet", 5 * MINUTE, "the probe asks for a later call"),
+        ({"retry_after": "1ms"}, "unmet", 10 * SECOND, "the probe asks for a later call"),
+        ({"retry_after": "52w"}, "unmet", DAY, "the probe asks for a later call"),
         ({"abort": True, "why": "holiday"}, "abort", MINUTE, "holiday"),
-        ({"abort": True, "met": True}, "abort", MINUTE, "it gave no reason"),
+        ({"abort": True, "met": True}, "abort", MINUTE, "without a reason"),
     ],
 )
 def test_c15_what_a_probe_says(answer: Any, verdict: str, pause: int, why: str) -> None:
@@ -56,7 +56,7 @@ def test_c15_what_a_probe_says(answer: Any, verdict: str, pause: int, why: str) 
 def test_c15_riddles_count_as_unmet(text: bytes) -> None:
     said = read(text, MINUTE, None, NOON)
     assert (said.verdict, said.until, said.failures) == ("failed", NOON + MINUTE, 1)
-    assert said.why.startswith("it could not be asked: ")
+    assert said.why.startswith("the probe failed: ")
 
 
 def test_c15_a_probe_that_keeps_failing_is_asked_ever_more_slowly_and_anew_once_it_speaks() -> None:
@@ -73,12 +73,12 @@ def test_c15_a_probe_that_keeps_failing_is_asked_ever_more_slowly_and_anew_once_
 def test_c15_met_it_launches_unmet_it_waits_until_it_is_asked_again() -> None:
     assert isinstance(decided(answered({"met": True})), Launch)
     unmet = decided(answered({"retry_after": "5m", "why": "no stock"}))
-    why = f"{RULE}: no stock; asked again at 2026-03-02T12:05:00.000Z"
+    why = f"{RULE}: no stock; called again at 2026-03-02T12:05:00.000Z"
     assert unmet == Wait(NOON + 5 * MINUTE, "PENDING_CONSTRAINTS", why)
 
 
 def test_c15_abort_is_the_probes_own_word_whatever_the_schedule_says() -> None:
-    assert decided(answered({"abort": True, "why": "holiday"})) == Abort(f"{RULE}: it says to abort: holiday")
+    assert decided(answered({"abort": True, "why": "holiday"})) == Abort(f"{RULE}: the probe aborts the job: holiday")
     retry = decided(answered({"abort": True, "why": "holiday"}), job("retry", attempt=2))
     assert isinstance(retry, Wait), "a retry never aborts at a constraint"
     assert retry.until == NOON + MINUTE

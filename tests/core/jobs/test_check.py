@@ -53,13 +53,13 @@ def decided(what: Job, known: Facts, now: Instant = NOON, serving: str | None = 
 
 def test_t4_a_fire_is_never_launched_before_it_is_due() -> None:
     fire = job("fire", due_at=NOON + 1)
-    expected = Wait(NOON + 1, "PENDING_CONSTRAINTS", "is due at 2026-03-02T12:00:00.001Z")
+    expected = Wait(NOON + 1, "PENDING_CONSTRAINTS", "due at 2026-03-02T12:00:00.001Z")
     assert decided(fire, facts()) == expected
     assert isinstance(decided(fire, facts(), NOON + 1), Launch)
 
 
 def test_o3_a_job_that_a_stalled_writer_brought_back_is_a_ghost() -> None:
-    assert decided(job("fire"), facts(already="run r")) == Duplicate("has run r already")
+    assert decided(job("fire"), facts(already="run r")) == Duplicate("duplicate: this job already has run r")
 
 
 @pytest.mark.parametrize("kind", ["gathering", "fire", "retry", "run_now"])
@@ -68,7 +68,10 @@ def test_o3_a_job_that_a_stalled_writer_brought_back_is_a_ghost() -> None:
     [
         (facts(schedule_state=None), "the schedule was deleted"),
         (facts(schedule_state=schedule_state(mode="deleted")), "the schedule was deleted"),
-        (facts(schedule_state=schedule_state(generation=8)), "the schedule was replaced or enabled anew since"),
+        (
+            facts(schedule_state=schedule_state(generation=8)),
+            "the schedule was replaced, or enabled again, since the job began",
+        ),
     ],
 )
 def test_c13_nothing_of_a_deleted_or_replaced_schedule_starts(kind: str, known: Facts, why: str) -> None:
@@ -91,8 +94,8 @@ def test_l11_run_now_passes_on_a_disabled_schedule() -> None:
 
 
 def test_a_job_whose_workflow_is_gone_is_aborted() -> None:
-    assert decided(met(), facts(workflow=None)) == Abort(f"workflow {NAME} does not exist any more")
-    assert decided(met(), facts(schedule=None)) == Abort("workflow unknown does not exist any more")
+    assert decided(met(), facts(workflow=None)) == Abort(f"workflow {NAME} no longer exists")
+    assert decided(met(), facts(schedule=None)) == Abort("workflow unknown no longer exists")
 
 
 # -- the trigger and the timeout -----------------------------------------------------------------------------------
@@ -125,7 +128,7 @@ def test_c10_a_job_not_launched_in_time_is_aborted_with_what_it_waited_for() -> 
 
 def test_c10_a_job_that_was_found_too_late_says_so() -> None:
     assert decided(met(), facts(), NOON + DAY) == Abort(
-        "not launched within its timeout of 1d: it was not looked at in time"
+        "not launched within its timeout of 1d: it was not checked in time"
     )
 
 
@@ -140,7 +143,7 @@ def test_c10_run_anyway_overrides_the_trigger_but_still_asks_for_its_lines() -> 
     decision = decided(HALF, facts(schedule=anyway, limit_states=full), NOON + HOUR)
 
     assert isinstance(decision, Launch)
-    assert decision.why == "run anyway after its timeout: waits for 1 partition of demo.flights"
+    assert decision.why == "run in spite of its timeout: waits for 1 partition of demo.flights"
     assert decision.asks == (Slots(LIMIT, 1), Pace(EMR_LIMIT, RATE.spacing, RATE.burst))
 
 
@@ -236,7 +239,7 @@ def test_w2_a_job_that_queues_waits_until_it_is_served() -> None:
 def test_e8_a_job_that_queues_for_its_start_says_at_which_pace_it_goes() -> None:
     known = facts(limit_states={EMR_LIMIT: LimitState(EMR_LIMIT, waiters=2)})
     decision = decided(met(queued_in=EMR_LIMIT, rank="5", held=(LIMIT,)), known)
-    why = "waits for its turn at the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
+    why = "waits for a permit of the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
     assert decision == Wait(NOON + DAY, "PENDING_LAUNCH", why)
 
 
@@ -268,9 +271,7 @@ def test_c11_the_job_that_waits_does_not_join_itself() -> None:
 
 def test_o3_a_fire_that_is_written_again_while_it_waits_does_not_join_itself() -> None:
     waiting = job("fire", sort_key="GATHERING")
-    assert decided(job("fire"), facts(gathering=waiting)) == Duplicate(
-        "waits already: a stalled emitter wrote it again"
-    )
+    assert decided(job("fire"), facts(gathering=waiting)) == Duplicate("duplicate: this fire is already waiting")
 
 
 @pytest.mark.parametrize("kind", ["retry", "run_now"])

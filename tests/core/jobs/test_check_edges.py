@@ -75,7 +75,7 @@ def test_w3_a_job_that_asks_for_more_than_its_pool_has_steps_aside_and_is_looked
     known = pooled(5)
     decision = decide(met(queued_in=queued_in, rank="5" if queued_in else None), known, NOON, serving=queued_in)
     why = permits.why(known.pool, known.limit_state(POOL))  # type: ignore[arg-type]
-    assert "1 of 4 in use; it has 4, so take less or make it larger" in why
+    assert "the pool never has as many: request less, or make it larger" in why
     assert decision == Wait(NOON + slots.TOO_LARGE, "PENDING_CONSTRAINTS", why, leaves=leaves)
 
 
@@ -126,7 +126,7 @@ def test_c5_a_place_in_a_log_is_kept_for_its_own_start_and_lost_to_that_of_anoth
     decision = decide(held, rated({own: NOON - MINUTE, "other#001": NOON - MINUTE}), NOON)
     ask = RateWindow(RATE_LIMIT, 1, HOUR)
     state = LimitState(RATE_LIMIT, starts={own: NOON - MINUTE, "other#001": NOON - MINUTE})
-    why = f"the rate was used up by others while it queued: {permits.why(ask, state)}"
+    why = f"the rate limit was reached while this job was queued: {permits.why(ask, state)}"
     assert decision == Wait(NOON, "PENDING_CONSTRAINTS", why, leaves=True)
 
 
@@ -181,8 +181,8 @@ def test_t14_a_partial_match_that_has_grown_too_old_goes_with_its_reason() -> No
     ("what", "why"),
     [
         (job("run_now"), "run now"),
-        (job("run_now", due_at=NOON - HOUR), f"asked to run at {iso(NOON - HOUR)}"),
-        (job("redrive"), "delivered again, as was asked"),
+        (job("run_now", due_at=NOON - HOUR), f"run requested for {iso(NOON - HOUR)}"),
+        (job("redrive"), "delivered again on request"),
         (job("retry", attempt=3), "attempt 2 failed"),
         (job("fire", due_at=NOON), "due"),
         (job("detached", leaves={"0": came()}), f"trigger met: {COME}"),
@@ -218,7 +218,7 @@ def test_l12_a_job_of_a_backfill_goes_while_that_runs() -> None:
     decision = decide(part, facts(backfill=backfill()), NOON)
     assert isinstance(decision, Launch)
     assert decision.why == "backfill b1"
-    assert decide(part, facts(), NOON) == Drop("its backfill is gone")
+    assert decide(part, facts(), NOON) == Drop("the backfill of this job no longer exists")
     over = backfill("CANCELLED", reason="cancelled by ann")
     assert decide(part, facts(backfill=over), NOON) == Drop("cancelled by ann")
 
@@ -237,19 +237,19 @@ def test_l12_no_pause_of_the_schedule_holds_a_part_of_a_backfill(kind: str) -> N
 
 def test_l19_an_occurrence_is_skipped_by_its_nominal_instant_not_by_when_it_is_due() -> None:
     spread = job("fire", nominal_at=NOON - HOUR, due_at=NOON)
-    skipped = Skip(f"the occurrence of {iso(NOON - HOUR)} is skipped, as was asked")
+    skipped = Skip(f"the occurrence of {iso(NOON - HOUR)} was skipped on request")
     assert decide(spread, facts(schedule_state=schedule_state(skips=(NOON - HOUR,))), NOON) == skipped
     assert isinstance(decide(spread, facts(schedule_state=schedule_state(skips=(NOON,))), NOON), Launch)
     plain = job("fire", due_at=NOON)
     assert decide(plain, facts(schedule_state=schedule_state(skips=(NOON,))), NOON) == Skip(
-        f"the occurrence of {iso(NOON)} is skipped, as was asked"
+        f"the occurrence of {iso(NOON)} was skipped on request"
     )
 
 
 def test_o3_a_fire_that_waits_already_is_a_ghost_in_its_old_place() -> None:
     waiting = job("fire", sort_key="JOB#1")
     assert not is_prepared(waiting)
-    ghost = Duplicate("waits already: a stalled emitter wrote it again")
+    ghost = Duplicate("duplicate: this fire is already waiting")
     assert decide(job("fire"), facts(gathering=waiting), NOON) == ghost
     assert isinstance(decide(job("fire"), facts(gathering=replace(waiting, closed=True)), NOON), Launch)
 
@@ -260,7 +260,7 @@ def test_o3_a_fire_that_waits_already_is_a_ghost_in_its_old_place() -> None:
 def test_c10_an_abort_names_the_timeout_and_what_was_waited_for() -> None:
     made = schedule(TWO, timeout={"after": "2h", "then": "abort"})
     half = job(leaves={"0": came()})
-    why = "not launched within its timeout of 2h: it was not looked at in time"
+    why = "not launched within its timeout of 2h: it was not checked in time"
     assert decide(half, facts(schedule=made), NOON + 2 * HOUR) == Abort(why)
     told = replace(half, reason="waits for data")
     assert decide(told, facts(schedule=made), NOON + 2 * HOUR) == Abort(why.partition(": ")[0] + ": waits for data")
@@ -268,7 +268,7 @@ def test_c10_an_abort_names_the_timeout_and_what_was_waited_for() -> None:
 
 def test_c10_on_hold_a_job_waits_until_its_timeout_and_one_that_runs_anyway_for_the_resume() -> None:
     held = schedule_state(mode="hold", mode_at=NOON, reason="maintenance")
-    why = f"the schedule is on hold since {iso(NOON)} (maintenance)"
+    why = f"the schedule has been on hold since {iso(NOON)} (maintenance)"
     aborts = facts(schedule_state=held, schedule=schedule(timeout={"after": "2h", "then": "abort"}))
     assert decide(met(), aborts, NOON) == Wait(NOON + 2 * HOUR, "PENDING_CONSTRAINTS", why)
     assert decide(met(queued_in=LIMIT), aborts, NOON) == Wait(NOON + 2 * HOUR, "PENDING_CONSTRAINTS", why, leaves=True)
@@ -276,5 +276,5 @@ def test_c10_on_hold_a_job_waits_until_its_timeout_and_one_that_runs_anyway_for_
     assert decide(met(), runs, NOON + 2 * HOUR) == Wait(None, "PENDING_CONSTRAINTS", why)
     silent = facts(schedule_state=replace(held, reason=""), schedule=schedule(timeout="never"))
     assert decide(met(), silent, NOON) == Wait(
-        None, "PENDING_CONSTRAINTS", f"the schedule is on hold since {iso(NOON)}"
+        None, "PENDING_CONSTRAINTS", f"the schedule has been on hold since {iso(NOON)}"
     )

@@ -14,7 +14,7 @@ from tests.core.builders import NAME, NOON, TICK, facts, job, met, schedule, sch
 
 FIRE = job("fire", nominal_at=NOON, due_at=NOON)
 BROAD: dict[str, Any] = {"count": 4, "over": "1h", "overflow": "drop"}
-LATE = f"it did not fit into its window, which ended at {iso(NOON)}: it was not looked at in time"
+LATE = f"not started within its window, which ended at {iso(NOON)}: it was not checked in time"
 
 
 def test_e6_what_is_tried_again_later_waits_until_then_and_keeps_its_reason() -> None:

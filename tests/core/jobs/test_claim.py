@@ -113,7 +113,7 @@ def test_h1_a_run_that_begins_has_no_end() -> None:
 
 
 def test_a_job_without_its_facts_is_not_claimed() -> None:
-    with pytest.raises(ValueError, match="expected complete facts"):
+    with pytest.raises(ValueError, match="expected a schedule state, a schedule and a workflow"):
         claim.build_run(met(), facts(workflow=None), (), "", NOON)
 
 
@@ -246,7 +246,7 @@ def test_c10_a_job_that_queues_is_looked_at_when_its_timeout_ends_but_a_retry_is
 
 
 def test_a_route_that_is_free_is_not_queued() -> None:
-    with pytest.raises(ValueError, match="expected a route that is blocked"):
+    with pytest.raises(ValueError, match="expected a route that a limit blocks"):
         claim.queue(met(), facts(), FREE, NOON)
 
 

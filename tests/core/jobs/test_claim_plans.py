@@ -147,7 +147,7 @@ def test_e3_a_job_that_another_pace_holds_up_queues_at_its_policy_with_what_it_h
         units=4,
         queued_in=NIGHT,
         rank=rank,
-        reason=f"waits for its turn at {start_rate}; priority 8, inherited from demo.flights",
+        reason=f"waits for a permit of {start_rate}; priority 8, inherited from demo.flights",
         rev=4,
         wake_at=NOON + DAY + HOUR,  # its timeout stands still while the schedule is paused
     )
@@ -196,7 +196,7 @@ def test_a_job_says_why_it_waits_where_it_is_held_up() -> None:
     known = throttled(LINE_READ, NIGHT_READ)
     assert claim.why_blocked(Route((), SLOT), known) == f"waits for a slot of workflow {NAME}: 1 of 1 in use"
     behind = claim.why_blocked(Route((), EMR_PACE, behind=NIGHT_PACE), known)
-    assert behind == "waits for its turn at policy demo.night: at most 1 starts in any 1s, 2 waiting"
+    assert behind == "waits for a permit of policy demo.night: at most 1 starts in any 1s, 2 waiting"
     assert claim.why_blocked(Route((), None), known) == ""
 
 
@@ -212,12 +212,14 @@ def test_w14_a_job_says_who_has_lent_it_its_priority() -> None:
 
 
 def test_a_route_that_is_free_is_refused_as_a_queue() -> None:
-    with pytest.raises(ValueError, match="^expected a route that is blocked, got one that is free$"):
+    with pytest.raises(
+        ValueError, match="^expected a route that a limit blocks, got one without; claim the job instead$"
+    ):
         claim.queue(met(), facts(), Route((SLOT,), None), NOON)
 
 
 @pytest.mark.parametrize("gone", ["schedule_state", "schedule", "workflow"])
 def test_a_claim_needs_a_gate_a_schedule_and_a_workflow(gone: str) -> None:
-    expected = "^expected complete facts: a job without gate, schedule or workflow is dropped before$"
+    expected = "^expected a schedule state, a schedule and a workflow, got None for one; drop the job instead$"
     with pytest.raises(ValueError, match=expected):
         claim.claim(met(), run(), facts(**{gone: None}), Route((), None), NOON)

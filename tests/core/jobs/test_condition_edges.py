@@ -21,7 +21,7 @@ LOAD_RULE = "CPUUtilization of AWS/RDS is below 0.7, else wait"
 APPROVAL: dict[str, Any] = {"type": "approval", "role": "owner"}
 ARN = "arn:aws:lambda:us-east-1:123456789012:function:ready"
 PROBE: dict[str, Any] = {"type": "probe", "target": {"type": "lambda", "function": ARN}}
-PROBE_RULE = f"the probe {ARN} says that it may, else"
+PROBE_RULE = f"the probe {ARN} allows the launch, else"
 FRESH: dict[str, Any] = {"type": "fresh", "workflows": ["demo.flights.raw"], "within": "1d", "on_unmet": "wait"}
 RATE: dict[str, Any] = {"type": "rate", "max": 1, "per": "hour"}
 
@@ -77,7 +77,7 @@ def test_c1_a_slot_that_is_held_is_told_as_that() -> None:
     rule = "at most 2 runs of the workflow at a time, else wait"
     assert stand(limit, limit_states=full) == [Condition(constraint(limit), False, f"{rule}: 2 of 2 in use")]
     [held] = stand(limit, what=met(held=(LIMIT,)), limit_states=full)
-    assert held == Condition(constraint(limit), True, f"{rule}: a slot is held")
+    assert held == Condition(constraint(limit), True, f"{rule}: this job holds a slot")
 
 
 def test_c5_a_rate_whose_place_is_held_is_met_at_once() -> None:
@@ -95,7 +95,7 @@ def test_c7_an_upstream_is_fresh_for_all_of_its_span() -> None:
     [last] = stand(FRESH, successes=succeeded, now=NOON + DAY)
     assert last == Condition(constraint(FRESH), True, f"{rule}: met")
     [stale] = stand(FRESH, successes=succeeded, now=NOON + DAY + 1)
-    told = f"{rule}: demo.flights.raw succeeded last at {iso(NOON)}"
+    told = f"{rule}: demo.flights.raw last succeeded at {iso(NOON)}"
     assert stale == Condition(constraint(FRESH), False, told)
     [never] = stand(FRESH)
     assert never.why == f"{rule}: demo.flights.raw has not succeeded yet"
@@ -109,7 +109,7 @@ def reading(value: str | None, until: Instant = NOON + MINUTE, why: str = "") ->
 
 
 def test_c6_a_load_is_open_until_it_is_measured() -> None:
-    asked = Condition(constraint(LOAD), False, f"{LOAD_RULE}: it is measured when all else is met", open=True)
+    asked = Condition(constraint(LOAD), False, f"{LOAD_RULE}: measured once all other constraints are met", open=True)
     assert stand(LOAD) == [asked]
     assert (asked.waits, asked.aborts) == (False, False)
 
@@ -121,9 +121,9 @@ def test_c6_a_load_is_judged_by_its_reading_whether_it_is_fresh_or_kept(kept: bo
         [condition] = stand(LOAD, what=met(measured={"0": said.kept()})) if kept else stand(LOAD, loads={"0": said})
         return condition
 
-    assert judged("0.69") == Condition(constraint(LOAD), True, f"{LOAD_RULE}: met, it is 0.69")
+    assert judged("0.69") == Condition(constraint(LOAD), True, f"{LOAD_RULE}: met, the value is 0.69")
     until = NOON + MINUTE
-    told = f"{LOAD_RULE}: it is 0.7 at {iso(NOON)}; measured again at {iso(until)}"
+    told = f"{LOAD_RULE}: the value is 0.7 at {iso(NOON)}; measured again at {iso(until)}"
     assert judged("0.7") == Condition(constraint(LOAD), False, told, until)
 
 
@@ -132,11 +132,13 @@ def test_c6_a_kept_reading_holds_until_its_instant_and_a_fresh_one_always() -> N
     kept = met(measured={"0": good.kept()})
     assert stand(LOAD, what=kept, now=NOON + MINUTE - 1)[0].met
     [again] = stand(LOAD, what=kept, now=NOON + MINUTE)
-    told = f"{LOAD_RULE}: it is measured when all else is met, last seen at 0.1"
+    told = f"{LOAD_RULE}: measured once all other constraints are met; the last value is 0.1"
     assert again == Condition(constraint(LOAD), False, told, open=True)
     assert stand(LOAD, loads={"0": good}, now=NOON + HOUR)[0].met
     unknown = met(measured={"0": reading(None).kept()})
-    assert stand(LOAD, what=unknown, now=NOON + HOUR)[0].why == f"{LOAD_RULE}: it is measured when all else is met"
+    assert (
+        stand(LOAD, what=unknown, now=NOON + HOUR)[0].why == f"{LOAD_RULE}: measured once all other constraints are met"
+    )
 
 
 @pytest.mark.parametrize("on_unmet", ["wait", "abort"])
@@ -144,7 +146,7 @@ def test_c6_what_could_not_be_measured_waits_even_where_an_unmet_load_aborts(on_
     asked = LOAD | {"on_unmet": on_unmet}
     [condition] = stand(asked, loads={"0": reading(None, why="throttled")})
     rule = LOAD_RULE.replace("else wait", f"else {on_unmet}")
-    told = f"{rule}: it could not be measured: throttled; asked again at {iso(NOON + MINUTE)}"
+    told = f"{rule}: the measurement failed: throttled; measured again at {iso(NOON + MINUTE)}"
     assert condition == Condition(patient(LOAD), False, told, NOON + MINUTE)
     assert (condition.waits, condition.aborts) == (True, False)
     [unmet] = stand(asked, loads={"0": reading("0.9")})
@@ -167,23 +169,23 @@ def test_c6_a_load_that_is_written_twice_is_measured_once() -> None:
 
 def test_c16_an_approval_waits_for_a_person_and_a_retry_has_that_of_its_run() -> None:
     rule = "approved by a owner, else wait"
-    assert stand(APPROVAL) == [Condition(constraint(APPROVAL), False, f"{rule}: waits for that")]
+    assert stand(APPROVAL) == [Condition(constraint(APPROVAL), False, f"{rule}: waits for approval")]
     said = {"by": "arn:aws:iam::123456789012:user/ann", "at": NOON}
     [given] = stand(APPROVAL, what=met(approvals={"owner": said}))
     assert given == Condition(constraint(APPROVAL), True, f"{rule}: by {said['by']} at {iso(NOON)}")
     assert not stand(APPROVAL, what=met(approvals={"other": said}))[0].met
     [again] = stand(APPROVAL, what=job("retry"))
-    assert again == Condition(constraint(APPROVAL), True, f"{rule}: for an earlier attempt")
+    assert again == Condition(constraint(APPROVAL), True, f"{rule}: approved for an earlier attempt")
 
 
 def test_c16_an_approval_that_does_not_come_in_time_aborts() -> None:
     limited = APPROVAL | {"timeout": "1h"}
     ends, rule = NOON + HOUR, "approved by a owner within 1h, else wait"
     [waits] = stand(limited, now=ends - 1)
-    assert waits == Condition(constraint(limited), False, f"{rule}: waits for that", ends)
+    assert waits == Condition(constraint(limited), False, f"{rule}: waits for approval", ends)
     assert (waits.waits, waits.aborts) == (True, False)
     [late] = stand(limited, now=ends)
-    assert late == Condition(constraint(limited), False, f"{rule}: nobody did until {iso(ends)}", ends, abort=True)
+    assert late == Condition(constraint(limited), False, f"{rule}: no approval until {iso(ends)}", ends, abort=True)
     assert (late.waits, late.aborts) == (False, True)
 
 
@@ -199,11 +201,13 @@ def test_c16_the_time_for_an_approval_counts_from_the_match() -> None:
 
 
 def test_c15_a_probe_is_open_until_it_is_asked_and_again_when_its_answer_no_longer_holds() -> None:
-    is_open = Condition(constraint(PROBE), False, f"{PROBE_RULE} wait: it is asked when all else is met", open=True)
+    is_open = Condition(
+        constraint(PROBE), False, f"{PROBE_RULE} wait: called once all other constraints are met", open=True
+    )
     assert stand(PROBE) == [is_open]
     kept = met(probed=ProbeResult("unmet", NOON, NOON + MINUTE, "no stock").kept())
     [unmet] = stand(PROBE, what=kept, now=NOON + MINUTE - 1)
-    told = f"{PROBE_RULE} wait: no stock; asked again at {iso(NOON + MINUTE)}"
+    told = f"{PROBE_RULE} wait: no stock; called again at {iso(NOON + MINUTE)}"
     assert unmet == Condition(constraint(PROBE), False, told, NOON + MINUTE)
     assert stand(PROBE, what=kept, now=NOON + MINUTE) == [is_open]
 
@@ -217,9 +221,9 @@ def test_c15_what_each_answer_of_a_probe_makes_of_the_condition(on_unmet: str) -
         return condition
 
     assert said("met") == Condition(constraint(asked), True, f"{rule}: met")
-    aborted = Condition(constraint(asked), False, f"{rule}: it says to abort: holiday", until, abort=True)
+    aborted = Condition(constraint(asked), False, f"{rule}: the probe aborts the job: holiday", until, abort=True)
     assert said("abort", "holiday") == aborted
-    told = f"{rule}: no stock; asked again at {iso(until)}"
+    told = f"{rule}: no stock; called again at {iso(until)}"
     assert said("unmet", "no stock") == Condition(constraint(asked), False, told, until)
     assert said("failed", "no stock") == Condition(patient(asked), False, told, until)
 

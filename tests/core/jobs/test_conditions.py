@@ -64,7 +64,7 @@ def test_c1_a_group_belongs_to_the_namespace_of_the_schedule() -> None:
 def test_c1_a_job_that_holds_its_slot_is_not_in_its_own_way() -> None:
     condition = stand(concurrency(1), what=met(held=(LIMIT,)), limit_states=[LimitState(LIMIT, active=1)])
     assert condition.met
-    assert condition.why == "at most 1 run of the workflow at a time, else abort: a slot is held"
+    assert condition.why == "at most 1 run of the workflow at a time, else abort: this job holds a slot"
 
 
 # -- delays (C2) ---------------------------------------------------------------------------------------------------
@@ -162,7 +162,7 @@ def test_c5_a_rate_is_unmet_until_the_nth_last_start_is_a_span_ago() -> None:
     [
         (NOON, NOON, ""),
         (NOON - DAY, NOON, ""),
-        (NOON - DAY - 1, NOON, "demo.flights.raw succeeded last at 2026-03-01T11:59:59.999Z"),
+        (NOON - DAY - 1, NOON, "demo.flights.raw last succeeded at 2026-03-01T11:59:59.999Z"),
         (NOON, None, "demo.flights.weather has not succeeded yet"),
         (None, None, "demo.flights.raw has not succeeded yet; demo.flights.weather has not succeeded yet"),
     ],

@@ -256,7 +256,7 @@ def test_t18_a_job_of_nothing_but_an_absence_that_ended_is_dropped_on_record() -
     record = after_all.dropped
     assert record is not None
     assert (record.id, record.kind) == (absent.job_id, "DROPPED")
-    assert record.reason == "what was absent came after all, before the job was launched"
+    assert record.reason == "the absent event arrived before the job was launched"
 
 
 @pytest.mark.parametrize("before", [None, job(leaves={"1": came()})])

@@ -121,7 +121,7 @@ def test_t14_t19_the_event_that_ends_a_silence_after_the_window_begins_a_job_of_
 
 def test_t18_an_absence_that_ended_is_recorded_for_as_long_as_history_is_kept() -> None:
     absent, now = job(leaves={"0": came()}), NOON + MINUTE
-    reason = "what was absent came after all, before the job was launched"
+    reason = "the absent event arrived before the job was launched"
     record = Record(absent.job_id, "DROPPED", NAME, 7, reason, now, NOON, expires_at=now + 180 * DAY)
     assert gather.gather(absent, [], schedule(ABSENT), ROW, None, now, against=("0",)) == Gathered(None, record)
 

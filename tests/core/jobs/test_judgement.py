@@ -207,7 +207,9 @@ def test_c5_a_place_in_a_log_is_void_if_others_used_the_rate_up_while_the_job_qu
         return
     assert isinstance(decision, Wait)
     assert (decision.until, decision.state, decision.leaves) == (NOON, "PENDING_CONSTRAINTS", True)
-    assert decision.why.startswith("the rate was used up by others while it queued: waits for the rate of workflow")
+    assert decision.why.startswith(
+        "the rate limit was reached while this job was queued: waits for the rate limit of workflow"
+    )
 
 
 # -- retries and timeouts ------------------------------------------------------------------------------------------
@@ -236,7 +238,7 @@ def test_c10_run_anyway_overrides_whatever_waits_for_the_clock_or_for_facts(cons
     assert not isinstance(decide(waiting, late, NOON + HOUR - 1), Launch)
     decision = decide(waiting, late, NOON + HOUR)
     assert isinstance(decision, Launch)
-    assert decision.why == "run anyway after its timeout: waits for something"
+    assert decision.why == "run in spite of its timeout: waits for something"
     assert decision.asks[0] == Slots(LIMIT, None), "no gap is held any more"
 
 
@@ -249,5 +251,5 @@ def test_c10_run_anyway_never_overrides_a_limit_or_a_rate() -> None:
     queued = met(queued_in=LIMIT, rank="5", held=(RATE_LIMIT,))
     assert isinstance(decide(queued, late, NOON + HOUR), Wait)
     assert decide(replace(queued, queued_in=None, rank=None), late, NOON + HOUR) == Launch(
-        (LOG, Slots(LIMIT, 1), PACE), "run anyway after its timeout: "
+        (LOG, Slots(LIMIT, 1), PACE), "run in spite of its timeout: "
     )

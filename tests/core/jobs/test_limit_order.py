@@ -59,7 +59,7 @@ def test_c9_a_job_that_holds_a_line_behind_one_it_still_has_to_ask_for_stands_as
 ) -> None:
     """Its schedule was changed while it queued. Taken out of order, two jobs could each hold what the other wants."""
     assert turned(queued(*held), *constraints) == Wait(
-        NOON, "PENDING_CONSTRAINTS", "begins its way through the lines anew: they changed", leaves=True
+        NOON, "PENDING_CONSTRAINTS", "limits changed; requesting permits again from the first", leaves=True
     )
     assert isinstance(turned(met(), *constraints), Launch), "with empty hands it goes its way"
 

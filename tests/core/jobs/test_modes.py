@@ -89,7 +89,7 @@ def test_l4_a_job_that_is_held_says_so_and_since_when(mode: Mode) -> None:
     held = facts(
         schedule_state=schedule_state(mode=mode, mode_at=NOON, updated_at=NOON + HOUR, reason="3 runs failed in a row")
     )
-    why = f"the schedule is on {mode} since 2026-03-02T12:00:00.000Z (3 runs failed in a row)"
+    why = f"the schedule has been on {mode} since 2026-03-02T12:00:00.000Z (3 runs failed in a row)"
     assert decide(met(), held, NOON) == Wait(NOON + 24 * HOUR, "PENDING_CONSTRAINTS", why)
 
 
@@ -199,7 +199,7 @@ def test_l4_a_drain_lets_go_the_fires_that_were_due_before_it(due: int, goes: bo
     )
     decision = decide(job("fire", due_at=due), draining, NOON + MINUTE)
     assert isinstance(decision, Launch) is goes
-    assert goes or decision == Drop("it was due after the schedule was paused to drain")
+    assert goes or decision == Drop("the fire was due after the schedule was paused to drain")
 
 
 def test_l10_of_a_completed_schedule_what_was_prepared_goes_on() -> None:
@@ -212,7 +212,7 @@ def test_l4_a_fire_that_would_only_gather_is_dropped_where_nothing_gathers(mode:
     parts: dict[str, Any] = {"type": "all", "triggers": [TICK, PARTITION]}
     closing = facts(schedule_state=schedule_state(mode=mode, mode_at=NOON + HOUR), schedule=schedule(parts))
     decision = decide(job("fire", due_at=NOON), closing, NOON)
-    assert decision == Drop(f"the schedule gathers no more: its mode is {mode}")
+    assert decision == Drop(f"the schedule takes no new fires: its mode is {mode}")
 
 
 # -- skipped occurrences (L19) -------------------------------------------------------------------------------------
@@ -222,7 +222,7 @@ def test_l4_a_fire_that_would_only_gather_is_dropped_where_nothing_gathers(mode:
 def test_l19_an_occurrence_that_is_to_be_left_out_is_skipped_on_record_in_any_mode(mode: Mode) -> None:
     skipping = facts(schedule_state=schedule_state(mode=mode, skips=(NOON,), mode_at=NOON + 1), schedule=schedule(TICK))
     decision = decide(job("fire", due_at=NOON), skipping, NOON)
-    assert decision == Skip("the occurrence of 2026-03-02T12:00:00.000Z is skipped, as was asked")
+    assert decision == Skip("the occurrence of 2026-03-02T12:00:00.000Z was skipped on request")
 
 
 def test_l19_a_skip_names_one_instant_and_only_a_fire_has_one() -> None:

@@ -241,6 +241,6 @@ def test_why_a_job_waits_at_a_line() -> None:
         "waits for a slot of workflow demo.flights.clean: 2 of 2 in use, 3 waiting"
     )
     assert permits.why(PACE, LimitState(EMR_LIMIT)) == (
-        "waits for its turn at the EMR start rate of this account: one start every 1s, burst 3"
+        "waits for a permit of the EMR start rate of this account: one start every 1s, burst 3"
     )
     assert names.describe("pool:demo.big") == "pool demo.big"

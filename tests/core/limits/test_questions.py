@@ -140,7 +140,7 @@ def test_w3_units_are_given_back_that_a_job_would_not_take_now(
 def test_why_a_job_waits_for_its_turn_at_a_policy() -> None:
     ask = Slots("admission:demo.slow:pool:demo.big", 20)
     assert permits.why(ask, LimitState(ask.limit_name, active=20, waiters=2)) == (
-        "waits for its turn at policy demo.slow: others are next, 2 waiting"
+        "waits for admission to policy demo.slow: other jobs are next, 2 waiting"
     )
 
 
@@ -157,9 +157,9 @@ def test_why_a_job_waits_for_several_slots_or_units() -> None:
 def test_why_a_job_waits_for_a_pool_that_is_too_small_and_was_cut_otherwise() -> None:
     small = replace(POOL, limit=3, overdrawn=2)
     assert permits.why(small, LimitState(POOL.limit_name, active=1)) == (
-        "waits for 4 vCPUs of pool demo.big: 1 of 3 in use; it has 3, so take less or make it larger"
-        "; 2 more are to come back from parts that were made smaller"
+        "waits for 4 vCPUs of pool demo.big: 1 of 3 in use; the pool never has as many: request less, or make it larger"
+        "; 2 more are still in use in parts that were made smaller"
     )
     assert permits.why(replace(POOL, overdrawn=2), LimitState(POOL.limit_name, active=5)) == (
-        "waits for 4 vCPUs of pool demo.big: 5 of 8 in use; 2 more are to come back from parts that were made smaller"
+        "waits for 4 vCPUs of pool demo.big: 5 of 8 in use; 2 more are still in use in parts that were made smaller"
     )

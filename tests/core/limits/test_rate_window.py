@@ -72,7 +72,7 @@ def test_c5_a_log_forgets_only_what_no_drop_could_bring_back() -> None:
 
 def test_c5_why_a_job_waits_at_a_log() -> None:
     assert permits.why(TWO, started(0, 10, waiters=1)) == (
-        "waits for the rate of workflow demo.flights.clean: at most 2 runs claimed per 1h, "
+        "waits for the rate limit of workflow demo.flights.clean: at most 2 runs claimed per 1h, "
         "the next at 2026-03-02T13:00:00.000Z, 1 waiting"
     )
 

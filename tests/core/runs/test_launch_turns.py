@@ -25,7 +25,7 @@ PACED = ("workflow:demo.flights.w", "emr:app-1", "policy:demo.night")
 LATER = NOON + 10 * MINUTE  # when the sweep looks at a queued run, also at one whose row in the queue is lost
 NIGHT_HELD = LimitState("policy:demo.night", waiters=3, head=NOON + MINUTE, rev=7)
 EMR_HELD = LimitState("emr:app-1", waiters=2, head=NOON + 30 * SECOND, rev=5)
-NIGHT_WORDS = "waits for its turn at policy demo.night: one start every 1m, burst 1"
+NIGHT_WORDS = "waits for a permit of policy demo.night: one start every 1m, burst 1"
 RANK = "4#~#2026-03-02T12:00:00.000Z#r1"
 
 
@@ -92,7 +92,7 @@ def test_e3_a_run_that_may_not_call_yet_queues_at_its_slowest_pace() -> None:
 def test_e3_a_run_that_another_pace_holds_up_says_so_and_is_looked_at_when_that_has_a_permit() -> None:
     plan = launch.queue(rows.run(), Route((), NIGHT, behind=EMR), {"emr:app-1": EMR_HELD}, NOON)
 
-    why = "waits for its turn at the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
+    why = "waits for a permit of the EMR start rate of this account: one start every 1s, burst 20, 2 waiting"
     queued = rows.run(queued_in="policy:demo.night", rank=RANK, reason=why, rev=2, wake_at=LATER)
     assert plan == [
         Replace(queued),
@@ -107,7 +107,7 @@ def test_e3_a_pace_that_nobody_has_used_yet_may_be_behind_or_blocked() -> None:
     assert queued.row == rows.run(
         queued_in="policy:demo.night",
         rank=RANK,
-        reason="waits for its turn at the EMR start rate of this account: one start every 1s, burst 20",
+        reason="waits for a permit of the EMR start rate of this account: one start every 1s, burst 20",
         rev=2,
         wake_at=LATER,
     )
@@ -138,7 +138,7 @@ def test_w10_what_the_target_said_stands_before_what_it_means(fields: dict[str, 
 
 
 def test_a_run_whose_route_is_free_is_not_queued() -> None:
-    with pytest.raises(ValueError, match="^expected a route that is blocked, got one that is free$"):
+    with pytest.raises(ValueError, match="^expected a route that a limit blocks, got one without$"):
         launch.queue(rows.run(), Route(PACES, None), {}, NOON)
 
 

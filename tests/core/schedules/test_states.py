@@ -113,7 +113,7 @@ def test_l18_a_new_description_moves_neither_the_bound_of_a_drain_nor_the_beginn
     assert isinstance(due(NOON + 2 * MINUTE), Drop)
     waiting = decide(met(), facts(schedule_state=held), LATER + HOUR)
     assert isinstance(waiting, Wait)
-    assert waiting.why == "the schedule is on hold since 2026-03-02T12:01:00.000Z"
+    assert waiting.why == "the schedule has been on hold since 2026-03-02T12:01:00.000Z"
 
 
 # -- what is woken -------------------------------------------------------------------------------------------------

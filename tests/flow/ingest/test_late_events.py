@@ -72,7 +72,7 @@ def test_c10_what_runs_anyway_after_its_timeout_has_only_its_own_events(world: W
         world.settle()
     runs = world.runs("pairs")
     assert [days(world, run) for run in runs] == [["1"], ["2", "3"]]
-    assert "run anyway after its timeout" in runs[0].fired_by
+    assert "run in spite of its timeout" in runs[0].fired_by
 
 
 def test_c10_of_two_correlated_jobs_only_the_one_whose_timeout_is_over_makes_room(world: World) -> None:

@@ -34,7 +34,7 @@ def test_w8_a_run_for_a_later_time_starts_then_with_its_properties(world: World)
     [run] = world.runs("clean")
     assert (run.run_id, run.start_requested_at, run.kind) == (job_id, at, "run_now")
     assert run.request.properties == {"day": "2013-01-01"}
-    assert run.fired_by == "asked to run at 2026-03-02T12:01:30.000Z"
+    assert run.fired_by == "run requested for 2026-03-02T12:01:30.000Z"
     assert world.context(run)["logical_start_time"] == at
 
 

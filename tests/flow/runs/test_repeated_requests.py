@@ -89,7 +89,7 @@ def test_a_rerun_is_one_job_per_key_also_after_the_schedule_was_replaced(world: 
 def test_what_became_of_a_request_is_told_at_every_stage(world: World) -> None:
     waiting = world.run_now("clean", request="r1", at=world.clock.now() + HOUR)
     told = requests.became(world.ports, waiting)
-    assert (told["state"], told["reason"]) == ("PENDING_CONSTRAINTS", "is due at 2026-03-02T13:00:00.000Z")
+    assert (told["state"], told["reason"]) == ("PENDING_CONSTRAINTS", "due at 2026-03-02T13:00:00.000Z")
     world.pass_by("1h")
     assert requests.became(world.ports, waiting)["state"] == "STARTING"
     world.finish()
