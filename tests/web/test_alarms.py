@@ -98,7 +98,7 @@ def test_t23_a_schedule_that_waits_for_an_alarm_reads_as_it_was_put(api: Api) ->
     assert stored["definition"]["trigger"] == trigger
     assert (
         api.get(f"{ONE}/why")["why"]
-        == f"nothing has come yet: waits for alarm '{alarm_events.NAME}' going to OK or ALARM"
+        == f"no event has arrived yet; trigger: alarm '{alarm_events.NAME}' going to OK or ALARM"
     )
     assert api.schedule("nightly", trigger=trigger, enabled=True)["version"] == 1
 

@@ -58,7 +58,7 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
     elif waiting:
         why = "; ".join(dict.fromkeys(str(job["why"]) for job in waiting[:3]))
     else:
-        why = f"nothing has come yet: waits for {tree.describe(schedule.trigger)}"
+        why = f"no event has arrived yet; trigger: {tree.describe(schedule.trigger)}"
     if schedule_state.mode == "enabled":
         datasets = [each for each in store.named(schedule.model_dump(mode="json")) if _names_a_dataset(each)]
         why = "; ".join([why, *buckets.not_watched(ports, datasets)])

@@ -181,7 +181,7 @@ def test_c14_a_half_met_all_says_what_came_what_is_missing_and_since_when(world:
     inputs = all_of(partition(count=2), status("clean"), event("go", pattern={"region": ["eu"]}))
     world.deploy(flights({"join": on(inputs, "join"), "clean": partitions(dataset="weather")}))
     told = why_schedule(world, "join")
-    assert (told["jobs"], told["why"][:40]) == ([], "nothing has come yet: waits for 2 partit")
+    assert (told["jobs"], told["why"][:40]) == ([], "no event has arrived yet; trigger: 2 par")
 
     world.clock.pass_by("5m")
     world.upload(day(1))
