@@ -47,7 +47,7 @@ def test_a_state_change_moves_its_run(api: Api) -> None:
 
     assert handlers.run_state(change(job_run_id, "RUNNING")) == f"run {job_id} is RUNNING"
     assert handlers.run_state(change(job_run_id, "SUCCESS")) == f"run {job_id} is SUCCEEDED"
-    assert handlers.run_state(change(job_run_id, "RUNNING")) == f"run {job_id} was past RUNNING already"
+    assert handlers.run_state(change(job_run_id, "RUNNING")) == f"run {job_id} is already past RUNNING"
 
     run = api.get(f"/v1/runs/{job_id}")
     assert (run["state"], run["ended_at"]) == ("SUCCEEDED", "2099-01-01T00:00:00.000Z")
@@ -64,8 +64,8 @@ def test_a_state_change_of_somebody_elses_job_changes_nothing(api: Api) -> None:
     )["jobRunId"]
     before = api.everything()
     for job_run_id in (theirs, "00nosuchjobrun"):
-        assert handlers.run_state(change(job_run_id, "SUCCESS")) == f"job run {job_run_id} is not one of ours"
-    assert handlers.run_state(change(theirs, "SCHEDULED")) == "state SCHEDULED tells nothing new"
+        assert handlers.run_state(change(job_run_id, "SUCCESS")) == f"job run {job_run_id} was not started by Sluice"
+    assert handlers.run_state(change(theirs, "SCHEDULED")) == "state SCHEDULED changes nothing"
     assert api.everything() == before
 
 

@@ -169,7 +169,7 @@ def test_e6_a_redrive_that_waits_and_is_dropped_leaves_the_dead_letter_where_it_
     world.put("tick", on(event("stop"), "notify"))
     [back] = letters(world)
     assert (back.run_id, back.attempt) == (letter.run_id, letter.attempt)
-    assert back.reason == "no such queue; not delivered again: the schedule was replaced or enabled anew"
+    assert back.reason == "no such queue; not delivered again: the schedule was replaced or enabled again"
     assert redrive(world, back) == 2
     world.settle()
     assert len(world.targets.queue.messages) == 1
