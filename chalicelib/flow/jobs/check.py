@@ -1,4 +1,4 @@
-"""Check one job: read its facts, decide, and act. It is claimed, delivered, queued, left waiting or dropped on record."""
+"""Check one job: read its facts, decide, and act. Sluice claims, delivers or queues it, lets it wait, or drops it."""
 
 from __future__ import annotations
 
@@ -178,7 +178,7 @@ def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> 
     if schedule is None:
         return
     namespace = job.schedule.partition(".")[0]
-    for constraint in filter(lambda item: item.makes_room(), schedule.constraints):
+    for constraint in (item for item in schedule.constraints if item.makes_room()):
         for ask in constraint.permits(schedule.workflow, namespace):
             if isinstance(ask, Slots) and ask.limit is not None and ask.limit_name == blocked.limit_name:
                 why = f"cancelled to make room for job {job.job_id}"

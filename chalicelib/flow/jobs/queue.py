@@ -93,8 +93,8 @@ def _goes_on(ports: Ports, service: _Service) -> bool:
 def _serve_head(ports: Ports, service: _Service) -> int:
     """Serve the waiters from the head on. Returns how many left the queue.
 
-    The head is read again after each waiter: a start takes time, and a more urgent waiter may have joined (W2). A waiter
-    whose check raises is skipped, so it does not block the others; its error is raised at the end.
+    The head is read again after each waiter: a start takes time, and a more urgent waiter may have joined (W2). If the
+    check of a waiter raises, the waiter is skipped and does not block the others. Its error is raised at the end.
     """
     rounds: Counter[tuple[str, str]] = Counter()
     failed: list[Exception] = []

@@ -181,7 +181,7 @@ def _whose(ports: Ports, change: StateChange) -> tuple[str, int] | None:
 
 
 def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) -> RunUpdate:
-    """The update with the reason of a failure and the billed usage. EMR's events hold neither, so ask the target (H1)."""
+    """The update with the failure reason and the billed usage. EMR's events hold neither, so ask the target (H1)."""
     run = ports.runs.run(run_id, attempt)
     if run is None or states.is_terminal(run.state):
         return update

@@ -236,7 +236,7 @@ def _keep(ports: Ports, run: Run, answer: answers.Answer, now: Instant) -> None:
 def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
     """Delay the pace of a target that throttles by the backoff of this run.
 
-    So no waiter calls the target earlier, all waiters keep their order, and this run stays before less urgent ones (E8).
+    So no waiter calls the target earlier, waiters keep their order, and this run stays before less urgent ones (E8).
     """
     until = now + backoff.backoff(run.calls, run.run_id)
     for pace in of_run(ports, run)[0]:
