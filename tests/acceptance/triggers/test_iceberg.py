@@ -374,7 +374,7 @@ def test_t21_a_backfill_runs_snapshots_that_are_known_one_by_one(world: World, t
     table.deliver(world)
     with pytest.raises(SluiceError, match="expected snapshots of a table one by one"):
         begin(world, "each", partitions={"from": {"snapshot": "1"}, "to": {"snapshot": "2"}})
-    with pytest.raises(SluiceError, match="expected a snapshot of demo.orders that is known, got '1'"):
+    with pytest.raises(SluiceError, match="expected a registered snapshot of demo.orders, got '1'"):
         begin(world, "each", partitions={"values": [{"snapshot": "1"}]})
 
     begin(world, "each", partitions={"values": [{"snapshot": table.snapshots[0]}]})
