@@ -296,7 +296,7 @@ class TargetAdapter(Protocol):
         """Start several runs, in batches of the target. Returns an answer for each, in the given order."""
 
     def ask(self, run: Run) -> RunUpdate | None:
-        """The state of a run at the target: None if there is nothing new, FAILED if the target no longer knows it."""
+        """The state of a run at the target. None if it has not begun or the target throttles; FAILED if it is lost."""
 
     def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
         """The states of several runs, at lower cost if the target allows that, in the given order."""

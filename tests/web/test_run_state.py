@@ -79,5 +79,5 @@ def test_a_state_change_without_its_parts_is_an_error_so_that_it_is_kept(api: Ap
 
 def test_the_lambdas_of_the_rules_lead_to_these_handlers(api: Api) -> None:
     invoke = api.client.lambda_.invoke
-    assert "not one of ours" in invoke("run_state", change("00nosuchjobrun", "SUCCESS")).payload
+    assert "was not started by Sluice" in invoke("run_state", change("00nosuchjobrun", "SUCCESS")).payload
     assert set(invoke("tick", change("x", "x")).payload) == {"emitted", "soon", "hinted"}

@@ -83,7 +83,7 @@ def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> 
             return schedule_state
         if wanted and schedule_state.mode == "disabled":
             # Enabling starts a new generation, which would silently discard the skip.
-            raise _not_running(schedule_state, "skip")
+            raise _not_running(schedule_state, "skip an occurrence of")
         if wanted:
             _check_occurrence(ports, name, schedule, at, now)
         after, plan = lifecycle.skip(schedule_state, at, wanted, now, by)

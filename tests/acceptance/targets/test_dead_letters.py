@@ -193,7 +193,7 @@ def test_e6_a_redrive_takes_its_turn_at_the_lines(world: World) -> None:
 def test_e6_to_a_target_with_a_lifecycle_nothing_is_redriven(world: World) -> None:
     letter = undelivered(world)
     world.deploy(flights({"tick": on(ONCE, "notify")}, notify={"target": EMR}))
-    with pytest.raises(SluiceError, match="is run at emr_serverless now"):
+    with pytest.raises(SluiceError, match="now has the target emr_serverless"):
         redrive(world, letter)
 
 

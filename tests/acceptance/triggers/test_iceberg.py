@@ -284,7 +284,7 @@ def test_t21_a_file_that_the_glue_catalog_does_not_know_comes_again_until_it_mus
     second = table.keys()[-1]
     table.deliver(world, first)
     put_at = world.clock.now()
-    with pytest.raises(NotCommittedYet, match="of the Glue catalog to have had"):
+    with pytest.raises(NotCommittedYet, match="of the Glue catalog to have named"):
         table.deliver(world, second)
     assert list(registered(world)) == table.snapshots[:1]
 
