@@ -36,10 +36,10 @@ class Parsed:
     def schedule(self, ports: Ports, schedule_state: ScheduleState | None) -> Schedule | None:
         if schedule_state is None:
             return None
-        sort_key = (schedule_state.schedule, schedule_state.version)
-        if sort_key not in self._schedules:
-            self._schedules[sort_key] = definition_of(ports, schedule_state)
-        return self._schedules[sort_key]
+        key = (schedule_state.schedule, schedule_state.version)
+        if key not in self._schedules:
+            self._schedules[key] = definition_of(ports, schedule_state)
+        return self._schedules[key]
 
     def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, Definition | None]:
         """A workflow and its stored definition. The workflow of a DAG's graph has no stored definition."""

@@ -45,11 +45,11 @@ class Inherited:
 
 
 def with_inherited(
-    ports: Ports, job: Job, schedule: Schedule, workflow: Workflow, lending: Inherited | None = None
+    ports: Ports, job: Job, schedule: Schedule, workflow: Workflow, inherited: Inherited | None = None
 ) -> Job:  # fmt: skip
     """The job with the highest priority that it inherits, if that is higher than its own."""
     own = overrides.priority_of(schedule, workflow)
-    downstreams = (lending or Inherited(ports, job.schedule)).to(schedule.workflow)
+    downstreams = (inherited or Inherited(ports, job.schedule)).to(schedule.workflow)
     candidates = [*_of_datasets(ports, job, schedule), *downstreams]
     return job_priority.raised(job, job_priority.highest(candidates, own))
 

@@ -43,11 +43,11 @@ def constrained(ports: Ports, schedule: str, generation: int) -> int:
     return _each(ports, schedule, generation)
 
 
-def _each(ports: Ports, schedule: str, generation: int, lending: Inherited | None = None) -> int:
+def _each(ports: Ports, schedule: str, generation: int, inherited: Inherited | None = None) -> int:
     woken, cursor = 0, None
     while True:
         page = ports.jobs.jobs(schedule, generation, BATCH_SIZE, cursor)
-        found = (ref for job in page.items if not job.closed for ref in _wake(ports, job, lending))
+        found = (ref for job in page.items if not job.closed for ref in _wake(ports, job, inherited))
         refs = list(dict.fromkeys(found))
         woken += len(refs)
         if refs:
@@ -66,7 +66,7 @@ def _wake_queue(ports: Ports, limit_name: str, now: Instant) -> Ref:
     return Ref("limit", (limit_name,))
 
 
-def _wake(ports: Ports, job: Job, lending: Inherited | None) -> tuple[Ref, ...]:
+def _wake(ports: Ports, job: Job, inherited: Inherited | None) -> tuple[Ref, ...]:
     """Set a job's ``wake_at`` to now, and return the refs to hint; none if the job is not due or no longer waits.
 
     A lost race means that another invocation checked the job on older facts, so try again. Raises RuntimeError after
@@ -76,7 +76,7 @@ def _wake(ports: Ports, job: Job, lending: Inherited | None) -> tuple[Ref, ...]:
         now = ports.clock.now()
         if job.due_at is not None and job.due_at > now:
             return ()  # a prepared fire or a retry wakes at its own instant
-        refs = _wake_queued(ports, job, job.queued_in, lending, now) if job.queued_in is not None else None
+        refs = _wake_queued(ports, job, job.queued_in, inherited, now) if job.queued_in is not None else None
         if job.queued_in is None and ports.ledger.commit([Replace(_woken(job, now))]) is None:
             refs = (ref_of(job),)
         if refs is not None:
@@ -93,14 +93,14 @@ def _woken(job: Job, at: Instant | None) -> Job:
 
 
 def _wake_queued(
-    ports: Ports, job: Job, limit_name: str, lending: Inherited | None, now: Instant
+    ports: Ports, job: Job, limit_name: str, inherited: Inherited | None, now: Instant
 ) -> tuple[Ref, ...] | None:  # fmt: skip
     """Wake a queued job through its queue. Returns the refs to hint; None after a lost race.
 
     The revision of the job is raised as well, so a concurrent decision on older facts conflicts.
     """
-    known = facts.gather(ports, job) if lending is not None else None
-    if known is None or lending is None or known.schedule is None or known.workflow is None:
+    known = facts.gather(ports, job) if inherited is not None else None
+    if known is None or inherited is None or known.schedule is None or known.workflow is None:
         if ports.ledger.commit([Replace(_woken(job, job.wake_at))]) is not None:
             return None
         return (_wake_queue(ports, limit_name, now),)
@@ -110,7 +110,7 @@ def _wake_queued(
             return None
         limit_names = dict.fromkeys((limit_name, *job.held))
         return (ref_of(later), *(_wake_queue(ports, name, now) for name in limit_names))
-    raised = priority.with_inherited(ports, job, known.schedule, known.workflow, lending)
+    raised = priority.with_inherited(ports, job, known.schedule, known.workflow, inherited)
     if ports.ledger.commit(claim.rank_again(job, raised, known)) is not None:
         return None
     return (_wake_queue(ports, limit_name, now),)

@@ -157,8 +157,8 @@ def _jobs(ports: Ports, step: Step, schedule_state: ScheduleState | None, now: I
     # The instants differ by a millisecond each, so that jobs which queue do so in the order of the plan.
     since = now - len(step.hand_out)
     return [
-        backfill.job_of(step.row, index, entries.event(index), by, since + key, now)
-        for key, index in enumerate(step.hand_out)
+        backfill.job_of(step.row, index, entries.event(index), by, since + number, now)
+        for number, index in enumerate(step.hand_out)
     ]
 
 

@@ -138,7 +138,7 @@ def node_states_of(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]
     node_keys = [_node_keys(run, dag, row, schedule_states) for run, dag, row in whole]
     flat = [key for keys in node_keys for key in keys.values() if key is not None]
     # Jobs are read first, so that a job which becomes a run meanwhile is found as that run.
-    seen = seen.prefetch.read(seen, [("job", key.schedule, key.generation, key.sk) for key in flat])
+    seen = seen.prefetch.read(seen, [("job", key.schedule, key.generation, key.sort_key) for key in flat])
     more: list[RowRequest] = [("run", key.run_id, 1) for key in flat]
     seen = seen.prefetch.read(seen, [*more, *(("record", key.run_id) for key in flat)])
     found = []
@@ -157,7 +157,7 @@ class _NodeKey:
 
     schedule: str
     generation: int
-    sk: str
+    sort_key: str
     run_id: str
     lives: bool
 
@@ -184,7 +184,7 @@ def _node_keys(
 def _rows_of(ports: Ports, seen: Ports, key: _NodeKey | None) -> NodeRows:
     if key is None:
         return NodeRows()
-    job = seen.jobs.job(key.schedule, key.generation, key.sk)
+    job = seen.jobs.job(key.schedule, key.generation, key.sort_key)
     first = seen.runs.run(key.run_id, 1)
     # A later attempt or a redrive follows only an attempt that has ended without success.
     has_more = first is not None and is_terminal(first.state) and first.state != "SUCCEEDED"

@@ -98,16 +98,16 @@ def _next_edition(ports: Ports, new: Definition, old: Definition | None) -> tupl
     Its limit gets the edition in the same transaction, so a claim that relies on the former definition fails. The limit
     keeps the last edition of a deleted workflow.
     """
-    limit_name = ports.jobs.limit_state(workflow_limit(new.name))
-    last = max(limit_name.edition, old.edition if old is not None else 0)
-    if old is None and last == 0 and limit_name.active == 0:
+    state = ports.jobs.limit_state(workflow_limit(new.name))
+    last = max(state.edition, old.edition if old is not None else 0)
+    if old is None and last == 0 and state.active == 0:
         return new, [PutDefinition(new, None)]
     pool = new.document.get("pool")
-    moved = pool is not None and (limit_name.active > 0 if old is None else pool != old.document.get("pool"))
+    moved = pool is not None and (state.active > 0 if old is None else pool != old.document.get("pool"))
     new = replace(new, edition=last + 1, uncounted=moved or (old is not None and old.uncounted))
     return new, [
         PutDefinition(new, old.version if old is not None else None),
-        NewEdition(limit_name.limit_name, new.edition),
+        NewEdition(state.limit_name, new.edition),
     ]
 
 

@@ -18,7 +18,7 @@ def register_values(ports: Ports, name: str, dataset: Dataset, content: Mapping[
     Raises ``unknown_field`` and ``invalid``, and refuses tables, whose partitions are their snapshots.
     """
     if dataset.format == "iceberg":
-        hint = "commit to the table: its metadata says which snapshots there are"
+        hint = "commit to the table: its metadata lists the snapshots"
         raise invalid("", "a dataset of format files", f"the table {name}, whose partitions are its snapshots", hint)
     unknown = set(content) - {"partition"}
     if unknown:

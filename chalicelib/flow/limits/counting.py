@@ -24,8 +24,8 @@ def of_schedule(ports: Ports, schedule_state: ScheduleState, schedule: Schedule,
     After a lost race the schedule state is returned as it was read. A claim expects it unchanged, so that claim fails.
     """
     if workflow.target.has_lifecycle:
-        limit_name = ports.jobs.limit_state(names.workflow_limit(schedule.workflow))
-        for run_id, attempt in counting.living(limit_name, schedule_state.schedule):
+        state = ports.jobs.limit_state(names.workflow_limit(schedule.workflow))
+        for run_id, attempt in counting.living(state, schedule_state.schedule):
             _count(ports, run_id, attempt, schedule, workflow)
     after = replace(schedule_state, uncounted=False, rev=schedule_state.rev + 1)
     return after if ports.ledger.commit([PutState(after, schedule_state)]) is None else schedule_state

@@ -14,9 +14,9 @@ def advance_pace(ports: Ports, row: Definition) -> list[AdvancePace]:
     """The write that lets a faster policy apply at once, so that no waiter waits for an instant of the old pace; empty
     if the old pace ends soon anyway."""
     policy, now = Policy.model_validate(row.document), ports.clock.now()
-    limit_name = ports.jobs.limit_state(policy_limit(row.name))
+    state = ports.jobs.limit_state(policy_limit(row.name))
     head = now + LEAD + policy.spacing
-    return [AdvancePace(limit_name.limit_name, limit_name, head)] if limit_name.head > head else []
+    return [AdvancePace(state.limit_name, state, head)] if state.head > head else []
 
 
 def policy_of(ports: Ports, name: str) -> Policy | None:

@@ -13,10 +13,10 @@ from chalicelib.core.writes import Replace
 from chalicelib.ports import MAX_RACES, Ports
 
 
-def oldest(ports: Ports, limit_name: LimitState, limit: int, why: str) -> int:
+def oldest(ports: Ports, state: LimitState, limit: int, why: str) -> int:
     """Cancel the oldest runs of a limit, so many that one more run fits. Returns how many cancels were requested."""
-    by_age = sorted(limit_name.starts.items(), key=lambda start: (start[1], start[0]))
-    too_many = limit_name.active - limit + 1
+    by_age = sorted(state.starts.items(), key=lambda start: (start[1], start[0]))
+    too_many = state.active - limit + 1
     requested = 0
     for holder, _ in by_age[: max(too_many, 0)]:
         requested += request_cancel(ports, *claim.parse_holder(holder), why)

@@ -115,6 +115,6 @@ def _has_jobs(ports: Ports, schedule_state: ScheduleState) -> bool:
 
 def _has_runs(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> bool:
     """Whether a run of this generation may be unfinished. True if the limit has more runs than it names."""
-    limit_name = ports.jobs.limit_state(names.workflow_limit(schedule.workflow))
+    state = ports.jobs.limit_state(names.workflow_limit(schedule.workflow))
     own = f"{schedule_state.schedule}.{ids.base36(schedule_state.generation)}."
-    return limit_name.active > len(limit_name.starts) or any(holder.startswith(own) for holder in limit_name.starts)
+    return state.active > len(state.starts) or any(holder.startswith(own) for holder in state.starts)

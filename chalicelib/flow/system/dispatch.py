@@ -53,15 +53,15 @@ def _delivered(ports: Ports, refs: Sequence[Ref], due: Instant) -> tuple[tuple[R
     A failed delivery may have been sent, so this invocation must not send it again.
     """
     try:
-        untracked_start = prepare(ports, refs, due)
-        leased = lease(ports, untracked_start.ready, due)
+        batch = prepare(ports, refs, due)
+        leased = lease(ports, batch.ready, due)
     except Exception:  # nothing was sent; the rows are handled one by one, so only the one with the error fails
         logger.exception("batch not prepared", extra={"size": len(refs)})
         ports.clock.wait_until(due)
         return tuple(refs), []
     ports.clock.wait_until(due)
     sent = send(ports, leased)
-    return (*untracked_start.others, *sent.changed), list(sent.failed)
+    return (*batch.others, *sent.changed), list(sent.failed)
 
 
 def _one_by_one(ports: Ports, refs: Sequence[Ref]) -> list[Ref]:
