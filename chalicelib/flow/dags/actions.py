@@ -1,7 +1,7 @@
 """What users do to DAGs: put, view, delete (W4). A DAG is its document and the schedules to which it is compiled.
 
-A put first writes the nodes of the new graph, then the document and the start schedule in one transaction, and then
-retires the nodes of the former graph. So the same request finishes a put that was interrupted at any point.
+A put first writes the nodes of the new graph. Then one transaction writes the document and the start schedule. Last,
+the nodes of the former graph are retired. So the same request finishes a put that was interrupted at any point.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def put(
 
 
 def check(ports: Ports, dag: Dag, made: Compiled) -> None:
-    """Raise SluiceError if a DAG names an unknown workflow, if a node with downstreams has a target without a
-    lifecycle, or if the DAG triggers itself."""
+    """Raise SluiceError if a DAG names an unknown workflow or triggers itself, or if a node with downstreams has a
+    target without a lifecycle."""
     resolved = compile.resolved(dag, made.dag)
     for number, edge in enumerate(dag.edges):
         workflow = lookup.workflow_of(ports, resolved.nodes[edge.from_].workflow)

@@ -26,8 +26,8 @@ from chalicelib.ports import MAX_RACES, Ports
 def approve(ports: Ports, job_id: str, by: str, reason: str = "") -> Job:
     """Give every approval that the job waits for and the caller may give. Returns the job; a repeat changes nothing.
 
-    An approval holds for this job and for all attempts of its run. Raises ``conflict`` if the job waits for no approval
-    or keeps changing, and ``forbidden`` if the caller may give none.
+    An approval holds for this job and for all attempts of its run. Raises ``conflict`` if the job waits for no
+    approval, ``forbidden`` if the caller may give none, and ``changed_meanwhile`` if the job keeps changing.
     """
     for _ in range(MAX_RACES):
         now = ports.clock.now()

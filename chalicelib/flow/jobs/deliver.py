@@ -160,7 +160,7 @@ def _next(ports: Ports, leases: Leases, part: list[Ready], longest: Millis) -> t
     """The deliveries of a sub-batch that may be sent now, and those to decide again.
 
     Neither has the jobs that another invocation has leased meanwhile. Raises _NoTime if too little time is left, or if
-    no read takes less than ``FRESH``.
+    every read takes longer than ``FRESH``.
     """
     if not ports.has_time(longest + BOOKS_TIME):
         raise _NoTime(ports.clock.now())

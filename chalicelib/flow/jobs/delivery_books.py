@@ -120,7 +120,7 @@ class Books:
             self.ends[each.ready.ref] = _not_taken(self._ports, each)
 
     def _fail(self, group: Sequence[Answered], error: Exception) -> None:
-        logger.exception("books not kept", extra={"size": len(group)})
+        logger.exception("deliveries not recorded", extra={"size": len(group)})
         self.failed |= {each.ready.ref: error for each in group}
 
 

@@ -57,8 +57,8 @@ def _withheld(ask: Slots, name: str, pool: Pool, states: Mapping[str, LimitState
 
 
 def check(ports: Ports, workflow: Workflow, schedule: Schedule) -> None:
-    """Raise SluiceError if the pool of a schedule does not exist, if its target never releases units, or if its runs
-    need more units than the pool has."""
+    """Raise SluiceError if the pool of a schedule does not exist or is too small for its runs, or if the target never
+    releases units."""
     name = overrides.pool_of(workflow, schedule)
     if name is None:
         return

@@ -106,8 +106,10 @@ def _hand_over(ports: Ports, offer: Offer, worker: str) -> dict[str, Any] | None
 
 
 def _context(ports: Ports, run: Run, rebuild: bool) -> Mapping[str, Any]:
-    """The context of a run. It is stored when the run is offered, and stored again if an update was carried since, or
-    if the run was in its pool for so long that its context has expired in the bucket."""
+    """The context of a run, which is stored when the run is offered.
+
+    It is stored again if an update was carried since, or if it has expired in the bucket while the run was on offer.
+    """
     stored = None if rebuild else ports.payloads.context(run.run_id)
     if stored is not None:
         return stored

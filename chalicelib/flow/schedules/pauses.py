@@ -125,7 +125,7 @@ def close(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, now: 
 def _reopened(ports: Ports, schedule_state: ScheduleState) -> list[Write]:
     """The write that deletes the tombstone of a drain, so that events gather again; empty without such a tombstone.
 
-    First drains the generation, so that the job under the tombstone is on record. Raises ``conflict`` after
+    First drains the generation, so that the job under the tombstone is on record. Raises ``changed_meanwhile`` after
     ``MAX_RACES`` lost races.
     """
     if schedule_state.mode != "drain":
