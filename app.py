@@ -1,14 +1,14 @@
-"""The map of Sluice: every Lambda, its event source, and the one flow it calls. No logic lives here.
+"""The map of Sluice: every Lambda, its event source, and the step that it calls. This module has no logic.
 
 HTTP    -> api        -> web       schedules, datasets, jobs and runs, over signed requests
-minute  -> tick       -> emit      prepare the schedule events of the next minute
-                      -> sweep     find whatever is overdue because a hint was lost
-S3      -> objects    -> match     an object becomes a partition, an event, and progress of triggers
-hints   -> check      -> check     decide a job; claim it; launch or deliver it
-EMR     -> run_state  -> complete  a run has moved on: give its slot back, announce its status
-states  -> run_state  -> complete  the same of an execution of Step Functions
-bus     -> custom     -> match     a custom event, or a change of an alarm, makes progress of triggers
-runs    -> lake       -> lake      a run that has ended, out of the table's stream, becomes a line of the history in S3
+minute  -> tick       -> emit      prepare the fires of the next minute
+                      -> sweep     find rows that are overdue because a hint was lost
+S3      -> objects    -> ingest    turn an object into a partition and an event, and apply the event to triggers
+hints   -> check      -> dispatch  decide a job; claim it; launch or deliver it
+EMR     -> run_state  -> complete  apply the state change of a run: release its slot, announce its status
+states  -> run_state  -> complete  the same for an execution of Step Functions
+bus     -> custom     -> ingest    apply a user's custom event, or the state change of an alarm, to triggers
+runs    -> lake       -> export    write a run that has ended, from the table's stream, as a line of the history in S3
 """
 
 from typing import Any
@@ -55,37 +55,43 @@ app.register_blueprint(openapi.routes)
 
 @app.schedule(Rate(1, unit=Rate.MINUTES))
 def tick(event: CloudWatchEvent) -> dict[str, int]:
-    """Every minute, by an EventBridge rule."""
+    """Invoked every minute by an EventBridge rule."""
     return handlers.tick()
 
 
 @app.on_sqs_message(queue="objects", batch_size=10)
 def objects(event: SQSEvent) -> dict[str, Any]:
-    """News of objects through SQS: S3 notifications of the lake, and events of the other buckets that are watched."""
+    """Notifications of new objects from SQS: S3 notifications of the lake, EventBridge events of the other buckets."""
     return handlers.objects(event.to_dict())
 
 
 @app.on_sqs_message(queue="hints", batch_size=10)
 def check(event: SQSEvent) -> dict[str, Any]:
-    """Hints: something wants a look now."""
+    """Hints from SQS: refs of rows that need attention now."""
     return handlers.hints(event.to_dict(), event.context)
 
 
 @app.on_cw_event({"source": ["aws.emr-serverless"], "detail-type": ["EMR Serverless Job Run State Change"]})
 def run_state(event: CloudWatchEvent) -> str:
-    """A state change of an EMR Serverless job run, by an EventBridge rule (best effort). A second rule, in
-    `infra/resources/functions.yaml`, brings those of executions of Step Functions."""
+    """A state change of an EMR Serverless job run, sent by an EventBridge rule on a best-effort basis.
+
+    A second rule, in `infra/resources/functions.yaml`, sends the status changes of Step Functions executions.
+    """
     return handlers.run_state(event.to_dict())
 
 
 @app.on_sqs_message(queue="custom", batch_size=10)
 def custom(event: SQSEvent) -> dict[str, Any]:
-    """Custom events that somebody put on the account's event bus for a namespace (``source: sluice/<namespace>``), and
-    changes of the account's alarms. Rules of EventBridge send them to a queue, where they outlive an outage."""
+    """Custom events that users put on the account's event bus for a namespace (``source: sluice/<namespace>``).
+
+    State changes of the account's CloudWatch alarms come the same way.
+
+    EventBridge rules send them to a queue, where they outlive an outage.
+    """
     return handlers.custom(event.to_dict())
 
 
 @app.on_dynamodb_record(stream_arn="runs", batch_size=10_000, starting_position="TRIM_HORIZON")
 def lake(event: DynamoDBEvent) -> dict[str, Any]:
-    """Changes of the runs table: those that are final, by the filters of `infra/resources/functions.yaml`."""
+    """Changes of the runs table to final rows, selected by the filters in `infra/resources/functions.yaml`."""
     return handlers.lake(event.to_dict())

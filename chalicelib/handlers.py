@@ -1,4 +1,4 @@
-"""Between the Lambda runtime and the flows: unwrap the event, call the one flow, report failures message by message."""
+"""The handlers of the Lambdas: decode the event, call the step, report failures message by message."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     from chalicelib.core.events.alarms import AlarmChange
     from chalicelib.flow.ingest.custom_events import Envelope
 
-# A hint that comes this much earlier than it was to come is waited for; any other is sent on its way again.
+# A handler waits for the instant of a hint that comes at most this early. A hint that comes earlier is sent again.
 MAX_WAIT = 2 * SECOND
 
 
 def measured(event: Any, handle: Callable[[Any], Any]) -> Any:
-    """Middleware of every Lambda: what an invocation measured is written at its end, also if it failed."""
+    """Middleware of every Lambda: write the metrics of the invocation at its end, even if it fails."""
     try:
         return handle(event)
     finally:
@@ -32,7 +32,10 @@ def measured(event: Any, handle: Callable[[Any], Any]) -> Any:
 
 
 def tick() -> dict[str, int]:
-    """One tick: prepare the fires of the next minute, then find what is overdue."""
+    """One tick: prepare the fires of the next minute, hint the jobs that wake soon, then sweep overdue rows.
+
+    Returns the counts of the three steps. One failure does not stop the others; the errors are raised at the end.
+    """
     from chalicelib.flow.each import run_each
     from chalicelib.flow.fires.emit import emit_due
     from chalicelib.flow.system.sweep import hint_soon, sweep_all
@@ -48,8 +51,10 @@ def tick() -> dict[str, int]:
 
 
 def objects(event: dict[str, Any]) -> dict[str, Any]:
-    """News of objects out of SQS, from S3 or from EventBridge. A message that is none goes to the dead letters; its
-    neighbours are not harmed."""
+    """Handle notifications of new objects from SQS, sent by S3 or by EventBridge. Returns the messages that failed.
+
+    A malformed message fails alone, and SQS moves it to the dead-letter queue after its last delivery.
+    """
     from chalicelib.aws.s3.notifications import objects_of
     from chalicelib.flow.ingest.objects import match_object
 
@@ -62,17 +67,18 @@ def objects(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
-    """Hints out of SQS. Nothing is acted on before it is due: the last fraction is waited out here. What is due at one
-    instant is attended to together, whichever messages name it; a message fails if something that it names does.
+    """Handle hints from SQS. Returns the messages that failed: those with a ref that failed.
 
-    ``context`` is the runtime's: it says how much time this invocation has left."""
+    No ref is handled before it is due; the last seconds are waited here. Refs that are due at one instant are handled
+    together, no matter which messages name them. ``context`` is that of the runtime, with the remaining time.
+    """
     from chalicelib.aws.hints import decode, head_start
     from chalicelib.flow.system.dispatch import dispatch_together
 
     timed = _with_its_end(ports(), context)
     named: dict[int, dict[Ref, list[str]]] = {}
 
-    def sort(body: str, message_id: str) -> None:
+    def collect(body: str, message_id: str) -> None:
         refs, due = decode(body)
         now = ports().clock.now()
         if due - now > head_start(len(refs)) + MAX_WAIT:
@@ -81,22 +87,22 @@ def hints(event: dict[str, Any], context: Any = None) -> dict[str, Any]:
         for ref in refs:
             named.setdefault(due, {}).setdefault(ref, []).append(message_id)
 
-    failed = _failures(event, sort)
+    failed = _failures(event, collect)
     for due, messages in sorted(named.items(), key=lambda group: group[0]):
         for ref in dispatch_together(timed, tuple(messages), due):
             failed += [message for message in messages[ref] if message not in failed]
-    return _told(event, failed)
+    return _response(event, failed)
 
 
 def _with_its_end(ports: Ports, context: Any) -> Ports:
-    """The ports, knowing when the runtime will stop this invocation."""
+    """The ports with the instant at which the runtime stops this invocation."""
     left = getattr(context, "get_remaining_time_in_millis", None)
     return ports if left is None else replace(ports, ends_at=ports.clock.now() + int(left()))
 
 
 def run_state(event: dict[str, Any]) -> str:
-    """One state change of a run at its target, as EventBridge tells it. Raises KeyError for an event that no target
-    sends."""
+    """Apply the state change of a run that EventBridge sends. Returns what was done, in words. Raises KeyError for an
+    event of another source."""
     from chalicelib.core.targets import registry
     from chalicelib.flow.runs.complete import on_state_change
 
@@ -107,9 +113,11 @@ def run_state(event: dict[str, Any]) -> str:
 
 
 def custom(event: dict[str, Any]) -> dict[str, Any]:
-    """Events of the bus out of SQS: custom ones, and changes of alarms. An event that is malformed, or refused, goes to
-    the dead letters at once, and an alarm tells of it. Any other failure may pass: the message comes again, for eight
-    hours."""
+    """Handle custom events and alarm changes from SQS. Returns the messages that failed.
+
+    A malformed or refused event goes to the dead-letter queue at once, which has an alarm. Any other failure may be
+    temporary: SQS delivers the message again, for eight hours.
+    """
 
     def each(body: str, message_id: str) -> None:
         try:
@@ -127,7 +135,7 @@ def custom(event: dict[str, Any]) -> dict[str, Any]:
         logger.exception("custom event refused", extra={"message_id": message_id})
         failed_messages(event["Records"][0]["eventSourceARN"]).set_aside(body)
 
-    return _told(event, _failures(event, each))
+    return _response(event, _failures(event, each))
 
 
 def _read_of_bus(event: dict[str, Any]) -> Callable[[], object]:
@@ -147,7 +155,7 @@ def _match_alarm(change: AlarmChange) -> None:
 
 
 def custom_event(event: dict[str, Any]) -> str:
-    """Take in one custom event from the event bus, and return its id.
+    """Post one custom event from the event bus, and return its id.
 
     ``source`` names the namespace, ``detail-type`` the type of the event, ``detail`` the payload. EventBridge delivers
     at least once and keeps the id, so a repeat is the same event. Raises KeyError or ValueError if the event is
@@ -157,13 +165,13 @@ def custom_event(event: dict[str, Any]) -> str:
 
 
 def _read_custom(event: dict[str, Any]) -> tuple[str, Envelope]:
-    """The namespace of a custom event, and what is posted there."""
+    """The namespace and the envelope of a custom event. Raises KeyError, TypeError or ValueError if it is malformed."""
     from chalicelib.flow.ingest.custom_events import Envelope
     from chalicelib.web.bodies import NewEvent
 
     namespace = event["source"].removeprefix("sluice/")
-    told = NewEvent(type=event["detail-type"], timestamp=event["time"], payload=event["detail"], id=event["id"])
-    return namespace, Envelope(told.type, event["id"], told.payload, parse_instant(event["time"]))
+    body = NewEvent(type=event["detail-type"], timestamp=event["time"], payload=event["detail"], id=event["id"])
+    return namespace, Envelope(body.type, event["id"], body.payload, parse_instant(event["time"]))
 
 
 def _post_custom(namespace: str, envelope: Envelope) -> str:
@@ -177,7 +185,7 @@ def _post_custom(namespace: str, envelope: Envelope) -> str:
 
 
 def lake(event: dict[str, Any]) -> dict[str, Any]:
-    """Changes of the runs table, out of its stream. The stream goes on before the first that failed.
+    """Export changes of the runs table from its stream. Returns the first that failed: the stream restarts there.
 
     https://docs.aws.amazon.com/lambda/latest/dg/services-ddb-batchfailurereporting.html
     """
@@ -189,7 +197,7 @@ def lake(event: dict[str, Any]) -> dict[str, Any]:
     for record in event["Records"]:
         try:
             changes.append(change_of(record))
-        except Exception:  # one row that cannot be read keeps no other from the lake
+        except Exception:  # one row that cannot be read does not stop the others
             logger.exception("row not read", extra={"keys": record["dynamodb"].get("Keys")})
             failed.append(sequence_of(record))
     store, prices = history_lake()
@@ -199,15 +207,15 @@ def lake(event: dict[str, Any]) -> dict[str, Any]:
 
 
 def _one_by_one(event: dict[str, Any], each: Callable[[str], None]) -> dict[str, Any]:
-    """Handle each message by itself and name those that failed: SQS brings back these alone.
+    """Handle messages one by one. Returns those that failed: SQS delivers only these again.
 
     https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-errorhandling.html#services-sqs-batchfailurereporting
     """
-    return _told(event, _failures(event, lambda body, _: each(body)))
+    return _response(event, _failures(event, lambda body, _: each(body)))
 
 
-def _told(event: dict[str, Any], failed: list[str]) -> dict[str, Any]:
-    """The answer that names what failed. These messages come back soon, not when their visibility ends."""
+def _response(event: dict[str, Any], failed: list[str]) -> dict[str, Any]:
+    """The batch response with the failed messages. They are made visible soon, before their visibility timeout ends."""
     records = [record for record in event["Records"] if record["messageId"] in failed]
     if records:
         failed_messages(records[0]["eventSourceARN"]).come_again(records)
@@ -215,12 +223,12 @@ def _told(event: dict[str, Any], failed: list[str]) -> dict[str, Any]:
 
 
 def _failures(event: dict[str, Any], each: Callable[[str, str], None]) -> list[str]:
-    """Handle each message by itself; the ids of those that failed."""
+    """Handle messages one by one. Returns the ids of those that failed."""
     failed: list[str] = []
     for record in event["Records"]:
         try:
             each(record["body"], record["messageId"])
-        except Exception:  # whatever it is, its neighbours go on and the queue brings it back
+        except Exception:  # one failure does not stop the others, and SQS delivers this message again
             logger.exception("message failed", extra={"message_id": record["messageId"]})
             failed.append(record["messageId"])
     return failed

@@ -1,4 +1,4 @@
-"""Structured logs: one JSON object a line, with the ids that follow a piece of work through the steps."""
+"""Structured logs: one JSON object per line, with the ids that identify a job or run in all steps."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ logger = Logger(service="sluice", utc=True)
 
 
 def job_fields(job: Job) -> dict[str, Any]:
-    """The fields by which the lines about a job are found. Its run has the same id."""
+    """The log fields that identify a job. Its run has the same id."""
     return {"schedule": job.schedule, "job": job.job_id, "attempt": job.attempt}
 
 
 def run_fields(run: Run) -> dict[str, Any]:
-    """The fields by which the lines about a run are found. Its job has the same id."""
+    """The log fields that identify a run. Its job has the same id."""
     return {"schedule": run.schedule, "run": run.run_id, "attempt": run.attempt}

@@ -1,6 +1,6 @@
-"""The seams between flows and the world, as Protocols: `aws/` implements them, tests wrap them to crash.
+"""The ports: Protocols for the tables, queues, buckets, targets and the clock that the steps use.
 
-The seam between flows and what they start: targets of every type, and what is measured or asked outside.
+`aws/` implements them. Tests wrap them, for example to crash after each write.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from chalicelib.settings import Settings
 T = TypeVar("T")
 
 
-# A row that is wanted soon: its kind (gate, timer, version, workflow, job, run, record), and what names it.
+# A row to read ahead: its kind (schedule_state, timer, version, workflow, job, run, record), then the parts of its key.
 RowRequest = tuple[str | int, ...]
 
 
@@ -41,33 +41,41 @@ Kind = Literal["namespace", "app", "workflow", "dataset", "policy", "pool", "dag
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[T]):
-    """A part of a list; ``cursor`` is opaque and None at the end."""
+    """A part of a list. ``cursor`` is opaque, and None on the last page."""
 
     items: tuple[T, ...]
     cursor: str | None = None
 
 
 class Clock(Protocol):
+    """The clock of an invocation, in ms since 1970."""
+
     def now(self) -> Instant: ...
 
     def wait_until(self, instant: Instant) -> None: ...
 
 
 class Ledger(Protocol):
-    """The one place where anything is written to the tables."""
+    """All writes to the tables."""
 
     def commit(self, writes: Sequence[Write]) -> Conflict | None:
-        """Carry out a plan in one piece, or nothing of it. Conflicts are retried; a refusal is an answer."""
+        """Carry out a plan in one transaction. Returns None, or the conflict with the writes whose conditions failed.
+
+        Collisions with concurrent transactions are retried.
+        """
 
     def number(self, limit_name: str) -> int:
-        """The next number of a line, for whoever asks (H1). One that is not used is left out."""
+        """The next run number of a limit (H1). A number that the caller does not use is skipped."""
 
     def put_all(self, writes: Sequence[Put]) -> None:
-        """Put rows that are harmless to repeat, in batches, in no order."""
+        """Put rows without conditions, in batches, in no order. Only for rows whose repeated put is idempotent."""
 
 
 class Catalog(Protocol):
-    """Definitions and what is derived from them. Reads are strongly consistent unless they say otherwise."""
+    """The catalog table: definitions, schedule states, timers, subscriptions and partitions.
+
+    Reads are strongly consistent unless their docstring says otherwise.
+    """
 
     def schedule_state(self, schedule: str) -> ScheduleState | None: ...
 
@@ -84,21 +92,21 @@ class Catalog(Protocol):
     def messages(self, app: str, limit: int, cursor: str | None) -> Page[Listing]: ...
 
     def dataset_of(self, bucket: str, key: str) -> tuple[str, Dataset] | None:
-        """The dataset with the longest prefix of an object key, with its full name."""
+        """The full name and the definition of the dataset with the longest prefix of an object key."""
 
     def dataset_at(self, bucket: str, prefix: str) -> str | None: ...
 
     def prefix(self, bucket: str, prefix: str) -> PrefixRow | None: ...
 
     def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
-        """Index rows of a key, ordered by schedule; a page never splits a schedule."""
+        """The subscriptions of an event key, ordered by schedule. A page never splits a schedule."""
 
     def timer(self, schedule: str) -> Timer | None: ...
 
     def partition(self, dataset: str, values: tuple[str, ...]) -> Partition | None: ...
 
     def sized_object(self, dataset: str, object_key: str, etag: str) -> CountedObject | None:
-        """An object that was counted; by its content as well (``etag``) where overwrites count."""
+        """An object that was counted; ``etag`` tells its overwrites apart if they count, and is empty otherwise."""
 
     def stored_object(self, dataset: str, digest: str) -> CountedObject | None:
         """An object that was counted, by the digest of its key."""
@@ -110,6 +118,8 @@ class Catalog(Protocol):
 
 
 class JobTable(Protocol):
+    """The jobs table: jobs, events, limits, waiters, offers, backfills and notices."""
+
     def job(self, schedule: str, generation: int, sort_key: str) -> Job | None: ...
 
     def find(self, job_id: str) -> Job | None: ...
@@ -117,63 +127,65 @@ class JobTable(Protocol):
     def jobs(self, schedule: str, generation: int, limit: int, cursor: str | None) -> Page[Job]: ...
 
     def events_of(self, job: str, schedule: str, generation: int) -> tuple[Event, ...]:
-        """The events applied to a job, read strongly through the local index."""
+        """The events applied to a job, by a strong read of the local index."""
 
     def last_arrival(self, schedule: str, generation: int, leaf: str) -> Instant | None:
-        """When the feed of an absent leaf came last."""
+        """The last arrival of the feed of an absent leaf."""
 
     def posted(self, event_id: str) -> PostedEvent | None: ...
 
     def requested(self, request: str) -> Requested | None:
-        """The job that a request made, if it came before."""
+        """The row of an earlier request with this id, with the id of its job."""
 
     def backfill(self, schedule: str, backfill_id: str) -> Backfill | None: ...
 
     def backfills(self, schedule: str) -> tuple[Backfill, ...]:
-        """All backfills of a schedule that are remembered, in no order."""
+        """All stored backfills of a schedule, in no order."""
 
     def notice(self, workflow: str, what: str, notice_id: str) -> PendingNotice | None: ...
 
     def notices(self, workflow: str, limit: int) -> tuple[PendingNotice, ...]: ...
 
     def notice_window(self, workflow: str, channel: str) -> NoticeWindow | None:
-        """What a target was told of a workflow lately."""
+        """The open notice window of a channel for a workflow."""
 
     def deadline(self, job_id: str) -> DeadlineWatch | None:
-        """By when a job is to be started, and its run to end."""
+        """The deadline watch of a job."""
 
     def delivery_leases(self, due: Instant) -> tuple[DeliveryLease, ...]:
-        """The leases, expired ones too, under which jobs that are due at an instant are delivered."""
+        """The delivery leases on jobs that are due at an instant, including expired ones."""
 
     def plan_part(self, plan: str, number: int) -> PlanPart | None:
-        """A part of the entries of a backfill's plan, none if it is not there."""
+        """A part of the entries of a backfill's plan, or None."""
 
     def limit_state(self, limit_name: str) -> LimitState: ...
 
     def head_of(self, limit_name: str, count: int) -> tuple[Waiter, ...]: ...
 
     def is_queued(self, waiter: Waiter) -> bool:
-        """Whether this very row stands in its queue."""
+        """Whether this waiter exists in its queue."""
 
     def offers(self, pool: str, count: int) -> tuple[Offer, ...]:
-        """The runs that lie in a pool for workers to take, in their order."""
+        """The offers of a pool to workers, the most urgent first."""
 
 
 class RunTable(Protocol):
+    """The runs table: runs, records, dead letters and the output of workers."""
+
     def run(self, run_id: str, attempt: int) -> Run | None: ...
 
     def several(self, names: Sequence[tuple[str, int]]) -> tuple[Run, ...]:
-        """Those of these attempts that there are, a hundred to a call."""
+        """The attempts with these run ids and numbers that exist, read a hundred per call."""
 
     def attempts(self, run_id: str) -> tuple[Run, ...]: ...
 
     def record(self, job_id: str) -> Record | None: ...
 
     def output(self, run_id: str, attempt: int) -> Output | None:
-        """The last lines of an attempt, if its worker has told them."""
+        """The last output lines of an attempt, if its worker has reported them."""
 
     def dag_run(self, run_id: str) -> DagRun | None:
-        """The re-runs of a DAG's run, if there were any."""
+        """The row with the re-runs of a DAG run, if there are any."""
 
     def by_target_id(self, target_id: str) -> tuple[str, int] | None: ...
 
@@ -187,42 +199,44 @@ class RunTable(Protocol):
         """Dead letters, newest first: ``scope`` is ``schedule`` or ``namespace``."""
 
     def has_dead_letter(self, schedule: str) -> bool:
-        """Whether a schedule has any dead letter, read strongly: a list may be late."""
+        """Whether a schedule has a dead letter, by a strong read; ``dead_letters`` may return stale lists."""
 
     def dead_letter(self, run_id: str) -> DeadLetter | None:
-        """That of the latest attempt to deliver this event."""
+        """The dead letter of the latest attempt to deliver an event."""
 
 
 class Wakes(Protocol):
+    """The wake indexes: refs of rows by their ``wake_at``. Reads are eventually consistent."""
+
     def overdue(self, table: Literal["catalog", "jobs", "runs"], until: Instant, limit: int) -> tuple[Ref, ...]:
-        """What the wake index of a table yields up to an instant, oldest first. Eventually consistent: rumours."""
+        """The refs of a table with a ``wake_at`` up to an instant, oldest first. Re-read each row before acting."""
 
     def each_overdue(self, table: Literal["catalog", "jobs", "runs"], until: Instant) -> Iterator[Ref]:
-        """All of it, oldest first, read page by page as it is asked for."""
+        """All such refs, oldest first, read page by page during the iteration."""
 
     def upcoming(self, since: Instant, until: Instant, limit: int) -> tuple[tuple[Ref, Instant], ...]:
-        """The jobs whose ``wake_at`` lies in a span, but for prepared fires, which have been hinted already."""
+        """The jobs with a ``wake_at`` in an interval, without prepared fires, which have already been hinted."""
 
 
 class Lake(Protocol):
-    """What stands in the buckets of datasets, read as it is at this moment."""
+    """The objects in the buckets of datasets. Reads are strongly consistent."""
 
     def text(self, bucket: str, key: str) -> str | None:
-        """A small object's content, or None if there is none."""
+        """The content of a small object, or None if it does not exist."""
 
     def content(self, bucket: str, key: str, most: int) -> bytes | None:
-        """An object's bytes, or None if there is none. Raises ValueError for more than ``most``."""
+        """The bytes of an object, or None if it does not exist. Raises ValueError for more than ``most`` bytes."""
 
     def metadata_location(self, table: str) -> str | None:
-        """Where the Glue catalog says that the metadata of an Iceberg table (``database.table``) lies; None if it has
-        no such table."""
+        """The metadata location of an Iceberg table (``database.table``) in the Glue catalog; None if it has no such
+        table."""
 
     def names(self, bucket: str, prefix: str) -> frozenset[str]:
         """The keys of all objects under a prefix."""
 
 
 class Hints(Protocol):
-    """Prompts without a promise: a lost one is found by the sweep, a doubled one changes nothing."""
+    """Hints: messages that make a step run soon. The sweep replaces lost hints, and a repeated hint changes nothing."""
 
     def send(self, refs: Sequence[Ref], due: Instant, now: Instant) -> None: ...
 
@@ -234,14 +248,16 @@ class Hints(Protocol):
         ahead: bool = False,
         must: bool = False,
     ) -> None:
-        """The same for several instants. ``patient``: it may take a second, if that makes it cheaper to receive them;
-        only for what is due in some seconds. ``ahead``: they are sent ahead of writes to their rows, so they arrive two
-        seconds later. ``must``: it raises if the queue does not answer, for the caller would otherwise put its rows off
-        for nothing."""
+        """Send hints for several instants.
+
+        ``patient``: the call may take a second if that makes the hints cheaper to receive; only for refs that are due
+        in some seconds. ``ahead``: the rows are written after the hints, so these arrive two seconds later. ``must``:
+        raise if the queue does not answer, because the caller would postpone its rows in vain.
+        """
 
 
 class Payloads(Protocol):
-    """Documents in the control bucket. Keys follow from ids and content from stored rows: harmless to repeat."""
+    """Documents in the control bucket. Keys derive from ids and content from stored rows, so writes are idempotent."""
 
     def context_uri(self, run_id: str) -> str: ...
 
@@ -250,7 +266,7 @@ class Payloads(Protocol):
     def context(self, run_id: str) -> Mapping[str, Any] | None: ...
 
     def log(self, key: str) -> str | None:
-        """A log in the control bucket, unpacked, of a large one the end; None if there is none."""
+        """A log in the control bucket, unpacked; only the end of a large one; None if it does not exist."""
 
     def put_manifest(self, run_id: str, events: Sequence[Mapping[str, Any]]) -> str:
         """Write a list of events as JSON lines and return its URI."""
@@ -258,33 +274,35 @@ class Payloads(Protocol):
     def deployment_uri(self, app: str, digest: str) -> str: ...
 
     def put_deployment(self, app: str, digest: str, document: Mapping[str, Any]) -> None:
-        """Write the document that an app was deployed with, under the digest of it."""
+        """Write the document of a deployment under its digest."""
 
     def put_data(self, uri: str, content: bytes, content_type: str) -> None:
-        """Write what a schedule carries and is too large to stand with it. Refused where the bucket does not let us."""
+        """Write large data of a schedule or message. Raises SluiceError if the bucket denies the write."""
 
 
 class Metrics(Protocol):
-    """Measurements of this invocation (O2). No measurement may fail what is measured: this never raises."""
+    """Measurements of this invocation (O2). ``add`` never raises, so no measurement makes a step fail."""
 
     def add(self, measure: Measure, value: float, reason: str = "") -> None: ...
 
 
 class TargetAdapter(Protocol):
+    """The calls to targets of one type."""
+
     def start(self, run: Run, context: Mapping[str, Any]) -> Answer:
-        """Ask for a start, repeatably: the same attempt again is the same start. Never raises for a refusal."""
+        """Start a run, idempotently: a repeated call for an attempt is the same start. A refusal is an answer."""
 
     def start_many(self, calls: Sequence[tuple[Run, Mapping[str, Any]]]) -> list[Answer]:
-        """The same for many, in the target's own batches: an answer to each, in the order given."""
+        """Start several runs, in batches of the target. Returns an answer for each, in the given order."""
 
     def ask(self, run: Run) -> RunUpdate | None:
-        """The state of a run as the target tells it: None while it has not begun, FAILED if it knows it no more."""
+        """The state of a run at the target. None if it has not begun or the target throttles; FAILED if it is lost."""
 
     def ask_many(self, runs: Sequence[Run]) -> list[RunUpdate | None]:
-        """The same of many, at a lower cost where the target has one: an answer to each, in the order given."""
+        """The states of several runs, at lower cost if the target allows that, in the given order."""
 
     def find(self, run: Run) -> str | None:
-        """The target's id of a run with this run's name, if there is one."""
+        """The target's id of the run with this run's name, or None."""
 
     def cancel(self, run: Run) -> None: ...
 
@@ -293,24 +311,26 @@ class TargetAdapter(Protocol):
 
 
 class Targets(Protocol):
+    """The target adapters by type, and calls to systems outside of Sluice."""
+
     def of(self, kind: str) -> TargetAdapter: ...
 
     def probe(self, target: Mapping[str, Any], question: Mapping[str, Any]) -> bytes | Never | NoAnswer:
-        """Ask a function or a web address and wait: what it says, or why it says nothing (C15)."""
+        """Call a function or a web address and return its answer, or why there is none (C15)."""
 
     def measure(self, source: Mapping[str, Any]) -> float | Never | NoAnswer:
-        """The value of what a load constraint measures outside, or why there is none (C6)."""
+        """The value of the external metric of a load constraint, or why there is none (C6)."""
 
 
 class NoMetrics:
-    """Where nothing is measured."""
+    """Metrics that discard every measurement."""
 
     def add(self, measure: Measure, value: float, reason: str = "") -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Ports:
-    """Everything that a flow may reach for. ``ends_at`` is when the runtime stops this invocation, None if never."""
+    """Everything that a step may use. ``ends_at`` is when the runtime stops this invocation, or None if never."""
 
     clock: Clock
     ledger: Ledger
@@ -328,21 +348,23 @@ class Ports:
     metrics: Metrics = field(default_factory=NoMetrics)
 
     def has_time(self, span: Millis) -> bool:
-        """Whether something that takes so long ends before the runtime stops this invocation."""
+        """Whether work of ``span`` ms ends before the runtime stops this invocation."""
         return self.ends_at is None or self.clock.now() + span <= self.ends_at
 
 
 class Prefetch(Protocol):
+    """Strong reads of many rows, a hundred per call."""
+
     def read(self, ports: Ports, wanted: Sequence[RowRequest]) -> Ports:
-        """The same ports, knowing these rows as they are at this moment: read strongly, a hundred to a call."""
+        """The ports with these rows read ahead, as they are now. Raises ValueError for an unknown kind of row."""
 
     def stamps(self, wanted: Sequence[RowRequest]) -> Mapping[RowRequest, Stamp]:
-        """The stamps of gates and jobs at this moment, likewise. Rows that do not exist are left out."""
+        """The present stamps of schedule states and jobs. Rows that do not exist are left out."""
 
 
-# Losing this many races in a row for one row means that something else is wrong.
+# After this many lost races in succession for one row, the cause is not a race.
 MAX_RACES = 25
 
 
-# How long a hint may be held back in the queue (SQS: 900 s at most); one that is due later is sent again.
+# The maximum delay of a message in SQS, 900 s. A hint that is due later is sent again.
 MAX_DELAY: Millis = 900_000

@@ -1,4 +1,4 @@
-"""Every tunable in one record, with its reason. Read from the environment once, at the edge (`wiring`)."""
+"""All settings of an installation in one record, with their reasons. `wiring` reads them from the environment once."""
 
 from __future__ import annotations
 
@@ -12,6 +12,8 @@ from chalicelib.core.runs.costs import LIST, Prices
 
 @dataclass(frozen=True, slots=True)
 class Settings:
+    """The names of tables, buckets and queues, and every tunable."""
+
     catalog_table: str
     jobs_table: str
     runs_table: str
@@ -20,36 +22,37 @@ class Settings:
     control_bucket: str
     emr_application_id: str
     emr_job_role_arn: str
-    # Further applications and roles that workflows may name. IAM lets the Lambdas use these and the stack's own alone.
+    # Further applications and roles that workflows may name. IAM lets the Lambdas use only these and the stack's own.
     emr_application_ids: tuple[str, ...] = ()
     emr_role_arns: tuple[str, ...] = ()
-    # How many runs of an EMR application may live at a time: more wait in Sluice, by priority, and not in EMR's queue.
-    # An application that is not named has no limit here.
+    # How many runs an EMR application may have at a time. Others queue in Sluice, by priority, instead of in EMR. An
+    # application that is not named has no such limit.
     emr_run_limits: tuple[tuple[str, int], ...] = ()
-    # Parts of each wake index. One takes about 1,000 writes a second; each costs the tick one query a table.
+    # Shards of each wake index. A shard takes about 1,000 writes a second, and costs a tick one query per table.
     wake_shards: int = 4
-    # Parts of the history indexes, for the same reason.
+    # Shards of the history indexes, for the same reason.
     history_shards: int = 4
-    # StartJobRun: 1 a second, burst 25 by default; adjustable in the account. Five are left to people and tools.
+    # AWS allows 1 StartJobRun a second with a burst of 25 by default, adjustable for the account. Five are left to
+    # users and other tools.
     start_rate_per_second: float = 1.0
     start_burst: int = 20
-    # Two ticks and a margin: a tick that never comes, or comes late, makes no fire late.
+    # Two ticks and a margin, so that no fire is late if one tick is late or missing.
     horizon_seconds: int = 135
-    # A list of events longer than this goes into a manifest in S3 instead of into the context (T17).
+    # A longer list of events is stored as a manifest in S3 instead of in the context (T17).
     inline_events: int = 200
-    # Whether a deployment that does not say so changes schedules (L8).
+    # Whether a deployment changes schedules if its request does not say (L8).
     update_schedules: bool = True
-    # How long runs and records are kept, 90 to 180 days (H1).
+    # For how many days runs and records are kept, 90 to 180 (H1).
     history_days: int = 180
-    # Buckets besides the lake whose new objects reach this installation, through EventBridge (T20).
+    # Buckets besides the lake whose notifications of new objects reach this installation through EventBridge (T20).
     watched_buckets: tuple[str, ...] = ()
-    # Whether callbacks may go to private addresses and by plain http: on a laptop alone, where the cloud is inside.
+    # Whether callbacks may use private addresses and plain http: only on a laptop, with the local cloud.
     http_allow_private: bool = False
-    # How long a claim of a pull worker may wait for work, 0 to 20 s. It keeps a Lambda, which costs as if it worked.
+    # How long a claim of a pull worker may wait for work, 0 to 20 s. The Lambda is billed for that time.
     worker_wait_seconds: float = 0
-    # After how many seconds a worker that got nothing asks again, if it did not wait.
+    # After how many seconds a worker claims again if it got nothing and did not wait.
     worker_retry_seconds: float = 5
-    # List prices of EMR Serverless, in dollars: `core/runs/costs.py` says of when and where. Yours may differ (H1).
+    # List prices of EMR Serverless, in dollars; `core/runs/costs.py` has their date and region. Yours may differ (H1).
     price_vcpu_hour: float = LIST.vcpu_hour
     price_memory_gb_hour: float = LIST.memory_gb_hour
     price_storage_gb_hour: float = LIST.storage_gb_hour
@@ -60,24 +63,27 @@ class Settings:
 
     @property
     def notified_buckets(self) -> tuple[str, ...]:
-        """The buckets of whose new objects this installation is told, each once: the lake first."""
+        """The buckets whose notifications reach this installation, each once, the lake first."""
         return tuple(dict.fromkeys((self.lake_bucket, *self.watched_buckets)))
 
     @property
     def all_emr_applications(self) -> tuple[str, ...]:
-        """The stack's own application, and those that workflows may name beside it."""
-        return tuple(dict.fromkeys(each for each in (self.emr_application_id, *self.emr_application_ids) if each))
+        """The stack's own application, and the others that workflows may name."""
+        return tuple(dict.fromkeys(name for name in (self.emr_application_id, *self.emr_application_ids) if name))
 
     @property
     def all_emr_roles(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys(each for each in (self.emr_job_role_arn, *self.emr_role_arns) if each))
+        return tuple(dict.fromkeys(arn for arn in (self.emr_job_role_arn, *self.emr_role_arns) if arn))
 
     @property
     def start_spacing(self) -> int:
+        """The ms between two starts at the start rate."""
         return round(1000 / self.start_rate_per_second)
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str] | None = None) -> Settings:
+        """The settings from variables ``SLUICE_<FIELD>``. Raises RuntimeError for missing ones, and RuntimeError or
+        ValueError for malformed ones."""
         env = os.environ if environment is None else environment
         optional: dict[str, Callable[[str], Any]] = {
             "emr_application_ids": _names,
@@ -120,17 +126,17 @@ class Settings:
 
 
 def _names(text: str) -> tuple[str, ...]:
-    """A list as CloudFormation joins it: an empty parameter is one empty name."""
-    return tuple(name for each in text.split(",") if (name := each.strip()))
+    """The names in a list that CloudFormation has joined by commas. An empty parameter gives no name."""
+    return tuple(name for part in text.split(",") if (name := part.strip()))
 
 
 def _run_limits(text: str) -> tuple[tuple[str, int], ...]:
-    """``<application>=<runs>``, separated by commas. Of two limits of one application the later holds."""
+    """The limits in a list of ``<application>=<runs>``, separated by commas. The last one of an application counts."""
     limits: dict[str, int] = {}
-    for each in _names(text):
-        application, _, runs = each.partition("=")
+    for part in _names(text):
+        application, _, runs = part.partition("=")
         if not (application and runs.isdecimal() and int(runs) > 0):
-            raise RuntimeError(f"expected <application>=<runs> in SLUICE_EMR_RUN_LIMITS, got {each!r}")
+            raise RuntimeError(f"expected <application>=<runs> in SLUICE_EMR_RUN_LIMITS, got {part!r}")
         limits[application] = int(runs)
     return tuple(limits.items())
 
@@ -145,7 +151,8 @@ def _between(name: str, least: int, most: int) -> Callable[[str], int]:
 
 
 def _switch(name: str) -> Callable[[str], bool]:
-    """A word that is neither is refused: protected schedules and networks must not hang on a guess."""
+    """A reader of ``true`` or ``false``. It raises RuntimeError for any other word, because the protection of schedules
+    and networks must not depend on a guess."""
 
     def read(text: str) -> bool:
         if text not in ("true", "false"):

@@ -1,4 +1,4 @@
-"""Build the ports out of AWS clients, once per process. Each client is made when it is first needed."""
+"""Build the ports from AWS clients, once per process. AWS modules are imported on first use."""
 
 from __future__ import annotations
 
@@ -24,11 +24,12 @@ class SystemClock:
         return time.time_ns() // 1_000_000
 
     def wait_until(self, instant: Instant) -> None:
-        while (left := instant - self.now()) > 0:  # once more if the clock was set back: nothing may begin too early
+        while (left := instant - self.now()) > 0:  # repeats if the clock was set back: nothing may begin too early
             time.sleep(left / 1000)
 
 
 def client(service: str, **options: Any) -> Any:
+    """A boto3 client with Sluice's timeouts; ``options`` override the configuration."""
     import boto3
     from botocore.config import Config
 
@@ -36,21 +37,22 @@ def client(service: str, **options: Any) -> Any:
         "connect_timeout": 3,
         "read_timeout": 10,
         "retries": {"mode": "standard"},
-        # What is sent is made here and tested; a look at each value of a batch of rows is a tenth of a Lambda's time.
+        # Tests cover all requests that Sluice builds. Validation of each value in a batch of rows would take a tenth of
+        # the time of a Lambda.
         "parameter_validation": False,
     }
     return boto3.client(service, config=Config(**defaults | options))
 
 
 def is_down(error: Exception) -> bool:
-    """Whether something failed because a service of AWS does not answer at the moment."""
+    """Whether an error means that an AWS service does not answer at present."""
     from chalicelib.aws.tables import tries
 
     return tries.is_down(error)
 
 
 def targets(settings: Settings) -> AwsTargets:
-    """The adapters of targets of one stack."""
+    """The target adapters of one stack."""
     from chalicelib.aws.targets.clients import Clients
     from chalicelib.aws.targets.registry import AwsTargets
 
@@ -70,7 +72,8 @@ def ports() -> Ports:
     from chalicelib.aws.tables.runs import DynamoRuns, DynamoWakes
 
     settings, clock = Settings.from_environment(), SystemClock()
-    # `aws/tables/tries.py` repeats table calls: it must know of each lost answer. Rows come within milliseconds.
+    # `aws/tables/tries.py` retries table calls, because it must see each lost answer. Rows are read within
+    # milliseconds, so short timeouts are enough.
     tables = client("dynamodb", retries={"total_max_attempts": 1}, connect_timeout=2, read_timeout=6)
     dynamo = Dynamo(tables, settings, metrics=metrics())
     return Ports(
@@ -92,7 +95,7 @@ def ports() -> Ports:
 
 @cache
 def metrics() -> EmfMetrics:
-    """What this process measures. The middleware of all Lambdas flushes it at the end of an invocation."""
+    """The metrics of this process. The middleware of all Lambdas flushes them at the end of each invocation."""
     from chalicelib.aws.metrics import EmfMetrics
 
     return EmfMetrics(os.environ.get("SLUICE_STAGE", "dev"))
@@ -100,7 +103,7 @@ def metrics() -> EmfMetrics:
 
 @cache
 def failed_messages(queue_arn: str) -> FailedMessages:
-    """Of the queue that has invoked this Lambda."""
+    """The failed messages of the queue that has invoked this Lambda."""
     from chalicelib.aws.failures import FailedMessages
 
     return FailedMessages(client("sqs"), queue_arn)
@@ -108,7 +111,7 @@ def failed_messages(queue_arn: str) -> FailedMessages:
 
 @cache
 def history_lake() -> tuple[S3HistoryLake, Prices]:
-    """What the Lambda `lake` works with: the lake and the prices. It reads no table."""
+    """The lake and the prices for the Lambda `lake`, which reads no table."""
     from chalicelib.aws.s3.history import S3HistoryLake
 
     settings = Settings.from_environment()

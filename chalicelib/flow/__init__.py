@@ -1,1 +1,1 @@
-"""Steps: gather facts, let `core` decide, commit the plan. A step knows the ports, not AWS."""
+"""The steps: gather facts, let `core` decide, commit the plan. A step uses the ports and never AWS itself."""

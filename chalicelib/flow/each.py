@@ -1,4 +1,4 @@
-"""Do something to each of many, so that one that fails harms none of the others."""
+"""Apply a step to many things; one failure does not stop the others."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ T = TypeVar("T")
 
 
 def run_each(things: Iterable[T], act: Callable[[T], object]) -> int:
-    """Act on each; returns how many went well. What some raised is raised together, after all had their turn."""
+    """Act on each thing. Returns how many succeeded; raises an ExceptionGroup of all errors after the last one."""
     failed: list[Exception] = []
     done = 0
     for thing in things:
         try:
             act(thing)
             done += 1
-        except Exception as error:  # told below, with all others
+        except Exception as error:  # raised below, together with the others
             failed.append(error)
     if failed:
         raise ExceptionGroup(f"{len(failed)} of {done + len(failed)} failed", failed)

@@ -1,4 +1,4 @@
-"""Read the facts that the decision about a job depends on. Strong reads; the definition of a version is cached."""
+"""Read the facts on which the decision about a job depends, all with strong reads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from chalicelib.ports import Ports
 
 
 class Parsed:
-    """Documents that one look has parsed already: many jobs of one schedule are one parsing."""
+    """The documents that one batch has parsed, so that many jobs of one schedule cost one parsing."""
 
     def __init__(self) -> None:
         self._schedules: dict[tuple[str, int], Schedule | None] = {}
@@ -36,13 +36,13 @@ class Parsed:
     def schedule(self, ports: Ports, schedule_state: ScheduleState | None) -> Schedule | None:
         if schedule_state is None:
             return None
-        sort_key = (schedule_state.schedule, schedule_state.version)
-        if sort_key not in self._schedules:
-            self._schedules[sort_key] = definition_of(ports, schedule_state)
-        return self._schedules[sort_key]
+        key = (schedule_state.schedule, schedule_state.version)
+        if key not in self._schedules:
+            self._schedules[key] = definition_of(ports, schedule_state)
+        return self._schedules[key]
 
     def workflow(self, ports: Ports, name: str) -> tuple[Workflow | None, Definition | None]:
-        """A workflow, and its definition as it is stored. That of a DAG's graph is not stored."""
+        """A workflow and its stored definition. The workflow of a DAG's graph has no stored definition."""
         if ids.is_dag_graph(name):
             return rounds.begins(), None
         if name not in self._workflows:
@@ -52,7 +52,7 @@ class Parsed:
 
 
 def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
-    """The facts of the moment about one job. Gate first: whatever is read after it is at least as new."""
+    """The present facts about one job. The schedule state is read first, so all other facts are at least as new."""
     parsed = parsed or Parsed()
     schedule_state = ports.catalog.schedule_state(job.schedule)
     schedule = parsed.schedule(ports, schedule_state)
@@ -90,10 +90,11 @@ def gather(ports: Ports, job: Job, parsed: Parsed | None = None) -> Facts:
 def _of_edition(
     ports: Ports, states: dict[str, LimitState], workflow: str, row: Definition | None
 ) -> dict[str, LimitState]:
-    """The lines as they were read, but the workflow's as one of the definition that was read before: so a claim that
-    relies on a workflow which was replaced since is refused.
+    """The limit states, with the edition of the workflow's definition that was read before them.
 
-    The two change together. Where a restore from backups has parted them, the definition is right."""
+    A claim expects that edition, so it fails if the workflow was replaced since. Both rows change in one transaction.
+    After a restore from backups they may differ; then the definition is right, and the limit gets its edition.
+    """
     own = names.workflow_limit(workflow)
     if own not in states or row is None or states[own].edition == row.edition:
         return states
@@ -109,7 +110,7 @@ def _origin(ports: Ports, job: Job) -> Run | None:
 
 
 def _waiting(ports: Ports, job: Job, schedule_state: ScheduleState | None, schedule: Schedule | None) -> Job | None:
-    """The job that a prepared fire would join, or that it has become already (C11)."""
+    """The waiting job that a prepared fire would join, or the one that it has already become (C11)."""
     if schedule_state is None or schedule is None or not check.is_prepared(job):
         return None
     waits, *detached = claim.keys_of_copy(job, schedule, schedule_state, ports.clock.now())
@@ -121,7 +122,8 @@ def _waiting(ports: Ports, job: Job, schedule_state: ScheduleState | None, sched
 
 
 def _limits(ports: Ports, job: Job, known: Facts, schedule: Schedule, workflow: Workflow) -> dict[str, LimitState]:
-    """The workflow's own line first: it says which others every start is counted in."""
+    """The limits of a job's permit requests. The workflow's own limit is read first, because it names the rates in
+    which every start is counted."""
     tracked = known.counted or is_tracked(schedule, workflow) or bool(schedule.constraints)
     if not tracked and known.policy is None:
         return {}
@@ -139,7 +141,10 @@ def _successes(ports: Ports, schedule: Schedule) -> dict[str, Instant | None]:
 
 
 def already(ports: Ports, job: Job) -> str | None:
-    """Whether this very job has become a run or a record. All but a gathering job can be written again by a repeat."""
+    """The run or record that this job has become, in words, or None.
+
+    Every job but a gathering one can be written again after that, by a repeated step.
+    """
     if job.kind == "gathering":
         return None
     if ports.runs.run(job.job_id, job.attempt) is not None:

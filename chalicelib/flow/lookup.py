@@ -1,4 +1,4 @@
-"""Read the facts that the decision about a job depends on. Strong reads; the definition of a version is cached."""
+"""Find definitions, jobs and runs by name, and read lists to their end. Reads of single rows are strong."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from chalicelib.ports import Kind, Page, Ports
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A schedule as it is stored, and when it was put: what it says relatively was counted from then."""
+    """A stored schedule, and the instant at which it was put, from which its relative instants count."""
 
     definition: Schedule
     put_at: Instant
@@ -34,13 +34,15 @@ def stored(ports: Ports, schedule_state: ScheduleState | None) -> Stored | None:
 
 
 def is_same(stored: Stored | None, name: str, sent: Schedule) -> bool:
-    """Whether a schedule that is sent says what is stored. Relative instants are counted as those of the stored one
-    were: the same words again are the same schedule, and its ``due_time`` and ``ttl`` do not begin anew."""
+    """Whether a sent schedule equals the stored one. Relative instants of both count from the put of the stored one.
+
+    So the same document sent again is the same schedule, and its ``due_time`` and ``ttl`` do not start over.
+    """
     namespace, app, _ = name.split(".")
     try:
         return stored is not None and stored.definition == sent.resolved(namespace, app, stored.put_at)
     except SluiceError:
-        return False  # what has no order counted from then is something else
+        return False  # the document is invalid with instants counted from then, so it is another one
 
 
 def definition_of(ports: Ports, schedule_state: ScheduleState | None) -> Schedule | None:
@@ -49,7 +51,7 @@ def definition_of(ports: Ports, schedule_state: ScheduleState | None) -> Schedul
 
 
 def existing(ports: Ports, name: str) -> tuple[ScheduleState, Schedule]:
-    """The gate and definition of a schedule that is there; refused with 404 if there is none."""
+    """The state and definition of a schedule. Raises ``not_found`` (404) if it does not exist."""
     schedule_state = ports.catalog.schedule_state(name)
     schedule = definition_of(ports, schedule_state)
     if schedule_state is None or schedule is None or not schedule_state.exists:
@@ -65,7 +67,7 @@ def workflow_of(ports: Ports, name: str) -> Workflow | None:
 
 
 def goes_on(ports: Ports, schedule: str, backfill: str) -> bool:
-    """Whether a backfill may still begin anything (L12)."""
+    """Whether a backfill may still start jobs (L12)."""
     row = ports.jobs.backfill(schedule, backfill)
     return row is not None and row.state == "RUNNING"
 
@@ -74,23 +76,23 @@ T = TypeVar("T")
 
 
 def require(ports: Ports, kind: Kind, name: str) -> None:
-    """Refuse with 404 what belongs to a namespace or app that does not exist."""
+    """Raise ``not_found`` (404) if a definition, such as a namespace or an app, does not exist."""
     if ports.catalog.definition(kind, name) is None:
         raise errors.not_found(kind, name, f"create the {kind} first")
 
 
 def schedules_of(ports: Ports, app: str, beginning: str = "") -> list[str]:
-    """The schedules of an app, or those whose names begin so."""
+    """The names of the schedules of an app that start with ``beginning``."""
     return list(every(partial(ports.catalog.schedules, app, beginning=beginning)))
 
 
 def members(ports: Ports, kind: Kind, parent: str) -> Iterator[Definition]:
-    """Every document of a kind in a namespace or app."""
+    """Every definition of a kind in a namespace or app."""
     return every(partial(ports.catalog.definitions, kind, parent))
 
 
 def every(read: Callable[[int, str | None], Page[T]]) -> Iterator[T]:
-    """A list from its first page to its last."""
+    """The items of all pages of a list."""
     cursor: str | None = None
     while True:
         page = read(1000, cursor)
@@ -101,6 +103,7 @@ def every(read: Callable[[int, str | None], Page[T]]) -> Iterator[T]:
 
 
 def find_job(ports: Ports, job_id: str) -> Job:
+    """A waiting job. Raises ``not_found`` (404) with its outcome if it no longer waits."""
     job = ports.jobs.find(job_id)
     if job is None or job.closed:
         run = ports.runs.attempts(job_id)
@@ -113,7 +116,7 @@ def find_job(ports: Ports, job_id: str) -> Job:
 
 
 def find_run(ports: Ports, run_id: str) -> tuple[Run, ...]:
-    """All attempts of a run, the first one first."""
+    """All attempts of a run, in order. Raises ``not_found`` (404) if there is none."""
     attempts = ports.runs.attempts(run_id)
     if not attempts:
         waiting = ports.jobs.find(run_id)

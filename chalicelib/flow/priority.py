@@ -1,6 +1,6 @@
-"""What is lent to a job that must queue: by datasets whose data triggered it, and by urgent downstreams (W2).
+"""Inherited priority of queued jobs: from datasets whose data triggered them, and from urgent downstreams (W2).
 
-It is told by the index at that moment, so nothing is stored that could grow stale; see decision 0025.
+The downstreams are read from the subscriptions when a job queues, so no stored priority can grow stale (decision 0025).
 """
 
 from __future__ import annotations
@@ -27,45 +27,45 @@ from chalicelib.flow import lookup
 from chalicelib.flow.limits import policies, pools
 from chalicelib.ports import Ports
 
-MAX_DOWNSTREAM = 100  # schedules that are read for one job; who lends from farther away is not heard
-MAX_RANKED = 200  # of each queue, when a schedule is put or enabled
+MAX_DOWNSTREAM = 100  # schedules read for one job; the priority of downstreams beyond them is not inherited
+MAX_RANKED = 200  # waiters of each queue that are ranked again when a schedule is put or enabled
 
 
 class Inherited:
-    """What the downstreams of a schedule lend to its jobs, read once for all of them, when it is first asked for."""
+    """The priorities that jobs of one schedule inherit from its downstreams, read once for all jobs, on first use."""
 
     def __init__(self, ports: Ports, schedule: str) -> None:
         self._ports, self._schedule = ports, schedule
-        self._lifts: dict[str, list[InheritedPriority]] = {}
+        self._by_workflow: dict[str, list[InheritedPriority]] = {}
 
     def to(self, workflow: str) -> list[InheritedPriority]:
-        if workflow not in self._lifts:
-            self._lifts[workflow] = _of_downstreams(self._ports, self._schedule, workflow)
-        return self._lifts[workflow]
+        if workflow not in self._by_workflow:
+            self._by_workflow[workflow] = _of_downstreams(self._ports, self._schedule, workflow)
+        return self._by_workflow[workflow]
 
 
 def with_inherited(
-    ports: Ports, job: Job, schedule: Schedule, workflow: Workflow, lending: Inherited | None = None
+    ports: Ports, job: Job, schedule: Schedule, workflow: Workflow, inherited: Inherited | None = None
 ) -> Job:  # fmt: skip
-    """The job with the highest priority that anything lends it, if that is more than its own."""
+    """The job with the highest priority that it inherits, if that is higher than its own."""
     own = overrides.priority_of(schedule, workflow)
-    downstreams = (lending or Inherited(ports, job.schedule)).to(schedule.workflow)
-    inherited_ones = [*_of_datasets(ports, job, schedule), *downstreams]
-    return job_priority.raised(job, job_priority.highest(inherited_ones, own))
+    downstreams = (inherited or Inherited(ports, job.schedule)).to(schedule.workflow)
+    candidates = [*_of_datasets(ports, job, schedule), *downstreams]
+    return job_priority.raised(job, job_priority.highest(candidates, own))
 
 
 def _of_datasets(ports: Ports, job: Job, schedule: Schedule) -> list[InheritedPriority]:
-    """Those of the datasets whose data has come for it."""
+    """The priorities of the datasets whose data the job has gathered."""
     leaves = [leaf.trigger for leaf in tree.leaves(schedule.trigger) if leaf.id in job.leaves]
-    names = {each.name for leaf in leaves for each in leaf.datasets()}
+    names = {dataset.name for leaf in leaves for dataset in leaf.datasets()}
     rows = [ports.catalog.definition("dataset", name) for name in sorted(names)]
     known = [(row.name, Dataset.model_validate(row.document).priority) for row in rows if row is not None]
     return [InheritedPriority(priority, f"dataset {name}") for name, priority in known if priority is not None]
 
 
 def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[InheritedPriority]:
-    """Those of the schedules that wait for a success of this workflow, as this schedule starts it, and of those that
-    wait for theirs, and so on."""
+    """The priorities of all direct and indirect downstreams: schedules that wait for a success of this workflow when
+    ``starter`` starts it, schedules that wait for a success of those, and so on."""
     found: list[InheritedPriority] = []
     followed = 0
     seen, queue = {(starter, workflow)}, [(starter, workflow)]
@@ -89,32 +89,35 @@ def _of_downstreams(ports: Ports, starter: str, workflow: str) -> list[Inherited
 
 
 def _waits_for(row: Subscription, schedule: Schedule, starter: str, workflow: str) -> bool:
-    """Whether a row of the index speaks of the runs that this schedule starts: some leaves, those of a DAG's nodes
-    among them, count the runs of one schedule only."""
+    """Whether a subscription counts the runs that ``starter`` starts. Some leaves count the runs of one schedule only,
+    for example those of a DAG's nodes."""
     if row.leaf == WAKE:
         return True
     upstreams = tree.upstreams(schedule.trigger)
-    return any("COMPLETED" in each.statuses and each.counts(workflow, starter) for each in upstreams)
+    return any("COMPLETED" in upstream.statuses and upstream.counts(workflow, starter) for upstream in upstreams)
 
 
 def reprioritize(ports: Ports, name: str) -> None:
-    """A schedule was put or enabled: what waits already of the workflows that it waits for is ranked anew."""
+    """Rank the waiting jobs of the upstream workflows again, after a schedule was put or enabled."""
     schedule_state = ports.catalog.schedule_state(name)
     schedule = lookup.definition_of(ports, schedule_state)
     if schedule_state is None or schedule is None or schedule_state.mode not in GATHERING_MODES:
         return
     upstreams: dict[str, set[str | None]] = {name: {None} for name in schedule.fresh_upstreams}
-    for each in tree.upstreams(schedule.trigger):
-        upstreams.setdefault(each.workflow, set()).add(each.schedule)
-    for upstream, by in sorted(upstreams.items()):
-        workflow = lookup.workflow_of(ports, upstream)
+    for upstream in tree.upstreams(schedule.trigger):
+        upstreams.setdefault(upstream.workflow, set()).add(upstream.schedule)
+    for upstream_name, by in sorted(upstreams.items()):
+        workflow = lookup.workflow_of(ports, upstream_name)
         if workflow is not None:
-            _raise_jobs_of(ports, upstream, workflow, by)
+            _raise_jobs_of(ports, upstream_name, workflow, by)
 
 
 def _raise_jobs_of(ports: Ports, name: str, workflow: Workflow, by: Collection[str | None]) -> None:
-    """Jobs of the schedules ``by``, as a node of a DAG waits for the one before it alone; with None in it, of any.
-    Whose schedules these are, and what is lent to them, is read once: hundreds of jobs may wait of each."""
+    """Rank the waiting jobs of a workflow again, of the schedules ``by`` only, or of all if ``by`` contains None.
+
+    A node of a DAG waits for the runs of one schedule only. Definitions and inherited priorities are read once for each
+    schedule, because hundreds of its jobs may wait.
+    """
     starters: dict[str, tuple[Schedule, list[InheritedPriority]] | None] = {}
     for limit_name in _queues_of(ports, name, workflow):
         for waiter in ports.jobs.head_of(limit_name, MAX_RANKED):
@@ -123,15 +126,15 @@ def _raise_jobs_of(ports: Ports, name: str, workflow: Workflow, by: Collection[s
                 continue
             if waiter.run is None and starter not in starters:
                 schedule = lookup.definition_of(ports, ports.catalog.schedule_state(starter))
-                ours = schedule is not None and schedule.workflow == name
-                starters[starter] = (schedule, _of_downstreams(ports, starter, name)) if schedule and ours else None
+                runs_it = schedule is not None and schedule.workflow == name
+                starters[starter] = (schedule, _of_downstreams(ports, starter, name)) if schedule and runs_it else None
             known = starters.get(starter) if waiter.run is None else None
             if known is not None:
-                _rank_anew(ports, waiter, known[0], workflow, known[1])
+                _rank_again(ports, waiter, known[0], workflow, known[1])
 
 
 def _queues_of(ports: Ports, name: str, workflow: Workflow) -> list[str]:
-    """Where jobs of a workflow may wait: at its own slots, in its pool, at its EMR application, for the start rate."""
+    """The limits at which jobs of a workflow may queue: its slots, its pool, its EMR application, the start rate."""
     found = [limit_names.workflow_limit(name)]
     if workflow.pool is not None:
         pool = workflow.pool if "." in workflow.pool else f"{name.partition('.')[0]}.{workflow.pool}"
@@ -140,10 +143,10 @@ def _queues_of(ports: Ports, name: str, workflow: Workflow) -> list[str]:
     return [*found, *workflow.target.queues(policies.start_rate(ports), workflow.resources)]
 
 
-def _rank_anew(
+def _rank_again(
     ports: Ports, waiter: Waiter, schedule: Schedule, workflow: Workflow, inherited: list[InheritedPriority]
 ) -> None:
-    """One transaction: the job with its rank, out of its place and into another. Who lost the race has been served."""
+    """Raise the rank of a job and move its waiter, in one transaction. A lost race means that the job was served."""
     job = ports.jobs.job(waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
     if job is None or job.closed or job.queued_in != waiter.limit_name or job.rank != waiter.rank:
         return

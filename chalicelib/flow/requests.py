@@ -1,4 +1,4 @@
-"""Requests that ask for a job, repeatable by their id: one request, one job (L11, W15)."""
+"""Requests that create a job, idempotent by their id: one request, one job (L11, W15)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
 
 @dataclass(frozen=True, slots=True)
 class NewRequest:
-    """The job that a request makes, and what it expects of the tables."""
+    """The job that a request creates, and the conditions for it."""
 
     job: Job
     expects: Sequence[Write]
@@ -26,9 +26,9 @@ class NewRequest:
 def once(ports: Ports, request: str, make: Callable[[], NewRequest], what: str) -> str:
     """Create the job of a request, or find the one that it created before. Returns the job's id.
 
-    ``request`` is the id of the request, ``wish`` reads anew what the job follows from (it may refuse), ``what`` names
-    that in the refusal of a request that loses too many races. The row of the request is created together with the job.
-    So two repeats at once create one job, even when the schedule begins a new generation between them.
+    ``request`` is the id of the request. ``make`` reads the present facts and builds the job; it may raise SluiceError.
+    ``what`` names the changed object in the error after too many lost races. The row of the request is created together
+    with the job. So two concurrent repeats create one job, even if the schedule begins a new generation between them.
     """
     for _ in range(MAX_RACES):
         before = ports.jobs.requested(request)
@@ -38,7 +38,7 @@ def once(ports: Ports, request: str, make: Callable[[], NewRequest], what: str) 
         request_data = make()
         job, now = request_data.job, ports.clock.now()
         if ports.runs.attempts(job.job_id) or ports.runs.record(job.job_id):
-            return job.job_id  # a request from before requests were stored, and its job is history
+            return job.job_id  # the request was made before Sluice stored requests, and its job is history
         create = Create(job)
         kept = Requested(request, job.job_id, max(now, job.created_at) + HISTORY)
         refused = ports.ledger.commit([create, *request_data.expects, Create(kept)])
@@ -49,7 +49,7 @@ def once(ports: Ports, request: str, make: Callable[[], NewRequest], what: str) 
 
 
 def became(ports: Ports, job_id: str) -> dict[str, Any]:
-    """What has become of the job of a request: it waits, it is a run, or a record says why it never ran."""
+    """The present state of the job of a request: of the waiting job, of its run, or of the record why it never ran."""
     job = ports.jobs.find(job_id)
     if job is not None and not job.closed:
         return {"job_id": job_id, "state": job.state, "reason": job.reason}
@@ -63,7 +63,7 @@ def became(ports: Ports, job_id: str) -> dict[str, Any]:
 
 
 def _hint_again(ports: Ports, job_id: str) -> None:
-    """The first answer may have been lost together with the hint."""
+    """Hint the job of a repeated request: the first answer may have been lost together with the hint."""
     job = ports.jobs.find(job_id)
     if job is not None and not job.closed:
         _hint(ports, job)
@@ -72,5 +72,5 @@ def _hint_again(ports: Ports, job_id: str) -> None:
 def _hint(ports: Ports, job: Job) -> None:
     now = ports.clock.now()
     due = max(now, job.due_at if job.due_at is not None else now)
-    if due - now <= MAX_DELAY:  # the tick before its instant finds any that is due later
+    if due - now <= MAX_DELAY:  # a tick hints a job that is due later
         ports.hints.send([ref_of(job)], due, now)

@@ -1,7 +1,6 @@
-"""Wake jobs that wait for something that is no line and no instant: a resume, a carried update, an upstream's success.
+"""Wake jobs that wait neither for a limit nor for an instant: after a resume, a carried update, an upstream's success.
 
-The row that asks for it stays in its outbox until all are woken, so a death on the way repeats it; waking twice is
-harmless.
+The row that requests this stays an open outbox until all jobs are woken, so a crash repeats the step. It is idempotent.
 """
 
 from __future__ import annotations
@@ -24,8 +23,11 @@ BATCH_SIZE = 100
 
 
 def all_of(ports: Ports, schedule: str) -> int:
-    """Wake every job of a schedule whose gate asks for it, then settle the gate. What queues gets the rank and the
-    timeout of the definition as it is now, or begins anew where that has other limits."""
+    """Wake every job of a schedule whose state has a ``wake_at``, then clear it. Returns how many refs were hinted.
+
+    A queued job gets the rank and the timeout of the present definition. If that has other limits, the job requests its
+    permits again from the first.
+    """
     schedule_state = ports.catalog.schedule_state(schedule)
     if schedule_state is None or schedule_state.wake_at is None:
         return 0
@@ -35,16 +37,18 @@ def all_of(ports: Ports, schedule: str) -> int:
 
 
 def constrained(ports: Ports, schedule: str, generation: int) -> int:
-    """Wake the jobs of a schedule, for what happened may have met a constraint (C7). All of them: whoever looks at one
-    that does not wait for it yet may do so on facts from before."""
+    """Wake all jobs of a schedule, because an event may have met a constraint (C7). Returns how many refs were hinted.
+
+    A job that does not wait for that constraint is woken too: a concurrent check of it may rely on older facts.
+    """
     return _each(ports, schedule, generation)
 
 
-def _each(ports: Ports, schedule: str, generation: int, lending: Inherited | None = None) -> int:
+def _each(ports: Ports, schedule: str, generation: int, inherited: Inherited | None = None) -> int:
     woken, cursor = 0, None
     while True:
         page = ports.jobs.jobs(schedule, generation, BATCH_SIZE, cursor)
-        found = (ref for job in page.items if not job.closed for ref in _wake(ports, job, lending))
+        found = (ref for job in page.items if not job.closed for ref in _wake(ports, job, inherited))
         refs = list(dict.fromkeys(found))
         woken += len(refs)
         if refs:
@@ -56,29 +60,33 @@ def _each(ports: Ports, schedule: str, generation: int, lending: Inherited | Non
 
 
 def _wake_queue(ports: Ports, limit_name: str, now: Instant) -> Ref:
-    """A job in a queue is woken through it, in its turn: a limit that was raised may let its head go."""
+    """Wake the queue of a limit, and return the ref to hint. A raised limit may have permits for the head now."""
     state = ports.jobs.limit_state(limit_name)
     if state.wake_at is not None and state.wake_at > now:
         ports.ledger.commit([LeaseQueue(limit_name, state.wake_at, now)])
     return limit_ref(limit_name)
 
 
-def _wake(ports: Ports, job: Job, lending: Inherited | None) -> tuple[Ref, ...]:
-    """Put a job's ``wake_at`` to now. Lost to a race, the job was looked at by somebody, on older facts: again."""
+def _wake(ports: Ports, job: Job, inherited: Inherited | None) -> tuple[Ref, ...]:
+    """Set a job's ``wake_at`` to now, and return the refs to hint; none if the job is not due or no longer waits.
+
+    A lost race means that another invocation checked the job on older facts, so try again. Raises RuntimeError after
+    ``MAX_RACES`` lost races.
+    """
     for _ in range(MAX_RACES):
         now = ports.clock.now()
         if job.due_at is not None and job.due_at > now:
-            return ()  # a prepared fire, or a retry: its own instant wakes it
-        refs = _wake_queued(ports, job, job.queued_in, lending, now) if job.queued_in is not None else None
+            return ()  # a prepared fire or a retry wakes at its own instant
+        refs = _wake_queued(ports, job, job.queued_in, inherited, now) if job.queued_in is not None else None
         if job.queued_in is None and ports.ledger.commit([Replace(_woken(job, now))]) is None:
             refs = (ref_of(job),)
         if refs is not None:
             return refs
-        current = _again(ports, job)
+        current = _read_again(ports, job)
         if current is None:
             return ()
         job = waiting.regained(ports, current)
-    raise RuntimeError(f"waking {job.job_id} lost {MAX_RACES} races; it will be tried again")
+    raise RuntimeError(f"waking job {job.job_id} lost {MAX_RACES} races; it will be retried")
 
 
 def _woken(job: Job, at: Instant | None) -> Job:
@@ -86,12 +94,14 @@ def _woken(job: Job, at: Instant | None) -> Job:
 
 
 def _wake_queued(
-    ports: Ports, job: Job, limit_name: str, lending: Inherited | None, now: Instant
+    ports: Ports, job: Job, limit_name: str, inherited: Inherited | None, now: Instant
 ) -> tuple[Ref, ...] | None:  # fmt: skip
-    """A job that queues is woken through its line. Also of such a job the revision moves on: who decides on older facts
-    loses. None if somebody else was faster."""
-    known = facts.gather(ports, job) if lending is not None else None
-    if known is None or lending is None or known.schedule is None or known.workflow is None:
+    """Wake a queued job through its queue. Returns the refs to hint; None after a lost race.
+
+    The revision of the job is raised as well, so a concurrent decision on older facts conflicts.
+    """
+    known = facts.gather(ports, job) if inherited is not None else None
+    if known is None or inherited is None or known.schedule is None or known.workflow is None:
         if ports.ledger.commit([Replace(_woken(job, job.wake_at))]) is not None:
             return None
         return (_wake_queue(ports, limit_name, now),)
@@ -99,15 +109,17 @@ def _wake_queued(
         later, plan = claim.request_again(job, {held: ports.jobs.limit_state(held) for held in job.held}, now)
         if ports.ledger.commit(plan) is not None:
             return None
-        return (ref_of(later), *(_wake_queue(ports, each, now) for each in dict.fromkeys((limit_name, *job.held))))
-    raised = priority.with_inherited(ports, job, known.schedule, known.workflow, lending)
+        limit_names = dict.fromkeys((limit_name, *job.held))
+        return (ref_of(later), *(_wake_queue(ports, name, now) for name in limit_names))
+    raised = priority.with_inherited(ports, job, known.schedule, known.workflow, inherited)
     if ports.ledger.commit(claim.rank_again(job, raised, known)) is not None:
         return None
     return (_wake_queue(ports, limit_name, now),)
 
 
-def _again(ports: Ports, job: Job) -> Job | None:
-    """The job where it is now: who has to wait leaves the place of a fire, and a match may be set apart."""
+def _read_again(ports: Ports, job: Job) -> Job | None:
+    """The job under its present sort key, or None: a fire that has to wait changes its key, and so does a detached
+    match."""
     for sort_key in dict.fromkeys((job.sort_key, GATHERING, gather.detached_key(job))):
         current = ports.jobs.job(job.schedule, job.generation, sort_key)
         if current is not None and current.job_id == job.job_id and not current.closed:

@@ -147,7 +147,7 @@ def test_acceptance_5(world: World) -> None:
     assert days(world, run) == ["6", "7", "8"]
     world.pass_by("10m")
     assert len(world.runs("daily")) == 1
-    assert reasons(world, "daily") == ["DROPPED: the schedule was replaced or enabled anew"]
+    assert reasons(world, "daily") == ["DROPPED: the schedule was replaced or enabled again"]
 
 
 def test_acceptance_6(world: World) -> None:

@@ -243,7 +243,7 @@ def test_w15_runs_rerun_asks_under_a_key_of_its_own_and_tells_the_new_id(api: Pl
 def test_w6_runs_cancel_says_that_the_end_is_wished_for(api: PlayedApi, sluice: Sluice) -> None:
     api.play("POST", f"/v1/runs/{JOB}/cancel", {"run_id": JOB, "state": "RUNNING"})
     assert f"{JOB} is to end; it is RUNNING until it has" in sluice("runs", "cancel", JOB).output
-    error = "expected a run that lives, got one that is SUCCEEDED"
+    error = "expected a run that has not ended, got one that is SUCCEEDED"
     api.refuse("POST", f"/v1/runs/{JOB}/cancel", 409, "conflict", error)
     refused = sluice("runs", "cancel", JOB)
     assert (refused.exit_code, error in refused.output) == (1, True)

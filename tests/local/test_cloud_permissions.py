@@ -15,7 +15,7 @@ from tests.local.conftest import eventually
 from tests.support.cloud import cloud as cloud
 
 pytestmark = pytest.mark.cloud
-KNOWN = "is not one of ours"
+KNOWN = "was not started by Sluice"
 PATIENCE = 30.0  # seconds: the emulator remembers a role for five
 
 

@@ -189,7 +189,7 @@ def test_l4_what_does_not_run_is_neither_paused_nor_resumed(
     error = refused(api, 409, "POST", f"{ONE}/{action}")
     assert error["code"] == "conflict"
     assert error["message"] == f"expected a schedule that is enabled or paused, got one that is {state}"
-    assert error["hint"] == f"enable it first; there is nothing to {action}"
+    assert error["hint"] == f"enable the schedule before you {action} it"
 
 
 def test_l4_resuming_what_has_fired_as_often_as_it_was_to_changes_nothing(api: Api) -> None:

@@ -15,7 +15,7 @@ def test_a_repeat_tells_what_became_of_the_first_request(api: Api) -> None:
 
     again = api.post(f"{ONE}/run", {"at": "2h"}, idempotency_key="k1")
     assert (again["job_id"], again["state"]) == (first["job_id"], "DROPPED")
-    assert again["reason"] == "the schedule was replaced or enabled anew"
+    assert again["reason"] == "the schedule was replaced or enabled again"
     api.delete(ONE)
     assert api.post(f"{ONE}/run", idempotency_key="k1") == again
     assert api.refused(404, "POST", f"{ONE}/run", idempotency_key="k2")["code"] == "not_found"

@@ -49,7 +49,7 @@ def test_a_state_change_moves_its_run(api: Api) -> None:
 
     assert handlers.run_state(change(job_run_id, "RUNNING")) == f"run {job_id} is RUNNING"
     assert handlers.run_state(change(job_run_id, "SUCCESS")) == f"run {job_id} is SUCCEEDED"
-    assert handlers.run_state(change(job_run_id, "RUNNING")) == f"run {job_id} was past RUNNING already"
+    assert handlers.run_state(change(job_run_id, "RUNNING")) == f"run {job_id} is already past RUNNING"
 
     run = api.get(f"/v1/runs/{job_id}")
     assert (run["state"], run["ended_at"]) == ("SUCCEEDED", "2099-01-01T00:00:00.000Z")
@@ -80,7 +80,7 @@ def test_w16_a_status_of_an_execution_moves_its_run(api: Api) -> None:
 
     theirs = Execution(f"{arn}x", machine, f"{made['name']}x", "{}", began)
     told = invoke("run_state", event_of(theirs, began)).payload
-    assert told == f"{arn}x of step_functions is not one of ours"
+    assert told == f"{arn}x of step_functions was not started by Sluice"
 
 
 def test_a_state_change_of_somebody_elses_job_changes_nothing(api: Api) -> None:
@@ -95,8 +95,9 @@ def test_a_state_change_of_somebody_elses_job_changes_nothing(api: Api) -> None:
     before = api.everything()
     for job_run_id in (theirs, "00nosuchjobrun"):
         told = handlers.run_state(change(job_run_id, "SUCCESS"))
-        assert told == f"{ports().settings.emr_application_id}/{job_run_id} of emr_serverless is not one of ours"
-    assert handlers.run_state(change(theirs, "SCHEDULED")) == "state SCHEDULED tells nothing new"
+        expected = f"{ports().settings.emr_application_id}/{job_run_id} of emr_serverless was not started by Sluice"
+        assert told == expected
+    assert handlers.run_state(change(theirs, "SCHEDULED")) == "state SCHEDULED changes nothing"
     assert api.everything() == before
 
 
@@ -110,5 +111,5 @@ def test_a_state_change_without_its_parts_is_an_error_so_that_it_is_kept(api: Ap
 
 def test_the_lambdas_of_the_rules_lead_to_these_handlers(api: Api) -> None:
     invoke = api.client.lambda_.invoke
-    assert "not one of ours" in invoke("run_state", change("00nosuchjobrun", "SUCCESS")).payload
+    assert "was not started by Sluice" in invoke("run_state", change("00nosuchjobrun", "SUCCESS")).payload
     assert set(invoke("tick", change("x", "x")).payload) == {"emitted", "soon", "hinted"}

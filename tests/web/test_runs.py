@@ -29,7 +29,7 @@ def test_w6_a_run_is_cancelled_and_its_end_is_asked_for_until_it_has_come(api: A
     run = api.get(f"/v1/runs/{run_id}")
     assert (run["state"], run["reason"]) == ("CANCELLED", "cancelled by unknown")
     error = api.refused(409, "POST", f"/v1/runs/{run_id}/cancel")
-    assert "a run that lives, got one that is CANCELLED" in error["message"]
+    assert "a run that has not ended, got one that is CANCELLED" in error["message"]
     assert api.refused(404, "POST", "/v1/runs/demo.flights.pull.1.nothing/cancel")["code"] == "not_found"
 
 

@@ -173,7 +173,9 @@ def test_without_a_key_each_request_is_a_wish_of_its_own(api: Api) -> None:
 def test_why_tells_what_is_missing(api: Api) -> None:
     both = {"type": "all", "triggers": [EVERY_DAY, {"type": "partition", "dataset": "weather"}]}
     api.schedule("nightly", trigger=both, by=KEYS, enabled=True)
-    assert api.get(f"{ONE}/why")["why"].startswith("no event has arrived yet; trigger: 1 partition of demo.flights and ")
+    assert api.get(f"{ONE}/why")["why"].startswith(
+        "no event has arrived yet; trigger: 1 partition of demo.flights and "
+    )
 
     day = {"year": "2013", "month": "1", "day": "1"}
     api.post(f"{NS}/datasets/flights/partitions", {"partition": day})

@@ -93,7 +93,7 @@ def test_l19_a_skip_that_enabling_would_forget_is_refused(api: Api) -> None:
     error = refused(api, 409, "POST", f"{ONE}/skip", {"at": upcoming(api)[0]})
     assert error["code"] == "conflict"
     assert error["message"] == "expected a schedule that is enabled or paused, got one that is disabled"
-    assert error["hint"] == "enable it first; there is nothing to skip"
+    assert error["hint"] == "enable the schedule before you skip an occurrence of it"
 
 
 # -- what is refused -------------------------------------------------------------------------------------------------

@@ -40,9 +40,9 @@ def test_w5_the_last_lines_of_a_report_may_be_of_any_characters(pool: Api, outpu
 def test_w15_the_logs_of_a_run_that_has_told_nothing_say_why(pool: Api) -> None:
     lease = claim(pool)[0]
     path = f"/v1/runs/{lease['run_id']}/logs"
-    assert pool.get(path)["why"] == "its worker has told nothing yet: it does so when the work has ended"
+    assert pool.get(path)["why"] == "its worker has reported no output yet; it reports when the work ends"
     pool.post(f"/v1/leases/{lease['lease']}/report", {**ANN, "state": "succeeded"})
-    assert pool.get(path)["why"] == "its worker has told nothing of what was written"
+    assert pool.get(path)["why"] == "its worker reported no output"
 
 
 @pytest.mark.parametrize("metrics", [{"a": 10**60}, {"a": -1e300}, {"a" * 60: True}, {"": 1}, {"ä": "😀\x00"}])

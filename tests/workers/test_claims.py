@@ -85,7 +85,7 @@ def test_w5_what_is_given_back_unstarted_goes_to_another_worker_at_once(
     run_id = run_now(world)
     ann.claim()
     ann.release(why="shutting down")
-    assert world.runs("nightly")[0].reason == "given back by worker ann: shutting down"
+    assert world.runs("nightly")[0].reason == "released by worker ann: shutting down"
 
     assert [(each["run_id"], each["attempt"]) for each in bob.claim()] == [(run_id, 1)], "no attempt is used up"
     assert bob.leases[0]["lease"] != ann.leases[0]["lease"]

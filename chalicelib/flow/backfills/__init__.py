@@ -1,1 +1,1 @@
-"""Begin a backfill, hand out its jobs, show how far it is."""
+"""Begin a backfill, create its jobs, show its progress."""

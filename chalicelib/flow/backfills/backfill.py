@@ -1,8 +1,8 @@
-"""backfill: run the past (L12). A backfill hands out as many jobs as may be under way, and another whenever one ends.
+"""Run backfills (L12). A backfill creates as many jobs as its concurrency allows, and another whenever one ends.
 
-Nothing polls: whatever ends an entry (its last attempt, or a job that is taken off) asks in the same transaction that
-the backfill be looked at. What is under way, how far the plan has been handed out, and the new jobs are one write, so a
-death at any point leaves nothing out and hands nothing out twice.
+Nothing polls: the transaction that ends an entry (its last attempt, or its dropped job) also wakes the backfill. One
+transaction writes the active entries, the position in the plan and the new jobs. So a crash at any point loses no entry
+and creates none twice.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from chalicelib.ports import MAX_RACES, Ports
 
 
 def preview(ports: Ports, name: str, request_data: NewRequest) -> Plan:
-    """What a backfill would run. Nothing is stored."""
+    """The plan that a backfill would have. Stores nothing."""
     schedule_state, schedule = lookup.existing(ports, name)
     return backfill_plan.make(ports, schedule_state, schedule, request_data, ports.clock.now())
 
 
 def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id: str) -> Backfill:
-    """Store a backfill and hand out its first jobs. One request id, one backfill."""
+    """Store a backfill and create its first jobs. A repeat with the same request id returns the same backfill."""
     backfill_id = ids.digest(name, request_id, length=16)
     for _ in range(MAX_RACES):
         schedule_state, schedule = lookup.existing(ports, name)
@@ -58,7 +58,7 @@ def begin(ports: Ports, name: str, request_data: NewRequest, by: str, request_id
 
 
 def existing(ports: Ports, name: str, backfill_id: str) -> Backfill:
-    """A backfill that is remembered; refused with 404 if there is none."""
+    """A stored backfill. Raises ``not_found`` (404) if there is none."""
     row = ports.jobs.backfill(name, backfill_id)
     if row is None:
         raise errors.not_found("backfill", backfill_id, f"sluice backfill list {name}")
@@ -66,8 +66,10 @@ def existing(ports: Ports, name: str, backfill_id: str) -> Backfill:
 
 
 def stop(ports: Ports, name: str, backfill_id: str, runs: bool, by: str) -> Backfill:
-    """Cancel a backfill: once this returns nothing of it starts any more. Its runs go on, unless ``runs`` ends them,
-    too. One that is over stays as it is."""
+    """Cancel a backfill: once this returns, none of its jobs starts any more. Returns the backfill.
+
+    Its runs continue, unless ``runs`` cancels them too. A finished backfill does not change.
+    """
     for _ in range(MAX_RACES):
         row = existing(ports, name, backfill_id)
         more = runs and not row.cancel_runs and bool(row.live)
@@ -84,7 +86,7 @@ def stop(ports: Ports, name: str, backfill_id: str, runs: bool, by: str) -> Back
 
 
 def notice(ports: Ports, name: str) -> None:
-    """A schedule was deleted, or has begun another generation: its backfills end, or go on in that."""
+    """Advance the backfills of a schedule that was deleted or has a new generation: they end, or continue in it."""
     for row in ports.jobs.backfills(name):
         if row.state == "RUNNING":
             ports.ledger.commit([WakeBackfill(name, row.id, ports.clock.now())])
@@ -92,25 +94,28 @@ def notice(ports: Ports, name: str) -> None:
 
 
 def advance(ports: Ports, name: str, backfill_id: str) -> None:
-    """Look what has become of what a backfill has under way, and hand out what there is room for."""
+    """Update the active entries of a backfill, and create the next jobs that its concurrency allows. Idempotent.
+
+    Raises RuntimeError after ``MAX_RACES`` lost races.
+    """
     for _ in range(MAX_RACES):
         row = ports.jobs.backfill(name, backfill_id)
         if row is None or row.wake_at is None:
             return
         if row.state != "RUNNING" and _close(ports, row):
-            row = existing(ports, name, backfill_id)  # what was taken off has moved it on
+            row = existing(ports, name, backfill_id)  # each dropped job has raised its revision
         if _step(ports, row, ports.clock.now()):
             return
-    raise RuntimeError(f"backfill {backfill_id} lost {MAX_RACES} races; the sweep will find it again")
+    raise RuntimeError(f"backfill {backfill_id} lost {MAX_RACES} races; the sweep will hint it again")
 
 
 def entry_states(ports: Ports, row: Backfill, generation: int) -> dict[str, EntryState]:
-    """What has become of each entry under way. The job is read first: what has left that place is a run or a record."""
+    """The state of each active entry. The job is read first: if it no longer exists, a run or a record does."""
     seen: dict[str, EntryState] = {}
     for entry, lives_in in row.live.items():
         job_id = backfill.job_id(row, int(entry), lives_in)
         waits = ports.jobs.job(row.schedule, lives_in, sort_keys.backfill(row.id, int(entry))) is not None
-        # A redrive is an attempt, too, but no part of the backfill.
+        # A redrive is an attempt too, but not part of the backfill.
         found = () if waits else ports.runs.attempts(job_id)
         attempts = [run for run in found if run.backfill == row.id]
         recorded = not waits and not attempts and ports.runs.record(job_id) is not None
@@ -119,7 +124,7 @@ def entry_states(ports: Ports, row: Backfill, generation: int) -> dict[str, Entr
 
 
 def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
-    """Carry one step out. Returns whether nothing is left to do; False after a lost race, too."""
+    """Carry out one step. Returns whether nothing is left to do; also False after a lost race."""
     schedule_state = ports.catalog.schedule_state(row.schedule)
     ended = _ended_because(ports, row, schedule_state)
     if schedule_state is not None and ended is None and row.state == "RUNNING":
@@ -140,7 +145,7 @@ def _step(ports: Ports, row: Backfill, now: Instant) -> bool:
 
 
 def _end_plan(ports: Ports, row: Backfill, at: Instant) -> None:
-    """Nothing is handed out any more: the plan passes away with its backfill. A death before this leaves it there."""
+    """Let the plan of a finished backfill expire with its row. A crash before this leaves the plan stored."""
     parts = [ports.jobs.plan_part(row.plan, number) for number in backfill.parts_of(row)]
     ports.ledger.put_all([Put(replace(part, expires_at=at)) for part in parts if part is not None])
 
@@ -150,17 +155,20 @@ def _jobs(ports: Ports, step: Step, schedule_state: ScheduleState | None, now: I
         return []
     schedule = lookup.definition_of(ports, schedule_state)
     entries, by = Entries(ports, step.row), schedule.by if schedule else ()
-    # A millisecond apart, so that those that come to queue do so in the order of the plan.
+    # The instants differ by a millisecond each, so that jobs which queue do so in the order of the plan.
     since = now - len(step.hand_out)
     return [
-        backfill.job_of(step.row, index, entries.event(index), by, since + key, now)
-        for key, index in enumerate(step.hand_out)
+        backfill.job_of(step.row, index, entries.event(index), by, since + number, now)
+        for number, index in enumerate(step.hand_out)
     ]
 
 
 def _ended_because(ports: Ports, row: Backfill, schedule_state: ScheduleState | None) -> str | None:
-    """Why a backfill must not go on; None if it may. Enabling a schedule begins a generation and changes nothing of
-    what it does, so the backfill goes on there; another schedule under the same name is not its own (C13)."""
+    """Why a backfill must end; None if it may continue.
+
+    Enabling begins a generation with the same definition, so the backfill continues there. It must not continue with
+    another definition under the same name (C13).
+    """
     if schedule_state is None or not schedule_state.exists:
         return "the schedule was deleted"
     if schedule_state.generation == row.generation:
@@ -168,32 +176,32 @@ def _ended_because(ports: Ports, row: Backfill, schedule_state: ScheduleState | 
     before = lookup.definition_of(ports, replace(schedule_state, version=row.version))
     after = lookup.definition_of(ports, schedule_state)
     same = before is not None and after is not None and lifecycle.acts_alike(before, after)
-    return None if same else "the schedule was replaced: a backfill of it as it is now is another one"
+    return None if same else "the schedule was replaced; start a new backfill to run its present definition"
 
 
 def _close(ports: Ports, row: Backfill) -> bool:
-    """Take off, on record, what a backfill that is over has not started; ask for the end of its runs if that is wanted.
-    Returns whether there was anything to take off."""
-    taken = False
+    """Drop, on record, the jobs of a finished backfill that have not started, and cancel its runs if requested. Returns
+    whether any job was dropped."""
+    dropped = False
     for entry, lives_in in row.live.items():
         run_id = backfill.job_id(row, int(entry), lives_in)
         attempts = ports.runs.attempts(run_id)
         last = attempts[-1] if attempts else None
         key = sort_keys.retry(run_id, last.attempt + 1) if last else sort_keys.backfill(row.id, int(entry))
-        taken = _take_off(ports, (row.schedule, lives_in, key), row.reason) or taken
+        dropped = _drop(ports, (row.schedule, lives_in, key), row.reason) or dropped
         if row.cancel_runs and last is not None and not states.is_terminal(last.state):
             cancel.request_cancel(ports, run_id, last.attempt, row.reason)
-    return taken
+    return dropped
 
 
-def _take_off(ports: Ports, key: tuple[str, int, str], why: str) -> bool:
+def _drop(ports: Ports, key: tuple[str, int, str], why: str) -> bool:
     for _ in range(MAX_RACES):
         job = ports.jobs.job(*key)
         if job is None:
             return False
         if drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None:
             return True
-    raise RuntimeError(f"taking off {key} lost {MAX_RACES} races; the sweep will find it again")
+    raise RuntimeError(f"dropping job {key} lost {MAX_RACES} races; the sweep will hint the backfill again")
 
 
 def _row(

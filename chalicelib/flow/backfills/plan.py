@@ -1,4 +1,4 @@
-"""What a backfill is to run: the entries of its plan, and the event that each of them gives to its run (L12, T17)."""
+"""The plan of a backfill: its entries, and the event that each entry gives to its run (L12, T17)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BATCH_SIZE = 500
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Entries in the order in which they are to run, and what they are: those of an interval, or of a dataset."""
+    """The entries of a plan in the order of their runs: instants of an interval, or partitions of a dataset."""
 
     entries: tuple[str, ...]
     since: Instant | None = None
@@ -36,7 +36,8 @@ class Plan:
 def make(
     ports: Ports, schedule_state: ScheduleState, schedule: Schedule, request_data: NewRequest, now: Instant
 ) -> Plan:
-    """The plan of a wish. Refused if the schedule does not fit it, or nothing is in it."""
+    """The plan of a backfill request. Raises SluiceError if the request does not fit the schedule, or if the plan has
+    no entries."""
     if request_data.partitions is None:
         plan = _times(ports, schedule_state, schedule, request_data, now)
     else:
@@ -53,8 +54,8 @@ def _times(
     if since >= until:
         raise invalid("to", f"an instant after {iso(since)}", request_data.to)
     if until > now:
-        hint = "what is still to come is the schedule's own business: sluice enable, sluice preview"
-        raise invalid("to", f"an instant that is over (it is {iso(now)})", request_data.to, hint)
+        hint = "the schedule itself makes future fires: see sluice enable and sluice preview"
+        raise invalid("to", f"an instant in the past (it is {iso(now)})", request_data.to, hint)
     timer = ports.catalog.timer(schedule_state.schedule)
     entries = backfill.instants(schedule, timer.anchor if timer else None, since, until)
     if not entries:
@@ -76,36 +77,39 @@ def _partitions(ports: Ports, schedule_state: ScheduleState, schedule: Schedule,
         chosen = backfill.between(dataset.keys, _registered(ports, name), request_data.from_, request_data.to)
     entries = backfill.entries_of(dataset.keys, chosen, schedule.by)
     if not entries:
-        hint = f"sluice datasets {name} lists what is registered; values may name others"
-        raise invalid("partitions", f"a range that holds a partition of {name}", "one that holds none", hint)
+        hint = f"sluice datasets {name} lists the registered partitions; values may name others"
+        raise invalid("partitions", f"a range with a partition of {name}", "a range without one", hint)
     return Plan(entries, dataset=name, keys=dataset.keys, base=f"s3://{dataset.bucket}/{dataset.prefix}")
 
 
 def _snapshots(ports: Ports, table: str, request_data: PartitionRange) -> list[tuple[str, ...]]:
-    """The snapshots that were named. Their ids are in no order, and of an unknown one there is nothing to tell."""
-    hint = f"name them by values; sluice datasets {table} lists those that are known"
+    """The snapshots that a request names. Raises ``invalid`` for a range, because snapshot ids have no order, and for
+    an unknown snapshot, because Sluice has no event of it."""
+    hint = f"name them by values; sluice datasets {table} lists the registered ones"
     if request_data.values is None:
         raise invalid("partitions.from", "snapshots of a table one by one", "a range of them", hint)
     chosen = backfill.named(SNAPSHOT, request_data.values)
     for number, values in enumerate(chosen):
         if ports.catalog.partition(table, values) is None:
-            raise invalid(f"partitions.values.{number}", f"a snapshot of {table} that is known", values[0], hint)
+            raise invalid(f"partitions.values.{number}", f"a registered snapshot of {table}", values[0], hint)
     return chosen
 
 
 def _dataset_of(name: str, schedule: Schedule, request_data: PartitionRange) -> str:
-    waited = backfill.datasets_of(schedule)
-    if not waited:
-        hint = "give an interval (from, to) for a time trigger; one that waits for other runs follows their backfill"
+    datasets = backfill.datasets_of(schedule)
+    if not datasets:
+        hint = "give an interval (from, to) for a time trigger; a trigger that waits for runs follows their backfill"
         raise invalid(
             "partitions", "a schedule whose trigger waits for partitions", tree.describe(schedule.trigger), hint
         )
-    if request_data.dataset is None and len(waited) > 1:
-        raise invalid("partitions.dataset", f"one of the datasets it waits for: {', '.join(waited)}", None)
-    full = waited[0] if request_data.dataset is None else dataset_name(request_data.dataset, name.partition(".")[0])
-    if full not in waited:
+    if request_data.dataset is None and len(datasets) > 1:
         raise invalid(
-            "partitions.dataset", f"a dataset that the schedule waits for: {', '.join(waited)}", request_data.dataset
+            "partitions.dataset", f"one of the datasets that the schedule waits for: {', '.join(datasets)}", None
+        )
+    full = datasets[0] if request_data.dataset is None else dataset_name(request_data.dataset, name.partition(".")[0])
+    if full not in datasets:
+        raise invalid(
+            "partitions.dataset", f"a dataset that the schedule waits for: {', '.join(datasets)}", request_data.dataset
         )
     return full
 
@@ -122,7 +126,7 @@ def _registered(ports: Ports, dataset: str) -> list[tuple[str, ...]]:
 
 
 class Entries:
-    """The entries of a stored plan, read part by part when they are needed."""
+    """The entries of a stored plan, read part by part on first use."""
 
     def __init__(self, ports: Ports, row: Backfill) -> None:
         self._ports, self._row = ports, row
@@ -136,7 +140,7 @@ class Entries:
         return self._parts[number][offset]
 
     def event(self, index: int) -> Event:
-        """What the run of an entry is told of: the fire of that instant, or the partition as the registry knows it."""
+        """The event for the run of an entry: the fire of that instant, or the event of the registered partition."""
         if self._row.dataset is None:
             return backfill.fire_event(self._row, self[index])
         values = backfill.values_of(self[index])

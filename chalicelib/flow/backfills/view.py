@@ -1,4 +1,4 @@
-"""What there is to see of a backfill: how far it is, what runs, and what would run (L12, C14)."""
+"""Views of a backfill: its progress, its active entries, and its plan (L12, C14)."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from chalicelib.flow.backfills.plan import Entries, Plan
 from chalicelib.ports import Ports
 
 View = dict[str, Any]
-Told = str | dict[str, str]  # an instant, or a partition by its keys
-SHOWN = 3  # entries at each end of what a dry run tells
+EntryView = str | dict[str, str]  # an instant, or a partition by its keys
+SHOWN = 3  # entries at each end of the plan that a dry run shows
 
 
 def backfill_view(ports: Ports, row: Backfill) -> View:
-    """A backfill as it stands at this moment.
+    """The present state of a backfill.
 
-    ``total`` is ``waiting`` + ``running`` + ``succeeded`` + ``failed`` + ``cancelled``: whatever was left out because
-    the backfill ended counts as cancelled; ``launched`` are those of which there is a run. ``position`` is what will
-    be handed out next.
+    ``total`` is ``waiting`` + ``running`` + ``succeeded`` + ``failed`` + ``cancelled``; entries that were left out
+    because the backfill ended count as cancelled. ``launched`` counts the entries that have a run. ``position`` is the
+    entry that gets the next job.
     """
     seen = entry_states(ports, row, row.generation)
     counts = Counter(seen.values())
@@ -43,9 +43,9 @@ def backfill_view(ports: Ports, row: Backfill) -> View:
         "order": row.order,
         "concurrency": row.concurrency,
         "properties": dict(row.properties),
-        "first": _told(row.first, row.keys),
-        "last": _told(row.last, row.keys),
-        "position": _told(entries[row.next], row.keys) if left and not over else None,
+        "first": _entry_view(row.first, row.keys),
+        "last": _entry_view(row.last, row.keys),
+        "position": _entry_view(entries[row.next], row.keys) if left and not over else None,
         "total": row.total,
         "launched": counts["running"] + succeeded + failed + ended,
         "waiting": waiting,
@@ -56,10 +56,10 @@ def backfill_view(ports: Ports, row: Backfill) -> View:
         "active": [
             {
                 "job_id": backfill.job_id(row, int(entry), row.live[entry]),
-                "entry": _told(entries[int(entry)], row.keys),
+                "entry": _entry_view(entries[int(entry)], row.keys),
                 "state": state,
             }
-            for entry, state in sorted(seen.items(), key=lambda each: int(each[0]))
+            for entry, state in sorted(seen.items(), key=lambda item: int(item[0]))
             if state in ("waiting", "running")
         ],
         "created_at": iso(row.created_at),
@@ -69,16 +69,16 @@ def backfill_view(ports: Ports, row: Backfill) -> View:
 
 
 def plan_view(name: str, plan: Plan) -> View:
-    """What a backfill would run: how many, and the first and last few of them."""
-    told = [_told(entry, plan.keys) for entry in plan.entries]
+    """The plan of a backfill: the number of entries, and the first and last few of them."""
+    entries = [_entry_view(entry, plan.keys) for entry in plan.entries]
     return {
         "schedule": name,
         "dataset": plan.dataset,
-        "total": len(told),
-        "first": told[:SHOWN],
-        "last": told[SHOWN:][-SHOWN:],
+        "total": len(entries),
+        "first": entries[:SHOWN],
+        "last": entries[SHOWN:][-SHOWN:],
     }
 
 
-def _told(entry: str, keys: tuple[str, ...]) -> Told:
+def _entry_view(entry: str, keys: tuple[str, ...]) -> EntryView:
     return dict(zip(keys, backfill.values_of(entry), strict=True)) if keys else entry

@@ -1,1 +1,1 @@
-"""What users do to DAGs, and the runs of DAGs."""
+"""What users do to DAGs and to their runs."""

@@ -1,7 +1,7 @@
-"""What people do to DAGs: put, enable, disable, run, delete (W4). A DAG is its document and the schedules it became.
+"""What users do to DAGs: put, view, delete (W4). A DAG is its document and the schedules to which it is compiled.
 
-The document and the start are written in one transaction, after the nodes of the graph are there, and before those of
-the graph before it are told to go: wherever that is broken off, the same request finishes it.
+A put first writes the nodes of the new graph. Then one transaction writes the document and the start schedule. Last,
+the nodes of the former graph are retired. So the same request finishes a put that was interrupted at any point.
 """
 
 from __future__ import annotations
@@ -35,8 +35,11 @@ Body = Mapping[str, Any]
 def put(
     ports: Ports, name: str, document: NewDag, by: str, if_match: int | None = None, checked: bool = False
 ) -> Change:
-    """Create or replace a DAG. Runs that have begun go on with the graph they began with. ``checked``: its references
-    were checked by the caller, with what is stored along with it."""
+    """Create or replace a DAG. Runs that have begun continue with their graph. An identical document changes nothing.
+
+    ``checked`` means that the caller has checked the references, together with other documents of the same deploy.
+    Raises SluiceError for a bad document or reference, and if ``if_match`` is not the present version.
+    """
     dag = document.definition()
     made, body = compile.compiled(name, dag), body_of(dag)
     store.check_size(body)
@@ -64,38 +67,39 @@ def put(
 
 
 def check(ports: Ports, dag: Dag, made: Compiled) -> None:
-    """Refuse what names unknown workflows, waits for what tells nothing, or would start itself from outside."""
+    """Raise SluiceError if a DAG names an unknown workflow or triggers itself, or if a node with downstreams has a
+    target without a lifecycle."""
     resolved = compile.resolved(dag, made.dag)
     for number, edge in enumerate(dag.edges):
         workflow = lookup.workflow_of(ports, resolved.nodes[edge.from_].workflow)
         if workflow is not None:
             expected = "a node whose target reports how its runs end"
             got = f"{edge.from_}, whose {workflow.target.type} target reports none"
-            hint = "let nothing follow it, or give its workflow a target whose runs can be followed"
+            hint = "remove the edges from this node, or give its workflow a target with a lifecycle"
             require_lifecycle(workflow.target, f"edges.{number}.from", expected, got, hint)
     for node, schedule in made.nodes.items():
         try:
             references.check(ports, ids.dag_node(made.graph, node), schedule)
         except SluiceError as error:
             raise error.under(f"nodes.{node}") from None
-    places = [(ids.dag_node(made.graph, node), schedule.workflow) for node, schedule in made.nodes.items()]
+    starts = [(ids.dag_node(made.graph, node), schedule.workflow) for node, schedule in made.nodes.items()]
     namespace, app, _ = made.dag.split(".")
     start = made.start.resolved(namespace, app, ports.clock.now())
-    references.check(ports, ids.dag_start(made.dag), start, places)
+    references.check(ports, ids.dag_start(made.dag), start, starts)
 
 
 def is_same(ports: Ports, old: Definition, body: Body, made: Compiled, enabled: bool | None) -> bool:
-    """Whether a DAG that is sent is the one that is stored, and stands as it is wanted to."""
+    """Whether a sent DAG equals the stored one, and its start has the requested mode."""
     start = ids.dag_start(made.dag)
     schedule_state = ports.catalog.schedule_state(start)
     if schedule_state is None or not schedule_state.exists or dict(old.document) != dict(body):
         return False
-    stands = enabled is None or schedule_state.mode == "completed" or enabled == (schedule_state.mode != "disabled")
-    return stands and lookup.is_same(lookup.stored(ports, schedule_state), start, made.start)
+    has_mode = enabled is None or schedule_state.mode == "completed" or enabled == (schedule_state.mode != "disabled")
+    return has_mode and lookup.is_same(lookup.stored(ports, schedule_state), start, made.start)
 
 
 def dag_view(ports: Ports, name: str) -> dict[str, Any]:
-    """A DAG as it is stored, with the state of its start and the schedules that it is at present."""
+    """A stored DAG, with the mode of its start and the names of its present schedules."""
     row, schedule_state = existing(ports, name)
     made = compile.compiled(name, Dag.model_validate(row.document))
     return {
@@ -113,35 +117,37 @@ def dag_view(ports: Ports, name: str) -> dict[str, Any]:
 
 
 def existing(ports: Ports, name: str) -> tuple[Definition, ScheduleState]:
-    """A DAG and the gate of its start; refused with 404 if there is none."""
+    """A DAG and the schedule state of its start. Raises ``not_found`` (404) if it does not exist."""
     row = store.get(ports, "dag", name)
     return row, lookup.existing(ports, ids.dag_start(name))[0]
 
 
 def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> None:
-    """Delete a DAG and the schedules it became, the start first, the document last: repeating it finishes it. Nothing
-    of its runs is started any more; what runs goes on."""
+    """Delete a DAG and its schedules: the start first, the document last, so a repeat finishes it.
+
+    Once this returns, no job of the DAG starts any more; running runs continue.
+    """
     row = store.get(ports, "dag", name)
     if if_match is not None and if_match != row.version:
         raise errors.changed_meanwhile(f"dag {name}")
-    for schedule in sorted(owned(ports, name)):  # the name of the start comes before those of the nodes
+    for schedule in sorted(owned(ports, name)):  # the name of the start sorts before the names of the nodes
         try:
             actions.delete(ports, schedule, by)
         except SluiceError as error:
-            if error.code != "not_found":  # somebody else deleted it meanwhile
+            if error.code != "not_found":  # another request deleted it meanwhile
                 raise
     if ports.ledger.commit([RemoveDefinition(row)]) is not None and ports.catalog.definition("dag", name) is not None:
         raise errors.changed_meanwhile(f"dag {name}")
 
 
 def owned(ports: Ports, name: str) -> list[str]:
-    """The schedules that a DAG became, those of its former graphs included."""
+    """The names of the schedules of a DAG, including those of its former graphs."""
     app, _, short = name.rpartition(".")
     return lookup.schedules_of(ports, app, beginning=f"{short}{ids.DAG}")
 
 
 def tidy(ports: Ports, name: str, by: str) -> None:
-    """The nodes of former graphs get an end of their life, those of the present one lose it if they had one."""
+    """Give the nodes of former graphs a ``ttl``, and remove it from nodes of the present graph."""
     row = ports.catalog.definition("dag", name)
     if row is None:
         return
@@ -180,15 +186,15 @@ def body_of(dag: Dag) -> Body:
 def _put(
     ports: Ports, name: str, sent: Schedule, enabled: bool | None, by: str, along: list[Write] | None = None
 ) -> bool:
-    """Put one of a DAG's schedules, and what is written along with it. What gathers goes on where its trigger is the
-    same (L6). False, if what was to be written along was changed by somebody else."""
+    """Put one schedule of a DAG, with the writes ``along`` in one transaction. Gathered events stay if its trigger is
+    the same (L6). Returns False if a row in ``along`` was changed meanwhile."""
     namespace, app, _ = name.split(".")
     for _ in range(MAX_RACES):
         schedule_state, now = ports.catalog.schedule_state(name), ports.clock.now()
         alive = schedule_state if schedule_state is not None and schedule_state.exists else None
         stored = lookup.stored(ports, alive)
-        stands = alive is not None and (enabled is None or enabled == (alive.mode != "disabled"))
-        if stands and not along and lookup.is_same(stored, name, sent):
+        has_mode = alive is not None and (enabled is None or enabled == (alive.mode != "disabled"))
+        if has_mode and not along and lookup.is_same(stored, name, sent):
             return True
         timer = ports.catalog.timer(name)
         new, old = sent.resolved(namespace, app, now), stored.definition if stored else None

@@ -1,7 +1,7 @@
-"""Runs of DAGs: what there is to see of them, and how parts of them are run again (W4).
+"""Views and re-runs of DAG runs (W4).
 
-A re-run starts nothing itself. It tells the nodes that are to run again, under the number of a new round, what stands
-of all that leads to them and does not run again. From there on all is as in the first round.
+A re-run starts no job itself. Under the number of a new round it applies to the nodes that run again the statuses of
+those upstreams that do not. From there on the round proceeds like the first one.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from chalicelib.ports import MAX_RACES, Page, Ports, RowRequest
 
 View = dict[str, Any]
 MAX_RERUNS = 100
-MAX_SHOWN = 25  # runs of a page: each may have a hundred nodes, and the API has half a minute
+MAX_SHOWN = 25  # runs per page: each may have a hundred nodes, and an API request has 29 s
 
 
 def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[View]:
-    """The runs of a DAG, newest first; a page may be shorter than was asked for, and more may follow it."""
+    """A page of the runs of a DAG, newest first. It may be shorter than ``limit`` although more pages follow."""
     found = ports.runs.runs("schedule", ids.dag_start(name), min(limit, MAX_SHOWN), cursor)
     graphs = {run.workflow: graph_of(ports, run) for run in found.items}
     whole = [(run, graphs[run.workflow], ports.runs.dag_run(run.run_id)) for run in found.items]
@@ -47,7 +47,7 @@ def page(ports: Ports, name: str, limit: int, cursor: str | None) -> Page[View]:
 
 
 def begun(ports: Ports, name: str, run_id: str) -> Run:
-    """The run that began a run of a DAG; refused with 404 if it is none of this DAG's."""
+    """The run of the start schedule that began a DAG run. Raises ``not_found`` (404) if it is no run of this DAG."""
     attempts = ports.runs.attempts(run_id)
     if not attempts or attempts[-1].schedule != ids.dag_start(name):
         raise errors.not_found("run of the DAG", run_id, f"sluice dags runs {name}")
@@ -55,7 +55,7 @@ def begun(ports: Ports, name: str, run_id: str) -> Run:
 
 
 def view(ports: Ports, run: Run, in_full: bool = False) -> View:
-    """A run of a DAG as it stands: its state, and that of each node."""
+    """A DAG run with its present state and that of each node."""
     row = ports.runs.dag_run(run.run_id)
     return _view(run, row, node_states(ports, run, graph_of(ports, run), row), in_full)
 
@@ -81,12 +81,15 @@ def _view(run: Run, row: DagRun | None, nodes: Mapping[str, NodeStatus], in_full
 
 
 def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, by: str, request: str) -> View:
-    """Run a part of a DAG's run again, once for each request id, when nothing of it is under way."""
+    """Run a part of a DAG run again. Returns the view of the run. A repeat with the same request id changes nothing.
+
+    Raises ``conflict`` if a node of the DAG run is active, or if the nodes to run again no longer exist.
+    """
     for _ in range(MAX_RACES):
         run = begun(ports, name, run_id)
         row = ports.runs.dag_run(run_id)
         if row is not None and row.wake_at is not None:
-            advance(ports, run_id)  # the one before is still to be begun
+            advance(ports, run_id)  # first begin the re-run before this one
             continue
         if any(rerun["request"] == request for rerun in _reruns(row)):
             return view(ports, run, in_full=True)
@@ -102,7 +105,7 @@ def rerun(ports: Ports, name: str, run_id: str, what: Again, node: str | None, b
 
 
 def advance(ports: Ports, run_id: str) -> None:
-    """Begin the last re-run of a DAG's run, if that is still to be done. Repeatable: each event is applied once."""
+    """Begin the last re-run of a DAG run if that is still to be done. Idempotent: each event is applied once."""
     row, attempts = ports.runs.dag_run(run_id), ports.runs.attempts(run_id)
     if row is None or row.wake_at is None or not attempts:
         return
@@ -112,49 +115,49 @@ def advance(ports: Ports, run_id: str) -> None:
     states = node_states(ports, run, dag, replace(row, reruns=row.reruns[:-1]))
     for node in sorted(nodes):
         upstream = [states[edge.from_].rows.run for edge in dag.into(node) if edge.from_ not in nodes]
-        _tell(ports, run, dag, node, round_, upstream, int(row.reruns[-1]["at"]))
-        waited = states[node].rows.job
-        if waited is not None:  # in vain, in the round before: nobody is to be told one day that it was aborted
-            drop_job(ports, waited, "DROPPED", f"runs again, in round {round_.number}", ports.clock.now(), exact=True)
-    # A refusal means that somebody else has begun it.
-    begun = replace(row, rev=row.rev + 1, leases=0, wake_at=None, expires_at=ports.clock.now() + HISTORY)
-    ports.ledger.commit([Replace(begun)])
+        _apply_upstreams(ports, run, dag, node, round_, upstream, int(row.reruns[-1]["at"]))
+        waiting = states[node].rows.job
+        if waiting is not None:  # a job of the former round must not time out later and send a notice
+            drop_job(ports, waiting, "DROPPED", f"runs again, in round {round_.number}", ports.clock.now(), exact=True)
+    # A conflict means that another invocation has begun the re-run.
+    after = replace(row, rev=row.rev + 1, leases=0, wake_at=None, expires_at=ports.clock.now() + HISTORY)
+    ports.ledger.commit([Replace(after)])
 
 
 def node_states(ports: Ports, run: Run, dag: Dag, row: DagRun | None) -> dict[str, NodeStatus]:
-    """How each node of a DAG's run stands."""
+    """The status of each node of a DAG run."""
     [found] = node_states_of(ports, [(run, dag, row)])
     return found
 
 
 def node_states_of(ports: Ports, whole: Sequence[tuple[Run, Dag, DagRun | None]]) -> list[dict[str, NodeStatus]]:
-    """How the nodes of several runs stand, read together."""
+    """The statuses of the nodes of several DAG runs, read together."""
     names = {ids.dag_node(run.workflow, node) for run, dag, _ in whole for node in dag.nodes}
     seen = ports.prefetch.read(ports, [("schedule_state", name) for name in sorted(names)])
     schedule_states = {name: seen.catalog.schedule_state(name) for name in names}
     node_keys = [_node_keys(run, dag, row, schedule_states) for run, dag, row in whole]
-    flat = [key for those in node_keys for key in those.values() if key is not None]
-    # Jobs first: one that has become a run meanwhile is then found as that.
-    seen = seen.prefetch.read(seen, [("job", each.schedule, each.generation, each.sk) for each in flat])
-    more: list[RowRequest] = [("run", each.run_id, 1) for each in flat]
-    seen = seen.prefetch.read(seen, [*more, *(("record", each.run_id) for each in flat)])
+    flat = [key for keys in node_keys for key in keys.values() if key is not None]
+    # Jobs are read first, so that a job which becomes a run meanwhile is found as that run.
+    seen = seen.prefetch.read(seen, [("job", key.schedule, key.generation, key.sort_key) for key in flat])
+    more: list[RowRequest] = [("run", key.run_id, 1) for key in flat]
+    seen = seen.prefetch.read(seen, [*more, *(("record", key.run_id) for key in flat)])
     found = []
-    for (run, dag, row), those in zip(whole, node_keys, strict=True):
+    for (run, dag, row), keys in zip(whole, node_keys, strict=True):
         latest = dag_status.rounds(dag, run.run_id, row)
-        stands = {node: _seen(ports, seen, key) for node, key in those.items()}
-        gone = [node for node, key in those.items() if key is None or not key.lives]
-        found.append(dag_status.node_states(dag, latest, stands, gone))
+        rows = {node: _rows_of(ports, seen, key) for node, key in keys.items()}
+        gone = [node for node, key in keys.items() if key is None or not key.lives]
+        found.append(dag_status.node_states(dag, latest, rows, gone))
     return found
 
 
 @dataclass(frozen=True, slots=True)
 class _NodeKey:
-    """Where a node's job is, in its latest round, and what it becomes; ``lives``: its schedule is still the one that
-    the run of the DAG began with."""
+    """The keys of a node's job and run in its latest round. ``lives`` means that the schedule of the node is still the
+    one with which the DAG run began."""
 
     schedule: str
     generation: int
-    sk: str
+    sort_key: str
     run_id: str
     lives: bool
 
@@ -178,19 +181,19 @@ def _node_keys(
     return found
 
 
-def _seen(ports: Ports, seen: Ports, key: _NodeKey | None) -> NodeRows:
+def _rows_of(ports: Ports, seen: Ports, key: _NodeKey | None) -> NodeRows:
     if key is None:
         return NodeRows()
-    job = seen.jobs.job(key.schedule, key.generation, key.sk)
+    job = seen.jobs.job(key.schedule, key.generation, key.sort_key)
     first = seen.runs.run(key.run_id, 1)
-    # A later attempt, or a redrive, follows one that has ended, and did not succeed.
-    again = first is not None and is_terminal(first.state) and first.state != "SUCCEEDED"
-    last = ports.runs.attempts(key.run_id)[-1] if again else first
+    # A later attempt or a redrive follows only an attempt that has ended without success.
+    has_more = first is not None and is_terminal(first.state) and first.state != "SUCCEEDED"
+    last = ports.runs.attempts(key.run_id)[-1] if has_more else first
     return NodeRows(job if job is not None and not job.closed else None, last, seen.runs.record(key.run_id))
 
 
 def graph_of(ports: Ports, run: Run) -> Dag:
-    """The graph that a run began with. Graphs are kept, for runs are."""
+    """The graph with which a DAG run began. Sluice keeps the graphs because it keeps the runs."""
     row = ports.catalog.definition("dag", run.workflow)
     if row is None:
         raise errors.not_found("graph", run.workflow)
@@ -198,35 +201,36 @@ def graph_of(ports: Ports, run: Run) -> Dag:
 
 
 def _check(ports: Ports, run: Run, row: DagRun | None, what: Again, node: str | None) -> None:
-    """Refuse what cannot begin: a node that there is not, or that would wait in vain; a run that is still under way."""
+    """Raise SluiceError if a re-run cannot begin: the node does not exist or would never start, a node of the DAG run
+    is active, or the graph was deleted."""
     dag = graph_of(ports, run)
     if node is not None and node not in dag.nodes:
         raise errors.invalid(what, f"a node of the graph that this run began with ({', '.join(dag.nodes)})", node)
     states = node_states(ports, run, dag, row)
-    busy = [f"{name} is {each.state}" for name, each in states.items() if each.state in UNDER_WAY]
+    busy = [f"{name} is {status.state}" for name, status in states.items() if status.state in UNDER_WAY]
     if busy or run.state != "SUCCEEDED":
         got = ", ".join(busy) or f"it is {_not_begun(run)}"
-        hint = "wait until it has ended, or cancel what runs"
-        raise SluiceError("conflict", f"expected a run of which nothing is under way, got one where {got}", None, hint)
+        hint = "wait until it has ended, or cancel its runs"
+        raise SluiceError("conflict", f"expected a DAG run without active nodes, got one where {got}", None, hint)
     if len(_reruns(row)) >= MAX_RERUNS:
-        raise SluiceError("conflict", f"expected at most {MAX_RERUNS} re-runs of one run", None, "run the DAG anew")
+        hint = "start a new run of the DAG"
+        raise SluiceError("conflict", f"expected at most {MAX_RERUNS} re-runs of one run", None, hint)
     for edge in dag.into(node) if node is not None else ():
         if not dag_status.reaches(edge, states[edge.from_].rows.run):
             got = f"{node}, which waits for {edge.from_}, which is {states[edge.from_].state}"
             raise errors.invalid(what, "a node whose upstreams have ended as it needs", got, f"begin from {edge.from_}")
-    schedule_states = {
-        name: ports.catalog.schedule_state(name) for name in (ids.dag_node(run.workflow, each) for each in dag.nodes)
-    }
+    names = [ids.dag_node(run.workflow, dag_node) for dag_node in dag.nodes]
+    schedule_states = {name: ports.catalog.schedule_state(name) for name in names}
     node_keys = _node_keys(run, dag, row, schedule_states)
     if not all((key := node_keys[name]) and key.lives for name in dag_status.again(dag, what, node)):
-        hint = "run the DAG as it is now"
-        raise SluiceError("conflict", "expected a graph that is still there, got one that is gone", None, hint)
+        hint = "start a new run of the present DAG"
+        raise SluiceError("conflict", "expected a graph that still exists, got one that was deleted", None, hint)
 
 
-def _tell(
+def _apply_upstreams(
     ports: Ports, begun: Run, dag: Dag, node: str, round_: Round, upstream: list[Run | None], asked: Instant
 ) -> None:
-    """Apply to a node, in a new round, what has ended before it."""
+    """Apply the statuses of the upstream runs to a node, in a new round."""
     name, now = ids.dag_node(begun.workflow, node), ports.clock.now()
     schedule_state = ports.catalog.schedule_state(name)
     schedule = lookup.definition_of(ports, schedule_state)
@@ -237,15 +241,15 @@ def _tell(
     for run in upstream if dag.into(node) else [begun]:
         status = dag_status.status_of(run) if run is not None else None
         if run is not None and status is not None:
-            event = _retold(run, status, round_, asked)
+            event = _event_of_round(run, status, round_, asked)
             ref = apply_event(ports, event, [row for row in index if row.event_key == event.key], now)
             refs += [ref] if ref is not None else []
     if refs:
         ports.hints.send(refs, now, now)
 
 
-def _retold(run: Run, status: str, round_: Round, asked: Instant) -> Event:
-    """The status of a run, told again to a later round: accepted when that was asked for."""
+def _event_of_round(run: Run, status: str, round_: Round, asked: Instant) -> Event:
+    """The status event of a run for a later round, accepted at the instant of the re-run request."""
     event = build.status_event(run, status)
     partition = {**(rounds.without(run.partition) or {}), rounds.KEY: str(round_)}
     own = ids.event_id("program_status", run.run_id, status, str(round_))
@@ -254,7 +258,7 @@ def _retold(run: Run, status: str, round_: Round, asked: Instant) -> Event:
 
 def _node_view(states: NodeStatus, in_full: bool) -> View:
     run = states.rows.run
-    told = {
+    view = {
         "state": states.state,
         "why": states.why,
         "run_id": run.run_id if run is not None else None,
@@ -262,7 +266,7 @@ def _node_view(states: NodeStatus, in_full: bool) -> View:
         "ended_at": _iso(run.ended_at) if run is not None else None,
     }
     attempt = {"attempt": run.attempt if run is not None else None, "round": states.round.number}
-    return {**told, **attempt} if in_full else told
+    return {**view, **attempt} if in_full else view
 
 
 def _not_begun(run: Run) -> str:

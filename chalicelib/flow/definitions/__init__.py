@@ -1,1 +1,1 @@
-"""Store, read and delete definitions; check what they refer to."""
+"""Store, read and delete definitions, and check their references."""

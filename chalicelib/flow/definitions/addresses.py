@@ -1,4 +1,4 @@
-"""Addresses that documents name, checked when they are stored against what this installation allows (O6)."""
+"""Check the addresses that documents name when the documents are stored (O6)."""
 
 from __future__ import annotations
 
@@ -11,17 +11,19 @@ from chalicelib.ports import Ports
 
 
 def check_target(ports: Ports, target: Mapping[str, Any], field: str) -> None:
-    """Refuse a web address by plain http, and an EMR application or role that the stack does not list. Where a name
-    leads to is checked at every call: it may change by then."""
+    """Raise ``invalid`` for a plain http address, and for an EMR application or role that the stack does not list.
+
+    The IP address of a host name is checked at every call, because it may change.
+    """
     applications.check_target(ports, target, field)
     url = target.get("url")
     if url is not None and not str(url).startswith("https:") and not ports.settings.http_allow_private:
-        hint = "what is sent by plain http can be read on its way"
+        hint = "use https: others can read a message that is sent by plain http"
         raise invalid(f"{field}.url", "an address that begins with https://", url, hint)
 
 
 def check_workflow(ports: Ports, document: Mapping[str, Any]) -> None:
-    """The addresses of a workflow: where it runs, and who is told of it (W9)."""
+    """Check the addresses of a workflow: of its target, its resources and its notices (W9)."""
     check_target(ports, document["target"], "target")
     applications.check_resources(ports, document.get("resources"), "resources")
     for number, rule in enumerate(document.get("notify", ())):

@@ -1,7 +1,7 @@
-"""EMR Serverless applications and job roles that documents name, checked against what the stack allows (W13).
+"""Check the EMR Serverless applications and job roles that documents name against the lists of the stack (W13).
 
-IAM lets the Lambdas use the applications and roles that the stack lists, and no others. A document that names another
-one is refused when it is stored, and not when its first run starts.
+IAM lets the Lambdas use only the listed applications and roles. A document that names another one is refused when it is
+stored, instead of failing when its first run starts.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from chalicelib.ports import Ports
 
 
 def check_target(ports: Ports, target: Mapping[str, Any], field: str) -> None:
-    """Refuse a target with an EMR application or role that the stack does not list. One of a type that has neither
-    names none."""
+    """Raise ``invalid`` for a target with an EMR application or role that the stack does not list. Targets of other
+    types have neither field."""
     settings = ports.settings
     check_application(ports, target.get("application_id"), f"{field}.application_id")
     role = target.get("execution_role_arn")
@@ -28,12 +28,12 @@ def check_resources(ports: Ports, resources: Mapping[str, Any] | None, field: st
 
 
 def check_application(ports: Ports, application: str | None, field: str) -> None:
-    """Refuse an application that the stack does not list. None stands for the stack's own."""
+    """Raise ``invalid`` for an application that the stack does not list. None stands for the stack's own."""
     _check(field, "EMR application", application, ports.settings.all_emr_applications, "EmrApplicationIds")
 
 
 def _check(field: str, what: str, named: str | None, listed: Sequence[str], parameter: str) -> None:
     if named is None or named in listed:
         return
-    expected = f"one of {', '.join(listed)}" if listed else f"no {what}, for the stack lists none"
+    expected = f"one of {', '.join(listed)}" if listed else f"no {what}, because the stack lists none"
     raise invalid(field, expected, named, f"add it to the stack parameter {parameter} and deploy, or leave it out")

@@ -1,4 +1,4 @@
-"""Which buckets this installation watches: of new objects elsewhere Sluice is not told (T20)."""
+"""Check the buckets of datasets: Sluice gets notifications only from the buckets that it watches (T20)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ HINT = (
 
 
 def check(ports: Ports, dataset: Mapping[str, Any]) -> None:
-    """Refuse a dataset that would never notice an object. ``bucket`` is a real name, not ``lake``."""
+    """Raise ``invalid`` for a dataset in a bucket that is not watched. ``bucket`` is a real name, not ``lake``."""
     watched = ports.settings.notified_buckets
     if dataset["bucket"] not in watched:
         expected = f"a bucket that this installation watches ({', '.join(watched)})"
@@ -23,8 +23,10 @@ def check(ports: Ports, dataset: Mapping[str, Any]) -> None:
 
 
 def not_watched(ports: Ports, names: Collection[str]) -> list[str]:
-    """A sentence for each dataset among these whose bucket is not watched. There may be one after the parameter was
-    shortened, or if the dataset is older than the check."""
+    """A sentence for each of these datasets whose bucket is not watched.
+
+    That happens if the bucket was removed from the parameter, or if the dataset is older than this check.
+    """
     rows = [ports.catalog.definition("dataset", name) for name in sorted(names)]
     buckets = {row.name: str(row.document["bucket"]) for row in rows if row is not None}
     return [

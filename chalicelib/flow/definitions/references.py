@@ -1,4 +1,4 @@
-"""What a schedule refers to is there and fits; and no schedule triggers itself, however far around (T10, L17, C1)."""
+"""Check that the references of a schedule exist and fit, and that no schedule triggers itself (T10, L17, C1)."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from chalicelib.flow.limits import pools
 from chalicelib.ports import Ports
 
 MAX_RATES = 20
-MAX_DOWNSTREAM = 1_000  # workflows followed when a cycle is looked for
+MAX_DOWNSTREAM = 1_000  # schedules that the search for a cycle follows
 
 Start = tuple[str, str]  # a schedule, and the workflow that it starts
 
 
 def check(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Start] | None = None) -> None:
-    """Refuse what names an unknown workflow or dataset, or what would trigger itself, however far around.
+    """Raise SluiceError if a schedule refers to something unknown or unfit, or triggers itself, even indirectly.
 
-    ``starts`` are the schedules that run what this one starts, where that is not itself: the nodes of a DAG (W4).
+    ``starts`` are the nodes of a DAG, if the schedule is its start: they run instead of the schedule itself (W4).
     """
     if rounds.KEY in schedule.by and not ids.is_dag_node(name):
         raise errors.invalid("by", "names of partition keys, or of fields of a payload", rounds.KEY)
@@ -64,7 +64,7 @@ def _check_leaf(ports: Ports, name: str, schedule: Schedule, leaf: Leaf) -> None
 
 
 def _check_starter(ports: Ports, upstream: Upstream) -> None:
-    """A schedule of which only the runs count is there. What a DAG waits for is made along with it."""
+    """Check that the schedule exists whose runs alone count. Schedules of DAGs are put together with their DAG."""
     if upstream.schedule is None or ids.is_of_dag(upstream.schedule):
         return
     schedule_state = ports.catalog.schedule_state(upstream.schedule)
@@ -96,11 +96,11 @@ def _check_use(ports: Ports, name: str, use: Use, field: str) -> None:
 
 
 def _check_rates(ports: Ports, schedule: Schedule) -> None:
-    """Every start of a workflow is counted in each of its rates, in one transaction."""
+    """Check the number of rates of a workflow: one transaction counts each start in all of them."""
     known = ports.jobs.limit_state(names.workflow_limit(schedule.workflow)).rates
     rules = {*known, *rates_of(schedule)}
     if len(rules) > MAX_RATES and not rules <= set(known):
-        hint = "use a rate that another schedule of this workflow has: each different one is counted at every start"
+        hint = "use a rate that another schedule of this workflow has: every start is counted in each different rate"
         raise errors.invalid("constraints", f"at most {MAX_RATES} different rates of one workflow", len(rules), hint)
 
 
@@ -141,9 +141,12 @@ def _check_upstream(ports: Ports, name: str, upstream: str, field: str) -> None:
 
 
 def _check_cycle(ports: Ports, name: str, schedule: Schedule, starts: Sequence[Start]) -> None:
-    """Follow what this schedule starts, through the index of enabled schedules: from schedule to schedule, for some
-    leaves count the runs of one schedule only. Checked at every put and enable, so a cycle is found by whoever closes
-    it. The nodes of a DAG are followed from its start alone: their document has been found to be without a cycle."""
+    """Raise ``cycle`` if this schedule triggers itself, by following the subscriptions of enabled schedules.
+
+    The search goes from schedule to schedule, because some leaves count the runs of one schedule only. It runs at every
+    put and enable, so the request that would close a cycle fails. The nodes of a DAG are followed from its start alone,
+    because the DAG's document was already checked for cycles.
+    """
     upstreams = tree.upstreams(schedule.trigger)
     if not upstreams or schedule.by == rounds.BY:
         return
@@ -151,10 +154,10 @@ def _check_cycle(ports: Ports, name: str, schedule: Schedule, starts: Sequence[S
     queue = list(trail)
     while queue and len(trail) < MAX_DOWNSTREAM:
         starter, workflow = start = queue.pop(0)
-        if any(each.counts(workflow, starter) for each in upstreams):
-            way = " -> ".join([*trail[start], trail[start][0]])
-            hint = "break the circle: trigger one of them by time or by its data"
-            raise SluiceError("cycle", f"expected triggers without a cycle, got {way}", "trigger", hint)
+        if any(upstream.counts(workflow, starter) for upstream in upstreams):
+            cycle = " -> ".join([*trail[start], trail[start][0]])
+            hint = "break the cycle: trigger one of these by time or by its data"
+            raise SluiceError("cycle", f"expected triggers without a cycle, got {cycle}", "trigger", hint)
         for downstream in _started_by(ports, name, starter, workflow):
             if downstream not in trail:
                 trail[downstream] = (*trail[start], downstream[1])
@@ -162,13 +165,13 @@ def _check_cycle(ports: Ports, name: str, schedule: Schedule, starts: Sequence[S
 
 
 def _started_by(ports: Ports, name: str, starter: str, workflow: str) -> list[Start]:
-    """The enabled schedules, other than this one, that start something when a run of ``workflow`` which ``starter`` has
-    begun reaches some status."""
+    """The other enabled schedules, with their workflows, that a status of a run triggers: of a run of ``workflow`` that
+    ``starter`` has started."""
     found: list[Start] = []
     for status in ("STARTED", "COMPLETED", "FAILED", "KILLED"):
         rows = ports.catalog.subscriptions(status_key(workflow, status), 1000, None).items
         for row in rows:
-            starts = row.schedule != name and row.leaf != WAKE  # what meets a constraint starts nothing by itself
+            starts = row.schedule != name and row.leaf != WAKE  # an event that only meets a constraint starts nothing
             version = ports.catalog.version(row.schedule, row.version) if starts else None
             if version is not None and _waits_for(version.definition["trigger"], starter):
                 found.append((row.schedule, str(version.definition["workflow"])))
@@ -176,11 +179,11 @@ def _started_by(ports: Ports, name: str, starter: str, workflow: str) -> list[St
 
 
 def _waits_for(trigger: Mapping[str, Any], starter: str) -> bool:
-    """Whether a trigger, as it is stored, has a leaf for runs that any schedule started, or this one."""
+    """Whether a stored trigger has a leaf for runs that any schedule started, or that ``starter`` started."""
     inner = [*trigger.get("triggers", ()), *([trigger["of"]] if "of" in trigger else [])]
     if trigger["type"] == "program_status" and trigger.get("schedule") in (None, starter):
         return True
-    return any(_waits_for(each, starter) for each in inner)
+    return any(_waits_for(part, starter) for part in inner)
 
 
 def _workflows(ports: Ports, schedule: str) -> list[str]:

@@ -1,4 +1,4 @@
-"""Definitions but schedules: put, get, delete. What is referenced is not deleted (L17)."""
+"""Put, get and delete all definitions but schedules. A definition that others refer to is not deleted (L17)."""
 
 from __future__ import annotations
 
@@ -29,18 +29,18 @@ from chalicelib.ports import MAX_RACES, Kind, Ports
 MAX_DOCUMENT = 100_000  # bytes
 
 
-# Schedules of other namespaces that a deletion reads; the API has half a minute. Beyond, the index still finds those
-# that are enabled and wait for it. The jobs of one that is missed are aborted, with that reason.
+# Schedules of other namespaces that a deletion reads, since an API request has 29 s. Beyond these, the subscriptions
+# still name the enabled schedules that wait for it. Jobs of a schedule that is missed are aborted, with that reason.
 MAX_ELSEWHERE = 2_000
 
 
-# What a schedule says in its user's own words, in which "workflow" may mean anything.
+# Fields of a schedule with the user's own keys, in which a key such as "workflow" may mean anything.
 OWN_WORDS = frozenset({"properties", "tags", "pattern", "payload", "data"})
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """What a put did: ``created``, ``replaced`` or ``unchanged``, and the version that stands now."""
+    """The result of a put: ``created``, ``replaced`` or ``unchanged``, and the present version."""
 
     did: str
     version: int
@@ -49,7 +49,8 @@ class Change:
 def put(
     ports: Ports, kind: Kind, name: str, document: Mapping[str, Any], by: str, if_match: int | None = None
 ) -> Change:
-    """Create or replace a document. Putting what is there changes nothing; last write wins, unless ``if_match``."""
+    """Create or replace a definition. An identical document changes nothing. The last write wins, unless ``if_match``
+    is given: then a put of another version raises ``changed_meanwhile``."""
     if kind == "dataset":
         document = resolve_bucket(ports, document)
     check_size(document)
@@ -90,24 +91,27 @@ def put(
 
 
 def _next_edition(ports: Ports, new: Definition, old: Definition | None) -> tuple[Definition, list[Write]]:
-    """A workflow under its next edition, and the writes that put it: its line learns of it in the same transaction, so
-    that no claim relies on what was read of it before. The line remembers the last one of a workflow that was deleted.
+    """A workflow with its next edition, and the writes that put it.
+
+    Its limit gets the edition in the same transaction, so a claim that relies on the former definition fails. The limit
+    keeps the last edition of a deleted workflow.
     """
-    limit_name = ports.jobs.limit_state(workflow_limit(new.name))
-    last = max(limit_name.edition, old.edition if old is not None else 0)
-    if old is None and last == 0 and limit_name.active == 0:
+    state = ports.jobs.limit_state(workflow_limit(new.name))
+    last = max(state.edition, old.edition if old is not None else 0)
+    if old is None and last == 0 and state.active == 0:
         return new, [PutDefinition(new, None)]
     pool = new.document.get("pool")
-    moved = pool is not None and (limit_name.active > 0 if old is None else pool != old.document.get("pool"))
+    moved = pool is not None and (state.active > 0 if old is None else pool != old.document.get("pool"))
     new = replace(new, edition=last + 1, uncounted=moved or (old is not None and old.uncounted))
     return new, [
         PutDefinition(new, old.version if old is not None else None),
-        NewEdition(limit_name.limit_name, new.edition),
+        NewEdition(state.limit_name, new.edition),
     ]
 
 
 def check_size(document: Mapping[str, Any]) -> None:
-    """A row holds 400 KB in DynamoDB, and a run's carries the properties of workflow, schedule and request."""
+    """Raise ``too_large`` for a document above ``MAX_DOCUMENT``. A DynamoDB row holds 400 KB, and that of a run has the
+    properties of workflow, schedule and request."""
     size = len(json.dumps(document).encode())
     if size > MAX_DOCUMENT:
         hint = "put large data into S3 and pass a reference"
@@ -115,6 +119,7 @@ def check_size(document: Mapping[str, Any]) -> None:
 
 
 def get(ports: Ports, kind: Kind, name: str) -> Definition:
+    """A definition. Raises ``not_found`` (404) if it does not exist."""
     found = ports.catalog.definition(kind, name)
     if found is None:
         raise errors.not_found(kind, name)
@@ -122,7 +127,10 @@ def get(ports: Ports, kind: Kind, name: str) -> Definition:
 
 
 def delete(ports: Ports, kind: Kind, name: str, if_match: int | None = None) -> None:
-    """Delete what nothing refers to (L17). What is replaced while the referrers are looked for stays."""
+    """Delete a definition that nothing refers to (L17). Raises ``in_use`` with the referrers otherwise.
+
+    A definition that is replaced during the search for referrers is not deleted.
+    """
     found = get(ports, kind, name)
     if if_match is not None and if_match != found.version:
         raise errors.changed_meanwhile(f"{kind} {name}")
@@ -135,7 +143,8 @@ def delete(ports: Ports, kind: Kind, name: str, if_match: int | None = None) -> 
 
 
 def remove(ports: Ports, row: Definition) -> None:
-    """Delete a document as it was read, whoever refers to it. One that was replaced since is left alone."""
+    """Delete a definition in the version that was read, without a check of its referrers. Raises ``changed_meanwhile``
+    if it was replaced since."""
     plan: list[Write] = [RemoveDefinition(row)]
     if row.kind == "dataset":
         dataset = Dataset.model_validate(row.document)
@@ -145,7 +154,7 @@ def remove(ports: Ports, row: Definition) -> None:
 
 
 def in_use(kind: str, got: str, left: Sequence[str], hint: str) -> SluiceError:
-    """The refusal to delete ``got``, which names who would be left without it."""
+    """The error for the deletion of ``got``, with the referrers ``left`` that still use it."""
     listed = ", ".join(left[:5]) + (f" and {len(left) - 5} more" if len(left) > 5 else "")
     article = "an" if kind == "app" else "a"
     message = f"expected {article} {kind} that nothing refers to, got {got} used by {listed}"
@@ -153,12 +162,13 @@ def in_use(kind: str, got: str, left: Sequence[str], hint: str) -> SluiceError:
 
 
 def resolve_bucket(ports: Ports, document: Mapping[str, Any]) -> Mapping[str, Any]:
-    """``lake`` stands for the installation's own lake bucket, whose name the template makes."""
+    """The dataset with the real name of its bucket: ``lake`` stands for the lake bucket that the template creates."""
     return {**document, "bucket": ports.settings.lake_bucket} if document.get("bucket") == "lake" else document
 
 
 def _prefix_plan(ports: Ports, new: Definition, old: Definition | None) -> list[Write]:
-    """Move the prefix row along; a prefix belongs to one dataset only, or an object would be in two."""
+    """The writes that move the prefix row of a dataset. Raises ``conflict`` if another dataset has the prefix, because
+    no object may belong to two datasets."""
     dataset = Dataset.model_validate(new.document)
     before = Dataset.model_validate(old.document) if old else None
     if old is not None:
@@ -173,7 +183,7 @@ def _prefix_plan(ports: Ports, new: Definition, old: Definition | None) -> list[
 
 
 def check_format(new: Mapping[str, Any], old: Mapping[str, Any], field: str = "format") -> None:
-    """Schedules wait for partitions of a dataset's keys; those of another format have others."""
+    """Raise ``invalid`` if the format of a dataset changes: schedules rely on its keys, which depend on the format."""
     before, after = (document.get("format", "files") for document in (old, new))
     if before != after:
         hint = "delete the dataset and create it again, or give the new one another name"
@@ -188,10 +198,10 @@ def prefix_taken(bucket: str, prefix: str, owner: str) -> SluiceError:
 def referrers(
     ports: Ports, names: Collection[str], but: Collection[str] = (), elsewhere: int = MAX_ELSEWHERE
 ) -> dict[str, list[str]]:
-    """Who would be left without these workflows, datasets or policies: ``schedule <full name>``, by what they refer to.
+    """The referrers of workflows, datasets and policies, as ``schedule <full name>``, by the name that they refer to.
 
-    ``but``: schedules that are not asked, and apps whose messages are not; ``elsewhere``: how many of other namespaces
-    are read at most. An admin's request, so reading so many schedules is what it may cost.
+    ``but`` are schedules to leave out, and apps whose messages to leave out. ``elsewhere`` bounds how many schedules of
+    other namespaces are read. Only requests of admins read so many schedules.
     """
     found: dict[str, list[str]] = {}
     for schedule in sorted(set(_candidates(ports, names, elsewhere)) - set(but)):
@@ -202,13 +212,13 @@ def referrers(
         )
         for name in named(version.definition) & set(names) if version else ():
             if ids.is_of_dag(schedule) and version and version.definition.get("ttl") is not None:
-                continue  # of a graph that the DAG has no more
-            whose = f"dag {ids.dag_of(schedule)}" if ids.is_of_dag(schedule) else f"schedule {schedule}"
-            if whose not in found.setdefault(name, []):
-                found[name].append(whose)
+                continue  # a node of a former graph of the DAG
+            referrer = f"dag {ids.dag_of(schedule)}" if ids.is_of_dag(schedule) else f"schedule {schedule}"
+            if referrer not in found.setdefault(name, []):
+                found[name].append(referrer)
     spaces = {name.partition(".")[0] for name in names if name.count(".") == 2}
     for app in {app for space in spaces for app in _names(ports, "app", space)} - set(but):
-        # A message names a workflow of its own namespace, and its row in the list says which.
+        # A message names a workflow of its own namespace, and its listing row holds that name.
         for row in messages_of(ports, app):
             if row.workflow in names:
                 found.setdefault(row.workflow, []).append(f"message {row.schedule.replace(f'.{ids.MESSAGE}', '.')}")
@@ -216,12 +226,12 @@ def referrers(
 
 
 def as_named(kind: Kind, name: str) -> str:
-    """A definition as `named` tells it: policies and datasets may have the same name."""
+    """A definition as `named` returns it, with the kind where a dataset may have the same name."""
     return f"{kind} {name}" if kind in ("policy", "pool") else name
 
 
 def named(document: Any) -> frozenset[str]:
-    """The workflows, datasets and policies that a schedule names, wherever in it that is."""
+    """The workflows, datasets, policies and pools that a schedule names in any field."""
     if isinstance(document, list | tuple):
         return frozenset(name for part in document for name in named(part))
     if not isinstance(document, Mapping):
@@ -240,8 +250,8 @@ def named(document: Any) -> frozenset[str]:
 
 
 def _candidates(ports: Ports, names: Collection[str], elsewhere: int) -> Iterator[str]:
-    """Schedules that may refer to these: all of their own namespace, so many of others, and of the rest those that the
-    index knows to wait for them."""
+    """Schedules that may refer to these names: all of the same namespaces, ``elsewhere`` of others, and all with a
+    subscription to their events."""
     own = {name.rpartition(" ")[2].partition(".")[0] for name in names}
     others = [namespace for namespace in _names(ports, "namespace", "") if namespace not in own] if own else []
     yield from (schedule for namespace in own for schedule in _schedules_in(ports, namespace))

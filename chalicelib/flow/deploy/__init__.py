@@ -1,1 +1,1 @@
-"""Deploy an app in one request: plan it, validate it as a whole, carry it out."""
+"""Deploy an app in one request: plan, validate as a whole, carry out."""

@@ -1,9 +1,8 @@
-"""One-request deployment of an app: its workflows and schedules, and datasets of its namespace (L8).
+"""Deploy an app in one request: its workflows, schedules and DAGs, and definitions of its namespace (L8).
 
-Plan, check, carry out. A dry run ends before the last, with the same report, for it is the report of the plan. Carried
-out, each part is changed atomically and the whole is not, in an order that leaves, wherever it is broken off, something
-that the same request finishes: definitions, schedules, absent schedules, DAGs, absent workflows, then the note of what
-was deployed.
+Plan, check, carry out. A dry run stops before the last step and returns the same report, that of the plan. Each part is
+changed atomically, but not the whole. The order is definitions, schedules, absent schedules, DAGs, absent workflows,
+then the record of the deployment. So the same request finishes a deployment that was interrupted at any point.
 """
 
 from __future__ import annotations
@@ -35,10 +34,10 @@ def deploy(
     dry_run: bool = False,
     update_schedules: bool | None = None,
 ) -> Report:
-    """Make an app what the document says; datasets it does not name stay. Returns what became of each part, by name.
+    """Deploy the document of an app. Datasets that it does not name stay. Returns the names of all parts by action.
 
-    ``update_schedules`` false touches no schedule, except that those of removed workflows are deleted; None leaves it
-    to the installation. Everything is checked before anything is stored.
+    With ``update_schedules`` false no schedule changes, except that schedules of removed workflows are deleted. None
+    stands for the setting of the installation. Raises SluiceError before anything is stored if any part is invalid.
     """
     _check_names(namespace, app, document)
     lookup.require(ports, "namespace", namespace)
@@ -51,7 +50,7 @@ def deploy(
 
 
 def delete_app(ports: Ports, name: str, by: str, if_match: int | None = None) -> None:
-    """Delete an app's messages, schedules and workflows, then the app, so that repeating finishes it. Runs go on."""
+    """Delete an app's messages, schedules and workflows, then the app; a repeat finishes it. Its runs continue."""
     found = store.get(ports, "app", name)
     if if_match is not None and if_match != found.version:
         raise errors.changed_meanwhile(f"app {name}")
@@ -65,10 +64,10 @@ def delete_app(ports: Ports, name: str, by: str, if_match: int | None = None) ->
 
 
 def _check_names(namespace: str, app: str, document: App) -> None:
-    """A document that says where it belongs must be sent there."""
-    for field, said, asked in (("namespace", document.namespace, namespace), ("app", document.app, app)):
-        if said is not None and said != asked:
-            raise errors.invalid(field, f"{asked!r}, as the path says", said, "correct the document or the path")
+    """Raise ``invalid`` if the namespace or app in the document is not that of the path."""
+    for field, named, expected in (("namespace", document.namespace, namespace), ("app", document.app, app)):
+        if named is not None and named != expected:
+            raise errors.invalid(field, f"{expected!r}, as the path says", named, "correct the document or the path")
 
 
 def _carry_out(ports: Ports, plan: Plan, by: str) -> None:
@@ -88,9 +87,9 @@ def _put(ports: Ports, plan: Plan, part: Part, by: str) -> None:
     elif part.kind in ("dataset", "policy", "pool", "workflow") and part.document is not None:
         store.put(ports, part.kind, part.name, part.document, by)
     elif part.action == "created" and part.document is not None:
-        # What it holds must be found under it from the first. That nothing was deployed yet stands there as null.
-        begun = {**part.document, "deployed": None}
-        ports.ledger.commit([PutDefinition(Definition("app", part.name, begun, 1, ports.clock.now(), by), None)])
+        # The app must exist before its parts. A null in ``deployed`` means that no deployment has finished yet.
+        shell = {**part.document, "deployed": None}
+        ports.ledger.commit([PutDefinition(Definition("app", part.name, shell, 1, ports.clock.now(), by), None)])
 
 
 def _remove(ports: Ports, part: Part, by: str) -> None:
@@ -103,31 +102,31 @@ def _remove(ports: Ports, part: Part, by: str) -> None:
         else:
             schedule_actions.delete(ports, part.name, by)
     except SluiceError as error:
-        if error.code != "not_found":  # somebody else deleted it meanwhile
+        if error.code != "not_found":  # another request deleted it meanwhile
             raise
 
 
 def _record_deployment(ports: Ports, plan: Plan, by: str) -> None:
-    """Keep what was deployed, apart from what lives: the document in the control bucket, a note of it with the app.
+    """Record the deployment: the document in the control bucket, and a summary in the app's row.
 
-    The same document again changes nothing: ``at`` and ``by`` are those of its first deployment in a row.
+    Another deployment of the same document changes nothing: ``at`` and ``by`` are those of its first one in a row.
     """
     sent = plan.document.model_dump(mode="json", exclude_unset=True)
     digest = ids.digest(json.dumps(sent, sort_keys=True), length=40)
     newer = [group for group in ("policies", "pools", "dags") if getattr(plan.document, group)]
     groups = ("datasets", "workflows", "schedules", *newer)
-    # The newer ones are told where there are some: the note of a document that is as before stays as it was.
+    # Newer groups are counted only if they are used, so that the summary of an unchanged older document stays the same.
     counts = {group: len(getattr(plan.document, group)) for group in groups}
     uri = ports.payloads.deployment_uri(plan.app, digest)
-    note = {"uri": uri, "counts": counts, "update_schedules": plan.update_schedules}
+    summary = {"uri": uri, "counts": counts, "update_schedules": plan.update_schedules}
     for _ in range(MAX_RACES):
         row = ports.catalog.definition("app", plan.app)
         if row is None:
             raise errors.changed_meanwhile(f"app {plan.app}")
         now, before = ports.clock.now(), row.document.get("deployed") or {}
-        same = {key: value for key, value in before.items() if key not in ("at", "by")} == note
-        told = before if same else {"at": iso(now), "by": by, **note}
-        document = {**shell_of(plan.document), "deployed": told}
+        same = {key: value for key, value in before.items() if key not in ("at", "by")} == summary
+        deployed = before if same else {"at": iso(now), "by": by, **summary}
+        document = {**shell_of(plan.document), "deployed": deployed}
         if document == row.document:
             return
         ports.payloads.put_deployment(plan.app, digest, sent)

@@ -1,4 +1,4 @@
-"""What a deployment would do to an app, as values: each part and what becomes of it (L8)."""
+"""Plan a deployment: the parts of an app, and the action for each part, as values (L8)."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ from chalicelib.ports import Kind, Ports
 Report = dict[str, list[str]]
 PartAction = Literal["created", "replaced", "kept", "deleted", "untouched"]
 OPTIONAL = ("default_target", "data_bucket")  # fields of an app
-AS_SENT: tuple[PartAction, ...] = ("created", "replaced", "kept")  # what is as the document says when all is done
+AS_SENT: tuple[PartAction, ...] = ("created", "replaced", "kept")  # after these a part is as in the document
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A part of an app and what becomes of it; ``untouched``: left alone, for schedules are not to be updated.
+    """A part of an app and its action. ``untouched`` means that the deployment does not update schedules.
 
-    ``document`` is a definition as it is to be stored, ``schedule`` a schedule as it was sent, ``row`` a definition
-    that goes, as it was read; ``dag`` a DAG as it was sent, ``becomes`` its schedules and what becomes of each.
+    ``document`` is a definition as it will be stored, ``schedule`` a schedule as it was sent, ``row`` the stored
+    definition of a part to delete. ``dag`` is a DAG as it was sent, ``becomes`` the action for each of its schedules.
     """
 
     kind: Kind | Literal["schedule"]
@@ -46,7 +46,7 @@ class Part:
 
     @property
     def compiled(self) -> Compiled:
-        """The schedules of a DAG that was sent."""
+        """The compiled schedules of a DAG that was sent. Raises ValueError for any other part."""
         if self.dag is None:
             raise ValueError(f"expected a DAG that was sent, got {self.name}")
         return compile.compiled(self.name, self.dag.definition())
@@ -54,7 +54,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a deployment will do, part by part, in the order in which it is done."""
+    """The parts of a deployment, in the order in which they are carried out."""
 
     app: str
     document: App
@@ -62,15 +62,15 @@ class Plan:
     parts: tuple[Part, ...]
 
     def report(self) -> Report:
-        """The parts by what becomes of them, each as ``kind full.name``. The default target is the app's own field."""
-        told = [(part.action, part.kind, part.name) for part in self.parts if not ids.is_of_message(part.name)]
-        told += [(action, "schedule", name) for part in self.parts for name, action in part.becomes.items()]
+        """The parts by action, each as ``kind full.name``. Without the default target, which is a field of the app."""
+        rows = [(part.action, part.kind, part.name) for part in self.parts if not ids.is_of_message(part.name)]
+        rows += [(action, "schedule", name) for part in self.parts for name, action in part.becomes.items()]
         return {
-            action: [f"{kind} {name}" for each, kind, name in told if each == action] for action in get_args(PartAction)
+            action: [f"{kind} {name}" for each, kind, name in rows if each == action] for action in get_args(PartAction)
         }
 
     def resolved(self, ports: Ports, part: Part) -> Schedule:
-        """The schedule of a part as it is stored: full names throughout, relative instants counted from now."""
+        """The schedule of a part as it will be stored: with full names, and relative instants counted from now."""
         if part.schedule is None:
             raise ValueError(f"expected a schedule that was sent, got {part.name}")
         namespace, app, _ = part.name.split(".")
@@ -82,7 +82,7 @@ class Plan:
 
 
 def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) -> Plan:
-    """What deploying a document would do to an app, by what is stored at this moment."""
+    """The plan to deploy a document, from the definitions that are stored now."""
     namespace = name.partition(".")[0]
     stored = {row.name: row for row in lookup.members(ports, "workflow", name)}
     default = ports.catalog.definition("workflow", ids.default_workflow(name))
@@ -96,12 +96,12 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
         parts.append(_definition_part("dataset", full, ports.catalog.definition("dataset", full), body))
     for short, policy in document.policies.items():
         full = f"{namespace}.{short}"
-        stands = ports.catalog.definition("policy", full)
-        parts.append(_definition_part("policy", full, stands, policy.model_dump(mode="json")))
+        row = ports.catalog.definition("policy", full)
+        parts.append(_definition_part("policy", full, row, policy.model_dump(mode="json")))
     for short, pool in document.pools.items():
         full = f"{namespace}.{short}"
-        stands = ports.catalog.definition("pool", full)
-        parts.append(_definition_part("pool", full, stands, pool.model_dump(mode="json")))
+        row = ports.catalog.definition("pool", full)
+        parts.append(_definition_part("pool", full, row, pool.model_dump(mode="json")))
     parts += [_definition_part("workflow", full, stored.get(full), body) for full, body in workflows.items()]
     parts += _schedule_parts(ports, name, document, absent, update_schedules, _is_first(app))
     parts += _dag_parts(ports, name, document, absent, update_schedules or _is_first(app))
@@ -110,17 +110,20 @@ def make_plan(ports: Ports, name: str, document: App, update_schedules: bool) ->
 
 
 def _workflows(name: str, document: App) -> dict[str, Mapping[str, Any]]:
-    """The workflows of a document, and the one that holds its default target (L16), by their full names."""
-    told = {f"{name}.{short}": each for short, each in document.workflows.items()}
+    """The workflows of a document, with the one of its default target (L16), by their full names."""
+    workflows = {f"{name}.{short}": workflow for short, workflow in document.workflows.items()}
     if document.default_target is not None:
-        told[ids.default_workflow(name)] = Workflow(target=document.default_target)
-    return {full: each.model_dump(mode="json") for full, each in told.items()}
+        workflows[ids.default_workflow(name)] = Workflow(target=document.default_target)
+    return {full: workflow.model_dump(mode="json") for full, workflow in workflows.items()}
 
 
 def _schedule_parts(
     ports: Ports, name: str, document: App, removed: Collection[str], update: bool, first: bool
 ) -> Iterator[Part]:
-    """Those of the document, then those that only live. A first deployment has no schedules to protect."""
+    """The schedules of the document, then the stored ones that it does not name.
+
+    A first deployment creates schedules even if ``update`` is false: there are none to protect yet.
+    """
     living = dict(_living(ports, name))
     for short, sent in document.schedules.items():
         schedule_state, old = living.pop(f"{name}.{short}", (None, None))
@@ -129,9 +132,9 @@ def _schedule_parts(
             action = "created" if update or first else "untouched"
         elif not update and old.definition.workflow in removed:
             action = "deleted"
-        elif lookup.is_same(old, f"{name}.{short}", stored(ports, f"{name}.{short}", sent, document)) and _is_as_wished(
-            schedule_state, sent
-        ):
+        elif lookup.is_same(
+            old, f"{name}.{short}", stored(ports, f"{name}.{short}", sent, document)
+        ) and _has_wanted_mode(schedule_state, sent):
             action = "kept"
         else:
             action = "replaced" if update else "untouched"
@@ -141,8 +144,8 @@ def _schedule_parts(
 
 
 def _dag_parts(ports: Ports, name: str, document: App, removed: Collection[str], update: bool) -> Iterator[Part]:
-    """The DAGs of the document, then those that only live. They are updated as schedules are, for that is what they
-    become."""
+    """The DAGs of the document, then the stored ones that it does not name. ``update`` holds for DAGs as for schedules,
+    because DAGs are compiled to schedules."""
     stored = {row.name: row for row in lookup.members(ports, "dag", name)}
     for short, sent in document.dags.items():
         full = f"{name}.{short}"
@@ -157,24 +160,24 @@ def _dag_parts(ports: Ports, name: str, document: App, removed: Collection[str],
             action = "untouched"
         yield Part("dag", full, action, dag=sent, becomes=_becomes(ports, part.compiled, action))
     for full, row in sorted(stored.items()):
-        misses = any(node["workflow"] in removed for node in actions.graph_body(row)["nodes"].values())
-        gone = update or misses
-        becomes: dict[str, PartAction] = dict.fromkeys(actions.owned(ports, full) if gone else (), "deleted")
-        yield Part("dag", full, "deleted" if gone else "untouched", becomes=becomes)
+        uses_removed = any(node["workflow"] in removed for node in actions.graph_body(row)["nodes"].values())
+        is_deleted = update or uses_removed
+        becomes: dict[str, PartAction] = dict.fromkeys(actions.owned(ports, full) if is_deleted else (), "deleted")
+        yield Part("dag", full, "deleted" if is_deleted else "untouched", becomes=becomes)
 
 
 def _becomes(ports: Ports, made: Compiled, action: PartAction) -> dict[str, PartAction]:
-    """What becomes of the schedules of a DAG. A node is what it is: another one has another name."""
+    """The action for each schedule of a DAG. A node is never replaced: a changed node has another name."""
     if action == "untouched":
         return {}
-    stands = {
+    existing = {
         name: schedule_state
         for name in made.schedules
         if (schedule_state := ports.catalog.schedule_state(name)) and schedule_state.exists
     }
-    found: dict[str, PartAction] = {name: "kept" if name in stands else "created" for name in made.schedules}
+    found: dict[str, PartAction] = {name: "kept" if name in existing else "created" for name in made.schedules}
     start = ids.dag_start(made.dag)
-    return {**found, start: action if start in stands and action == "replaced" else found[start]}
+    return {**found, start: action if start in existing and action == "replaced" else found[start]}
 
 
 def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[ScheduleState, Stored]]]:
@@ -187,9 +190,9 @@ def _living(ports: Ports, app: str) -> Iterator[tuple[str, tuple[ScheduleState, 
             yield name, (schedule_state, stored)
 
 
-def _is_as_wished(schedule_state: ScheduleState, sent: NewSchedule) -> bool:
-    """``enabled`` switches a schedule on or off. One that is paused is on, and stays paused; one that is completed is
-    done with what the document asked for, and must not begin again with every deployment of it."""
+def _has_wanted_mode(schedule_state: ScheduleState, sent: NewSchedule) -> bool:
+    """Whether the mode of a schedule fits the ``enabled`` of the document. A paused schedule counts as enabled and
+    stays paused. A completed one fits too: a repeated deployment must not start it again."""
     return (
         sent.enabled is None
         or schedule_state.mode == "completed"
@@ -200,22 +203,22 @@ def _is_as_wished(schedule_state: ScheduleState, sent: NewSchedule) -> bool:
 def _definition_part(kind: Kind, name: str, row: Definition | None, body: Mapping[str, Any]) -> Part:
     if row is None:
         return Part(kind, name, "created", body)
-    # What was deployed is noted with the app, and is no part of it.
-    stands = {field: value for field, value in row.document.items() if (kind, field) != ("app", "deployed")}
-    return Part(kind, name, "kept" if stands == dict(body) else "replaced", body)
+    # The app's row also has the summary of its last deployment, which is no part of the document.
+    current = {field: value for field, value in row.document.items() if (kind, field) != ("app", "deployed")}
+    return Part(kind, name, "kept" if current == dict(body) else "replaced", body)
 
 
 def _is_first(app: Definition | None) -> bool:
-    """Whether no deployment of this app has ever come to its end. (Apps older than the note of it have none.)"""
+    """Whether no deployment of this app has ever finished. Apps older than the field ``deployed`` do not have it."""
     return app is None or ("deployed" in app.document and app.document["deployed"] is None)
 
 
 def shell_of(document: App) -> Mapping[str, Any]:
-    """An app's own fields, as they are stored. The newer ones are left out where they are not used."""
+    """An app's own fields as they are stored. Newer fields are left out if they are not used."""
     shell = document.model_dump(mode="json", include={"description", "tags", "owner", *OPTIONAL})
     return {field: value for field, value in shell.items() if value is not None or field not in OPTIONAL}
 
 
 def stored(ports: Ports, name: str, sent: NewSchedule, document: App) -> Schedule:
-    """What a schedule says, with large data by reference (L13)."""
+    """A schedule as it was sent, but with large data by reference (L13)."""
     return data.stored(ports, name, sent.definition(), document.data_bucket)

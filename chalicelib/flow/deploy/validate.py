@@ -1,4 +1,4 @@
-"""Whether a deployment may be carried out: checked as a whole, in the catalog as it will be afterwards (L8, L17)."""
+"""Validate a deployment as a whole, against the catalog as it will be afterwards (L8, L17)."""
 
 from __future__ import annotations
 
@@ -18,12 +18,13 @@ from chalicelib.flow.deploy.plan import AS_SENT, Part, Plan
 from chalicelib.flow.limits import pools
 from chalicelib.ports import Kind, Page, Ports
 
-# In any other mode a schedule is in the index, or comes back into it without being checked again.
+# In any other mode a schedule has subscriptions, or gets them back without another check.
 OFF = ("disabled", "completed", "deleted")
 
 
 def check(ports: Ports, plan: Plan) -> None:
-    """Refuse here what would be refused halfway: sizes, prefixes, references, and removals that others would miss."""
+    """Raise SluiceError now for any error that would stop the deployment halfway: in sizes, prefixes, references and
+    removals."""
     seen = replace(ports, catalog=PlannedCatalog(ports, plan))
     _check_prefixes(ports, plan)
     removed = {part.name for part in plan.of("workflow", "deleted")}
@@ -48,7 +49,7 @@ def check(ports: Ports, plan: Plan) -> None:
 
 
 def _check_schedule(seen: Ports, part: Part, new: Schedule, removed: Collection[str]) -> None:
-    """A schedule must fit what will be there, and its own document; one that is not to be stored only the latter."""
+    """Check that a schedule names no removed workflow and, if it will be stored, that its references will exist."""
     body = new.model_dump(mode="json")
     missing = sorted(store.named(body) & set(removed))
     if missing:
@@ -59,7 +60,7 @@ def _check_schedule(seen: Ports, part: Part, new: Schedule, removed: Collection[
 
 
 def _check_dag(seen: Ports, part: Part, removed: Collection[str]) -> None:
-    """The same for a DAG."""
+    """The same check for a DAG."""
     if part.dag is None:
         return
     dag, made = part.dag.definition(), part.compiled
@@ -79,26 +80,26 @@ def _check_kept(workflow: str, removed: Collection[str], field: str) -> None:
 
 
 def _check_prefixes(ports: Ports, plan: Plan) -> None:
-    """A prefix belongs to one dataset. It is free when its dataset's turn comes if it is free now, or is given up by a
-    dataset before it in the document."""
+    """Check that each prefix belongs to one dataset: it must be free now, or released by an earlier dataset of the
+    document."""
     owners: dict[tuple[str, str], str | None] = {}
     for part in plan.parts:
         if part.kind != "dataset" or part.document is None:
             continue
-        place = (str(part.document["bucket"]), str(part.document["prefix"]))
-        owner = owners[place] if place in owners else ports.catalog.dataset_at(*place)
+        location = (str(part.document["bucket"]), str(part.document["prefix"]))
+        owner = owners[location] if location in owners else ports.catalog.dataset_at(*location)
         if owner not in (None, part.name):
-            raise store.prefix_taken(*place, str(owner)).under(_field(part))
+            raise store.prefix_taken(*location, str(owner)).under(_field(part))
         stored = ports.catalog.definition("dataset", part.name)
         if stored is not None:
             store.check_format(part.document, stored.document, f"{_field(part)}.format")
             owners[str(stored.document["bucket"]), str(stored.document["prefix"])] = None
-        owners[place] = part.name
+        owners[location] = part.name
 
 
 def check_removals(ports: Ports, plan: Plan, hint: str, messages_too: bool = False) -> None:
-    """A workflow that goes must not be missed: not by other apps, nor by schedules that are left untouched, nor by
-    messages, unless these go too."""
+    """Raise ``in_use`` if another app, an untouched schedule or a message refers to a workflow that will be deleted.
+    With ``messages_too`` the messages of the app are deleted as well, so they do not count."""
     removed = [part.name for part in plan.of("workflow", "deleted")]
     decided = {part.name for part in plan.parts if part.kind == "schedule" and part.action != "untouched"}
     decided |= {name for part in plan.of("dag", *AS_SENT, "deleted") for name in actions.owned(ports, part.name)}
@@ -114,7 +115,8 @@ def _field(part: Part) -> str:
 
 
 class PlannedCatalog:
-    """The catalog as it will be once a plan is carried out: what it puts comes first, what it removes is gone."""
+    """The catalog as it will be after a plan is carried out: with the definitions that the plan puts, and without those
+    that it deletes. Everything else is read from the real catalog."""
 
     def __init__(self, ports: Ports, plan: Plan) -> None:
         self._catalog = ports.catalog
@@ -129,12 +131,12 @@ class PlannedCatalog:
         stored = plan.of("schedule", *AS_SENT)
         sent = {part.name: part.schedule for part in stored if part.schedule is not None}
         self._schedules = {part.name: plan.resolved(ports, part) for part in stored}
-        on = [name for name, each in sent.items() if each.enabled or (each.enabled is None and self._is_on(name))]
+        on = [name for name, new in sent.items() if new.enabled or (new.enabled is None and self._is_on(name))]
         for part in plan.of("dag", *AS_SENT):
             namespace, app, _ = part.name.split(".")
-            own = {name: each.resolved(namespace, app, now) for name, each in part.compiled.schedules.items()}
+            own = {name: schedule.resolved(namespace, app, now) for name, schedule in part.compiled.schedules.items()}
             self._schedules |= own
-            on += own  # a start that is off is looked at as if it were on: no later look would find the cycle
+            on += own  # a disabled start is checked as if it were enabled: no later check would find a cycle
         self._index = [
             row
             for name in on
@@ -154,7 +156,8 @@ class PlannedCatalog:
         return Page((*kept, *(own if cursor is None else ())), page.cursor)
 
     def subscriptions(self, event_key: str, limit: int, cursor: str | None) -> Page[Subscription]:
-        """The index as the plan leaves it: rows of schedules that it puts or deletes gone, those of enabled ones in."""
+        """The subscriptions after the plan: without those of schedules that it puts or deletes, and with the new ones
+        of the enabled schedules that it puts."""
         page = self._catalog.subscriptions(event_key, limit, cursor)
         kept = [row for row in page.items if row.schedule not in self._schedules]
         kept = [row for row in kept if ("schedule", row.schedule) not in self._gone]
@@ -164,9 +167,9 @@ class PlannedCatalog:
     def schedule_state(self, schedule: str) -> ScheduleState | None:
         if ("schedule", schedule) in self._gone:
             return None
-        stands = self._catalog.schedule_state(schedule)
-        missing = schedule in self._schedules and (stands is None or not stands.exists)
-        return ScheduleState(schedule, 0, 0, "disabled", 0) if missing else stands
+        current = self._catalog.schedule_state(schedule)
+        missing = schedule in self._schedules and (current is None or not current.exists)
+        return ScheduleState(schedule, 0, 0, "disabled", 0) if missing else current
 
     def version(self, schedule: str, version: int) -> Version | None:
         own = self._schedules.get(schedule) if version == 0 else None

@@ -1,1 +1,1 @@
-"""Emit: timers that come due become rows of fires, hinted for their instant."""
+"""Emit: write the fires of timers ahead of their instants, and hint them."""

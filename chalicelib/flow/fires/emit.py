@@ -1,7 +1,7 @@
-"""emit: timers that come due become schedule events, written ahead of their instant and hinted for it.
+"""Emit: write the fires of timers ahead of their instants, and hint them for these instants.
 
-Timers are looked at a hundred together: their rows in one read, the events of all in one batch, the hints of an instant
-in one message. Whatever is not plain goes through `emit_timer`, which does the same for one.
+Timers are handled a hundred at a time: one read for their rows, one batch for all fires, one message for the hints of
+an instant. The timers of a failed batch, and a timer with more fires than one portion, go through `emit_timer`.
 """
 
 from __future__ import annotations
@@ -25,25 +25,25 @@ from chalicelib.flow.each import run_each
 from chalicelib.log import logger
 from chalicelib.ports import Ports, RowRequest
 
-# How long one tick goes through timers. The rest, which are those due last, is the next tick's; each is prepared a
-# minute ahead, so none is late by that.
+# How long one tick handles timers. It leaves those that are due last to the next tick. Fires are prepared more than a
+# minute ahead, so that delay makes none late.
 MAX_ROUND: Millis = 40 * SECOND
-# How many portions of one timer are prepared in one go. What is left is hinted at once, for another Lambda to go on.
+# How many portions of one timer are prepared at once. The timer is hinted for the rest, so another Lambda continues.
 MAX_PORTIONS = 10
 BATCH_SIZE = 100  # timers that are read together
-# Timers of one round from which on several are moved in one transaction. It costs a write unit more for each, and saves
-# a call: a tick with so many has more need of time than of units.
+# From this many timers in a tick on, several are moved in one transaction. That costs one more write unit per timer but
+# saves calls: such a tick is short of time, not of units.
 MANY_TIMERS = 500
-MAX_MOVES = 25  # timers to a transaction, with what else their moving writes
-# Hints are gathered over the timers of a tick, so that those for one instant travel together, and sent when they are
-# many or their instant is near: a crowd takes seconds to be prepared.
+MAX_MOVES = 25  # timers per transaction, with the other writes of their plans
+# Hints are collected over the timers of a tick, so that one message carries many refs of one instant. They are sent
+# when they are many, or when their instant is near: preparing many fires takes seconds.
 MAX_KEPT, SOON = 5_000, 20 * SECOND
 
 
 @dataclass(frozen=True, slots=True)
 class TimerStep:
-    """What one look at a timer makes of it: events to write, the plan that moves it on, and when it is looked at
-    again before the tick would."""
+    """The result of one step of a timer: the fires to write, the plan that moves the timer, and ``again``, the instant
+    at which the timer needs a hint before the next tick."""
 
     schedule: str
     emission: Emission | None = None
@@ -57,7 +57,7 @@ class TimerStep:
 
 @dataclass
 class Hints:
-    """Hints of a round, by their instant."""
+    """Collects the hints of a tick and sends them by instant."""
 
     ports: Ports
     kept: list[tuple[Instant, Ref]] = field(default_factory=list)
@@ -76,22 +76,22 @@ class Hints:
             self._send(soon, now)
 
     def flush(self, now: Instant, patient: bool = False) -> None:
-        """Send what was kept. ``patient``: nobody waits for an answer, so they may be sent at the best moment."""
+        """Send the collected hints. ``patient``: no caller waits, so a send may be delayed for a better moment."""
         kept, self.kept = self.kept, []
         self._send(kept, now, patient)
 
     def _send(self, hints: list[tuple[Instant, Ref]], now: Instant, patient: bool = False) -> None:
-        """One per due instant, for the receiver of a hint waits only if all of it is due together."""
+        """Send one hint per due instant, because the receiver of a hint waits for a single instant."""
         groups = groupby(sorted(hints, key=lambda hint: hint[0]), key=lambda hint: hint[0])
-        told = [(due, [ref for _, ref in group]) for due, group in groups]
-        if told:
-            self.ports.hints.send_all(told, now, patient)
+        by_instant = [(due, [ref for _, ref in group]) for due, group in groups]
+        if by_instant:
+            self.ports.hints.send_all(by_instant, now, patient)
 
 
 def emit_due(ports: Ports) -> int:
-    """Prepare the fires of all timers due before the horizon. Several emitters at once are harmless (E1).
+    """Prepare the fires of all timers due before the horizon. Concurrent emitters do no harm (E1).
 
-    Returns how many timers were looked at; one that fails keeps no other from its fires.
+    Returns how many timers were handled. One failure does not stop the other timers; the errors are raised at the end.
     """
     now = ports.clock.now()
     horizon = now + ports.settings.horizon_seconds * SECOND
@@ -101,7 +101,7 @@ def emit_due(ports: Ports) -> int:
     while part := [timer.parts[0] for timer in islice(timers, BATCH_SIZE)]:
         try:
             _round(ports, part, now, horizon, hints, many=seen_timers >= MANY_TIMERS)
-        except Exception:  # each by itself then, and whoever caused it fails alone
+        except Exception:  # these timers are handled one by one then, so only the one that caused the error fails
             logger.exception("round failed", extra={"timers": len(part)})
             failed += _one_by_one(ports, part, now, horizon)
         seen_timers += len(part)
@@ -112,14 +112,17 @@ def emit_due(ports: Ports) -> int:
 
 
 def emit_soon(ports: Ports, schedule: str) -> int:
-    """The same for one schedule, for whatever begins within the horizon that the last tick has covered (E4)."""
+    """Prepare the fires of one schedule whose timer changed within the horizon that the last tick covered (E4).
+    Returns how many fires were written."""
     now = ports.clock.now()
     return emit_timer(ports, schedule, now, now + ports.settings.horizon_seconds * SECOND)
 
 
 def emit_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> int:
-    """Write the fires of one timer, hint them, move the timer on, portion by portion. Returns how many events it made.
-    A crash in between repeats the same ids."""
+    """Write the fires of one timer, hint them and move the timer, portion by portion. Returns how many were written.
+
+    After a crash the same fires are written again under the same ids.
+    """
     hints = Hints(ports)
     try:
         made, more = _portions(ports, schedule, now, horizon, hints)
@@ -131,7 +134,7 @@ def emit_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> i
 
 
 def _portions(ports: Ports, schedule: str, now: Instant, horizon: Instant, hints: Hints) -> tuple[int, bool]:
-    """As many portions as one go may take: how many events they made, and whether more of them are left."""
+    """Prepare at most ``MAX_PORTIONS`` of a timer. Returns how many fires were written, and whether more are left."""
     made = 0
     for _ in range(MAX_PORTIONS):
         step = _plan_timer(ports, schedule, now, horizon)
@@ -166,24 +169,25 @@ def _one_by_one(ports: Ports, schedules: Sequence[str], now: Instant, horizon: I
 
 
 def _due_timers(ports: Ports, now: Instant, horizon: Instant) -> Iterator[Ref]:
-    """Oldest first, read page by page while they are worked through."""
+    """The refs of due timers, oldest first, read page by page. Ends when the time of the tick is used up."""
     for ref in ports.wakes.each_overdue("catalog", horizon):
         if ref.kind == "timer":
             yield ref
         if ports.clock.now() - now > MAX_ROUND:
-            logger.warning("tick full", extra={"hint": "the next tick goes on; timers are many, or tables slow"})
+            hint = "the next tick continues; there are very many timers, or the tables are slow"
+            logger.warning("tick full", extra={"hint": hint})
             return
 
 
 def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> TimerStep | None:
-    """One bounded look at a timer; None if there is nothing to prepare."""
+    """The next step of a timer, bounded to one portion; None if there is nothing to prepare."""
     timer, schedule_state = ports.catalog.timer(schedule), ports.catalog.schedule_state(schedule)
     version = ports.catalog.version(schedule, timer.version) if timer else None
     if timer is None or schedule_state is None or version is None or schedule_state.generation != timer.generation:
         return None
     definition = Schedule.model_validate(version.definition)
     if schedule_state.mode == "enabled" and lifetime.is_used_up(timer, definition):
-        # Its repeats ended while it was paused, or before it began.
+        # The last repeat was prepared during a pause, or the repeats ended before the schedule began.
         return _moved(TimerStep(schedule), replace(timer, rev=timer.rev + 1), definition, schedule_state, now, now)
     if timer.wake_at is None or timer.wake_at >= horizon:
         return None
@@ -198,12 +202,12 @@ def _plan_timer(ports: Ports, schedule: str, now: Instant, horizon: Instant) -> 
 def _moved(
     step: TimerStep, timer: Timer, schedule: Schedule, schedule_state: ScheduleState, now: Instant, last_due: Instant
 ) -> TimerStep:
-    """The timer as it stands after a look, in one transaction with what was skipped and, after the last fire, the end
-    of its schedule."""
+    """The step with its plan: the moved timer, records of skipped fires and, after the last fire, the completion of
+    the schedule."""
     plan: list[Write] = [*map(Put, step.emission.skipped)] if step.emission else []
     again: Instant | None = None
     if lifetime.is_used_up(timer, schedule):
-        # A pause is not ended by that; the gate is asked for, so that whoever resumes finds the timer used up.
+        # The pause stays. The plan expects that mode, so a concurrent resume conflicts, or finds the used-up timer.
         enabled = schedule_state.mode == "enabled"
         plan += (
             lifecycle.complete(schedule_state, now)[1]
@@ -218,22 +222,24 @@ def _moved(
 def _carry_out(
     ports: Ports, steps: Sequence[TimerStep], now: Instant, hints: Hints, many: bool = False
 ) -> list[TimerStep]:
-    """Write the events of all, move the timers on, hint. Returns the looks whose timers were moved: any other has
-    been moved by another emitter, which did the same, or its schedule has changed. Who moves a timer hints its fires,
-    and nobody else: two hints of a crowd would be two deliveries of each."""
+    """Write the fires of all steps, move the timers, hint the fires. Returns the steps whose timers were moved.
+
+    Any other timer was moved by a concurrent emitter that wrote the same fires, or its schedule has changed. Only the
+    emitter that moves a timer hints its fires: a second hint would make a second invocation handle all of them.
+    """
     fires = [fire for step in steps for fire in step.fires]
     if fires:
         ports.ledger.put_all([*map(Put, fires)])
     moved = [step for group in _groups(steps, many) for step in _commit(ports, group)]
-    mine = {step.schedule for step in moved}
-    hints.keep([step for step in steps if step.schedule in mine or not step.plan], now)
+    moved_names = {step.schedule for step in moved}
+    hints.keep([step for step in steps if step.schedule in moved_names or not step.plan], now)
     for step in steps:
         _log_skipped(step)
     return moved
 
 
 def _groups(steps: Sequence[TimerStep], many: bool) -> Iterator[list[TimerStep]]:
-    """Which timers are moved together: where they are many, and where a transaction is needed all the same."""
+    """The groups of timers that are moved together: many timers, and those whose plans need a transaction anyway."""
     planned = [step for step in steps if step.plan]
     alone = [] if many else [step for step in planned if len(step.plan) == 1]
     together = [step for step in planned if step not in alone]
@@ -243,7 +249,7 @@ def _groups(steps: Sequence[TimerStep], many: bool) -> Iterator[list[TimerStep]]
 
 
 def _commit(ports: Ports, steps: list[TimerStep]) -> list[TimerStep]:
-    """Move timers in one transaction; those that are refused are left out, and the rest is moved without them."""
+    """Move timers in one transaction. Timers with a conflict are left out. Returns the steps that were carried out."""
     while steps:
         refused = ports.ledger.commit([write for step in steps for write in step.plan])
         if refused is None:
@@ -254,5 +260,5 @@ def _commit(ports: Ports, steps: list[TimerStep]) -> list[TimerStep]:
 
 def _log_skipped(step: TimerStep) -> None:
     for record in step.emission.skipped if step.emission else ():
-        told = {"schedule": record.schedule, "skipped_fires": record.count, "why": record.reason}
-        logger.warning("fires skipped", extra=told)
+        fields = {"schedule": record.schedule, "skipped_fires": record.count, "why": record.reason}
+        logger.warning("fires skipped", extra=fields)

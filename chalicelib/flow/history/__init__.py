@@ -1,1 +1,1 @@
-"""Export what is final into the lake; read the reports of days."""
+"""Export final rows to the lake, and read the daily reports."""

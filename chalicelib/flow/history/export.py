@@ -1,4 +1,4 @@
-"""lake: final rows out of the stream of the runs table become lines of the lake of history (H3)."""
+"""Export final rows, from the stream of the runs table, as lines of the history in the lake (H3)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from chalicelib.log import logger
 
 
 class HistoryLake(Protocol):
-    """Where the lines go. Both are harmless to repeat."""
+    """The store of history lines. Both methods are idempotent."""
 
     def put(self, part: Part) -> None: ...
 
@@ -21,16 +21,16 @@ class HistoryLake(Protocol):
 
 
 def land(lake: HistoryLake, changes: Sequence[Change], prices: Prices, now: Instant) -> tuple[str, ...]:
-    """Put what is final into the lake, an object for each hour. Returns the changes of those that could not be put.
+    """Put final rows into the lake, one object for each hour. Returns the sequence numbers of those that failed.
 
-    What comes late is told last, so that whoever settles the day again finds it there.
+    Days with late lines are marked last, so that the job that compacts such a day again finds the lines.
     """
     landed: list[Part] = []
     failed: list[str] = []
     for part in lines.parts(changes, prices):
         try:
             lake.put(part)
-        except Exception:  # whatever it is, the other hours go on and the stream brings this one back
+        except Exception:  # one failure does not stop the other hours, and the stream delivers this one again
             logger.exception("history not written", extra={"key": part.key})
             failed += part.sequences
         else:

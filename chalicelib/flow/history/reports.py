@@ -1,4 +1,4 @@
-"""Reports of days, as the job `history_report` leaves them in the lake: one line a workflow (H3)."""
+"""Read the daily reports that the job `history_report` writes to the lake: one line per workflow (H3)."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from chalicelib.core.instants import DAY, iso
 from chalicelib.ports import Page, Ports
 
 ROOT = "history_report/json/"
-# How far back the newest report is looked for, a listing for each day.
+# How many days back the newest report is searched; each day costs one listing.
 MAX_DAYS = 14
-# What the job puts into a file at most: a file is read whole, and holds two MB at the very most.
+# The job writes at most so many lines to a file. Such a file has at most 2 MB, so it can be read whole.
 LINES_A_FILE = 500
 
 Row = dict[str, Any]
 
 
 def newest_day(ports: Ports, namespace: str) -> str:
-    """The latest day with a report; refused with 404 if there is none in two weeks."""
+    """The latest day with a report. Raises ``not_found`` (404) if there is none within ``MAX_DAYS``."""
     now = ports.clock.now()
     days = [iso(now - back * DAY)[:10] for back in range(MAX_DAYS)]
     found = next((day for day in days if _files(ports, namespace, day) is not None), None)
@@ -29,8 +29,10 @@ def newest_day(ports: Ports, namespace: str) -> str:
 
 
 def report(ports: Ports, namespace: str, day: str, limit: int, cursor: str | None) -> Page[Row]:
-    """A page of a day's report, by the name of the workflow: no lines if the namespace did nothing that day. The
-    cursor is the number of the first line."""
+    """A page of a day's report, by the name of the workflow; empty if the namespace had no runs that day.
+
+    The cursor is the number of the first line. Raises ``not_found`` (404) if the day has no report.
+    """
     files = _files(ports, namespace, day)
     if files is None:
         raise _none(f"of {day}")
@@ -47,7 +49,7 @@ def report(ports: Ports, namespace: str, day: str, limit: int, cursor: str | Non
 
 
 def _files(ports: Ports, namespace: str, day: str) -> list[str] | None:
-    """The files of the latest version of a day's report that is complete, in their order; None if there is none."""
+    """The files of the latest complete version of a day's report, in order; None if there is none."""
     names = ports.lake.names(ports.settings.lake_bucket, f"{ROOT}day={day}/")
     complete = [name.removesuffix("_SUCCESS") for name in names if name.endswith("/_SUCCESS")]
     if not complete:
@@ -57,5 +59,5 @@ def _files(ports: Ports, namespace: str, day: str) -> list[str] | None:
 
 
 def _none(when: str) -> SluiceError:
-    hint = "a day is reported on in the night after it, by the app system.history; see `runs` for what is newer"
+    hint = "the app system.history writes the report of a day in the following night; see `runs` for newer runs"
     return SluiceError("not_found", f"expected a report, got none {when}", "day", hint)

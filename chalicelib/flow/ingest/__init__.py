@@ -1,1 +1,1 @@
-"""News from outside becomes events, and events are applied to the schedules that wait for them."""
+"""Turn S3 notifications, posted events and due fires into events, and apply these to the schedules that wait."""

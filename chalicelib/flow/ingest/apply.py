@@ -1,4 +1,4 @@
-"""Apply an event to a schedule, exactly once: its marker and the gathering job change in one transaction (T16)."""
+"""Apply an event to a schedule exactly once: one transaction writes the applied event and the gathering job (T16)."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from chalicelib.flow.each import run_each
 from chalicelib.flow.notices import notices
 from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
 
-# Longer than a job or a message in a dead-letter queue can live (SQS keeps 14 days), so a repeat always meets it.
+# Longer than a message in a dead-letter queue can live (SQS keeps 14 days), so a repeated event finds the row.
 MARKER_LIFE = 45 * DAY
-NO_JOB = "-"  # what a marker names when its event speaks against a leaf, and belongs to no job
+NO_JOB = "-"  # the job of an applied event that only opposes leaves
 
 
 def apply_to_all(ports: Ports, event: Event, rows: Iterable[Subscription], now: Instant) -> None:
-    """Apply an event to the schedules of these index rows, and hint the jobs that want a check.
+    """Apply an event to the schedules of these subscriptions, and hint the jobs that need a check.
 
-    Each schedule has its turn; what some of them raised is raised at the end.
+    One failure does not stop the other schedules; the errors are raised at the end.
     """
-    touched = [list(group) for _, group in groupby(sorted(rows, key=_whose), key=_whose)]
+    touched = [list(group) for _, group in groupby(sorted(rows, key=_generation_of), key=_generation_of)]
     refs: list[Ref] = []
 
     def one(group: list[Subscription]) -> None:
@@ -50,17 +50,17 @@ def apply_to_all(ports: Ports, event: Event, rows: Iterable[Subscription], now: 
             ports.hints.send(refs, now, now)
 
 
-def _whose(row: Subscription) -> tuple[str, int]:
+def _generation_of(row: Subscription) -> tuple[str, int]:
     return row.schedule, row.generation
 
 
 def apply_event(
     ports: Ports, event: Event, rows: Sequence[Subscription], now: Instant, along: Sequence[Write] = ()
 ) -> Ref | None:
-    """Apply an event to the leaves of one generation of one schedule; ``along`` is written in the same transaction.
+    """Apply an event to the leaves of one generation of one schedule, with the writes ``along`` in one transaction.
 
-    Returns the job if its trigger is met, for a hint. A repeat, a closed generation and an event that was accepted
-    before the leaf began to gather change nothing.
+    Returns the ref of the job if its trigger is met, for a hint. A repeated event, a closed generation and an event
+    accepted before the leaf began to gather change nothing. Raises RuntimeError after ``MAX_RACES`` lost races.
     """
     rows = [row for row in rows if event_correlation.counts_for(event, row)]
     version = ports.catalog.version(rows[0].schedule, rows[0].version) if rows else None
@@ -73,7 +73,7 @@ def apply_event(
     correlation = event_correlation.correlate(schedule.by, event) if schedule.by else None
     if schedule.by and correlation is None:
         if schedule.by == rounds.BY:
-            return None  # a run that is nobody's business but its own: that of one node, run again alone
+            return None  # a single node that was run again alone; other nodes of the DAG do not react to it
         ports.ledger.put_all([Put(_uncorrelated(event, rows[0], schedule, now))])
         return None
     sort_key = event_correlation.gathering_key(correlation)
@@ -85,58 +85,59 @@ def apply_event(
             return None
         over = _has_timed_out(ports, job, schedule, event)
         gathered = gather.gather(job, [Touch(event, met)], schedule, rows[0], correlation, now, against, over)
-        marker = _marker(event, rows[0], gathered.job if met else None, _marker_end(schedule, now))
+        applied = _applied_event(event, rows[0], gathered.job if met else None, _expiry(schedule, now))
         seen = _arrivals(ports, event, rows[0], against)
         grown, changes = _changes(job, gathered, rows[0])
-        notices_due = _notes(ports, job, gathered, now)
-        plan = [Create(marker), *changes, *seen, *_beside(rows[0], changes), *along, *notices_due]
+        notices_due = _notices_of(ports, job, gathered, now)
+        plan = [Create(applied), *changes, *seen, *_beside(rows[0], changes), *along, *notices_due]
         refused = ports.ledger.commit(plan)
         if refused is None:
             notices.hint(ports, notices_due)
             if gathered.detached is not None:
                 ports.hints.send([ref_of(gathered.detached)], now, now)
             return _follow(ports, job, grown, now)
-        if Create(marker) in refused.writes:
+        if Create(applied) in refused.writes:
             return ref_of(job) if job is not None and job.met_at is not None else None
         if refused.of(ExpectOpen) or any(write in refused.writes for write in along):
-            return None  # closed meanwhile; or what this event came with is somebody else's by now
-    raise RuntimeError(f"event {event.id} lost {MAX_RACES} races for {rows[0].schedule}; its message will come again")
+            return None  # the generation was closed, or another invocation made the writes ``along``
+    raise RuntimeError(f"event {event.id} lost {MAX_RACES} races for {rows[0].schedule}; it will be applied again")
 
 
 def _is_of_this_life(ports: Ports, correlation: Mapping[str, str] | None, row: Subscription) -> bool:
-    """Whether a run of a DAG was begun since this node is there. A DAG that was deleted and comes again is another one,
-    which has nothing to do with the runs of the one before, though the same names may stand for both (W4)."""
+    """Whether a DAG run began after this node was put. A DAG that is deleted and created again under the same name must
+    not react to runs of the old one (W4)."""
     begun = rounds.parse((correlation or {})[rounds.KEY]).dag_run
     start = ids.parse_job_id(begun)
     if start is not None and start.generation >= row.generation:
-        return True  # the nodes are put before the start, and generations are instants
+        return True  # a DAG's nodes are put before its start schedule, and generations are instants
     run = ports.runs.run(begun, 1)
     return run is None or run.claimed_at >= row.generation
 
 
 def _has_timed_out(ports: Ports, job: Job | None, schedule: Schedule, event: Event) -> bool:
-    """Whether the timeout of the waiting job was over when an event was accepted. A pause can only move it to later, so
-    the pauses of the gate are read where it would be over without them."""
+    """Whether the timeout of the waiting job had ended when the event was accepted. A pause only prolongs a timeout, so
+    the schedule state with the pauses is read only if the timeout has ended without them."""
     if job is None or not timeout.is_over(job, schedule, None, event.accepted_at):
         return False
     return timeout.is_over(job, schedule, ports.catalog.schedule_state(job.schedule), event.accepted_at)
 
 
-def _notes(ports: Ports, job: Job | None, gathered: Gathered, now: Instant) -> list[Write]:
-    """Who is to be told that the job which was there is aborted (W9)."""
+def _notices_of(ports: Ports, job: Job | None, gathered: Gathered, now: Instant) -> list[Write]:
+    """The pending notices about the waiting job, if this event aborts it (W9)."""
     if job is None or gathered.dropped is None or gathered.dropped.kind != "ABORTED":
         return []
     return notices.of_job(ports, job, "aborted", gathered.dropped.reason, now)
 
 
 def _changes(job: Job | None, gathered: Gathered, row: Subscription) -> tuple[Job | None, list[Write]]:
-    """The job as it is stored, and the writes that make it so."""
+    """The job as it will be stored, and the writes for that."""
     grown = gathered.job
     record: list[Write] = [Put(gathered.dropped)] if gathered.dropped else []
     record += claim.beside(job, gathered.detached) if job is not None and gathered.detached is not None else []
     if grown is None:
         return None, [DeleteJob(job, exact=True), *record] if job is not None and record else []
-    # Whoever queues already is settled; everybody else whose match is complete makes room, if that is wanted.
+    # A job that already queues keeps its sort key. Any other job with a complete match is detached, if the schedule
+    # gives each match its own job.
     if row.detached and grown.met_at is not None and grown.queued_in is None:
         detached = gather.detach(grown)
         out: list[Write] = [DeleteJob(job, exact=True)] if job is not None else []
@@ -147,17 +148,23 @@ def _changes(job: Job | None, gathered: Gathered, row: Subscription) -> tuple[Jo
 
 
 def _beside(row: Subscription, changes: Sequence[Write]) -> list[Write]:
-    """The tombstone of a closed generation lies in the place of the one gathering job. A plan that does not touch that
-    place (correlated jobs, those set apart, mere marks) asks for its absence."""
+    """The condition that the generation is open, for a plan that does not write the uncorrelated gathering job.
+
+    The tombstone of a closed generation has the sort key of that job. A plan for correlated or detached jobs, or with
+    applied events alone, must expect that there is no tombstone.
+    """
     touched = [write.row if isinstance(write, Create | Replace) else write.job if isinstance(write, DeleteJob) else None
                for write in changes]  # fmt: skip
-    places = {job.sort_key for job in touched if isinstance(job, Job)}
-    return [] if event_correlation.gathering_key(None) in places else [ExpectOpen(row.schedule, row.generation)]
+    sort_keys = {job.sort_key for job in touched if isinstance(job, Job)}
+    return [] if event_correlation.gathering_key(None) in sort_keys else [ExpectOpen(row.schedule, row.generation)]
 
 
 def _follow(ports: Ports, before: Job | None, grown: Job | None, now: Instant) -> Ref | None:
-    """A job that is met wants a check. One that time will meet wants one then: its first event sends the hint, and the
-    check that it brings sends the next, so a stream of events costs no stream of hints."""
+    """The ref of a job whose trigger is met, for a check; else None.
+
+    A job that a timer will meet needs a check at its ``wake_at``. Only its first event sends a hint for that, and each
+    check sends the next one. So many events do not cost many hints.
+    """
     if grown is None:
         return None
     if grown.met_at is not None:
@@ -169,7 +176,7 @@ def _follow(ports: Ports, before: Job | None, grown: Job | None, now: Instant) -
 
 
 def _arrivals(ports: Ports, event: Event, row: Subscription, against: Sequence[str]) -> list[Write]:
-    """When the feed of an absent leaf came last, for the instant at which its absence would be told (T18)."""
+    """The writes that store the last arrival of the feeds of absent leaves: their timers count from it (T18)."""
     writes: list[Write] = []
     for leaf in against:
         last = ports.jobs.last_arrival(row.schedule, row.generation, leaf)
@@ -178,12 +185,13 @@ def _arrivals(ports: Ports, event: Event, row: Subscription, against: Sequence[s
     return writes
 
 
-def _marker(event: Event, row: Subscription, job: Job | None, expires_at: Instant | None) -> AppliedEvent:
+def _applied_event(event: Event, row: Subscription, job: Job | None, expires_at: Instant | None) -> AppliedEvent:
     return AppliedEvent(row.schedule, row.generation, event, job.job_id if job else NO_JOB, expires_at)
 
 
-def _marker_end(schedule: Schedule, now: Instant) -> Instant | None:
-    """A marker outlives its job, whose run is told by it what fired it; of a job without a timeout it never expires."""
+def _expiry(schedule: Schedule, now: Instant) -> Instant | None:
+    """When an applied event expires. It must outlive its job, whose run context is built from it; so it never expires
+    if the job has no timeout."""
     span = schedule.timeout_millis
     return None if span is None else now + max(MARKER_LIFE, span + 15 * DAY)
 
@@ -193,6 +201,6 @@ def _uncorrelated(event: Event, row: Subscription, schedule: Schedule, now: Inst
     keys: Mapping[str, None] = dict.fromkeys(schedule.by)
     reason = (
         f"event {event.id} of {event.key} carries no value of every correlation key ({', '.join(keys)}) "
-        "and counts for nothing"
+        "and does not count"
     )
     return Record(record_id, "DROPPED", row.schedule, row.generation, reason, now, expires_at=now + HISTORY)

@@ -1,4 +1,4 @@
-"""Custom events: stored before they are applied, each once under the id that its poster gave it (T11)."""
+"""Post custom events: each is stored once, under the id that its sender gave it, before it is applied (T11)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chalicelib.ports import Ports
 
 @dataclass(frozen=True, slots=True)
 class Envelope:
-    """A custom event as it is posted. ``source`` is its id: posted again, it is the same event."""
+    """A custom event as it is posted. ``source`` is its id: a second post with the same id is the same event."""
 
     kind: str
     source: str
@@ -24,9 +24,9 @@ class Envelope:
 
 
 def post(ports: Ports, namespace: str, envelopes: Sequence[Envelope]) -> tuple[Event, ...]:
-    """Take events in. Each is stored before any is applied, so what is acknowledged is not lost.
+    """Store events, then apply them. All are stored first, so an acknowledged event is never lost. Returns the events.
 
-    A schedule that cannot take one does not make the request fail: a poster who gave no ids would post all again.
+    An error while an event is applied does not fail the request: a sender without ids would post all events again.
     """
     now = ports.clock.now()
     return store_and_apply(ports, [_event(namespace, envelope, now) for envelope in envelopes], now)

@@ -1,7 +1,7 @@
-"""Fires that are events: the due instants of a trigger with more leaves than one, of elapsed and of absent leaves.
+"""Fires that are events: those of elapsed and absent leaves, and of triggers with more than one leaf.
 
-They count in the gathering job like any other event. What an elapsed or absent leaf waits for may have moved since the
-fire was prepared, so it is decided anew when it is due, and its timer set again if so (T12, T13, T18).
+They count in the gathering job like any other event. The instant of an elapsed or absent leaf may have moved since its
+fire was prepared. So it is decided again when the fire is due; if it moved, the timer is set again (T12, T13, T18).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from chalicelib.ports import Ports
 
 
 def is_event(job: Job, facts: Facts, now: Instant) -> bool:
-    """A due fire of a trigger with more than one leaf is no job by itself: it is an event for the gathering job."""
+    """Whether the job is a due fire of a trigger with more than one leaf: then it is an event for the gathering job."""
     schedule, schedule_state = facts.schedule, facts.schedule_state
     if schedule_state is None or schedule is None or not check.is_prepared(job) or (job.due_at or 0) > now:
         return False
@@ -38,19 +38,19 @@ def is_event(job: Job, facts: Facts, now: Instant) -> bool:
 
 
 def apply(ports: Ports, job: Job, facts: Facts, now: Instant) -> str:
-    """Count a due fire, or put it off if what it waits for has moved. Returns what was done, in words."""
+    """Count a due fire, or postpone it if its instant has moved. Returns what was done, in words."""
     schedule_state, schedule = facts.schedule_state, facts.schedule
     if schedule_state is None or schedule is None or job.leaf is None or job.due_at is None:
-        raise ValueError("expected a fire with its leaf and an open gate")
+        raise ValueError("expected a fire with its leaf, and a schedule state")
     found = gather.leaf_of(schedule, job.leaf)
     if found is None:
         ports.ledger.commit([DeleteJob(job)])
-        return "its leaf is gone"
+        return "the leaf of the fire no longer exists"
     leaf = timed(found)
     moved = leaf.postponed_to(schedule_state.since, _happened(ports, job, leaf, schedule), job.due_at)
     if moved is not None:
-        _put_off(ports, job, schedule, moved)
-        return f"what it waits for moved to {iso(moved)}"
+        _postpone(ports, job, schedule, moved)
+        return f"the fire is postponed to {iso(moved)}"
     return _count(ports, job, schedule_state, leaf, schedule, now)
 
 
@@ -65,25 +65,25 @@ def _count(
         schedule_state.version,
         str(job.leaf),
         0,
-        detached=_apart(schedule_state, schedule),
+        detached=_is_detached(schedule_state, schedule),
     )
     ref = apply_event(ports, event, [row], now, along=[DeleteJob(job)])
     if (
         ports.jobs.job(job.schedule, job.generation, job.sort_key) is not None
         and ports.catalog.schedule_state(job.schedule) == schedule_state
     ):
-        ports.ledger.commit([DeleteJob(job)])  # its event had been applied before: a ghost
+        ports.ledger.commit([DeleteJob(job)])  # a duplicate: its event had already been applied
     if ref is not None:
         ports.hints.send([ref], now, now)
     return f"fire of {iso(event.instant)} counted"
 
 
-def _apart(schedule_state: ScheduleState, schedule: Schedule) -> bool:
+def _is_detached(schedule_state: ScheduleState, schedule: Schedule) -> bool:
     return schedule.own_jobs(schedule_state.mode)
 
 
 def _happened(ports: Ports, job: Job, leaf: TimedLeaf, schedule: Schedule) -> Instant | None:
-    """The last start of the workflow, or the last event of the feed."""
+    """The last start of the workflow, or the last arrival of the feed; None if there was none."""
     if leaf.moved_by == "last_start":
         return ports.jobs.limit_state(names.workflow_limit(schedule.workflow)).last_start
     if leaf.moved_by == "last_arrival":
@@ -91,11 +91,11 @@ def _happened(ports: Ports, job: Job, leaf: TimedLeaf, schedule: Schedule) -> In
     return None
 
 
-def _put_off(ports: Ports, job: Job, schedule: Schedule, at: Instant) -> None:
-    """Away with the fire, and the timer to where it moved. A lost race leaves the fire for the next look."""
+def _postpone(ports: Ports, job: Job, schedule: Schedule, at: Instant) -> None:
+    """Delete the fire and set the timer to ``at``. After a lost race the fire stays for the next check."""
     timer = ports.catalog.timer(job.schedule)
     if timer is None or timer.generation != job.generation:
         ports.ledger.commit([DeleteJob(job)])
         return
     if ports.ledger.commit([DeleteJob(job), Replace(fire_timer.rearm(timer, schedule, str(job.leaf), at))]) is None:
-        emit_soon(ports, job.schedule)  # it may lie within what the last tick has looked at
+        emit_soon(ports, job.schedule)  # the new instant may lie within the horizon of the last tick

@@ -1,4 +1,4 @@
-"""match: an S3 notification becomes events, and progress of the schedules that wait for them."""
+"""Turn an S3 notification into events, and apply these to the schedules that wait for them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chalicelib.ports import Ports
 
 
 def match_object(ports: Ports, created: ObjectCreated) -> str:
-    """Find the partition of an object and, if the object makes it ready, tell it. Returns what was done, in words."""
+    """Find the partition of an object and, if it is ready now, apply its event. Returns what was done, in words."""
     found = ports.catalog.dataset_of(created.bucket, created.key)
     if found is None:
         return "no dataset has this prefix"
@@ -35,8 +35,8 @@ def match_object(ports: Ports, created: ObjectCreated) -> str:
 
 
 def is_ready(ports: Ports, dataset: Dataset, located: Located) -> bool:
-    """Whether the partition of an object is ready now. S3 reads are strongly consistent, so whichever of the listed
-    objects comes last finds all of them (T8)."""
+    """Whether the partition of an object is ready now. S3 reads are strongly consistent, so the notification of the
+    last listed object finds all of them (T8)."""
     if not partitions.makes_ready(dataset, located):
         return False
     if dataset.ready.manifest is None:
@@ -55,7 +55,7 @@ def is_ready(ports: Ports, dataset: Dataset, located: Located) -> bool:
 
 
 def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreated) -> str:
-    """Count the bytes of an object once, if a size leaf wants them (T9). Returns what was done, in words."""
+    """Count the bytes of an object once, if a size leaf needs them (T9). Returns what was done, in words."""
     relative = created.key.removeprefix(dataset.prefix)
     if not partitions.is_data(relative) or not ports.catalog.subscriptions(size_key(name), 1, None).items:
         return ""
@@ -74,18 +74,18 @@ def count_object(ports: Ports, name: str, dataset: Dataset, created: ObjectCreat
 def register(
     ports: Ports, name: str, dataset: Dataset, values: tuple[str, ...], at: Instant, object_key: str
 ) -> Partition:
-    """Store that a partition is ready, then tell every schedule that waits for it. Once, however often it is called."""
+    """Store that a partition is ready, then apply its event to the schedules that wait for it. Idempotent."""
     now = ports.clock.now()
     event = build.partition_event(name, dataset, values, at, now)
     partition = Partition(name, values, event, object_key, wake_at=now)
     if ports.ledger.commit([Create(partition)]) is not None:
         partition = ports.catalog.partition(name, values) or partition
         if partition.wake_at is None:
-            return partition  # seen before, and every schedule has it
+            return partition  # registered before, and applied to every schedule
     return tell(ports, partition)
 
 
 def resume(ports: Ports, outbox: Outbox | None) -> None:
-    """Go on where somebody stopped telling an event."""
+    """Continue to apply an event whose outbox is still open."""
     if outbox is not None and outbox.wake_at is not None:
         tell(ports, outbox)

@@ -1,4 +1,4 @@
-"""Register a partition by hand, or from a job: the same road as an object that makes it ready (T7)."""
+"""Register a partition on request, with the same effect as an object that makes it ready (T7)."""
 
 from __future__ import annotations
 
@@ -13,9 +13,12 @@ from chalicelib.ports import Ports
 
 
 def register_values(ports: Ports, name: str, dataset: Dataset, content: Mapping[str, Any]) -> Partition:
-    """Store and tell the partition that ``content["partition"]`` names. One that is known already is not told again."""
+    """Register the partition that ``content["partition"]`` names, and apply its event unless it is already registered.
+
+    Raises ``unknown_field`` and ``invalid``, and refuses tables, whose partitions are their snapshots.
+    """
     if dataset.format == "iceberg":
-        hint = "commit to the table: its metadata says which snapshots there are"
+        hint = "commit to the table: its metadata lists the snapshots"
         raise invalid("", "a dataset of format files", f"the table {name}, whose partitions are its snapshots", hint)
     unknown = set(content) - {"partition"}
     if unknown:

@@ -1,7 +1,8 @@
-"""A notified metadata file of an Iceberg table becomes an event for each new snapshot, once (T21).
+"""Turn a metadata file of an Iceberg table into one event for each new snapshot (T21).
 
-A snapshot is a partition of the dataset: its row in the registry says that it is known, and is the outbox of its event.
-Snapshots are stored parents first. So when one is known, all before it are, and a look back along `main` ends there.
+A snapshot is a partition of the dataset. Its row says that the snapshot is registered, and is the outbox of its event.
+Parents are stored first. So all ancestors of a registered snapshot are registered, and a walk back along `main` ends
+there.
 """
 
 from __future__ import annotations
@@ -19,18 +20,19 @@ from chalicelib.flow.ingest.tell import tell
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
-# A commit changes the catalog right after it has written its file. What is not there by then has lost.
+# A commit updates the catalog right after it has written its file. A file that is not there by then was not committed.
 CONFIRM_WITHIN: Millis = 2 * MINUTE
 
 
 class NotCommittedYet(RuntimeError):
-    """The catalog does not know a metadata file that is new; its notification is to come again."""
+    """The catalog does not know a recent metadata file yet; SQS delivers its notification again."""
 
 
 def match_metadata(ports: Ports, name: str, dataset: Dataset, key: str, put_at: Instant) -> str:
-    """Store and tell the committed snapshots that a metadata file shows first. Returns what was done, in words.
+    """Register the new committed snapshots of a metadata file and apply their events. Returns what was done, in words.
 
-    Raises BadMetadata, or NotCommittedYet: then the notification comes again."""
+    Raises BadMetadata or NotCommittedYet: then SQS delivers the notification again.
+    """
     if not iceberg.is_metadata(dataset, key):
         return f"no metadata file of the table {name}"
     metadata = read(ports, dataset, key)
@@ -40,16 +42,16 @@ def match_metadata(ports: Ports, name: str, dataset: Dataset, key: str, put_at: 
     if committed is None:
         return f"no catalog or later metadata file confirms what is new in {name}"
     new = unknown(ports, name, dataset, committed)
-    # All are stored before any is told. So an error of one schedule does not keep later snapshots from being stored.
+    # All snapshots are stored before any event is applied, so an error of one schedule does not stop later snapshots.
     stored = [row for snapshot in new for row in register(ports, name, dataset, snapshot, key)]
     run_each(stored, lambda row: tell(ports, row))
     left_out = sum(not iceberg.counts(dataset, snapshot) for snapshot in new)
-    told = f"{count_of(len(new) - left_out, 'new snapshot')} of {name}"
-    return f"{told}, {left_out} left out by operation" if left_out else told
+    text = f"{count_of(len(new) - left_out, 'new snapshot')} of {name}"
+    return f"{text}, {left_out} left out by operation" if left_out else text
 
 
 def read(ports: Ports, dataset: Dataset, key: str) -> Metadata | None:
-    """A metadata file; None if it is not there (any more). Raises BadMetadata, which names it."""
+    """A metadata file; None if it does not exist. Raises BadMetadata with the address of the file."""
     try:
         content = ports.lake.content(dataset.bucket, key, iceberg.MAX_METADATA)
         return iceberg.parse(content) if content is not None else None
@@ -60,7 +62,7 @@ def read(ports: Ports, dataset: Dataset, key: str) -> Metadata | None:
 def _committed(
     ports: Ports, name: str, dataset: Dataset, key: str, put_at: Instant, metadata: Metadata
 ) -> Metadata | None:
-    """The metadata that is known to have been the table's: that of the file itself, or of the one it was made from."""
+    """The metadata that was certainly committed: this file's, or that of the file on which it is based."""
     if dataset.single_writer or iceberg.is_counted(dataset, key):
         return metadata
     if dataset.glue_table is not None:
@@ -70,18 +72,21 @@ def _committed(
 
 
 def _is_in_catalog(ports: Ports, name: str, dataset: Dataset, key: str, put_at: Instant) -> bool:
-    """Whether a metadata file is, or was, the one that the catalog tells for the table."""
-    told = ports.lake.metadata_location(str(dataset.glue_table))
-    current = iceberg.key_of(dataset, told) if told is not None else None
+    """Whether the catalog names, or has named, a metadata file as the current one of the table.
+
+    Raises NotCommittedYet if it does not, but the file is younger than ``CONFIRM_WITHIN``.
+    """
+    location = ports.lake.metadata_location(str(dataset.glue_table))
+    current = iceberg.key_of(dataset, location) if location is not None else None
     where = f"the table {dataset.glue_table} of the Glue catalog"
     if current == key:
         return True
     later = read(ports, dataset, current) if current is not None else None
-    if later is not None and key in [iceberg.key_of(dataset, each) for each in later.former]:
+    if later is not None and key in [iceberg.key_of(dataset, former) for former in later.former]:
         return True
     if ports.clock.now() - put_at < CONFIRM_WITHIN:
-        raise NotCommittedYet(f"expected {where} to have had {key}, got {told}; it is asked again")
-    extra = {"dataset": name, "key": key, "current": told}
+        raise NotCommittedYet(f"expected {where} to have named {key}, got {location}; Sluice will check again")
+    extra = {"dataset": name, "key": key, "current": location}
     if current is None:
         hint = f"{where} with its metadata under s3://{dataset.bucket}/{dataset.prefix}"
         logger.error("table not in the catalog", extra={**extra, "expected": hint})
@@ -91,7 +96,7 @@ def _is_in_catalog(ports: Ports, name: str, dataset: Dataset, key: str, put_at: 
 
 
 def unknown(ports: Ports, name: str, dataset: Dataset, metadata: Metadata) -> list[Snapshot]:
-    """The snapshots of `main` that are not registered, parents first. What is older than the dataset is history."""
+    """The snapshots of `main` that are not registered, parents first. Snapshots older than the dataset do not count."""
     row = ports.catalog.prefix(dataset.bucket, dataset.prefix)
     since: Instant = row.since if row is not None else ports.clock.now()
     found: list[Snapshot] = []
@@ -105,8 +110,10 @@ def unknown(ports: Ports, name: str, dataset: Dataset, metadata: Metadata) -> li
 def register(
     ports: Ports, name: str, dataset: Dataset, snapshot: Snapshot, key: str
 ) -> list[Partition | CountedObject]:
-    """Store a snapshot, and what its bytes are for size leaves, in one piece. Returns what is to be told: nothing of
-    one that is left out, or that somebody else has stored meanwhile."""
+    """Store a snapshot, with its bytes for size leaves, in one transaction. Returns the outboxes to apply.
+
+    They are empty for a snapshot that is left out, and for one that another invocation has stored meanwhile.
+    """
     now = ports.clock.now()
     event = iceberg.snapshot_event(name, dataset, snapshot, now)
     if not iceberg.counts(dataset, snapshot):

@@ -1,4 +1,4 @@
-"""Tell a stored event to every schedule that waits for it: partitions, counted objects and custom events alike."""
+"""Apply a stored event to every schedule that waits for it: of a partition, a counted object or a custom event."""
 
 from __future__ import annotations
 
@@ -7,13 +7,14 @@ from chalicelib.core.writes import Put
 from chalicelib.flow.ingest.apply import apply_to_all
 from chalicelib.ports import Ports
 
-PAGE = 200  # index rows; progress is kept after each page, so a crash repeats one page at most
+PAGE = 200  # subscriptions; the outbox stores the cursor after each page, so a crash repeats at most one page
 
 
 def tell(ports: Ports, outbox: Stored) -> Stored:
-    """Apply a stored event to all schedules of its key, page by page; only then is it settled.
+    """Apply a stored event to all schedules of its key, page by page, then ack it. Returns the acked outbox.
 
-    If one schedule cannot take the event, the others still get it. The row then stays open, and is told again.
+    One failure does not stop the other schedules. Then the outbox stays open, the sweep applies the event again, and
+    this call raises an ExceptionGroup.
     """
     failed: list[ExceptionGroup[Exception]] = []
     cursor = outbox.cursor
@@ -29,6 +30,7 @@ def tell(ports: Ports, outbox: Stored) -> Stored:
             outbox = told(outbox, cursor, now)
             ports.ledger.put_all([Put(outbox)])
         if cursor is None and failed:
-            raise ExceptionGroup(f"event {outbox.event.id} of {outbox.event.key} is not told to all", failed)
+            message = f"event {outbox.event.id} of {outbox.event.key} was not applied to all schedules"
+            raise ExceptionGroup(message, failed)
         if cursor is None:
             return outbox

@@ -1,1 +1,1 @@
-"""Check a job and act: claim, deliver, queue, let it wait, or drop it on record."""
+"""Check a job and act: claim it, deliver it, queue it, let it wait, or drop it on record."""

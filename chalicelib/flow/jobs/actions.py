@@ -1,6 +1,6 @@
-"""Approvals: a person lets a job go on, or takes it out; who and when is on record (C16).
+"""What users do to a waiting job: approve it or refuse it (C16), or cancel it (W8).
 
-Take one waiting job off because somebody wishes it: on record, giving back what it holds (W8).
+A refused or cancelled job is dropped on record, with the user and the instant, and releases its permits.
 """
 
 from __future__ import annotations
@@ -24,19 +24,21 @@ from chalicelib.ports import MAX_RACES, Ports
 
 
 def approve(ports: Ports, job_id: str, by: str, reason: str = "") -> Job:
-    """Approve of a job, for every approval that it waits for and the caller may give. Saying it again changes nothing.
+    """Give every approval that the job waits for and the caller may give. Returns the job; a repeat changes nothing.
 
-    Holds for this job alone, and for the attempts of its run."""
+    An approval holds for this job and for all attempts of its run. Raises ``conflict`` if the job waits for no
+    approval, ``forbidden`` if the caller may give none, and ``changed_meanwhile`` if the job keeps changing.
+    """
     for _ in range(MAX_RACES):
         now = ports.clock.now()
         job = _found(ports, job_id)
         given = _given(ports, job, by)
-        open_ = [each for each in given if each.key not in job.approvals]
-        if not open_:
+        missing = [constraint for constraint in given if constraint.key not in job.approvals]
+        if not missing:
             return job
-        said = {each.key: {"by": by, "at": now, "why": reason} for each in open_}
+        new = {constraint.key: {"by": by, "at": now, "why": reason} for constraint in missing}
         due = max(now, job.due_at if job.due_at is not None else now)
-        later = replace(job, approvals={**job.approvals, **said}, rev=job.rev + 1, wake_at=due, leases=0)
+        later = replace(job, approvals={**job.approvals, **new}, rev=job.rev + 1, wake_at=due, leases=0)
         later = claim.detached_from_emitter(job, later)
         if ports.ledger.commit(claim.moved(job, later)) is None:
             ports.hints.send([ref_of(later)], due, now)
@@ -45,7 +47,7 @@ def approve(ports: Ports, job_id: str, by: str, reason: str = "") -> Job:
 
 
 def refuse(ports: Ports, job_id: str, by: str, reason: str = "") -> str:
-    """Take a job out, on record. Returns what stands there."""
+    """Drop a job that waits for an approval, as ABORTED. Returns the reason on record. Raises as ``approve`` does."""
     for _ in range(MAX_RACES):
         now = ports.clock.now()
         job = lookup.find_job(ports, job_id)
@@ -57,8 +59,10 @@ def refuse(ports: Ports, job_id: str, by: str, reason: str = "") -> str:
 
 
 def _found(ports: Ports, job_id: str) -> Job:
-    """A job where it waits. Of a fire that was approved before, and which its emitter has written again, that is not
-    the place of the emitter."""
+    """The job under the sort key at which it waits.
+
+    An approval detaches a fire from the sort key of its emitter. A stalled emitter may write that key again later.
+    """
     job = lookup.find_job(ports, job_id)
     if not check.is_prepared(job):
         return job
@@ -67,24 +71,26 @@ def _found(ports: Ports, job_id: str) -> Job:
 
 
 def _given(ports: Ports, job: Job, by: str) -> list[Approval]:
-    """The approvals of a job that this caller may give; refused if it wants none, or none of this caller."""
+    """The approvals of a job that this caller may give. Raises ``conflict`` if the job needs no approval, and
+    ``forbidden`` if the caller may give none of them."""
     schedule = lookup.definition_of(ports, ports.catalog.schedule_state(job.schedule))
     wanted = approval.approvals_of(schedule.constraints) if schedule is not None else []
     if schedule is not None and check.is_prepared(job) and not tree.is_single_time(schedule.trigger):
-        wanted = []  # it is an event, which counts for the job that waits for the approval
+        wanted = []  # this fire is an event for the gathering job, and only that job waits for the approval
     if not wanted:
         raise SluiceError("conflict", f"expected a job that waits for an approval, got {job.job_id}", "job_id", None)
-    given = [each for each in wanted if each.may_be_given_by(by)]
+    given = [constraint for constraint in wanted if constraint.may_be_given_by(by)]
     if not given:
-        rules = "; ".join(each.describe() for each in wanted)
-        raise SluiceError("forbidden", f"expected it to be {rules}, got {by}", None, "ask one of these")
+        rules = "; ".join(constraint.describe() for constraint in wanted)
+        raise SluiceError("forbidden", f"expected the job to be {rules}, got {by}", None, "ask one of these to do it")
     return given
 
 
 def withdraw(ports: Ports, job_id: str, by: str) -> Record:
-    """Cancel a job that has not become a run; once this returns it never will. Returns the record of it.
+    """Cancel a job that is not yet a run; once this returns, it never becomes one. Returns the record of the job.
 
-    Refused with 404 if there is none any more, saying what became of it. A retry takes its run along, as FAILED.
+    Raises ``not_found`` (404) with the outcome of the job if it no longer waits. Cancelling a retry ends its run as
+    FAILED.
     """
     why = f"cancelled by {by}"
     for _ in range(MAX_RACES):

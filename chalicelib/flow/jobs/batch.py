@@ -1,7 +1,7 @@
-"""Prepare deliveries: read, decide and build what is due at one instant before that has come (E2, E6).
+"""Prepare the deliveries that are due at one instant, before that instant: read, decide, build (E2, E6).
 
-Rows are read a hundred to a call. Whatever is not plainly ready (it needs a line, or an answer from outside, or it has
-been tried before) is left to the check of single jobs, which delivers on the same road (`flow/jobs/deliver.py`).
+Rows are read a hundred per call. A job that needs a permit or an external answer, or that was tried before, is left to
+the check of single jobs. That check delivers by the same code (`flow/jobs/deliver.py`).
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from chalicelib.ports import Ports, RowRequest
 
 T = TypeVar("T")
 
-BATCH_SIZE = 500  # jobs whose rows are held in memory twice
-FEWEST = 2  # one alone is checked as any other job: it may be none that is delivered, and would be read twice
+BATCH_SIZE = 500  # bounds memory: the rows of these jobs are held twice
+FEWEST = 2  # a single job gets the ordinary check: if it is not delivered, a batch would have read it twice
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What is ready to be sent, and what wants to be looked at one by one."""
+    """The deliveries that are ready to be sent, and the refs that need a check one by one."""
 
     ready: tuple[Ready, ...]
     others: tuple[Ref, ...]
 
 
 def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
-    """Read, decide and build as if ``due`` had come. Nothing is written and nothing sent."""
+    """Read, decide and build as if it were ``due``. Writes nothing and sends nothing."""
     fires_only = [ref for ref in refs if ref.kind == "job" and sort_keys.is_fire(ref.parts[2])]
     if len(fires_only) < FEWEST:
         return Batch((), tuple(refs))
@@ -49,8 +49,8 @@ def prepare(ports: Ports, refs: Sequence[Ref], due: Instant) -> Batch:
     parsed, at = Parsed(), max(due, ports.clock.now())
     for part in _parts(fires_only, BATCH_SIZE):
         ready += _prepare(ports, part, at, parsed)
-    taken = {each.ref for each in ready}
-    return Batch(tuple(ready), tuple(ref for ref in refs if ref not in taken))
+    ready_refs = {delivery.ref for delivery in ready}
+    return Batch(tuple(ready), tuple(ref for ref in refs if ref not in ready_refs))
 
 
 def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> Iterable[Ready]:
@@ -70,7 +70,7 @@ def _prepare(ports: Ports, refs: Sequence[Ref], at: Instant, parsed: Parsed) -> 
 
 
 def _needs(seen: Ports, jobs: Iterable[Job]) -> list[RowRequest]:
-    """What is to be known of each: its definition, and whether it has run or has its record."""
+    """The rows that each job's decision needs: its definition, its run and its record."""
     wanted: list[RowRequest] = []
     for job in jobs:
         schedule_state = seen.catalog.schedule_state(job.schedule)
@@ -80,7 +80,7 @@ def _needs(seen: Ports, jobs: Iterable[Job]) -> list[RowRequest]:
 
 
 def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[RowRequest]:
-    """Where a fire would wait, if it had to: somebody may do so already."""
+    """The rows of the jobs that each fire could join, and of its workflow: a job may already wait under those keys."""
     wanted: list[RowRequest] = []
     for job in jobs:
         schedule_state = seen.catalog.schedule_state(job.schedule)
@@ -93,9 +93,9 @@ def _waiting(seen: Ports, jobs: Iterable[Job], parsed: Parsed) -> list[RowReques
 
 
 def _is_plain(job: Job, facts: Facts, decision: Launch) -> bool:
-    """Whether it needs no line, holds none, and its target has no lifecycle: then it is not claimed, but delivered. A
-    probe is asked when the instant has come, one by one."""
-    if facts.schedule is None or not all(each.decidable_ahead for each in facts.schedule.constraints):
+    """Whether the job needs and holds no permit, and its target has no lifecycle: then Sluice delivers it without a
+    claim. A job with a probe is never plain: the probe is called at the instant itself, job by job."""
+    if facts.schedule is None or not all(constraint.decidable_ahead for constraint in facts.schedule.constraints):
         return False
     if overrides.deadline_of(facts.schedule, facts.workflow) is not None:
         return False

@@ -1,4 +1,4 @@
-"""check: look at one job, decide, and act: claim it, deliver it, queue it, let it wait, or take it out on record."""
+"""Check one job: read its facts, decide, and act. Sluice claims, delivers or queues it, lets it wait, or drops it."""
 
 from __future__ import annotations
 
@@ -33,22 +33,27 @@ from chalicelib.flow.runs import launch as launching
 from chalicelib.log import job_fields, logger
 from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
 
-# The hint of a line may lie in the queue behind those of a crowd that joins it: then whoever joins serves it (E3).
+# A limit's hint can lie in SQS behind the hints of many jobs that join its queue. So a job that joins a queue which
+# should have been served this long ago serves it itself (E3).
 OVERDUE: Millis = 200
 
 
 def check_job(
     ports: Ports, key: tuple[str, int, str], serving: str | None = None, only: str | None = None
 ) -> Outcome:  # fmt: skip
-    """Look at a job until something is settled. ``turn`` names the line whose queue serves it; the turn is that of the
-    job ``only``, which may have made room for another. Losing a race is ordinary: the job is read and decided again."""
+    """Check a job until one decision is carried out, and return the outcome.
+
+    ``serving`` names the limit whose queue serves the job. ``only`` is the id of the job that is served: the outcome is
+    ``gone`` if another job has its key by now. A lost race is ordinary: the job is read and decided again. Raises
+    RuntimeError after ``MAX_RACES`` lost races.
+    """
     number = 0
     for race in range(MAX_RACES):
         now = ports.clock.now()
         job = ports.jobs.job(*key)
         if job is None or job.closed or only not in (None, job.job_id):
-            return Outcome("gone")  # what lies under a tombstone is the drain's to take off
-        if race or job.queued_in != serving:  # the server of a queue has just read that row
+            return Outcome("gone")  # the drain drops the job under a tombstone
+        if race or job.queued_in != serving:  # the step that serves the queue has just read the waiter
             job = waiting.regained(ports, job)
         facts = facts_of.gather(ports, job)
         if fires.is_event(job, facts, now):
@@ -57,26 +62,26 @@ def check_job(
         job, facts = external.ask(ports, job, facts, now, serving)
         decision = check.decide(job, facts, now, serving)
         if race and isinstance(decision, Launch) and (limit_name := claim.wants_number(job, decision.asks)):
-            # Many start at once: it takes a number by itself, and no start of another stands in its way again.
+            # Many jobs start at once. With a number of its own, this start no longer conflicts with the others.
             number = number or ports.ledger.number(limit_name)
             job = replace(job, number=number)
         outcome = _act(ports, job, facts, decision, now, serving)
         if outcome is not None:
             _log(job, outcome)
             return outcome
-    raise RuntimeError(f"the check of {key} lost {MAX_RACES} races; the sweep will find it again")
+    raise RuntimeError(f"the check of {key} lost {MAX_RACES} races; the sweep will hint the job again")
 
 
 def _log(job: Job, outcome: Outcome) -> None:
-    """One line for a decision that changed something: a queue is looked at often, and says the same each time."""
-    told = {**job_fields(job), "outcome": outcome.ended, "why": outcome.why}
+    """Log a decision that changed something at level info. The others are frequent and repeat the same ``why``."""
+    fields = {**job_fields(job), "outcome": outcome.ended, "why": outcome.why}
     if outcome.ended in ("launched", "delivered"):
-        told["run"] = job.job_id
-    (logger.debug if outcome.same else logger.info)("checked", extra=told)
+        fields["run"] = job.job_id
+    (logger.debug if outcome.same else logger.info)("checked", extra=fields)
 
 
 def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant, serving: str | None) -> Outcome | None:
-    """Carry a decision out; None if somebody else was faster."""
+    """Carry out a decision. Returns None after a lost race, and when the job has to be decided again."""
     match decision:
         case Launch():
             return _launch(ports, job, facts, decision, now, serving)
@@ -88,7 +93,7 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
             record = record_of(job, "COALESCED", decision.why, now)
             return committed(ports, [DeleteJob(job), Put(record)], "coalesced", decision.why)
         case MakeRoom():
-            _make_room_beside(ports, decision.over, now)
+            _expire_waiting(ports, decision.over, now)
             return None
         case Abort():
             return drop_job(ports, job, "ABORTED", decision.why, now, exact=True)
@@ -100,8 +105,8 @@ def _act(ports: Ports, job: Job, facts: Facts, decision: Decision, now: Instant,
             return drop_job(ports, job, "DROPPED", decision.why, now)
 
 
-def _make_room_beside(ports: Ports, over: Job, now: Instant) -> None:
-    """A job that has timed out leaves the place in which fires join it. The one that came is decided again."""
+def _expire_waiting(ports: Ports, over: Job, now: Instant) -> None:
+    """Detach a job that has timed out from the sort key at which fires join it. The new fire is decided again."""
     detached = gather.out_of_time(over, now)
     if ports.ledger.commit([DeleteJob(over, exact=True), *claim.beside(over, detached)]) is None:
         ports.hints.send([ref_of(detached)], now, now)
@@ -146,7 +151,8 @@ def _launch(
 
 
 def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why: str) -> Outcome | None:
-    """Into the queue of the line that blocks. A slot's end wakes it; a pace, the instant of its next permit."""
+    """Join the queue of the limit that blocks. A released slot wakes that queue, or the instant of a pace's next
+    permit. Returns None after a lost race."""
     if facts.schedule is not None and facts.workflow is not None:
         job = priority.with_inherited(ports, job, facts.schedule, facts.workflow)
     outcome = committed(ports, claim.queue(job, facts, route, now), "queued", f"{why}{claim.inheritance(job)}")
@@ -154,7 +160,7 @@ def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why
         return outcome
     ports.metrics.add(metrics.WAITS_BEGUN, 1, metrics.wait_reason_of(route.blocked.limit_name))
     state = facts.limit_state(route.blocked.limit_name)
-    # Only the first to queue sets the instant, and hints it: a hint per waiter would be a hint per waiter and permit.
+    # Only the first waiter sets the instant and sends a hint. A hint from each would cost one per waiter and permit.
     first = state.waiters == 0 or state.wake_at is None
     if first and limit_permits.is_timed(route.blocked):
         served_at = limit_route.queue_served_at(route, facts.limit_states, now)
@@ -165,14 +171,14 @@ def _queue(ports: Ports, job: Job, facts: Facts, route: Route, now: Instant, why
 
 
 def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> None:
-    """`cancel_other`: the older runs that stand in the way are to end; the job waits for that in its queue (C1)."""
+    """`cancel_other`: cancel the older runs that hold the slots; the job waits in its queue until they end (C1)."""
     schedule = facts.schedule
     if job.kind in ("retry", "backfill"):
-        return  # the runs that came after its first attempt are not the older ones; the past makes no room for itself
+        return  # a retry must not cancel runs that are newer than its first attempt, nor a backfill current runs
     if schedule is None:
         return
     namespace = job.schedule.partition(".")[0]
-    for constraint in (each for each in schedule.constraints if each.makes_room()):
+    for constraint in (item for item in schedule.constraints if item.makes_room()):
         for ask in constraint.permits(schedule.workflow, namespace):
             if isinstance(ask, Slots) and ask.limit is not None and ask.limit_name == blocked.limit_name:
                 why = f"cancelled to make room for job {job.job_id}"
@@ -180,13 +186,14 @@ def _make_room(ports: Ports, job: Job, facts: Facts, blocked: PermitRequest) -> 
 
 
 def _wait(ports: Ports, job: Job, facts: Facts, decision: Wait, now: Instant) -> Outcome | None:
-    """Keep the job until something wakes it: an instant, an event, a line, a resume."""
+    """Keep the job until something wakes it: an instant, an event, a limit or a resume. Returns None after a lost
+    race."""
     same = (job.wake_at, job.state, job.reason) == (decision.until, decision.state, decision.why)
-    # A prepared fire waits for its second and keeps its row as it is: writing it again would cost the hottest path.
+    # A prepared fire keeps its row unchanged until its instant: a second write would slow down the hottest path.
     if (same and not decision.leaves) or (job.due_at is not None and job.due_at == decision.until):
         return Outcome("waiting", decision.why, same=True)
     unmet = decision.state == "PENDING_TRIGGER"
-    tried = decision.until is not None and decision.until == job.retry_at  # it waits for its next try where it is
+    tried = decision.until is not None and decision.until == job.retry_at  # waits for its next try, same sort key
     met_at = None if unmet else job.met_at if job.met_at is not None else now
     later = replace(
         job, wake_at=decision.until, state=decision.state, reason=decision.why, rev=job.rev + 1, leases=0, met_at=met_at

@@ -1,10 +1,9 @@
-"""deliver: send due fires to targets that have no lifecycle, at least once and always under the same id (E6).
+"""Deliver due fires to targets that have no lifecycle, at least once and always under the same id (E6).
 
-There is one road, and a single delivery is a batch of one: lease the jobs, so that no other invocation sends them too;
-wait for their instant; then, for one sub-batch after the other, look at the time that the invocation has left, read
-gates and jobs again, send, and keep the books. A crash in between sends again under the same id, by which the consumer
-drops the repeat; it can never lose the fire. What cannot be delivered becomes a failed run and a dead letter, in one
-transaction with the end of its job.
+A single delivery is a batch of one. Lease the jobs, so that no other invocation sends them too, and wait for their
+instant. Then, for each sub-batch: check the time left, read schedule states and jobs again, send, record the results.
+After a crash the fire is sent again under the same id, so it is never lost and the consumer can drop the repeat. A fire
+that cannot be delivered becomes a failed run and a dead letter, in one transaction with the end of its job.
 """
 
 from __future__ import annotations
@@ -31,18 +30,14 @@ from chalicelib.flow.runs.context import build
 from chalicelib.log import logger
 from chalicelib.ports import Ports, RowRequest
 
-# What was read of a job is at most so old when it is sent (C13); tables that are slower are tried so often.
+# The rows of a job are at most this old when it is sent (C13). A slower read is repeated, up to MAX_READS in all.
 FRESH: Millis = 100
-
-
 MAX_READS = 5
 
-
-# What is kept of an invocation's time for the books and the hints that follow the last send.
+# Reserved at the end of an invocation for recording results and for the hints that follow the last send.
 BOOKS_TIME: Millis = 10 * SECOND
 
-
-HANDED_ON = 250  # jobs to a hint
+HANDED_ON = 250  # jobs per hint
 
 
 BUSY = "another invocation is delivering it"
@@ -53,7 +48,7 @@ NO_TIME = "handed on: this invocation has no time left to deliver it"
 
 @dataclass(frozen=True, slots=True)
 class Leased:
-    """Jobs that this invocation is to deliver, and its leases on them."""
+    """Jobs for this invocation to deliver, and its leases on them."""
 
     ready: tuple[Ready, ...]
     leases: Leases
@@ -61,10 +56,11 @@ class Leased:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What became of a batch. ``ends`` says of each that was sent why it is tried again, None if that was its end.
+    """The results of a batch.
 
-    ``changed`` was not sent, for its gate or job is not what it was: it is to be decided anew. ``failed`` was sent or
-    may have been, and its books were not kept, or it could not be read: it is not to be sent again by this invocation.
+    ``ends`` has each delivery that was sent: None if it is final, else why it is tried again. ``changed`` was not sent
+    because its schedule state or job has changed: decide it again. ``failed`` could not be read, or may have been sent
+    without a recorded result: this invocation must not send it again.
     """
 
     ends: dict[Ref, str | None]
@@ -75,32 +71,38 @@ class Sent:
 def deliver(
     ports: Ports, job: Job, facts: Facts, why: str, now: Instant, serving: str | None = None
 ) -> tuple[bool, str] | None:  # fmt: skip
-    """Deliver one job: a batch of one. Returns whether that was its end, and if not, why it is still there; None if
-    it is to be decided anew."""
+    """Deliver one job, as a batch of one.
+
+    Returns whether the delivery is final, with its reason or the reason why the job still waits. Returns None if the
+    job has to be decided again. Raises RuntimeError if the result could not be recorded.
+    """
     run = called_run(ports, job, facts, why, now)
-    each = Ready(ref_of(job), job, facts, run, build(ports, run), serving)
-    leased = lease(ports, [each], now)
+    delivery = Ready(ref_of(job), job, facts, run, build(ports, run), serving)
+    leased = lease(ports, [delivery], now)
     if not leased.ready:
         return False, BUSY
     sent = send(ports, leased)
-    if each.ref in sent.failed:
-        raise RuntimeError(f"the delivery of job {job.job_id} was not settled") from sent.failed[each.ref]
-    if each.ref in sent.ends:
-        again = sent.ends[each.ref]
-        return again is None, again or why
-    return None if each.ref in sent.changed else (False, NO_TIME)
+    if delivery.ref in sent.failed:
+        message = f"the delivery of job {job.job_id} could not be read or recorded; the sweep will hint the job again"
+        raise RuntimeError(message) from sent.failed[delivery.ref]
+    if delivery.ref in sent.ends:
+        retry_why = sent.ends[delivery.ref]
+        return retry_why is None, retry_why or why
+    return None if delivery.ref in sent.changed else (False, NO_TIME)
 
 
 def called_run(ports: Ports, job: Job, facts: Facts, why: str, now: Instant) -> Run:
-    """The run that a job becomes when it is delivered at this moment: its call is the next try."""
+    """The run that a job becomes if it is delivered now, with this call counted as its next try."""
     ready = replace(job, reason=why, event=timer.fire_event(job))
     run = claim.build_run(ready, facts, (), ports.payloads.context_uri(job.job_id), now)
     return _called_at(replace(run, calls=job.tries + 1), job, now)
 
 
 def lease(ports: Ports, ready: Sequence[Ready], begin: Instant) -> Leased:
-    """Lease the jobs for sends that begin at ``begin``. What another invocation is delivering is left to it, and looked
-    at again when its lease has expired: it may have died."""
+    """Lease the jobs for sends that begin at ``begin``. Returns those that this invocation may deliver.
+
+    Jobs that another invocation delivers are hinted for the end of its lease, in case it has died.
+    """
     leases = Leases(ports)
     if not ready:
         return Leased((), leases)
@@ -117,7 +119,8 @@ def lease(ports: Ports, ready: Sequence[Ready], begin: Instant) -> Leased:
 
 
 def send(ports: Ports, leased: Leased) -> Sent:
-    """Send what is leased, one sub-batch after the other, and keep the books. Never raises for what was sent."""
+    """Send the leased jobs, one sub-batch after the other, and record the results. Never raises for a job that was
+    sent."""
     books, leases = Books(ports), leased.leases
     changed: list[Ref] = []
     unread: dict[Ref, Exception] = {}
@@ -126,12 +129,12 @@ def send(ports: Ports, leased: Leased) -> Sent:
         longest = max(sub_batches.longest_call(each.run.request.target) for each in part)
         try:
             going, stale = _next(ports, leases, part, longest)
-        except _NoTime as told:
+        except _NoTime as no_time:
             left = [each.ref for rest in parts[number:] for each in rest]
             books.keep()
-            _hand_on(ports, leases, books, left, told.until)
+            _hand_on(ports, leases, books, left, no_time.until)
             break
-        except Exception as error:  # the tables cannot be read: what is left was not sent
+        except Exception as error:  # the tables cannot be read, so none of the remaining jobs was sent
             logger.exception("sub-batch not read", extra={"size": len(part)})
             unread |= {each.ref: error for rest in parts[number:] for each in rest}
             break
@@ -145,7 +148,8 @@ def send(ports: Ports, leased: Leased) -> Sent:
 
 
 class _NoTime(Exception):
-    """The invocation has no time for another sub-batch, or the tables are too slow; it may go on at ``until``."""
+    """The invocation has no time for another sub-batch, or the tables are too slow. Delivery may continue at
+    ``until``."""
 
     def __init__(self, until: Instant) -> None:
         super().__init__(until)
@@ -153,27 +157,33 @@ class _NoTime(Exception):
 
 
 def _next(ports: Ports, leases: Leases, part: list[Ready], longest: Millis) -> tuple[list[Ready], list[Ready]]:
-    """What of a sub-batch may go at this moment, and what is to be decided anew. What another invocation has leased by
-    now is in neither."""
+    """The deliveries of a sub-batch that may be sent now, and those to decide again.
+
+    Neither has the jobs that another invocation has leased meanwhile. Raises _NoTime if too little time is left, or if
+    every read takes longer than ``FRESH``.
+    """
     if not ports.has_time(longest + BOOKS_TIME):
         raise _NoTime(ports.clock.now())
     lost = leases.keep([each.job for each in part], longest)
-    mine = [each for each in part if delivery_lease.mark(each.job) not in lost]
+    held = [each for each in part if delivery_lease.mark(each.job) not in lost]
     for _ in range(MAX_READS):
         before = ports.clock.now()
-        found = _unchanged(ports, mine)
+        found = _unchanged(ports, held)
         now = ports.clock.now()
         if now - before <= FRESH:
-            going = [again for each in found if (again := _decided(each, now)) is not None]
+            going = [decided for each in found if (decided := _decided(each, now)) is not None]
             refs = {each.ref for each in going}
-            return going, [each for each in mine if each.ref not in refs]
-    logger.warning("tables slow", extra={"hint": f"no read of {len(mine)} jobs within {FRESH} ms"})
+            return going, [each for each in held if each.ref not in refs]
+    logger.warning("tables slow", extra={"hint": f"no read of {len(held)} jobs within {FRESH} ms"})
     raise _NoTime(ports.clock.now() + SECOND)
 
 
 def _unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
-    """Those whose gate and job are what was decided on. Mostly their stamps tell; the rows whose stamp has changed are
-    read as well."""
+    """The deliveries whose schedule state and job are still those of the decision.
+
+    Equal stamps prove that in most cases. Rows whose stamp has changed are read in full, since a sweep's lease changes
+    the stamp but not the decision.
+    """
     stamps = ports.prefetch.stamps(_wanted(part))
     stamped = {each.ref for each in part if _is_as_stamped(stamps, each)}
     others = [each for each in part if each.ref not in stamped]
@@ -183,26 +193,26 @@ def _unchanged(ports: Ports, part: Sequence[Ready]) -> list[Ready]:
 
 
 def _send(ports: Ports, going: Sequence[Ready]) -> list[Answered]:
-    """One sub-batch, under the instant at which it is sent."""
+    """Send one sub-batch. Returns the answers, each with the instant of the call."""
     now = ports.clock.now()
     called = [_called_at(each.run, each.job, now) for each in going]
     target = ports.targets.of(called[0].target_kind)
     try:
         answers = target.start_many([(run, each.context) for run, each in zip(called, going, strict=True)])
-    except Exception as error:  # nothing is known: the policy decides about the next try
+    except Exception as error:  # the outcome is unknown, so the delivery policy decides on the next try
         logger.exception("target failed", extra={"size": len(going)})
         answers = [NoAnswer(f"the call failed: {error}")] * len(going)
     measured = [metrics.start_of(run, each.job.reason, now) for each, run in zip(going, called, strict=True)]
     starts = [start for start in measured if start is not None]
     for measure, late in starts:
         ports.metrics.add(measure, late)
-    told = {"size": len(going), "runs": [run.run_id for run in called]}
-    logger.info("sent", extra=told | ({"late_ms": max(late for _, late in starts)} if starts else {}))
+    fields = {"size": len(going), "runs": [run.run_id for run in called]}
+    logger.info("sent", extra=fields | ({"late_ms": max(late for _, late in starts)} if starts else {}))
     return [Answered(*each, now) for each in zip(going, called, answers, strict=True)]
 
 
 def _called_at(run: Run, job: Job, now: Instant) -> Run:
-    """A run whose call is made at an instant: how late it is, is told from that (T4)."""
+    """The run with its call at ``now``, the instant from which its lateness is measured (T4)."""
     first = job.first_try_at if job.first_try_at is not None else now
     late = job.window_end is not None and now >= job.window_end
     return replace(run, claimed_at=now, start_requested_at=first, late=late)
@@ -210,10 +220,10 @@ def _called_at(run: Run, job: Job, now: Instant) -> Run:
 
 def _wanted(part: Sequence[Ready]) -> list[RowRequest]:
     wanted: list[RowRequest] = [("schedule_state", name) for name in dict.fromkeys(each.job.schedule for each in part)]
-    return wanted + [_place_of(each.job) for each in part]
+    return wanted + [_request_of(each.job) for each in part]
 
 
-def _place_of(job: Job) -> RowRequest:
+def _request_of(job: Job) -> RowRequest:
     return "job", job.schedule, job.generation, job.sort_key
 
 
@@ -221,11 +231,14 @@ def _is_as_stamped(stamps: Mapping[RowRequest, Stamp], each: Ready) -> bool:
     schedule_state = each.facts.schedule_state
     if schedule_state is None or stamps.get(("schedule_state", schedule_state.schedule)) != stamp_of(schedule_state):
         return False
-    return stamps.get(_place_of(each.job)) == stamp_of(each.job)
+    return stamps.get(_request_of(each.job)) == stamp_of(each.job)
 
 
 def _still(seen: Ports, each: Ready) -> Ready | None:
-    """A job with its present revision, if it and its gate are what was decided on. The sweep leases it: no change."""
+    """The delivery with the present revision of its job; None if the job or its schedule state has changed.
+
+    A lease by the sweep raises the revision but changes nothing that the decision depends on.
+    """
     job = seen.jobs.job(each.job.schedule, each.job.generation, each.job.sort_key)
     if job is None or job.closed or seen.catalog.schedule_state(each.job.schedule) != each.facts.schedule_state:
         return None
@@ -239,13 +252,14 @@ def _identity(job: Job) -> tuple[object, ...]:
 
 
 def _decided(each: Ready, now: Instant) -> Ready | None:
-    """The same decision on the same facts at this instant: windows and timeouts end while others are sent."""
+    """The delivery if the same facts still launch it at ``now``: a window or timeout can end while others are sent."""
     decision = check.decide(each.job, each.facts, now, each.serving)
     return each if isinstance(decision, Launch) and not decision.asks else None
 
 
 def _hand_on(ports: Ports, leases: Leases, books: Books, refs: Sequence[Ref], until: Instant) -> None:
-    """What is left goes to other invocations. Without books the lease stays: then they wait until it has expired."""
+    """Hint the remaining jobs, for other invocations. If a result was not recorded the lease stays, so that they wait
+    until it expires."""
     if not books.failed:
         leases.end()
     logger.warning("handed on", extra={"size": len(refs)})

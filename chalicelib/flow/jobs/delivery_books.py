@@ -1,8 +1,8 @@
-"""The books of deliveries: one transaction decides whether a job becomes a run or a record, never both.
+"""Record the results of deliveries: one transaction decides whether a job becomes a run or a record, never both.
 
-`[Create(run), DeleteJob(job)]` is committed for many jobs together. A job that is refused is looked at by itself:
-another invocation was faster, or somebody dropped the job while its message was on the way. Then the message is
-recorded all the same, in the place of the record that says that the job never ran.
+`[Create(run), DeleteJob(job)]` is committed for many jobs together. A job with a conflict is handled alone: another
+invocation was faster, or a user dropped the job while its message was being sent. Then the run is written all the same
+and replaces the record that says that the job never ran.
 """
 
 from __future__ import annotations
@@ -28,19 +28,21 @@ from chalicelib.flow.notices import notices
 from chalicelib.log import logger
 from chalicelib.ports import MAX_RACES, Ports
 
-BATCH_SIZE = 50  # jobs to a transaction, which takes 100 writes
-MAX_BYTES = 3_000_000  # of a transaction, of the 4 MB that DynamoDB takes
-ROW_BYTES = 4_000  # of a run and its job, without what they carry
-# Quick sends are booked together: a burst is not held up by its books. What was sent is in the books after so long, or
-# before the next send if the sends are slow and the books take little beside them.
+BATCH_SIZE = 50  # jobs per transaction, which takes 100 writes
+MAX_BYTES = 3_000_000  # per transaction; DynamoDB allows 4 MB
+ROW_BYTES = 4_000  # of a run and its job, without data and properties
+# Results of quick sends are recorded together, so that recording does not delay a burst. A result waits at most
+# BOOKED_WITHIN. After a send of SLOW or longer it is recorded at once, because recording is short beside such a send.
 BOOKED_WITHIN: Millis = 10 * SECOND
 SLOW: Millis = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """A job that may be delivered, as far as is known: decided on ``facts``, with the run that it becomes and what that
-    carries. ``turn`` names the line whose queue serves it."""
+    """A job that may be delivered: the ``facts`` of that decision, and the run that it becomes with its ``context``.
+
+    ``serving`` names the limit whose queue serves it.
+    """
 
     ref: Ref
     job: Job
@@ -52,7 +54,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """A delivery that was made at an instant, its run as it was called, and what the target said."""
+    """A delivery that was made at ``at``, its run at the call, and the answer of the target."""
 
     ready: Ready
     called: Run
@@ -61,8 +63,11 @@ class Answered:
 
 
 class Books:
-    """What was sent and is not booked yet. ``ends`` says of each booked job why it is tried again, None if that was its
-    end; ``failed`` are those whose books could not be kept."""
+    """Collects the results of deliveries and records them.
+
+    ``ends`` has each recorded delivery: None if it is final, else why it is tried again. ``failed`` has the deliveries
+    whose results could not be recorded.
+    """
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
@@ -71,14 +76,14 @@ class Books:
         self.failed: dict[Ref, Exception] = {}
 
     def add(self, answered: Sequence[Answered]) -> None:
-        """Note what was just sent. It is booked at once, or together with what comes next."""
+        """Add deliveries that were just sent. They are recorded at once, or together with later ones."""
         self._open += answered
         now = self._ports.clock.now()
         if answered and (now - answered[0].at >= SLOW or now - self._open[0].at >= BOOKED_WITHIN):
             self.keep()
 
     def keep(self) -> None:
-        """Book what was sent. A failure here never makes this invocation send again."""
+        """Record all results so far. Never raises: an error goes to ``failed``, and nothing is sent again."""
         answered, self._open = self._open, []
         together = [each for each in answered if _is_plain(each)]
         alone = [each for each in answered if not _is_plain(each)]
@@ -94,14 +99,14 @@ class Books:
                 self._fail([each], error)
 
     def _commit(self, group: list[Answered]) -> list[Answered]:
-        """Book a group in one transaction; what is refused is left out. Returns that."""
+        """Record a group in one transaction. Returns the deliveries that were left out because of a conflict."""
         plans = [(each, _plan(each)) for each in group]
         left_out: list[Answered] = []
         while plans:
-            told = self._ports.ledger.commit([write for _, plan in plans for write in plan])
-            if told is None:
+            conflict = self._ports.ledger.commit([write for _, plan in plans for write in plan])
+            if conflict is None:
                 break
-            refused = {id(write) for write in told.writes}
+            refused = {id(write) for write in conflict.writes}
             left_out += [each for each, plan in plans if any(id(write) in refused for write in plan)]
             plans = [(each, plan) for each, plan in plans if not any(id(write) in refused for write in plan)]
         self.ends |= {each.ready.ref: None for each, _ in plans}
@@ -115,17 +120,17 @@ class Books:
             self.ends[each.ready.ref] = _not_taken(self._ports, each)
 
     def _fail(self, group: Sequence[Answered], error: Exception) -> None:
-        logger.exception("books not kept", extra={"size": len(group)})
+        logger.exception("deliveries not recorded", extra={"size": len(group)})
         self.failed |= {each.ready.ref: error for each in group}
 
 
 def _is_plain(each: Answered) -> bool:
-    """Whether it was taken and its job holds nothing: then its books are two writes."""
+    """Whether the target took the delivery and the job holds nothing: then two writes record it."""
     return isinstance(each.answer, Started) and not each.ready.job.held and each.ready.job.queued_in is None
 
 
 def ended(run: Run, answer: Started | Never, now: Instant) -> Run:
-    """The run of a delivery that was taken, or given up: over and quiet at once."""
+    """The final run, without announcements, of a delivery that the target took or that Sluice gave up."""
     state = RunUpdate("SUCCEEDED", now) if isinstance(answer, Started) else RunUpdate("FAILED", now, answer.why)
     step = complete.advance(run, state, now, None)
     if step is None:
@@ -145,7 +150,7 @@ def _delivered(each: Answered) -> Run:
 
 
 def _book(ports: Ports, each: Answered) -> None:
-    """Record what was sent, also if its job is gone meanwhile. A run that is there already stays as it is."""
+    """Record a delivery, even if its job no longer exists. A run that already exists is not changed."""
     run, job_id = _delivered(each), each.ready.job.job_id
     for _ in range(MAX_RACES):
         if ports.runs.run(run.run_id, run.attempt) is not None:
@@ -158,13 +163,15 @@ def _book(ports: Ports, each: Answered) -> None:
             plan.append(Delete(record))
         if ports.ledger.commit(plan) is None:
             return
-    raise RuntimeError(f"the books of job {job_id} lost {MAX_RACES} races")
+    raise RuntimeError(f"recording the delivery of job {job_id} lost {MAX_RACES} races")
 
 
 def _what_became_of(ports: Ports, job: Job) -> tuple[Job | None, Record | None]:
-    """The job where it is now, or the record of its end. One that had to wait meanwhile has another place, and one
-    whose generation was closed lies under a tombstone. A job goes in the transaction that writes its record, so the
-    record is read after it."""
+    """The job under its present sort key, or the record of its end.
+
+    A job that had to wait meanwhile has another sort key; a job of a closed generation lies under a tombstone. The
+    record is read after the job, because one transaction deletes the job and writes the record.
+    """
     here = ports.jobs.job(job.schedule, job.generation, job.sort_key)
     if here is not None and here.job_id == job.job_id:
         return here, None
@@ -176,7 +183,7 @@ def _what_became_of(ports: Ports, job: Job) -> tuple[Job | None, Record | None]:
 
 
 def _taken_off(ports: Ports, job: Job, now: Instant) -> list[Write]:
-    """The end of a job, giving back what it holds. A tombstone over it stays, so that nothing joins it."""
+    """The writes that delete a job and release what it holds. A tombstone over it stays, so that no event joins it."""
     plan = claim.delete_plan(job, {limit_name: ports.jobs.limit_state(limit_name) for limit_name in job.held}, now)
     if not job.closed:
         return plan
@@ -185,7 +192,10 @@ def _taken_off(ports: Ports, job: Job, now: Instant) -> list[Write]:
 
 
 def _not_taken(ports: Ports, each: Answered) -> str | None:
-    """Try it again later, or give it up: a failed run and a dead letter, in one transaction with the end of its job."""
+    """Schedule the next try and return its reason, or give the delivery up and return None.
+
+    Giving up writes a failed run and a dead letter, in one transaction with the end of the job.
+    """
     if isinstance(each.answer, Started):
         raise TypeError("expected a delivery that was not taken")
     now = ports.clock.now()
@@ -198,7 +208,7 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
         notices_due = notices.of_run(ports, failed, "failed", now)
         kept: list[Write] = [Create(failed), *([Put(letter)] if letter else []), *notices_due]
         held = {limit_name: ports.jobs.limit_state(limit_name) for limit_name in job.held}
-        # Refused, if another has delivered it or given it up meanwhile: then that is its end.
+        # A conflict means that another invocation has delivered it or given it up: that result is the final one.
         if ports.ledger.commit([*kept, *claim.delete_plan(job, held, now)]) is None:
             notices.hint(ports, notices_due)
         return None
@@ -217,7 +227,7 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
         if ports.ledger.commit(claim.moved(job, later)) is None:
             ports.hints.send([ref_of(later)], after.at, now)
             break
-        # The sweep may have leased it while the call was under way: the try counts all the same.
+        # The sweep may have leased the job during the call; the try must be counted all the same.
         found = ports.jobs.job(job.schedule, job.generation, job.sort_key)
         if found is None or found.closed or (found.job_id, found.tries) != (job.job_id, job.tries):
             break
@@ -226,7 +236,7 @@ def _not_taken(ports: Ports, each: Answered) -> str | None:
 
 
 def _groups(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
-    """As many to a transaction as DynamoDB takes, by number and by bytes."""
+    """The deliveries in groups that fit into one DynamoDB transaction, by number and by bytes."""
     group: list[Answered] = []
     size = 0
     for each in answered:
@@ -241,7 +251,7 @@ def _groups(answered: Sequence[Answered]) -> Iterator[list[Answered]]:
 
 
 def _bytes(each: Answered) -> int:
-    """Of a run and its job, not less than they are."""
+    """An upper bound for the bytes of a run and its job."""
     request = each.called.request
     data = sum(len(str(part)) for part in (request.data or {}).values())
     return ROW_BYTES + 4 * data + 2 * len(json.dumps(dict(request.properties)))

@@ -11,20 +11,20 @@ from chalicelib.core.rows.job import Job
 from chalicelib.core.writes import EndLease, TakeLease
 from chalicelib.ports import Ports
 
-MAX_TRIES = 3  # to take a lease; each refusal means that another invocation took the same jobs a moment ago
+MAX_TRIES = 3  # to take a lease; each conflict means that another invocation has just leased some of the same jobs
 
 
 class Leases:
-    """One lease for each instant at which jobs of the batch are due, mostly one alone."""
+    """The leases of one batch, one for each instant at which its jobs are due. Mostly there is a single one."""
 
     def __init__(self, ports: Ports) -> None:
         self._ports = ports
         self._held: dict[Instant, DeliveryLease] = {}
 
     def take(self, jobs: Sequence[Job], longest: Millis, begin: Instant) -> dict[str, Instant]:
-        """Lease the jobs that no other invocation delivers, for sends that begin at ``begin``, of ``longest`` each.
+        """Lease the jobs that no other invocation delivers, for sends from ``begin`` on that take ``longest`` each.
 
-        Returns the marks of those that another one is delivering, each with the end of its lease.
+        Returns the marks of the jobs that another invocation delivers, each with the end of its lease.
         """
         busy: dict[str, Instant] = {}
         for due, group in _by_due(jobs).items():
@@ -44,8 +44,10 @@ class Leases:
         return busy
 
     def keep(self, jobs: Iterable[Job], longest: Millis) -> frozenset[str]:
-        """Renew what ends too soon for one more send. Returns the marks of the jobs whose lease is lost: it expired,
-        and another invocation has taken it."""
+        """Renew the leases that end too soon for one more send of ``longest``.
+
+        Returns the marks of the jobs whose lease expired and was taken by another invocation.
+        """
         lost: set[str] = set()
         now = self._ports.clock.now()
         for due, group in _by_due(jobs).items():
@@ -63,7 +65,7 @@ class Leases:
         return frozenset(lost)
 
     def end(self) -> None:
-        """Let others have at once what is left."""
+        """End all leases now, so that other invocations need not wait until they expire."""
         for lease in self._held.values():
             self._ports.ledger.commit([EndLease(lease)])
         self._held.clear()

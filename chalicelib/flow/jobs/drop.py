@@ -1,4 +1,4 @@
-"""Take the jobs of a closed generation off, each on record, giving back what they hold (L3, L5, L6)."""
+"""Drop jobs on record and release what they hold: single ones, and all of a closed generation (L3, L5, L6)."""
 
 from __future__ import annotations
 
@@ -24,16 +24,17 @@ from chalicelib.flow.notices import notices
 from chalicelib.flow.runs.dead_letters import put_back
 from chalicelib.ports import Ports
 
-BATCH_SIZE = 100
+BATCH_SIZE = 100  # jobs per page
 
 
-REPLACED = "the schedule was replaced or enabled anew"
+REPLACED = "the schedule was replaced or enabled again"
 
 
 def drain(ports: Ports, schedule: str, generation: int) -> int:
-    """Drop whatever of this generation may not be claimed any more, then settle its tombstone. Repeatable.
+    """Drop the jobs of this generation that may no longer be claimed, then close its tombstone. Idempotent.
 
-    The tombstone comes last: until it is settled it keeps its place in the wake index, and a death on the way is found.
+    Returns how many jobs were dropped. The tombstone is closed last: until then it stays in the wake index, so the
+    sweep finds it if this invocation dies.
     """
     schedule_state = ports.catalog.schedule_state(schedule)
     same = schedule_state is not None and schedule_state.generation == generation
@@ -47,13 +48,13 @@ def drain(ports: Ports, schedule: str, generation: int) -> int:
             if job.closed:
                 tombstone = job
             elif not same or not _may_stay(job, schedule_state) or _is_unmet(ports, job, schedule_state):
-                gone = drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None
-                dropped, left = dropped + gone, left or not gone
+                is_dropped = drop_job(ports, job, "DROPPED", why, ports.clock.now()) is not None
+                dropped, left = dropped + is_dropped, left or not is_dropped
         if page.cursor is None:
             break
         cursor = page.cursor
-    # A lost race leaves a job behind: the tombstone stays awake, and whoever finds it comes here again.
-    return dropped if tombstone is None or left else dropped + _settle(ports, tombstone, why)
+    # A lost race leaves a job behind: the tombstone keeps its `wake_at`, so the sweep starts this drain again.
+    return dropped if tombstone is None or left else dropped + _close(ports, tombstone, why)
 
 
 def _why(schedule_state: ScheduleState | None) -> str:
@@ -68,7 +69,7 @@ def _may_stay(job: Job, schedule_state: ScheduleState | None) -> bool:
 
 
 def _is_unmet(ports: Ports, job: Job, schedule_state: ScheduleState | None) -> bool:
-    """A schedule that gathers no more lets go what is met, and drops what is not (L4)."""
+    """Whether the schedule gathers no longer and the trigger of this job is unmet: only met jobs stay (L4)."""
     if schedule_state is None or schedule_state.mode not in ("drain", "completed"):
         return False
     schedule = lookup.definition_of(ports, schedule_state)
@@ -76,19 +77,22 @@ def _is_unmet(ports: Ports, job: Job, schedule_state: ScheduleState | None) -> b
     return verdict is not None and not verdict.met
 
 
-def _settle(ports: Ports, job: Job, why: str) -> int:
-    """The tombstone stays, so that nothing joins it; the job under it goes on record and gives back what it held."""
+def _close(ports: Ports, job: Job, why: str) -> int:
+    """Drop the job under a tombstone on record and release its permits. Returns how many jobs were dropped, 0 or 1.
+
+    The tombstone itself stays, so that no event joins it.
+    """
     if job.wake_at is None:
         return 0
     job, now = waiting.regained(ports, job), ports.clock.now()
-    # From now on it only bars what comes late. Before, it said what was to be given back, and so had no end.
+    # From now on the tombstone only refuses late events, so it may expire. Before, it named the permits to release.
     bare = replace(job, job_id="", queued_in=None, rank=None, held=(), reason=why, rev=job.rev + 1)
-    settled = replace(bare, wake_at=None, expires_at=now + TOMBSTONE_LIFE)
-    plan: list[Write] = [Replace(settled, over=job)]
+    closed = replace(bare, wake_at=None, expires_at=now + TOMBSTONE_LIFE)
+    plan: list[Write] = [Replace(closed, over=job)]
     held = {limit_name: ports.jobs.limit_state(limit_name) for limit_name in job.held}
     if job.job_id:
-        left = claim.drop_plan(job, record_of(job, "DROPPED", why, now), held, now)
-        plan += [write for write in left if not isinstance(write, DeleteJob)]
+        drop_plan = claim.drop_plan(job, record_of(job, "DROPPED", why, now), held, now)
+        plan += [write for write in drop_plan if not isinstance(write, DeleteJob)]
     if ports.ledger.commit(plan) is not None:
         return 0
     woken = [limit_ref(limit_name) for limit_name, state in held.items() if state.waiters]
@@ -102,9 +106,11 @@ Ended = Literal["gone", "launched", "delivered", "queued", "waiting", "dropped",
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a check did, and why: the sentence that the log carries. ``overdue`` is a line whose queue the job has
-    joined, and which should have been served a while ago. ``same``: a look that changed nothing, so that the log has
-    said why already."""
+    """What a check did. ``why`` is the sentence in the log.
+
+    ``overdue`` names a limit whose queue the job joined and which should have been served a while ago. ``same`` means
+    that the check changed nothing, so the log already holds this ``why``.
+    """
 
     ended: Ended
     why: str = ""
@@ -113,10 +119,11 @@ class Outcome:
 
 
 def drop_job(ports: Ports, job: Job, kind: RecordKind, why: str, now: Instant, exact: bool = False) -> Outcome | None:
-    """Out with a job, on record, giving back what it holds. A retry that goes leaves its run FAILED, and announced,
-    a redrive its dead letter where it was.
+    """Drop a job on record and release what it holds. Returns None after a lost race.
 
-    ``exact``: only as it was read, for an event that came meanwhile may have changed what was decided."""
+    Dropping a retry ends its run as FAILED and announces that; dropping a redrive restores its dead letter. ``exact``
+    drops the job only in the revision that was read, because an event may have changed the decision since.
+    """
     job = waiting.regained(ports, job)
     held = states_of_held(ports, job)
     if check.is_prepared(job) and (already := facts_of.already(ports, job)) is not None:
@@ -160,7 +167,7 @@ def committed(ports: Ports, plan: list[Write], ended: Ended, why: str) -> Outcom
 
 
 def record_of(job: Job, kind: RecordKind, why: str, now: Instant) -> Record:
-    """What is kept of a job that becomes no run."""
+    """The record of a job that never becomes a run."""
     return Record(
         id=job.job_id,
         kind=kind,

@@ -1,4 +1,4 @@
-"""external: ask something outside about a constraint, when the answer decides whether a job may launch (C6, C15)."""
+"""Get external answers to constraints (load, probe), if the answer decides whether a job may launch (C6, C15)."""
 
 from __future__ import annotations
 
@@ -29,34 +29,34 @@ from chalicelib.ports import Ports
 
 
 def ask(ports: Ports, job: Job, facts: Facts, now: Instant, serving: str | None) -> tuple[Job, Facts]:
-    """The job and the facts with the answers to what is to be asked at this look; without such, as they are.
+    """The job and the facts with the external answers that this check needs; unchanged if it needs none.
 
-    A constraint is asked when the answer decides: a job that waits for something else anyway, or is run whatever the
-    answer is, costs no call. What was answered before holds until it is to be asked again, however often the job is
-    looked at until then. A kind is asked as a whole, and before the next one: an unmet load spares the call of a probe.
+    A call is made only if the answer decides, so a job that waits for something else costs none. An answer holds until
+    its ``until``, however often the job is checked. All constraints of one kind are asked before the next kind: an
+    unmet load saves the call of a probe.
     """
     schedule, workflow = facts.schedule, facts.workflow
     if schedule is None or workflow is None:
         return job, facts
     for kind in externals_by_kind(schedule.constraints):
-        before = {key: each.last_answer(job, number_of(key)) for key, each in kind.items()}
-        stale = {key: each for key, each in kind.items() if (said := before[key]) is None or said.until <= now}
+        before = {key: constraint.last_answer(job, number_of(key)) for key, constraint in kind.items()}
+        stale = {key: item for key, item in kind.items() if (last := before[key]) is None or last.until <= now}
         if not stale or not _decides(job, facts, stale, now, serving):
             continue
         answers: dict[str, Answer] = {}
-        for key, each in stale.items():
+        for key, constraint in stale.items():
             properties = overrides.properties_of(workflow, schedule, job.properties)
-            reply = _reply(ports, each.question(job, schedule.workflow, properties, now))
-            answers[key] = each.read(reply, before[key], now)
+            reply = _reply(ports, constraint.question(job, schedule.workflow, properties, now))
+            answers[key] = constraint.read(reply, before[key], now)
         job, facts = _answered(job, facts, next(iter(stale.values())), answers)
     return job, facts
 
 
 def _decides(job: Job, facts: Facts, stale: Mapping[str, External], now: Instant, serving: str | None) -> bool:
-    """Whether the job is launched if all are met, and is not if none is."""
+    """Whether the job launches if all stale constraints are met, and does not launch if none is."""
     launched = []
     for met in (True, False):
-        assumed = {**facts.answers, **{key: each.assume(met, now) for key, each in stale.items()}}
+        assumed = {**facts.answers, **{key: constraint.assume(met, now) for key, constraint in stale.items()}}
         launched.append(isinstance(check.decide(job, replace(facts, answers=assumed), now, serving), Launch))
     return launched == [True, False]
 
@@ -75,8 +75,8 @@ def _reply(ports: Ports, question: Question) -> Reply:
 
 
 def _answered(job: Job, facts: Facts, kind: External, answers: Mapping[str, Answer]) -> tuple[Job, Facts]:
-    """The job keeps the answers, and the facts of this look hold them."""
+    """The job and the facts of this check with the answers."""
     numbered = {number_of(key): answer for key, answer in answers.items()}
-    message, told = kind.logged(numbered)
-    logger.info(message, extra={"job": job.job_id, **told})
+    message, fields = kind.logged(numbered)
+    logger.info(message, extra={"job": job.job_id, **fields})
     return kind.with_answers(job, numbered), replace(facts, answers={**facts.answers, **answers})

@@ -1,4 +1,7 @@
-"""Serve the queue of a line: whoever moves its ``wake_at`` checks its head, as many jobs as there are permits."""
+"""Serve the queue of a limit: check its waiters from the head on, until no permit is left.
+
+A conditional write of the limit's ``wake_at`` leases the queue to one invocation.
+"""
 
 from __future__ import annotations
 
@@ -21,18 +24,18 @@ from chalicelib.flow.limits import holders
 from chalicelib.flow.runs import launch
 from chalicelib.ports import Ports
 
-BESIDE = 3  # waiters read beside those that failed, should one that was served still be among them
-# A job that is claimed may come back as a run, whose permit has grown old; more often than this it has its turn later.
+BESIDE = 3  # waiters read beyond those that failed, in case one that was already served is among them
+# A claimed job may return to the queue as a run whose permit has grown old. One invocation serves a run this often.
 MAX_ROUNDS = 3
-# How long one invocation serves a queue that does not end: others wait in its batch. Then it hands the line on.
+# How long one invocation serves an endless queue before it hands the limit on: other messages wait in its batch.
 LONGEST: Millis = 10 * SECOND
-# A lease that ends sooner is renewed before the next start, which may wait for its appointment and takes its time.
+# A lease that ends sooner is renewed before the next start, because a start takes time and may wait for its instant.
 RENEWED_BEFORE: Millis = 3 * SECOND
 
 
 @dataclass
 class _Service:
-    """A line that is this invocation's to serve until ``lease``, and no longer than ``until``."""
+    """The limit whose queue this invocation serves: it holds the lease until ``lease`` and stops at ``until``."""
 
     limit_name: str
     lease: Instant
@@ -40,9 +43,11 @@ class _Service:
 
 
 def serve(ports: Ports, limit_name: str, longest: Millis = LONGEST) -> int:
-    """Launch from the head of a queue until no permit is left. Returns how many left the queue.
+    """Launch from the head of a queue until no permit is left. Returns how many waiters left the queue.
 
-    If this invocation dies, another one takes the line over when its lease has ended: a few seconds later."""
+    If this invocation dies, another one serves the queue when the lease ends, a few seconds later. Raises an
+    ExceptionGroup with the errors of single waiters, after the others were served.
+    """
     now = ports.clock.now()
     state = ports.jobs.limit_state(limit_name)
     if state.wake_at is None:
@@ -51,10 +56,10 @@ def serve(ports: Ports, limit_name: str, longest: Millis = LONGEST) -> int:
         ports.ledger.commit([ClearQueueWake(limit_name)])
         return 0
     if state.wake_at > now:
-        return 0  # too early: whoever set that instant has hinted it, and the sweep stands behind
+        return 0  # too early: the write that set this instant sent a hint for it, and the sweep finds it otherwise
     service = _Service(limit_name, now + permits.SERVER_LEASE, now + longest)
     if ports.ledger.commit([LeaseQueue(limit_name, state.wake_at, service.lease)]) is not None:
-        return 0  # somebody else serves it
+        return 0  # another invocation serves it
     try:
         served = _serve_head(ports, service)
     except Exception:
@@ -65,7 +70,7 @@ def serve(ports: Ports, limit_name: str, longest: Millis = LONGEST) -> int:
 
 
 def _goes_on(ports: Ports, service: _Service) -> bool:
-    """Whether this invocation is to serve the next waiter: there is time, and the line is still its own, or woken."""
+    """Whether this invocation may serve the next waiter: it has time, and still holds or can renew the lease."""
     now = ports.clock.now()
     if now >= service.until:
         return False
@@ -73,7 +78,7 @@ def _goes_on(ports: Ports, service: _Service) -> bool:
         return True
     renewed = now + permits.SERVER_LEASE
     if ports.ledger.commit([LeaseQueue(service.limit_name, service.lease, renewed)]) is not None:
-        # Somebody freed a permit and woke the line, which this invocation can attend to; or another one serves it.
+        # Either a released permit woke the queue, so this invocation may lease it again, or another one serves it.
         woken = ports.jobs.limit_state(service.limit_name).wake_at
         if (
             woken is None
@@ -86,8 +91,10 @@ def _goes_on(ports: Ports, service: _Service) -> bool:
 
 
 def _serve_head(ports: Ports, service: _Service) -> int:
-    """Serve from the head on, which is read anew after each: a start takes its time, and who has come meanwhile may be
-    more urgent than those behind (W2). A waiter whose check raises is stepped over, holds up nobody, and is told last.
+    """Serve the waiters from the head on. Returns how many left the queue.
+
+    The head is read again after each waiter: a start takes time, and a more urgent waiter may have joined (W2). If the
+    check of a waiter raises, the waiter is skipped and does not block the others. Its error is raised at the end.
     """
     rounds: Counter[tuple[str, str]] = Counter()
     failed: list[Exception] = []
@@ -102,17 +109,17 @@ def _serve_head(ports: Ports, service: _Service) -> int:
         rounds[_name(fresh[0])] += 1
         try:
             if not _serve_one(ports, fresh[0]):
-                return _told(served, failed)
-        except Exception as error:  # told when the others have had their turn
+                return _result(served, failed)
+        except Exception as error:  # raised after the others were served
             rounds[_name(fresh[0])] = MAX_ROUNDS
             failed.append(error)
         else:
             served += 1
-    return _told(served, failed)
+    return _result(served, failed)
 
 
 def _is_spent(ports: Ports, limit_name: str) -> bool:
-    """Whether a policy surely has no permit for a while. One read, where looking at the next waiter takes a dozen."""
+    """Whether a policy certainly has no permit for a while. This takes one read; checking a waiter takes a dozen."""
     if not names.is_pace(limit_name) or names.is_target_pace(limit_name):
         return False
     now = ports.clock.now()
@@ -120,18 +127,18 @@ def _is_spent(ports: Ports, limit_name: str) -> bool:
 
 
 def _name(waiter: Waiter) -> tuple[str, str]:
-    """A job that was moved while it was served is served again in its new place."""
+    """The key that counts how often a waiter is served. A job whose rank or sort key changed is served again."""
     return waiter.rank, waiter.job_sort_key
 
 
-def _told(served: int, failed: list[Exception]) -> int:
+def _result(served: int, failed: list[Exception]) -> int:
     if failed:
         raise ExceptionGroup(f"{len(failed)} waiters could not be checked", failed)
     return served
 
 
 def _serve_one(ports: Ports, waiter: Waiter) -> bool:
-    """Check one waiter in its turn; False if it must go on waiting, and so must all behind it."""
+    """Check one waiter. Returns False if it must keep waiting, and so must all waiters behind it."""
     if waiter.run is not None:
         return _serve_run(ports, waiter, *waiter.run)
     key = (waiter.job_schedule, waiter.job_generation, waiter.job_sort_key)
@@ -140,24 +147,24 @@ def _serve_one(ports: Ports, waiter: Waiter) -> bool:
         drain(ports, waiter.job_schedule, waiter.job_generation)
         job = ports.jobs.job(*key)
     if job is None or job.job_id != waiter.job_id or job.queued_in != waiter.limit_name:
-        # Its job is gone or went elsewhere, which takes the row along in the same transaction: a late reader's view.
+        # The read is stale: a job that leaves a queue deletes its waiter in the same transaction.
         ports.ledger.commit([ExpectNotWaiting(waiter, job), RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)])
         return True
     return check_job(ports, key, serving=waiter.limit_name, only=waiter.job_id).ended != "waiting"
 
 
 def _serve_run(ports: Ports, waiter: Waiter, run_id: str, attempt: int) -> bool:
-    """The same for a run whose next start call wants a permit."""
+    """The same as `_serve_one`, for a run whose next start call needs a permit."""
     run = ports.runs.run(run_id, attempt)
     if run is None or run.queued_in != waiter.limit_name or run.rank != waiter.rank:
-        # It may have left and queued again since it was read here: then it is another revision, and keeps its row.
+        # The run may have left and queued again since this read. Then its revision differs, and its waiter stays.
         ports.ledger.commit([ExpectNotWaiting(waiter, run), RemoveWaiter(waiter), LeaveQueue(waiter.limit_name)])
         return True
     return not launch.start(ports, run_id, attempt, serving=waiter.limit_name)
 
 
 def _schedule_next(ports: Ports, service: _Service) -> None:
-    """Say when the queue wants serving again, unless the write that freed a permit has said so already."""
+    """Set the instant at which the queue is served next, unless a write that released a permit has set it already."""
     now, limit_name = ports.clock.now(), service.limit_name
     state = ports.jobs.limit_state(limit_name)
     ports.metrics.add(metrics.QUEUE_LENGTH, state.waiters, metrics.wait_reason_of(limit_name))
@@ -168,7 +175,7 @@ def _schedule_next(ports: Ports, service: _Service) -> None:
     served_at = route.served_again_at(asks, limit_name, states, now) or service.lease
     timed = permits.is_timed(next((ask for ask in asks if ask.limit_name == limit_name), None))
     if now >= service.until and not timed:
-        served_at, timed = now, True  # more may be free: it is handed on
+        served_at, timed = now, True  # permits may be left, so another invocation continues at once
     asked = now if slots.asks_holders(state, now) else None
     if ports.ledger.commit([LeaseQueue(limit_name, service.lease, served_at, asked)]) is not None:
         return
@@ -179,7 +186,7 @@ def _schedule_next(ports: Ports, service: _Service) -> None:
 
 
 def _asks_of_head(ports: Ports, state: LimitState) -> tuple[tuple[PermitRequest, ...], Mapping[str, LimitState]]:
-    """What the head of the queue asks of all lines, and how these stand; nothing if that cannot be told now."""
+    """The permit requests of the waiter at the head and the states of their limits; empty if its row is gone."""
     head = ports.jobs.head_of(state.limit_name, 1)
     if not head:
         return (), {}

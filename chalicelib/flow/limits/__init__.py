@@ -1,1 +1,1 @@
-"""Pools, policies, the holders of slots, and runs that count in a limit that was named later."""
+"""Pools, policies, holders of slots, and runs that are counted in limits which were named after their start."""

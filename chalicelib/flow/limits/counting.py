@@ -1,4 +1,4 @@
-"""Count runs in the groups and pools that were named after they had begun (`core/runs/counting.py`)."""
+"""Count runs in the groups and pools that were named after their start (`core/runs/counting.py`)."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from chalicelib.ports import MAX_RACES, Ports
 
 
 def of_schedule(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, workflow: Workflow) -> ScheduleState:
-    """The gate once all living runs of its schedule are counted. Only what was claimed under an older version can lack
-    a permit, and nothing of that is claimed any more: so none is missed. After a lost race the gate is returned as it
-    was read, and no claim relies on it."""
+    """The schedule state after all unfinished runs of the schedule were counted.
+
+    Only a run of an older version can lack a permit, and no more jobs of that version are claimed, so no run is missed.
+    After a lost race the schedule state is returned as it was read. A claim expects it unchanged, so that claim fails.
+    """
     if workflow.target.has_lifecycle:
-        limit_name = ports.jobs.limit_state(names.workflow_limit(schedule.workflow))
-        for run_id, attempt in counting.living(limit_name, schedule_state.schedule):
+        state = ports.jobs.limit_state(names.workflow_limit(schedule.workflow))
+        for run_id, attempt in counting.living(state, schedule_state.schedule):
             _count(ports, run_id, attempt, schedule, workflow)
     after = replace(schedule_state, uncounted=False, rev=schedule_state.rev + 1)
     return after if ports.ledger.commit([PutState(after, schedule_state)]) is None else schedule_state
 
 
 def of_workflow(ports: Ports, row: Definition) -> None:
-    """The same for all living runs of a workflow that names another pool than before."""
+    """Count all unfinished runs of a workflow whose definition names another pool than before."""
     workflow = Workflow.model_validate(row.document)
     known: dict[str, Schedule | None] = {}
     if workflow.target.has_lifecycle:
@@ -47,14 +49,17 @@ def of_workflow(ports: Ports, row: Definition) -> None:
 
 
 def _definition_of(ports: Ports, name: str) -> Schedule | None:
-    """The schedule as it is, or was last."""
+    """The definition of a schedule; of a deleted one, the last definition."""
     schedule_state = ports.catalog.schedule_state(name)
     version = ports.catalog.version(name, schedule_state.version) if schedule_state is not None else None
     return Schedule.model_validate(version.definition) if version is not None else None
 
 
 def _count(ports: Ports, run_id: str, attempt: int, schedule: Schedule, workflow: Workflow) -> None:
-    """One transaction: the run with the permits that it lacks, and their lines. A run that has ended needs none."""
+    """Add the missing permits to a run and to their limits, in one transaction. A run that has ended needs none.
+
+    Raises RuntimeError after ``MAX_RACES`` lost races.
+    """
     for _ in range(MAX_RACES):
         run = ports.runs.run(run_id, attempt)
         if run is None or states.is_terminal(run.state):
@@ -72,4 +77,4 @@ def _count(ports: Ports, run_id: str, attempt: int, schedule: Schedule, workflow
         if ports.ledger.commit([Replace(replace(after, rev=run.rev + 1)), *plan]) is None:
             logger.info("run counted", extra={"run": run_id, "attempt": attempt, "permits": after.permits})
             return
-    raise RuntimeError(f"counting run {run_id} lost {MAX_RACES} races; the next look at its schedule goes on with it")
+    raise RuntimeError(f"counting run {run_id} lost {MAX_RACES} races; the next check of its schedule continues")

@@ -1,4 +1,4 @@
-"""The runs that hold the slots for which jobs wait: they are asked about, for the event of an end may be lost (W7)."""
+"""Poll the runs that hold the slots for which jobs wait, because the event of their end may be lost (W7)."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ from chalicelib.core.runs import follow
 from chalicelib.core.system import sweep
 from chalicelib.ports import Ports
 
-# So many runs of one line are asked about at a time, those first that were asked longest ago.
-MAX_ASKED = 50
-# A line that does not name all its holders: so many living runs are looked through for them.
-MAX_READ = 500
-# Further ahead than any living run is looked at by itself.
+MAX_ASKED = 50  # runs of one limit that are polled at a time, least recently polled first
+MAX_READ = 500  # unfinished runs that are read to find the holders of a limit that does not name all of them
+# The next poll of any unfinished run lies less than this ahead, so the wake index up to there has all of them.
 ALL_LIVING: Millis = 30 * MINUTE
 
 
 def ask_about(ports: Ports, state: LimitState, now: Instant) -> int:
-    """Hint the silent runs that hold slots of this line, so that each is asked about. Returns how many were hinted."""
+    """Hint the silent runs that hold slots of this limit, so that each is polled. Returns how many were hinted."""
     held = sorted(
         (run for run in _holders(ports, state, now) if follow.may_have_ended(run, now)),
         key=lambda run: run.wake_at or now,
@@ -33,10 +31,10 @@ def ask_about(ports: Ports, state: LimitState, now: Instant) -> int:
 
 
 def _holders(ports: Ports, state: LimitState, now: Instant) -> list[Run]:
-    """The living runs with a permit of this line, or of any part of its pool."""
+    """The unfinished runs with a permit of this limit, or of any share of its pool."""
     names = [ids.attempt_of(holder) for holder in state.starts]
     if state.active > len(names):
-        # A pool names none of its holders, and a line not all of very many. Each living run is in the wake index.
+        # A pool names no holders, and other limits name only some of very many. All unfinished runs have a `wake_at`.
         refs = ports.wakes.overdue("runs", now + ALL_LIVING, MAX_READ)
         names += [(ref.parts[0], int(ref.parts[1])) for ref in refs if ref.kind == "run"]
     found = ports.runs.several(list(dict.fromkeys(names)))

@@ -1,7 +1,4 @@
-"""Definitions but schedules: put, get, delete. What is referenced is not deleted (L17).
-
-Read the facts that the decision about a job depends on. Strong reads; the definition of a version is cached.
-"""
+"""The rates of starts: read the policies and the start rate of EMR, and let a changed policy apply at once."""
 
 from __future__ import annotations
 
@@ -14,12 +11,12 @@ from chalicelib.ports import Ports
 
 
 def advance_pace(ports: Ports, row: Definition) -> list[AdvancePace]:
-    """A policy that allows more than before does so at once: nobody waits out the pace that was. Its last permit may be
-    one for an instant to come."""
+    """The write that lets a faster policy apply at once, so that no waiter waits for an instant of the old pace; empty
+    if the old pace ends soon anyway."""
     policy, now = Policy.model_validate(row.document), ports.clock.now()
-    limit_name = ports.jobs.limit_state(policy_limit(row.name))
+    state = ports.jobs.limit_state(policy_limit(row.name))
     head = now + LEAD + policy.spacing
-    return [AdvancePace(limit_name.limit_name, limit_name, head)] if limit_name.head > head else []
+    return [AdvancePace(state.limit_name, state, head)] if state.head > head else []
 
 
 def policy_of(ports: Ports, name: str) -> Policy | None:

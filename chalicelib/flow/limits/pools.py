@@ -1,4 +1,4 @@
-"""Pools: what a job asks of one, who is served when one changes, and who names one (W3)."""
+"""Pools: permit requests of jobs, the queues to serve when a pool changes, and the workflows that name one (W3)."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ def pool_of(ports: Ports, name: str) -> Pool | None:
 
 
 def ask_of(ports: Ports, workflow: Workflow, schedule: Schedule) -> tuple[Slots, Definition] | None:
-    """What a job of this schedule asks of its pool, and the definition by which it does; None if it takes from none, or
-    the pool is gone."""
+    """The permit request of this schedule's jobs to their pool, and the pool's definition. None if the schedule uses no
+    pool, or if the pool was deleted."""
     name = overrides.pool_of(workflow, schedule)
     row = ports.catalog.definition("pool", name) if name is not None else None
     if name is None or row is None:
@@ -49,14 +49,16 @@ def ask_of(ports: Ports, workflow: Workflow, schedule: Schedule) -> tuple[Slots,
 
 
 def _withheld(ask: Slots, name: str, pool: Pool, states: Mapping[str, LimitState]) -> Slots:
-    """What a job asks of a pool that was cut otherwise: without what is in use beyond other parts' new size."""
+    """The permit request to a pool whose division changed: it leaves free the units that other shares use beyond their
+    new size."""
     others = {limit_name: state for limit_name, state in states.items() if limit_name != ask.limit_name}
     fallback = _withheld(ask.fallback, name, pool, states) if ask.fallback is not None else None
     return replace(ask, overdrawn=pools.overdrawn(name, pool, others), fallback=fallback)
 
 
 def check(ports: Ports, workflow: Workflow, schedule: Schedule) -> None:
-    """Refuse a schedule whose pool is not there, whose runs give nothing back, or whose runs could never start."""
+    """Raise SluiceError if the pool of a schedule does not exist or is too small for its runs, or if the target never
+    releases units."""
     name = overrides.pool_of(workflow, schedule)
     if name is None:
         return
@@ -66,7 +68,7 @@ def check(ports: Ports, workflow: Workflow, schedule: Schedule) -> None:
 
 
 def check_workflow(ports: Ports, name: str, document: Mapping[str, Any]) -> None:
-    """The same for a workflow before any schedule names it."""
+    """The same for a workflow, before any schedule names it."""
     if document.get("pool") is None:
         return
     workflow = Workflow.model_validate(document)
@@ -76,7 +78,7 @@ def check_workflow(ports: Ports, name: str, document: Mapping[str, Any]) -> None
 
 
 def existing(ports: Ports, name: str, field: str) -> Pool:
-    """The pool that a document names; refused, with those that there are, if there is none."""
+    """The pool that a document names. Raises SluiceError with the existing pools if there is no such pool."""
     found = pool_of(ports, name)
     if found is None:
         known = [row.name for row in ports.catalog.definitions("pool", name.partition(".")[0], PAGE, None).items]
@@ -85,8 +87,10 @@ def existing(ports: Ports, name: str, field: str) -> Pool:
 
 
 def serve_anew(ports: Ports, new: Definition, old: Definition) -> tuple[Definition, list[LeaseQueue]]:
-    """A changed pool, which knows the parts that were made smaller, and the writes that have its queues served at once:
-    it may be larger, or shared otherwise."""
+    """The definition of a changed pool with its shrunk shares, and the writes that wake the pool's queues.
+
+    The queues are served at once because the pool may be larger, or divided in another way.
+    """
     before, after = (Pool.model_validate(row.document) for row in (old, new))
     names = {*pools.limits_of(new.name, before), *pools.limits_of(new.name, after), *old.shrunk}
     states = {name: ports.jobs.limit_state(name) for name in sorted(names)}
@@ -95,12 +99,12 @@ def serve_anew(ports: Ports, new: Definition, old: Definition) -> tuple[Definiti
 
 
 def serve_shares(ports: Ports, freed: Collection[str], now: Instant) -> None:
-    """Where a permit of a pool's common part came back and nobody waits there, those with a share may take it; what
-    came back to a part that was made smaller may be anybody's.
+    """Wake the queues of other shares that may use permits just released to the limits ``freed``.
 
-    A death before this costs no more than the lease of a line that has waiters: then it is looked at anyway.
+    Permits of a pool's common part may go to any share, and those of a shrunk share to all parts. If this invocation
+    dies before, the waiters only wait for the lease of their own queue to end.
     """
-    for limit_name in (each for each in freed if limit_names.is_pool(each)):
+    for limit_name in (item for item in freed if limit_names.is_pool(item)):
         name = limit_name.split(":")[1]
         row = ports.catalog.definition("pool", name)
         concerns = row is not None and (limit_name == limit_names.pool_limit(name) or limit_name in row.shrunk)
@@ -116,7 +120,7 @@ def _woken(states: list[LimitState], now: Instant) -> list[LeaseQueue]:
 
 
 def view(ports: Ports, row: Definition) -> dict[str, Any]:
-    """How much of a pool is in use, and who waits for it, in all and by share."""
+    """The use of a pool and its waiters, in total and by share."""
     pool = Pool.model_validate(row.document)
     return pools.use_of(
         row.name,
@@ -126,7 +130,7 @@ def view(ports: Ports, row: Definition) -> dict[str, Any]:
 
 
 def workflows_in(ports: Ports, pool: str) -> list[str]:
-    """The workflows that name a pool, ``workflow <full name>``, wherever in them that is."""
+    """The workflows that name a pool in any of their fields, as ``workflow <full name>``."""
     spaces = [row.name for row in _all(ports, "namespace", "")]
     apps = [row.name for space in spaces for row in _all(ports, "app", space)]
     found = [row for app in apps for row in _all(ports, "workflow", app)]
@@ -134,10 +138,10 @@ def workflows_in(ports: Ports, pool: str) -> list[str]:
 
 
 def _named(row: Definition) -> set[str]:
-    """The pools that a workflow names: where it takes its units from, and whose workers it wants."""
-    told = (row.document.get("pool"), (row.document.get("target") or {}).get("pool"))
+    """The full names of the pools that a workflow names: for its units, and for the workers that run it."""
+    named = (row.document.get("pool"), (row.document.get("target") or {}).get("pool"))
     namespace = row.name.partition(".")[0]
-    return {str(name) if "." in str(name) else f"{namespace}.{name}" for name in told if name}
+    return {str(name) if "." in str(name) else f"{namespace}.{name}" for name in named if name}
 
 
 def _all(ports: Ports, kind: Kind, parent: str) -> Iterator[Definition]:

@@ -1,4 +1,4 @@
-"""Find out whether what names a queue has its row there, and let it go on if not (`core/runs/queued.py`)."""
+"""Repair a job or run that names a queue in which it has no waiter (`core/runs/queued.py`)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ W = TypeVar("W", Job, Run)
 
 
 def regained(ports: Ports, row: W) -> W:
-    """The job or run as it stands: in no queue, if it has no row in the one that it names. Costs one read if it names
-    one. The line counts rows, so it is not touched. After a lost race the row is returned as it was read, and whatever
-    is decided from it is refused.
+    """The job or run, taken out of the queue that it names if it has no waiter there.
+
+    Costs one read if it names a queue. The limit counts waiters, so its row does not change. After a lost race the row
+    is returned as it was read, and the conditional write of the next decision fails.
     """
     waiter = queued.waiter_of(row)
     if waiter is None or ports.jobs.is_queued(waiter):
@@ -25,5 +26,5 @@ def regained(ports: Ports, row: W) -> W:
     after = queued.off_queue(row, ports.clock.now())
     if ports.ledger.commit([Replace(after), ExpectNotQueued(waiter)]) is not None:
         return row
-    logger.warning("row in a queue was missing", extra={"job": waiter.job_id, "limit": waiter.limit_name})
+    logger.warning("waiter was missing", extra={"job": waiter.job_id, "limit": waiter.limit_name})
     return after

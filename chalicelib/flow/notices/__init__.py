@@ -1,1 +1,1 @@
-"""Notices and deadlines: record what happened, tell it in groups, judge deadlines."""
+"""Notices and deadlines: record failures, aborts and missed deadlines, and send notices about them in groups."""

@@ -1,6 +1,6 @@
-"""watches: a job with a deadline is looked at when it must have started, and when its run must have ended (H5).
+"""Deadline watches: check a job when it must have started, and when its run must have ended (H5).
 
-No polling: the row wakes at these two instants, and at no other.
+Nothing polls: the row of a watch wakes at these two instants only.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from chalicelib.ports import MAX_DELAY, MAX_RACES, Ports
 
 
 def begin(ports: Ports, job: Job, facts: Facts, now: Instant) -> None:
-    """Watch a job from its first look on, if its schedule or its workflow has a deadline. Once for each."""
+    """Create the deadline watch of a job at its first check, if its schedule or its workflow has a deadline."""
     if facts.schedule is None or overrides.deadline_of(facts.schedule, facts.workflow) is None:
         return
     deadline = deadlines.begun(job, facts.schedule, facts.workflow, now)
@@ -30,12 +30,15 @@ def begin(ports: Ports, job: Job, facts: Facts, now: Instant) -> None:
 
 
 def judge_deadline(ports: Ports, job_id: str) -> None:
-    """Judge what is due of a watch, and note what was missed, in one transaction."""
+    """Judge the deadlines of a watch that are due, and write pending notices of missed ones, in one transaction.
+
+    Raises RuntimeError after ``MAX_RACES`` lost races.
+    """
     for _ in range(MAX_RACES):
         deadline, now = ports.jobs.deadline(job_id), ports.clock.now()
         if deadline is None or deadline.wake_at is None or _next(deadline.start_by, deadline.end_by) > now:
             return
-        # The job first: what has left the queue meanwhile is found as a run or a record.
+        # The job is read first, so that a job which ends meanwhile is found as a run or a record.
         job = ports.jobs.find(job_id)
         attempts = ports.runs.attempts(job_id)
         record = ports.runs.record(job_id)
@@ -52,7 +55,7 @@ def judge_deadline(ports: Ports, job_id: str) -> None:
             notices.hint(ports, notices_due)
             _hint(ports, job_id, judged.deadline.wake_at, now)
             return
-    raise RuntimeError(f"watch of {job_id} lost {MAX_RACES} races; the sweep will find it again")
+    raise RuntimeError(f"the deadline watch of {job_id} lost {MAX_RACES} races; the sweep will hint it again")
 
 
 def _next(*instants: Instant | None) -> Instant:
@@ -60,6 +63,6 @@ def _next(*instants: Instant | None) -> Instant:
 
 
 def _hint(ports: Ports, job_id: str, at: Instant | None, now: Instant) -> None:
-    """What is due later than a message can be held back is found by the tick after it."""
+    """Hint a watch, unless its instant is later than the maximum delay of a message: then the sweep finds it."""
     if at is not None and at - now <= MAX_DELAY:
         ports.hints.send([deadline_ref(job_id)], max(at, now), now)

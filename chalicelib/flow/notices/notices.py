@@ -1,8 +1,9 @@
-"""notices: who wants to hear of a failure, an abort or a missed deadline is told, in groups (W9, H5).
+"""Send notices of failures, aborts and missed deadlines, in groups (W9, H5).
 
-What happened is noted in the write that makes it so. A note is taken into an alert for each target that wants it, in
-one transaction with the message that may follow from it, and is gone. So none is lost, and none counts twice. What
-comes while all of these have just been told something lies where it is until then: a storm contends for no row.
+The transaction that ends a run or job also writes a pending notice. Another transaction deletes it, adds it to the
+notice window of each channel of a rule, and writes the messages that follow. So no notice is lost or counted twice.
+While the windows of all its channels are open, a pending notice stays as it is. So very many failures do not contend
+for one row.
 """
 
 from __future__ import annotations
@@ -34,12 +35,12 @@ MAX_REASON = 500  # characters
 
 
 def rules_of(schedule: Schedule | None, workflow: Workflow | None) -> tuple[Notify, ...]:
-    """Who is to be told: by the workflow, and by the schedule besides."""
+    """The notice rules of the workflow and of the schedule."""
     return (*(workflow.notify if workflow else ()), *(schedule.notify if schedule else ()))
 
 
 def of_run(ports: Ports, run: Run, what: str, now: Instant) -> list[Write]:
-    """What is to be written along with the failure of a run. A note that is there already is the same."""
+    """The pending notice to write together with the failure of a run, if a rule wants it. A repeat writes the same."""
     schedule_state = ports.catalog.schedule_state(run.schedule)
     schedule = lookup.definition_of(ports, replace(schedule_state, version=run.version)) if schedule_state else None
     rules = rules_of(schedule, lookup.workflow_of(ports, run.workflow))
@@ -49,7 +50,7 @@ def of_run(ports: Ports, run: Run, what: str, now: Instant) -> list[Write]:
 
 
 def of_job(ports: Ports, job: Job, what: str, reason: str, now: Instant) -> list[Write]:
-    """What is to be written along with the end of a job."""
+    """The pending notice to write together with the end of a job, if a rule wants it."""
     schedule_state = ports.catalog.schedule_state(job.schedule)
     schedule = lookup.definition_of(ports, schedule_state)
     if schedule is None:
@@ -61,7 +62,7 @@ def of_job(ports: Ports, job: Job, what: str, reason: str, now: Instant) -> list
 
 
 def hint(ports: Ports, plan: list[Write]) -> None:
-    """Let the notes of a plan that was carried out be taken in at once."""
+    """Hint the pending notices of a plan that was carried out, so that they are handled at once."""
     refs = [ref_of(write.row) for write in plan if isinstance(write, Put) and isinstance(write.row, PendingNotice)]
     if refs:
         now = ports.clock.now()
@@ -73,23 +74,26 @@ def ref_of(notice: PendingNotice) -> Ref:
 
 
 def take_in(ports: Ports, workflow: str, what: str, notice_id: str) -> None:
-    """See to a note: whoever was told something lately hears of it when the window is over; anybody else at once."""
+    """Handle a pending notice: send it at once to a channel without an open window, or else when the window ends.
+
+    Raises RuntimeError after ``MAX_RACES`` lost races.
+    """
     for _ in range(MAX_RACES):
         notice, now = ports.jobs.notice(workflow, what, notice_id), ports.clock.now()
         if notice is None:
             return
-        alerts = [ports.jobs.notice_window(workflow, channel) for channel in _channels(ports, notice)]
-        rests = notice_alerts.rests_until(alerts, now)
-        if rests is None:
+        windows = [ports.jobs.notice_window(workflow, channel) for channel in _channels(ports, notice)]
+        until = notice_alerts.rests_until(windows, now)
+        if until is None:
             if _take(ports, [notice], now):
                 return
-        elif ports.ledger.commit([Replace(replace(notice, wake_at=rests, leases=0, rev=notice.rev + 1))]) is None:
+        elif ports.ledger.commit([Replace(replace(notice, wake_at=until, leases=0, rev=notice.rev + 1))]) is None:
             return
-    raise RuntimeError(f"note {what} of {notice_id} lost {MAX_RACES} races; the sweep will find it again")
+    raise RuntimeError(f"notice {what} of {notice_id} lost {MAX_RACES} races; the sweep will hint it again")
 
 
 def close_window(ports: Ports, workflow: str, channel: str) -> None:
-    """What has come in the window of an alert is taken in when that is over, and told."""
+    """Close the notice window of a channel when it ends, and send the notices that it has collected."""
     for _ in range(MAX_RACES):
         window, now = ports.jobs.notice_window(workflow, channel), ports.clock.now()
         if window is None or window.until > now:
@@ -99,18 +103,18 @@ def close_window(ports: Ports, workflow: str, channel: str) -> None:
         window = ports.jobs.notice_window(workflow, channel)
         if window is None or window.until > now:
             return
-        told = notice_alerts.close(window, now)
-        plan = _follows(ports, window, told, channel, window.until, now)
+        step = notice_alerts.close(window, now)
+        plan = _plan_of(ports, window, step, channel, window.until, now)
         if ports.ledger.commit(plan) is None:
             _emit(ports, plan)
-            if told.window is not None:
-                ports.hints.send([window_ref(workflow, channel)], told.window.until, now)
+            if step.window is not None:
+                ports.hints.send([window_ref(workflow, channel)], step.window.until, now)
             return
-    raise RuntimeError(f"alert {channel} of {workflow} lost {MAX_RACES} races; the sweep will find it again")
+    raise RuntimeError(f"notice window {channel} of {workflow} lost {MAX_RACES} races; the sweep will hint it again")
 
 
 def _take_all(ports: Ports, workflow: str, now: Instant) -> bool:
-    """Take in all notes that lie there. False if others did the same: what is left is read again."""
+    """Add all pending notices of a workflow to their windows. Returns False after a lost race: then read them again."""
     while notices_due := ports.jobs.notices(workflow, notice_alerts.MAX_TAKEN):
         if not _take(ports, notices_due, now):
             return False
@@ -118,7 +122,8 @@ def _take_all(ports: Ports, workflow: str, now: Instant) -> bool:
 
 
 def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> bool:
-    """One transaction: these notes out, of one workflow, and into the alerts of all who want to hear of them."""
+    """Move pending notices of one workflow to the windows of their channels, in one transaction. Returns False after a
+    lost race."""
     workflow = notices_due[0].workflow
     plan: list[Write] = [DeleteNotice(notice) for notice in notices_due]
     hints_due: list[tuple[Ref, Instant]] = []
@@ -126,12 +131,12 @@ def _take(ports: Ports, notices_due: Sequence[PendingNotice], now: Instant) -> b
     for notice in notices_due:
         for channel, target in _channels(ports, notice).items():
             wanted.setdefault(channel, (target, []))[1].append(notice)
-    for channel, (target, those) in wanted.items():
+    for channel, (target, added) in wanted.items():
         window = ports.jobs.notice_window(workflow, channel)
-        told = notice_alerts.add_notices(those, channel, target, window, now)
-        plan += _follows(ports, window, told, channel, those[0].id, now)
-        if window is None and told.window is not None:
-            hints_due.append((window_ref(workflow, channel), told.window.until))
+        step = notice_alerts.add_notices(added, channel, target, window, now)
+        plan += _plan_of(ports, window, step, channel, added[0].id, now)
+        if window is None and step.window is not None:
+            hints_due.append((window_ref(workflow, channel), step.window.until))
     if ports.ledger.commit(plan) is not None:
         return False
     _emit(ports, plan)
@@ -149,23 +154,23 @@ def pending(rules: tuple[Notify, ...], what: str, notice: PendingNotice) -> list
     return [Put(notice)] if notice_alerts.channels(rules, what) else []
 
 
-def _follows(
-    ports: Ports, before: NoticeWindow | None, told: AlertStep, channel: str, source: object, now: Instant
+def _plan_of(
+    ports: Ports, before: NoticeWindow | None, step: AlertStep, channel: str, source: object, now: Instant
 ) -> list[Write]:
-    """The alert as it stands then, and the message that is to be sent, if there is one."""
+    """The writes of a step: of the notice window, and of the message to send, if there is one."""
     after: Write
-    if told.window is None and before is not None:
+    if step.window is None and before is not None:
         after = DeleteNotice(before)
-    elif told.window is not None:
-        after = Replace(told.window) if before is not None else Create(told.window)
+    elif step.window is not None:
+        after = Replace(step.window) if before is not None else Create(step.window)
     else:
-        raise ValueError("expected an alert before or after")
-    whose = told.window or before
-    if told.notice is None or whose is None:
+        raise ValueError("expected a notice window before or after the step")
+    window = step.window or before
+    if step.notice is None or window is None:
         return [after]
-    app = whose.workflow.rpartition(".")[0]
-    full = ids.message_schedule(app, notice_alerts.message_name(whose.workflow, channel, source))
-    message = Message.model_validate({"due_time": iso(now + 1), "target": dict(whose.target), "data": told.notice})
+    app = window.workflow.rpartition(".")[0]
+    full = ids.message_schedule(app, notice_alerts.message_name(window.workflow, channel, source))
+    message = Message.model_validate({"due_time": iso(now + 1), "target": dict(window.target), "data": step.notice})
     schedule_state: ScheduleState | None = ports.catalog.schedule_state(full)
     return [
         after,

@@ -1,1 +1,1 @@
-"""Launch a run, follow it, complete it; what users and workers do to runs."""
+"""Launch a run, follow it and complete it, and carry out what users and workers do to runs."""

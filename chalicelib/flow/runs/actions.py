@@ -1,4 +1,4 @@
-"""What people do to runs: cancel one that lives (W6), run a finished one again with its own arguments (W15)."""
+"""What users do to runs: cancel or poll an unfinished one (W6), rerun a finished one with its own arguments (W15)."""
 
 from __future__ import annotations
 
@@ -20,38 +20,39 @@ from chalicelib.ports import Ports
 
 
 def cancel(ports: Ports, run_id: str, by: str) -> Run:
-    """Wish the end of a run that lives. Its target is asked for that until it has ended; asked twice, it is asked once.
+    """Request that an unfinished run is cancelled. Sluice asks the target until the run has ended. Idempotent.
 
-    Refused with 409 for one that has ended, and for one whose next attempt waits, which is a job's to cancel.
+    Raises ``conflict`` (409) if the run has ended, or if its next attempt waits: then cancel the job of the same id.
     """
     run = find_run(ports, run_id)[-1]
     if not states.is_terminal(run.state):
         cancelling.request_cancel(ports, run_id, run.attempt, f"cancelled by {by}")
         return find_run(ports, run_id)[-1]
     hint = "cancel the job of the same id, which waits for its next attempt" if run.state == "RETRYING" else None
-    raise SluiceError("conflict", f"expected a run that lives, got one that is {run.state}", None, hint)
+    raise SluiceError("conflict", f"expected a run that has not ended, got one that is {run.state}", None, hint)
 
 
 def ping(ports: Ports, run_id: str) -> Run:
-    """Have the target asked now what became of a run that lives, instead of at its next look (W6). Returns the run as
-    it stands before the answer, which follows in a second or two. A worker is not asked: it tells by itself, and what
-    is looked at is whether its lease still holds.
+    """Poll an unfinished run now instead of at its next poll (W6).
 
-    Refused with 409 for a run that has ended. Nothing is stored: a ping that is lost is repeated by who wants it.
+    Returns the run as it is before the answer, which follows in a second or two. A worker reports by itself, so for its
+    runs Sluice only checks the lease. Raises ``conflict`` (409) if the run has ended. A ping is not stored: a user
+    repeats a ping that is lost.
     """
     run = find_run(ports, run_id)[-1]
     if states.is_terminal(run.state):
-        raise SluiceError("conflict", f"expected a run that lives, got one that is {run.state}", None, None)
+        raise SluiceError("conflict", f"expected a run that has not ended, got one that is {run.state}", None, None)
     now = ports.clock.now()
     ports.hints.send([run_ref(run_id, run.attempt)], now, now)
     return run
 
 
 def rerun(ports: Ports, run_id: str, request_id: str) -> str:
-    """A job of its own that carries the properties, the data and the context of a finished run. It passes constraints
-    and lines as a run-now does. Returns its id; once per request id.
+    """Create a job with the properties, data and context of a finished run. Returns the id of the job.
 
-    The workflow is run as it is defined now: what was mended since holds for it.
+    A repeat with the same request id creates no other job. The job obeys constraints and limits as a run-now does. It
+    runs the present definition of the workflow, so fixes since then apply. Raises ``conflict`` if the run has not
+    ended, or if the schedule runs another workflow now.
     """
     run = find_run(ports, run_id)[-1]
     if not states.is_terminal(run.state) or run.state == "RETRYING":
@@ -69,7 +70,7 @@ def rerun(ports: Ports, run_id: str, request_id: str) -> str:
 
 
 def is_followed(run: Run) -> bool:
-    """Whether its target has more to tell of it than that it was delivered."""
+    """Whether the target of the run has a lifecycle, so that Sluice follows the run to its end."""
     return registry.of_run(run).has_lifecycle
 
 
@@ -83,7 +84,7 @@ def _job(run: Run, generation: int, request_id: str, now: int) -> Job:
         kind="run_now",
         state="PENDING_CONSTRAINTS",
         created_at=now,
-        accepted_at=now,  # it waits, and is in time or not, from when it was asked for
+        accepted_at=now,  # its waiting time and its lateness count from the request
         correlation=rounds.alone(run.correlation),
         event=run.event,
         properties=dict(run.request.properties),

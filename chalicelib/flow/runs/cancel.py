@@ -1,4 +1,4 @@
-"""Cancel runs: the wish is stored on the run first, then carried out until the target says that it has ended."""
+"""Cancel runs: first store the request on the run, then repeat it until the target reports the end of the run."""
 
 from __future__ import annotations
 
@@ -13,18 +13,21 @@ from chalicelib.core.writes import Replace
 from chalicelib.ports import MAX_RACES, Ports
 
 
-def oldest(ports: Ports, limit_name: LimitState, limit: int, why: str) -> int:
-    """Wish the end of as many of a line's oldest runs as leave room for one more. Returns how many were asked."""
-    by_age = sorted(limit_name.starts.items(), key=lambda start: (start[1], start[0]))
-    too_many = limit_name.active - limit + 1
-    asked = 0
+def oldest(ports: Ports, state: LimitState, limit: int, why: str) -> int:
+    """Cancel the oldest runs of a limit, so many that one more run fits. Returns how many cancels were requested."""
+    by_age = sorted(state.starts.items(), key=lambda start: (start[1], start[0]))
+    too_many = state.active - limit + 1
+    requested = 0
     for holder, _ in by_age[: max(too_many, 0)]:
-        asked += request_cancel(ports, *claim.parse_holder(holder), why)
-    return asked
+        requested += request_cancel(ports, *claim.parse_holder(holder), why)
+    return requested
 
 
 def request_cancel(ports: Ports, run_id: str, attempt: int, why: str) -> bool:
-    """Store that a run is to end, and hint it. False if it has ended, or is to end already."""
+    """Store a cancel request on a run and hint the run. Returns False if the run has ended or has such a request.
+
+    Raises RuntimeError after ``MAX_RACES`` lost races.
+    """
     for _ in range(MAX_RACES):
         now = ports.clock.now()
         run = ports.runs.run(run_id, attempt)
@@ -33,7 +36,7 @@ def request_cancel(ports: Ports, run_id: str, attempt: int, why: str) -> bool:
         if ports.ledger.commit([Replace(_to_end(run, why, now))]) is None:
             ports.hints.send([run_ref(run_id, attempt)], now, now)
             return True
-    raise RuntimeError(f"the wish to cancel run {run_id} lost {MAX_RACES} races; it will be made again")
+    raise RuntimeError(f"the request to cancel run {run_id} lost {MAX_RACES} races; it will be repeated")
 
 
 def _to_end(run: Run, why: str, now: int) -> Run:

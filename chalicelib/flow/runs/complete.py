@@ -1,4 +1,4 @@
-"""complete: news about a run moves it forward, gives its permits back and announces its status, each exactly once."""
+"""Apply an update to a run: move it forward, release its permits and announce its status, each exactly once."""
 
 from __future__ import annotations
 
@@ -26,34 +26,40 @@ from chalicelib.flow.runs.hold import hold_failing
 from chalicelib.log import logger, run_fields
 from chalicelib.ports import MAX_RACES, Ports
 
-PAGE = 200  # index rows; the cursor on the run row is kept after each page
+PAGE = 200  # subscriptions; the run row stores the cursor after each page
 
 
 def on_state_change(ports: Ports, change: StateChange) -> str:
-    """Take a state change in. Its order, its repetition and its absence change nothing but the moment (W7)."""
+    """Apply a state change of a target. Returns what was done, in words.
+
+    A late, repeated or lost change affects only when the run moves, never how it ends (W7).
+    """
     update = change.update
     if update is None:
-        return f"state {change.state} tells nothing new"
+        return f"state {change.state} changes nothing"
     found = _whose(ports, change)
     if found is None:
-        return f"{change.target_id} of {change.kind} is not one of ours"
+        return f"{change.target_id} of {change.kind} was not started by Sluice"
     run_id, attempt = found
     if states.is_terminal(update.state) and not change.complete:
         update = _with_details(ports, run_id, attempt, update)
     moved = advance_run(ports, run_id, attempt, update)
-    return f"run {run_id} is {moved.run.state}" if moved else f"run {run_id} was past {update.state} already"
+    return f"run {run_id} is {moved.run.state}" if moved else f"run {run_id} is already past {update.state}"
 
 
 def advance_run(ports: Ports, run_id: str, attempt: int, update: RunUpdate, may_retry: bool = True) -> Advance | None:
-    """Move a run forward, then announce it and wake who waited for its permits. None for old news."""
+    """Move a run forward, announce its status, and wake the queues of the permits that it releases.
+
+    Returns None if the update changes nothing, and raises RuntimeError after ``MAX_RACES`` lost races.
+    """
     for race in range(MAX_RACES):
         now = ports.clock.now()
         run = ports.runs.run(run_id, attempt)
         if run is None:
             return None
         run = waiting.regained(ports, run) if race else run
-        meant = complete.interpret(run, update)
-        delay = _retry_delay(ports, run, meant.outcome) if may_retry and meant.state == "FAILED" else None
+        verdict = complete.interpret(run, update)
+        delay = _retry_delay(ports, run, verdict.outcome) if may_retry and verdict.state == "FAILED" else None
         step = complete.advance(run, update, now, delay)
         if step is None:
             return None
@@ -81,19 +87,22 @@ def advance_run(ports: Ports, run_id: str, attempt: int, update: RunUpdate, may_
             )
             if step.retry is not None:
                 ports.hints.send([ref_of(step.retry)], step.retry.due_at or now, now)
-            if _owe(ports, step.run, unheard) or step.run.announce:
+            if _add_awaited(ports, step.run, unheard) or step.run.announce:
                 announce(ports, run_id, attempt)
             return step
-    raise RuntimeError(f"run {run_id} lost {MAX_RACES} races; its news will be found again")
+    raise RuntimeError(f"an update of run {run_id} lost {MAX_RACES} races; the run will be polled again")
 
 
 def _is_awaited(ports: Ports, run: Run, status: str) -> bool:
     return bool(ports.catalog.subscriptions(build.status_event(run, status).key, 1, None).items)
 
 
-def _owe(ports: Ports, run: Run, unheard: Sequence[str]) -> bool:
-    """Who began to wait for a status between the look and the write that left it out is told of it after all: that it
-    counts for them is decided, as ever, by the instants of both. Returns whether there is something to tell."""
+def _add_awaited(ports: Ports, run: Run, unheard: Sequence[str]) -> bool:
+    """Add the dropped statuses for which a schedule has subscribed since. Returns whether there are such statuses.
+
+    A schedule may subscribe between the read of the index and the write that dropped the status. Whether the status
+    counts for that schedule is decided by their instants, as for any other event.
+    """
     late = [status for status in unheard if _is_awaited(ports, run, status)]
     for _ in range(MAX_RACES if late else 0):
         current = ports.runs.run(run.run_id, run.attempt)
@@ -105,7 +114,7 @@ def _owe(ports: Ports, run: Run, unheard: Sequence[str]) -> bool:
 
 
 def announce(ports: Ports, run_id: str, attempt: int) -> None:
-    """Apply the statuses that a run still owes to every schedule that waits for them, page by page (T10)."""
+    """Apply the run's statuses that are not yet announced to the schedules that wait for them, page by page (T10)."""
     while True:
         now = ports.clock.now()
         run = ports.runs.run(run_id, attempt)
@@ -116,7 +125,7 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
         event = build.status_event(run, run.announce[0])
         page = ports.catalog.subscriptions(event.key, PAGE, run.cursor)
         apply_to_all(ports, event, page.items, now)
-        # A refusal means that the run moved on meanwhile, or another told the same: read it again.
+        # A conflict means that the run moved on, or that another invocation announced the same page: read it again.
         notices_due = (
             notices.of_run(ports, run, "failed", now) if run.announce[0] == "FAILED" and not page.cursor else []
         )
@@ -125,7 +134,7 @@ def announce(ports: Ports, run_id: str, attempt: int) -> None:
 
 
 def ingest_status(ports: Ports, run: Run, update: RunUpdate | None) -> None:
-    """What a target has answered about a run; without news it is asked again later."""
+    """Apply the answer of a target about a run. If the answer changes nothing, set the next poll."""
     now = ports.clock.now()
     moved = advance_run(ports, run.run_id, run.attempt, update) if update else None
     if moved is None:
@@ -134,14 +143,17 @@ def ingest_status(ports: Ports, run: Run, update: RunUpdate | None) -> None:
 
 
 def ask_bill(ports: Ports, run: Run) -> None:
-    """Ask again what a run that is over was billed, if it is time for that (H1). Whoever does not answer is asked no
-    oftener for it; a lost race leaves it to the sweep."""
+    """Ask the target what a finished run was billed, if the check is due (H1).
+
+    A failed call counts as a check, so a failing target is not asked more often. A lost race leaves the check to the
+    sweep.
+    """
     if not costs.is_due(run, ports.clock.now()):
         return
     try:
         update = ports.targets.of(run.target_kind).ask(run)
     except Exception:
-        logger.exception("no account of a run", extra={"run": run.run_id})
+        logger.exception("bill not available", extra={"run": run.run_id})
         update = None
     later = costs.checked(run, update.billed if update is not None else (), ports.clock.now())
     if ports.ledger.commit([Replace(later)]) is None:
@@ -149,14 +161,15 @@ def ask_bill(ports: Ports, run: Run) -> None:
 
 
 def _measure_cost(ports: Ports, before: Run, after: Run) -> None:
-    """What a run has cost, once its bill is known."""
+    """Add the cost of a run to the metrics when its bill first becomes known."""
     usage = Usage.of(after.billed)
     if usage is not None and any(after.billed) and not any(before.billed):
         ports.metrics.add(metrics.RUN_COST, cost_usd(usage, ports.settings.prices))
 
 
 def _whose(ports: Ports, change: StateChange) -> tuple[str, int] | None:
-    """The run and attempt: by the pointer, or by the name when the event was faster than our record of the id."""
+    """The run and attempt that an event is about, or None. Found by its pointer, else by its name: the event can arrive
+    before Sluice has stored the id."""
     found = ports.runs.by_target_id(change.target_id)
     if found is not None:
         return found
@@ -166,26 +179,29 @@ def _whose(ports: Ports, change: StateChange) -> tuple[str, int] | None:
 
 
 def _with_details(ports: Ports, run_id: str, attempt: int, update: RunUpdate) -> RunUpdate:
-    """The reason of a failure and what a run has cost stand in no event; the target is asked for them (H1)."""
+    """The update with the failure reason and the billed usage. EMR's events hold neither, so ask the target (H1)."""
     run = ports.runs.run(run_id, attempt)
     if run is None or states.is_terminal(run.state):
         return update
     known = replace(run, target_id=update.target_id)
     try:
-        told = ports.targets.of(run.target_kind).ask(known)
+        details = ports.targets.of(run.target_kind).ask(known)
     except Exception:
         if update.state == "FAILED":
-            raise  # whether it is tried again may hang on the reason: the event is delivered again
-        logger.exception("no account of a run", extra={"run": run_id})  # its success does not wait for its bill
+            raise  # the retry policy may depend on the reason, and the event is delivered again
+        logger.exception("run details not available", extra={"run": run_id})  # a success does not wait for its bill
         return update
-    if told is None:  # asked too often; whoever waits for its end does not wait for the account of it
-        return replace(update, reason="the target has not said why: see its log" if update.state == "FAILED" else "")
-    reason = told.reason or ("the target gave no reason" if update.state == "FAILED" else "")
-    return replace(update, reason=reason, billed=told.billed, started_at=told.started_at)
+    if details is None:  # throttled: schedules that wait for the end of the run do not wait for its details
+        return replace(
+            update, reason="the target has not given the reason; see its log" if update.state == "FAILED" else ""
+        )
+    reason = details.reason or ("the target gave no reason" if update.state == "FAILED" else "")
+    return replace(update, reason=reason, billed=details.billed, started_at=details.started_at)
 
 
 def _retry_delay(ports: Ports, run: Run, outcome: Outcome) -> int | None:
-    """How long to wait before the next attempt; None if none follows such an end, or the schedule is not as it was."""
+    """The delay in ms before the next attempt; None if ``outcome`` is not retried, or if the schedule's mode,
+    generation or backfill no longer allows it."""
     schedule_state = ports.catalog.schedule_state(run.schedule)
     if (
         schedule_state is None

@@ -1,4 +1,4 @@
-"""The run context: what fired a run, its properties, and the context of the run that fired it (T17)."""
+"""Build the run context: the events that fired a run, its properties, and the context of the upstream run (T17)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,20 @@ SCHEMA = 1
 
 
 def build(ports: Ports, run: Run) -> dict[str, Any]:
-    """The document that a run gets by reference. Exactly the events of its job; a long list goes into a manifest."""
+    """The context document that a run gets by reference.
+
+    It has exactly the events of the run's job. A list longer than ``inline_events`` is stored as a manifest instead.
+    """
     if run.rerun_of is not None and (first := ports.payloads.context(run.rerun_of)) is not None:
         own = {"run_id": run.run_id, "attempt": run.attempt, "properties": dict(run.request.properties)}
         return {**first, **own, **_of_dag(run), "rerun_of": run.rerun_of}
     kept = ports.payloads.context(run.run_id) if run.kind == "redrive" and run.event is None else None
     if kept is not None:
-        # What was gathered stands under the generation that gathered it, and for so long only; this is what was told.
+        # The events lie under the generation that gathered them and expire with it, so use the stored context.
         return {**kept, "attempt": run.attempt, "properties": dict(run.request.properties)}
     events = events_of(ports, run)
     inline = len(events) <= ports.settings.inline_events
-    told = [describe_event(event) for event in events]
+    described = [describe_event(event) for event in events]
     upstream = _upstream(ports, events)
     return {
         "schema": SCHEMA,
@@ -38,8 +41,8 @@ def build(ports: Ports, run: Run) -> dict[str, Any]:
         "logical_start_time": _begun_at(run, upstream),
         "properties": dict(run.request.properties),
         "correlation": rounds.without(run.correlation),
-        "events": told if inline else [],
-        "manifest": None if inline else ports.payloads.put_manifest(run.run_id, told),
+        "events": described if inline else [],
+        "manifest": None if inline else ports.payloads.put_manifest(run.run_id, described),
         "upstream": upstream,
         **({"data": dict(run.request.data)} if run.request.data is not None else {}),
         **_of_dag(run),
@@ -47,22 +50,22 @@ def build(ports: Ports, run: Run) -> dict[str, Any]:
 
 
 def _begun_at(run: Run, upstream: Mapping[str, Any] | None) -> int:
-    """The instant that a run stands for. All nodes of a DAG's run have that of its start, also when they run again."""
+    """The logical start of a run, in ms. All nodes of a DAG run have that of its start, also in later rounds."""
     if upstream is not None and rounds.of_run(run) and not ids.is_dag_graph(run.workflow):
         return int(upstream["logical_start_time"])
     return logical_start(run)
 
 
 def _of_dag(run: Run) -> dict[str, Any]:
-    """What a run is told of the DAG that it is a part of, if it is."""
-    told = rounds.told(run)
-    return {"dag": told} if told is not None else {}
+    """The field about the DAG run that a run belongs to; empty if there is none."""
+    dag = rounds.told(run)
+    return {"dag": dag} if dag is not None else {}
 
 
 def events_of(ports: Ports, run: Run) -> tuple[Event, ...]:
     if run.event is not None:
         return (run.event,)
-    # A redrive may be of another generation than the job that gathered, whose id names its own.
+    # A redrive may have another generation than the job that gathered the events. The id of that job names its own.
     gatherer = run.rerun_of or run.run_id
     gathered = ids.parse_job_id(gatherer)
     found = ports.jobs.events_of(gatherer, run.schedule, gathered.generation if gathered else run.generation)
@@ -70,25 +73,25 @@ def events_of(ports: Ports, run: Run) -> tuple[Event, ...]:
 
 
 def partition_of(run: Run, events: Sequence[Event]) -> Mapping[str, str] | None:
-    """The one partition that a run is about, for those who correlate with it: its own keys, or those of its events."""
+    """The correlation values of a run for downstream schedules: its own, or those that all its events share."""
     own, of_dag = rounds.without(run.correlation), rounds.of_run(run)
-    known = {tuple(sorted(told.items())) for event in events if (told := rounds.without(event.partition))}
+    known = {tuple(sorted(keys.items())) for event in events if (keys := rounds.without(event.partition))}
     found = own or (dict(next(iter(known))) if len(known) == 1 else None)
     return {**(found or {}), rounds.KEY: of_dag} if of_dag else found
 
 
 def logical_start(run: Run) -> int:
-    """``logicalStartTime`` in ms: the nominal time of a fire, else when the data that fired it was accepted."""
+    """``logicalStartTime`` in ms: the nominal instant of a fire, else the instant at which its event was accepted."""
     return run.nominal_at or run.accepted_at or run.created_at
 
 
 def describe_event(event: Event) -> dict[str, Any]:
-    """What a run, and a view of it, are told of an event; the leaf that counts its kind says what (T17)."""
+    """The fields of an event in a run's context and in its view. The leaf that counts the kind chooses them (T17)."""
     known = replace(event, partition=rounds.without(event.partition))
     return {"kind": event.kind, "id": event.id, "instant": event.instant, **registry.event_fields(known)}
 
 
 def _upstream(ports: Ports, events: Sequence[Event]) -> Mapping[str, Any] | None:
-    """The context of the run that completed the trigger. One level deep runs on by itself: it carries its own."""
+    """The context of the run that completed the trigger, or None. It contains the context of its own upstream run."""
     statuses = [event for event in events if event.kind == "program_status" and event.run_id]
     return ports.payloads.context(str(statuses[-1].run_id)) if statuses else None

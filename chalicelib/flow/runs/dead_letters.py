@@ -1,4 +1,4 @@
-"""What people do with events that could not be delivered: look at them, redrive them, drop them (E6)."""
+"""What users do with dead letters: list them, redrive them, drop them (E6)."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from chalicelib.core.writes import Create, DeleteDeadLetter, ExpectMode, Put, Wr
 from chalicelib.flow import lookup
 from chalicelib.ports import MAX_RACES, Page, Ports
 
-MAX_BATCH = 100  # redriven by one request: each is a transaction, and the API has half a minute
+MAX_BATCH = 100  # dead letters per request: each takes a transaction, and an API request has 29 s
 
 
 @dataclass(frozen=True, slots=True)
 class Redriven:
-    """What a bulk redrive did: the events that are delivered again, those that are not and why, and whether it left
-    some to another request."""
+    """The result of a bulk redrive: the run ids that are delivered again, the refused ones with the reason, and whether
+    more dead letters remain for another request."""
 
     run_ids: tuple[str, ...]
     refused: tuple[tuple[str, str], ...]
@@ -32,7 +32,7 @@ class Redriven:
 
 
 def listed(ports: Ports, namespace: str, schedule: str | None, limit: int, cursor: str | None) -> Page[DeadLetter]:
-    """Newest first: those of a namespace, or of one of its schedules."""
+    """A page of the dead letters of a schedule, or of the namespace if ``schedule`` is None, newest first."""
     if schedule is not None:
         return ports.runs.dead_letters("schedule", schedule, limit, cursor)
     return ports.runs.dead_letters("namespace", namespace, limit, cursor)
@@ -47,8 +47,11 @@ def existing(ports: Ports, namespace: str, run_id: str) -> DeadLetter:
 
 
 def redrive(ports: Ports, namespace: str, run_id: str) -> int:
-    """Deliver an event again, under the same id. Returns the number of the attempt. However often it is asked for, and
-    by however many, it is one job; that waits at lines like any other, and goes even if its schedule is disabled."""
+    """Create a job that delivers an event again under the same id. Returns the number of the attempt.
+
+    Repeated and concurrent requests create one job. The job queues at limits like any other, and runs even if its
+    schedule is disabled. Raises ``not_found`` without a dead letter, and ``conflict`` if the event cannot be delivered.
+    """
     for _ in range(MAX_RACES):
         letter = existing(ports, namespace, run_id)
         run = ports.runs.run(run_id, letter.attempt)
@@ -66,12 +69,12 @@ def redrive(ports: Ports, namespace: str, run_id: str) -> int:
             ports.hints.send([ref_of(job)], now, now)
             return job.attempt
         if ports.runs.run(run_id, job.attempt) is not None:
-            return job.attempt  # somebody else redrove it meanwhile, and it has been tried
+            return job.attempt  # another request has redriven it, and that attempt has already run
     raise errors.changed_meanwhile(f"schedule {letter.schedule}")
 
 
 def redrive_all(ports: Ports, namespace: str, schedule: str, limit: int) -> Redriven:
-    """Redrive the dead letters of a schedule, the newest first, as many as one request may."""
+    """Redrive up to ``limit`` dead letters of a schedule, at most ``MAX_BATCH``, newest first."""
     page = ports.runs.dead_letters("schedule", schedule, min(limit, MAX_BATCH), None)
     done: list[str] = []
     refused: list[tuple[str, str]] = []
@@ -87,13 +90,15 @@ def redrive_all(ports: Ports, namespace: str, schedule: str, limit: int) -> Redr
 
 
 def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
-    """Give an event up for good, on record. Its run stays in the history as it failed. Raises ``not_found`` if it was
-    redriven or dropped meanwhile."""
+    """Drop a dead letter for good, on record. Its run stays in the history as FAILED.
+
+    Raises ``not_found`` if the dead letter was already redriven or dropped.
+    """
     for _ in range(MAX_RACES):
         letter = existing(ports, namespace, run_id)
         run = ports.runs.run(run_id, letter.attempt)
         now = ports.clock.now()
-        reason = f"its dead letter was dropped by {by or 'somebody'}: {letter.reason}"
+        reason = f"its dead letter was dropped by {by or 'an unknown caller'}: {letter.reason}"
         generation = run.generation if run else 0
         record = Record(run_id, "DROPPED", letter.schedule, generation, reason, now, expires_at=now + HISTORY)
         if ports.ledger.commit([DeleteDeadLetter(letter), Put(record)]) is None:
@@ -102,7 +107,7 @@ def drop(ports: Ports, namespace: str, run_id: str, by: str) -> None:
 
 
 def view(letter: DeadLetter) -> dict[str, Any]:
-    """What the API shows of one."""
+    """A dead letter as the API returns it."""
     return {
         "run_id": letter.run_id,
         "attempt": letter.attempt,
@@ -111,24 +116,24 @@ def view(letter: DeadLetter) -> dict[str, Any]:
         "target": letter.target,
         "reason": letter.reason,
         "tries": letter.tries,
-        "nominal_at": _spelled(letter.nominal_at),
-        "first_try_at": _spelled(letter.first_try_at),
+        "nominal_at": _iso_or_none(letter.nominal_at),
+        "first_try_at": _iso_or_none(letter.first_try_at),
         "failed_at": iso(letter.failed_at),
         "size": letter.size,
     }
 
 
-def _spelled(at: Instant | None) -> str | None:
+def _iso_or_none(at: Instant | None) -> str | None:
     return None if at is None else iso(at)
 
 
 def _check_target(ports: Ports, run: Run) -> None:
-    """What is delivered again goes where its workflow sends it now; that must still be a delivery."""
+    """Raise ``conflict`` unless the present target of the workflow takes deliveries: a redrive goes to that target."""
     workflow = lookup.workflow_of(ports, run.workflow)
     if workflow is None:
-        raise _refused(f"workflow {run.workflow} does not exist any more", "create it again, or drop the dead letter")
+        raise _refused(f"workflow {run.workflow} no longer exists", "create it again, or drop the dead letter")
     if workflow.target.has_lifecycle:
-        why = f"workflow {run.workflow} is run at {workflow.target.type} now, to which nothing is delivered"
+        why = f"workflow {run.workflow} now has the target {workflow.target.type}, which takes no deliveries"
         raise _refused(why, "run its schedule now, and drop the dead letter")
 
 
@@ -137,7 +142,7 @@ def _refused(why: str, hint: str) -> SluiceError:
 
 
 def put_back(ports: Ports, job: Job, why: str, now: Instant) -> list[Write]:
-    """The dead letter of an event whose redrive goes without having been tried."""
+    """The writes that restore the dead letter of an event whose redrive is dropped before it was tried."""
     run = ports.runs.run(job.job_id, job.attempt - 1)
     letter = dead_letters.of(run, now, f"{run.reason}; not delivered again: {why}") if run else None
     return [Put(letter)] if letter else []

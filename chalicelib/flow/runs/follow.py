@@ -1,4 +1,4 @@
-"""Silent runs that are asked about together: EMR's listing answers for many at the price of few (W7)."""
+"""Poll, time out and cancel runs. Many silent runs are polled together: one listing of EMR answers for many (W7)."""
 
 from __future__ import annotations
 
@@ -15,36 +15,39 @@ from chalicelib.flow.runs.complete import advance_run, ingest_status
 from chalicelib.log import logger, run_fields
 from chalicelib.ports import Ports
 
-MIN_BATCH = 10  # fewer than these are asked about one by one
+MIN_BATCH = 10  # fewer silent runs are polled one by one
 
 
 def among(ports: Ports, refs: Sequence[Ref]) -> dict[Ref, Run]:
-    """Those of these runs that are merely silent, if they are many; whoever owes a status, is to end, or has not
-    started yet is looked at alone."""
+    """The silent runs among ``refs`` if there are at least ``MIN_BATCH``, else none.
+
+    A run with a status to announce, a run to cancel and a run that has not started are not silent: each is handled
+    alone.
+    """
     runs = [ref for ref in refs if ref.kind == "run"]
     silent = {ref: run for ref in runs if (run := _silent(ports, ref)) is not None} if len(runs) >= MIN_BATCH else {}
     return silent if len(silent) >= MIN_BATCH else {}
 
 
 def ask_together(ports: Ports, silent: Mapping[Ref, Run]) -> frozenset[Ref]:
-    """Ask about them, at the pace that their target bears. Returns those that are seen to."""
+    """Poll silent runs, target by target. Returns the refs whose answer was applied; the others need a poll alone."""
     if not silent:
         return frozenset()
-    seen: set[Ref] = set()
+    handled: set[Ref] = set()
 
-    def apply(told: tuple[Ref, Run, RunUpdate | None]) -> None:
-        ref, run, update = told
+    def apply(answer: tuple[Ref, Run, RunUpdate | None]) -> None:
+        ref, run, update = answer
         ingest_status(ports, run, update)
-        seen.add(ref)
+        handled.add(ref)
 
     for kind in dict.fromkeys(run.target_kind for run in silent.values()):
         asked = {ref: run for ref, run in silent.items() if run.target_kind == kind}
         try:
             answers = ports.targets.of(kind).ask_many(list(asked.values()))
             run_each([(ref, run, update) for (ref, run), update in zip(asked.items(), answers, strict=True)], apply)
-        except Exception:  # each by itself then, and whoever caused it fails alone
-            logger.exception("silent runs", extra={"size": len(asked)})
-    return frozenset(seen)
+        except Exception:  # these runs are polled one by one then, so only the run that caused the error fails
+            logger.exception("silent runs not polled together", extra={"size": len(asked)})
+    return frozenset(handled)
 
 
 def _silent(ports: Ports, ref: Ref) -> Run | None:
@@ -53,12 +56,12 @@ def _silent(ports: Ports, ref: Ref) -> Run | None:
 
 
 def ask(ports: Ports, run: Run) -> None:
-    """Ask the target about a run that has been silent: EMR delivers its events as best it can, no better."""
+    """Poll a run that has been silent: EMR delivers its events on a best-effort basis."""
     ingest_status(ports, run, ports.targets.of(run.target_kind).ask(run))
 
 
 def time_out(ports: Ports, run: Run) -> None:
-    """A run that has run for too long is cancelled (W12), unless it has ended unheard."""
+    """Cancel a run that has exceeded its timeout (W12), unless a poll shows that it has ended."""
     now = ports.clock.now()
     update = ports.targets.of(run.target_kind).ask(run)
     if update is not None and states.is_terminal(update.state) and advance_run(ports, run.run_id, run.attempt, update):
@@ -70,6 +73,6 @@ def time_out(ports: Ports, run: Run) -> None:
 
 
 def cancel(ports: Ports, run: Run) -> None:
-    """Ask the target to end a run whose end is wanted, and then what became of it. Repeated until it has ended."""
+    """Ask the target to end a run, then poll the run. The sweep repeats this until the run has ended."""
     ports.targets.of(run.target_kind).cancel(run)
     ask(ports, run)

@@ -1,4 +1,4 @@
-"""Hold a schedule whose runs keep failing, before it burns more (L19)."""
+"""Hold a schedule whose runs keep failing, so that it starts no more of them (L19)."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from chalicelib.ports import MAX_RACES, Ports
 
 
 def hold_failing(ports: Ports, run: Run) -> None:
-    """Hold a schedule of which as many runs have failed in a row as it bears. What gathers meanwhile waits for people.
+    """Hold the schedule of a failed run if ``pause_after`` of its runs have failed in a row. A user has to resume it.
 
-    Called before a failure is announced: the announcement is an outbox, so a death on the way repeats this too.
+    Called before the failure is announced. The announcement is an outbox, so a crash on the way repeats this step too.
     """
     if run.pause_after is None:
         return
@@ -33,5 +33,5 @@ def hold_failing(ports: Ports, run: Run) -> None:
         _, plan = lifecycle.pause(schedule_state, schedule, "hold", False, ports.clock.now(), "sluice", reason)
         if ports.ledger.commit(plan) is None:
             wake.all_of(ports, run.schedule)
-            logger.warning("held", extra={"schedule": run.schedule, "why": reason})
+            logger.warning("schedule held", extra={"schedule": run.schedule, "why": reason})
             return

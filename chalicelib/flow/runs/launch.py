@@ -1,4 +1,4 @@
-"""launch: carry out a run row that is STARTING. Record the call, make it, record the answer; any of it repeatably."""
+"""Start a run that is STARTING: record the start call, make it, record the answer. Each step can be repeated."""
 
 from __future__ import annotations
 
@@ -37,31 +37,32 @@ from chalicelib.ports import MAX_RACES, Ports, TargetAdapter
 
 
 def start(ports: Ports, run_id: str, attempt: int, serving: str | None = None) -> bool:
-    """Start a run that has not started yet, if its schedule's gate is still open (C13). Safe to repeat at any point.
+    """Start a run that has not started, if its schedule still allows that (C13). Safe to repeat at any point.
 
-    ``turn`` names the pace line whose queue serves it. Returns whether it goes on waiting in a queue.
+    ``serving`` names the pace whose queue serves the run. Returns whether the run keeps waiting in a queue. Raises
+    RuntimeError after ``MAX_RACES`` lost races.
     """
     for race in range(MAX_RACES):
         run = ports.runs.run(run_id, attempt)
         if run is None or run.state != "STARTING" or run.target_id is not None:
             return False
-        if race or run.queued_in != serving:  # the server of a queue has just read that row
+        if race or run.queued_in != serving:  # the step that serves the queue has just read the waiter
             run = waiting.regained(ports, run)
         waits = _start(ports, run, serving)
         if waits is not None:
             return waits
-    raise RuntimeError(f"the start of run {run_id} lost {MAX_RACES} races; the sweep will find it again")
+    raise RuntimeError(f"the start of run {run_id} lost {MAX_RACES} races; the sweep will hint the run again")
 
 
 def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
-    """One look at it; None if somebody else was faster."""
+    """Try to start the run once. Returns whether it keeps waiting in a queue; None after a lost race."""
     now = ports.clock.now()
     leased = run.lease_until is not None and run.lease_until > now
     if leased and not run.unknown_answer:
-        return False  # a call is under way, or died within its lease
+        return False  # an invocation is making the call, or it died and its lease has not expired
     schedule_state = ports.catalog.schedule_state(run.schedule)
     if run.cancel or not _is_open(ports, schedule_state, run):
-        if leased:  # an unanswered call may still arrive: whether it did is asked when it no longer can
+        if leased:  # an unanswered call may still reach the target, so search for its run only after the lease
             return _leave_queue(ports, run)
         _withdraw(ports, run, now)
         return False
@@ -78,10 +79,10 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
     context = build(ports, updated)
     ports.payloads.put_context(run.run_id, context)
     partition = partition_of(updated, events_of(ports, updated))
-    now = ports.clock.now()  # what was prepared took its time, and a permit is one for an instant
+    now = ports.clock.now()  # the preparation took time, and the permit is for an instant
     span = launch.next_span(paces, states, now) if needs_permit else launch.granted(run)
     if span is not None and now > span.until:
-        return None  # its permit has grown old: look again, and take another
+        return None  # the permit has grown old: try again with another
     if workers.is_pulled(run) and schedule_state is not None:
         if span is not None and not _is_time(ports, span):
             return None
@@ -97,22 +98,24 @@ def _start(ports: Ports, run: Run, serving: str | None) -> bool | None:
         return None
     if span is not None:
         ports.clock.wait_until(span.since)
-    # Read once more, now that the call is on record: so whoever closes the gate finds every call that may still pass.
-    again = ports.catalog.schedule_state(run.schedule)
-    if not _is_open(ports, again, updated):
+    # The call is on record; read the schedule state again. So a user who closes the schedule sees every recorded call,
+    # or this read sees that the schedule is closed.
+    reread = ports.catalog.schedule_state(run.schedule)
+    if not _is_open(ports, reread, updated):
         _take_back(ports, updated, called, now)
         return False
-    if as_updated(ports, updated, again) != updated:
-        return _restart(ports, updated, called, span)  # an update came in between, and has been acknowledged
+    if as_updated(ports, updated, reread) != updated:
+        return _restart(ports, updated, called, span)  # an update was acknowledged meanwhile, so the run must use it
     if span is not None and not _is_time(ports, span):
         logger.info("start not made", extra={**run_fields(run), "why": "its permit has grown old", "until": span.until})
         return _restart(ports, updated, called, None)
-    _call(ports, called, context, ports.clock.now())  # nothing comes between that look at the clock and the call
+    _call(ports, called, context, ports.clock.now())  # nothing may come between this read of the clock and the call
     return False
 
 
 def _leave_queue(ports: Ports, run: Run) -> bool | None:
-    """A run that will make no further call gives up its place in a queue, and is looked at when its lease ends."""
+    """Take a run that makes no further call out of its queue, and wake it when its lease ends. Returns None after a
+    lost race."""
     if run.queued_in is None or run.lease_until is None:
         return False
     if ports.ledger.commit([Replace(queued.off_queue(run, run.lease_until)), *queued.leave(run)]) is not None:
@@ -122,31 +125,31 @@ def _leave_queue(ports: Ports, run: Run) -> bool | None:
 
 
 def _is_time(ports: Ports, span: launch.Span) -> bool:
-    """Wait for the instant from which a start may begin; False if it is too late for it."""
+    """Wait for the instant from which the start may begin. Returns False if it is already too late for the start."""
     ports.clock.wait_until(span.since)
     return ports.clock.now() <= span.until
 
 
 def _restart(ports: Ports, before: Run, called: Run, span: launch.Span | None) -> bool:
-    """Take a recorded call back that is not made, and start anew with the permits that still hold."""
+    """Delete the record of a call that was not made, and start again with the permits that are still valid."""
     for _ in range(MAX_RACES):
         if ports.ledger.commit([Replace(launch.uncalled(before, called, span, ports.clock.now()))]) is None:
             return start(ports, before.run_id, before.attempt)
         current = ports.runs.run(before.run_id, before.attempt)
         if current is None or current.state != "STARTING" or current.lease_until != called.lease_until:
-            return False  # it has ended, or its call is another's by now
-        called = current  # a wish to cancel, for instance, came meanwhile
-    raise RuntimeError(f"taking back a call of run {before.run_id} lost {MAX_RACES} races; its lease runs out")
+            return False  # the run has ended, or another invocation makes the call
+        called = current  # another write changed the row, for example a request to cancel
+    raise RuntimeError(f"deleting a call of run {before.run_id} lost {MAX_RACES} races; retried when its lease expires")
 
 
 def _offer_again(ports: Ports, run: Run, now: Instant) -> bool | None:
-    """Nobody has come for it yet. Its offer is put again: it may be missing after a restore from a backup."""
-    again = Replace(workers.offered_again(run, now))
-    return None if ports.ledger.commit([again, Put(workers.offer_of(run))]) is not None else False
+    """Put the offer of an unclaimed run again: it may be missing after a restore from a backup."""
+    renewed = Replace(workers.offered_again(run, now))
+    return None if ports.ledger.commit([renewed, Put(workers.offer_of(run))]) is not None else False
 
 
 def current(ports: Ports, run: Run) -> tuple[Run, ScheduleState] | None:
-    """A run that surely has not started, as its schedule has it now; None if it may not start any more (C13)."""
+    """An offered run with the updates of its schedule, and the schedule state; None if it may no longer start (C13)."""
     schedule_state = ports.catalog.schedule_state(run.schedule)
     if schedule_state is None or run.cancel or not _is_open(ports, schedule_state, run):
         return None
@@ -154,7 +157,7 @@ def current(ports: Ports, run: Run) -> tuple[Run, ScheduleState] | None:
 
 
 def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LimitState], now: Instant) -> bool | None:
-    """Wait for the permits that the next call needs, in the queue of the slowest pace."""
+    """Queue at the slowest pace for the permits of the next call. Returns None after a lost race."""
     if run.queued_in is not None:
         return True
     if ports.ledger.commit(launch.queue(run, route, states, now)) is not None:
@@ -165,7 +168,7 @@ def _queue(ports: Ports, run: Run, route: Route, states: Mapping[str, LimitState
 
 
 def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LimitState]]:
-    """The paces that a claimed run obeys, slowest last, and how these lines stand. A policy that is gone has none."""
+    """The paces that a claimed run obeys, slowest last, with their limit states. A deleted policy has no pace."""
     of_target = registry.of_run(run).pace(policies.start_rate(ports))
     paces: list[PermitRequest] = []
     for limit_name in run.permits:
@@ -182,19 +185,19 @@ def of_run(ports: Ports, run: Run) -> tuple[tuple[Pace, ...], dict[str, LimitSta
 
 def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> None:
     answer = target_of(ports, run).start(run, context)
-    told = {**run_fields(run), "why": run.fired_by, "answer": str(answer)}
+    fields = {**run_fields(run), "why": run.fired_by, "answer": str(answer)}
     if measured := metrics.start_of(run, run.waited_for, now):
         ports.metrics.add(*measured)
-        told["late_ms"] = measured[1]
-    logger.info("start requested", extra=told)
+        fields["late_ms"] = measured[1]
+    logger.info("start requested", extra=fields)
     if not isinstance(answer, Started) and not registry.of_run(run).has_lifecycle:
         answer = judged(ports, run, answer, now)
     if isinstance(answer, Never) and run.unknown_answer:
-        # An earlier call was never answered, and may be what is running: its slot is not given away unasked.
+        # An earlier call got no answer and may have started a run, so search for that run before releasing the slot.
         found = target_of(ports, run).find(run)
         answer = Started(found) if found is not None else answer
     if isinstance(answer, Never):
-        # It can never succeed, so no other attempt follows (C12).
+        # No start of this run can succeed, so no other attempt follows (C12).
         completing.advance_run(ports, run.run_id, run.attempt, RunUpdate("FAILED", now, answer.why), may_retry=False)
     elif isinstance(answer, Started) and answer.done:
         update = RunUpdate("SUCCEEDED", now, target_id=answer.target_id)
@@ -204,22 +207,22 @@ def _call(ports: Ports, run: Run, context: Mapping[str, Any], now: Instant) -> N
 
 
 def _keep(ports: Ports, run: Run, answer: answers.Answer, now: Instant) -> None:
-    """Record the answer. The run may have moved on already: its RUNNING event can come before we know its id."""
+    """Record the answer. The run may have moved on: its RUNNING event can arrive before Sluice has stored its id."""
     if isinstance(answer, Never):
         raise TypeError("expected an answer that leaves the run STARTING")
     holds_back = isinstance(answer, NotNow) and not answer.alone
     if holds_back:
         _hold_back(ports, run, now)
     if isinstance(answer, Started):
-        # By itself and first: it is true whatever becomes of the run row, and a transaction of both costs double.
+        # The pointer is written first and alone: it is true for any state of the run, and a transaction costs double.
         ports.ledger.commit([Put(_pointer(run, answer.target_id, now))])
     for _ in range(MAX_RACES):
         after = launch.answered(run, answer, now)
-        # A call that was given up for lost may be answered late, when the run queues for the next already.
+        # The answer may arrive after the call was given up, when the run already queues for the next call.
         left = queued.leave(run) if after.queued_in is None else []
         if ports.ledger.commit([Replace(after), *left]) is None:
             if holds_back and any(names.is_target_pace(limit_name) for limit_name in run.permits):
-                start(ports, run.run_id, run.attempt)  # it queues at once, before those that are less urgent
+                start(ports, run.run_id, run.attempt)  # the run queues at once, before less urgent waiters
                 return
             if (after.cancel or not isinstance(answer, Started)) and after.wake_at is not None:
                 ports.hints.send([run_ref(run.run_id, run.attempt)], after.wake_at, now)
@@ -231,8 +234,10 @@ def _keep(ports: Ports, run: Run, answer: answers.Answer, now: Instant) -> None:
 
 
 def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
-    """The target is asked too often: nobody asks before the time that this run would wait. So all who queue there keep
-    their order, and this run, when it comes back, is again before those that are less urgent (E8)."""
+    """Delay the pace of a target that throttles by the backoff of this run.
+
+    So no waiter calls the target earlier, waiters keep their order, and this run stays before less urgent ones (E8).
+    """
     until = now + backoff.backoff(run.calls, run.run_id)
     for pace in of_run(ports, run)[0]:
         if names.is_target_pace(pace.limit_name):
@@ -240,8 +245,10 @@ def _hold_back(ports: Ports, run: Run, now: Instant) -> None:
 
 
 def as_updated(ports: Ports, run: Run, schedule_state: ScheduleState | None) -> Run:
-    """An update that carried the job along holds for its run too, while that has surely not started (C13). A run-now,
-    a retry and a backfill keep what they were given."""
+    """The run with the present definition of its schedule, if it has certainly not started (C13).
+
+    That holds after an update that carried the job. A run-now, a retry, a redrive and a backfill keep their request.
+    """
     if (
         schedule_state is None
         or schedule_state.version == run.version
@@ -260,14 +267,14 @@ def as_updated(ports: Ports, run: Run, schedule_state: ScheduleState | None) -> 
 
 
 def _take_back(ports: Ports, before: Run, called: Run, now: Instant) -> None:
-    """The gate closed between the record of a call and the call: it is not made, and surely so."""
+    """Withdraw a run whose schedule was closed between the record of its call and the call, which was never made."""
     uncalled = launch.uncalled(before, called, None, now)
     if ports.ledger.commit([Replace(uncalled)]) is None:
         _withdraw(ports, uncalled, now)
 
 
 def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
-    """The gate closed after the claim: no further start. The slot is given back only if surely nothing runs."""
+    """End a run whose schedule was closed after the claim. Its slot is released only if certainly nothing runs."""
     closed = "its backfill was cancelled, or its schedule" if run.backfill is not None else "the schedule was disabled,"
     why = run.reason if run.cancel else f"{closed} replaced or deleted before the run was started"
     if not launch.surely_not_started(run):
@@ -276,14 +283,15 @@ def _withdraw(ports: Ports, run: Run, now: Instant) -> None:
             _cancel_found(ports, run, found, now)
             return
         why += "; no run of this name was found at the target"
-    # A later attempt ends a run that did start: it has FAILED, and those who wait for that must hear it.
+    # An earlier attempt did start, so the run ends as FAILED and schedules that wait for that status must get it.
     update = RunUpdate("CANCELLED" if run.cancel else "ABORTED" if run.attempt == 1 else "FAILED", now, why)
     completing.advance_run(ports, run.run_id, run.attempt, update, may_retry=False)
 
 
 def _cancel_found(ports: Ports, run: Run, target_id: str, now: Instant) -> None:
-    """It did start, unheard: record it and that it is to end. Its slot comes back when the target says that it has."""
-    closed = "the schedule was closed while its start call was unanswered; the run was found alive and is cancelled"
+    """Record a run that did start although its call got no answer, and cancel it. Its slot is released when the target
+    reports its end."""
+    closed = "the schedule was closed while its start call was unanswered; the run was found and is being cancelled"
     why = run.reason if run.cancel else closed
     found = replace(run, target_id=target_id, cancel=True, reason=why, lease_until=None, queued_in=None, rank=None)
     found = replace(found, leases=0, rev=run.rev + 1, wake_at=now)
@@ -296,12 +304,12 @@ def target_of(ports: Ports, run: Run) -> TargetAdapter:
 
 
 def _pointer(run: Run, target_id: str, now: Instant) -> Pointer:
-    """It may pass away before its run: then the run is told by the name that the target knows it by."""
+    """The row that maps the target's id to the run. It may expire before the run; then the run is found by name."""
     return Pointer(target_id, run.run_id, run.attempt, now + HISTORY)
 
 
 def _is_open(ports: Ports, schedule_state: ScheduleState | None, run: Run) -> bool:
-    """Whether its schedule, and the backfill that it is a part of, still let a run start."""
+    """Whether the schedule of a run, and its backfill if it has one, still let the run start."""
     if (
         schedule_state is None
         or schedule_state.generation != run.generation
@@ -312,8 +320,8 @@ def _is_open(ports: Ports, schedule_state: ScheduleState | None, run: Run) -> bo
 
 
 def judged(ports: Ports, run: Run, answer: Never | NotNow | NoAnswer, now: Instant) -> Answer:
-    """The same policy for a run that was claimed: its answer as that of a target which knows when to be asked again, or
-    as a final one."""
+    """The answer to a claimed run after its delivery policy: with the delay until the next try, or ``Never`` if the
+    policy gives up."""
     workflow = facts_of.workflow_of(ports, run.workflow)
     policy = workflow.delivery if workflow else Delivery()
     after = delivery.next_try(run.calls, answer, policy, run.run_id, now)

@@ -1,4 +1,4 @@
-"""What pull workers do (W5): claim runs of a pool, keep them by heartbeats, report their ends, give them back."""
+"""What pull workers do (W5): claim runs of a pool, renew their leases by heartbeats, report results, release runs."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from chalicelib.flow.runs import context, launch
 from chalicelib.log import logger
 from chalicelib.ports import MAX_RACES, Ports
 
-MAX_BATCH = 10  # runs that one claim takes: each is a transaction, and the API has half a minute
-READ_AHEAD = 15  # offers beyond those wanted: others may take the first ones meanwhile
-LOOK_EVERY: Millis = 1 * SECOND  # while a claim waits for something to come
+MAX_BATCH = 10  # runs per claim: each takes a transaction, and an API request has 29 s
+READ_AHEAD = 15  # offers read beyond the capacity: other workers may take the first ones meanwhile
+LOOK_EVERY: Millis = 1 * SECOND  # interval between reads while a claim waits for an offer
 MAX_WAIT: Millis = 20 * SECOND  # API Gateway gives up after 29 s
-MIN_WAIT: Millis = 1 * SECOND  # of who asks to wait: a worker that knows no hint would ask again at once
+MIN_WAIT: Millis = 1 * SECOND  # if a claim may wait: a worker that ignores `retry_after` would claim again at once
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a worker says at the end. ``output`` are the last lines of its command."""
+    """The result that a worker reports. ``output`` holds the last lines of its command."""
 
     succeeded: bool
     exit_code: int | None = None
@@ -41,8 +41,8 @@ class Report:
 
 @dataclass(frozen=True, slots=True)
 class Claimed:
-    """What a claim is answered with. ``retry_after``: when to ask again, if there was nothing; ``wait``: how long a
-    claim may wait here."""
+    """The answer to a claim: ``retry_after``, the ms until the next claim if there was no run, and ``wait``, the ms
+    that a claim may wait in this installation."""
 
     leases: list[dict[str, Any]]
     retry_after: Millis
@@ -50,8 +50,11 @@ class Claimed:
 
 
 def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0) -> Claimed:
-    """Lease up to ``capacity`` runs of a pool, the most urgent first. No two workers ever get the same: the run's own
-    revision decides. If there is none, wait for one as long as the installation lets a claim wait."""
+    """Lease up to ``capacity`` runs of a pool to a worker, the most urgent first.
+
+    No two workers get the same run: a conditional write on the run's revision decides. If there is no run, wait for one
+    as long as the installation lets a claim wait. Raises ``unavailable`` if every offer that was tried failed.
+    """
     longest = min(round(ports.settings.worker_wait_seconds * SECOND), MAX_WAIT)
     end = ports.clock.now() + min(wait, max(longest, MIN_WAIT))
     while True:
@@ -65,62 +68,70 @@ def claim(ports: Ports, pool: str, worker: str, capacity: int, wait: Millis = 0)
 
 
 def _take(ports: Ports, pool: str, worker: str, capacity: int) -> list[dict[str, Any]]:
-    """What is taken already is answered with, whatever happens to the others: nobody else knows of these leases."""
+    """The leases taken from the offers of a pool. After an error the leases taken so far are returned all the same,
+    because only this answer tells the worker about them."""
     taken: list[dict[str, Any]] = []
     failed = 0
     for offer in ports.jobs.offers(pool, capacity + READ_AHEAD):
         if len(taken) == capacity:
             break
         try:
-            handed = _hand_over(ports, offer, worker)
+            view = _hand_over(ports, offer, worker)
         except Exception:
             logger.exception("offer failed", extra={"run": offer.run_id, "attempt": offer.attempt, "pool": pool})
             failed += 1
         else:
-            taken += [handed] if handed is not None else []
+            taken += [view] if view is not None else []
     if failed and not taken:
-        hint = "claim again in a while; if it stays, the log of the api Lambda tells more"
-        raise SluiceError("unavailable", f"no run of pool {pool} could be handed over, {failed} failed", None, hint)
+        hint = "claim again in a minute; if this error persists, see the log of the api Lambda"
+        raise SluiceError("unavailable", f"no run of pool {pool} could be leased; {failed} failed", None, hint)
     return taken
 
 
 def _hand_over(ports: Ports, offer: Offer, worker: str) -> dict[str, Any] | None:
-    """One run in a worker's hands, as the worker is told of it. Without its context it goes back at once."""
+    """Lease the run of an offer. Returns the lease as the worker gets it; None if the run is not available.
+
+    A run whose context cannot be read or written is released at once.
+    """
     leased = _lease(ports, offer, worker)
     if leased is None:
         return None
     run, carried = leased
     logger.info("run leased", extra={"run": run.run_id, "attempt": run.attempt, "worker": worker})
     try:
-        return _lease_view(run, _context(ports, run, anew=carried))
+        return _lease_view(run, _context(ports, run, rebuild=carried))
     except Exception:
-        release(ports, workers.lease_of(run), worker, "it could not be handed over")
+        release(ports, workers.lease_of(run), worker, "its context was not available")
         raise
 
 
-def _context(ports: Ports, run: Run, anew: bool) -> Mapping[str, Any]:
-    """What the run is told: written when it was offered, and again if an update was carried along since, or if it has
-    lain in its pool for so long that its bucket has forgotten it."""
-    known = None if anew else ports.payloads.context(run.run_id)
-    if known is not None:
-        return known
-    made = context.build(ports, run)
-    ports.payloads.put_context(run.run_id, made)
-    return made
+def _context(ports: Ports, run: Run, rebuild: bool) -> Mapping[str, Any]:
+    """The context of a run, which is stored when the run is offered.
+
+    It is stored again if an update was carried since, or if it has expired in the bucket while the run was on offer.
+    """
+    stored = None if rebuild else ports.payloads.context(run.run_id)
+    if stored is not None:
+        return stored
+    built = context.build(ports, run)
+    ports.payloads.put_context(run.run_id, built)
+    return built
 
 
 def _lease(ports: Ports, offer: Offer, worker: str) -> tuple[Run, bool] | None:
-    """One transaction: the offer out, the run in the worker's hands, its schedule still open; and whether an update was
-    carried along. None if it is another's by now, or may not start any more."""
+    """Delete the offer and lease the run, in one transaction that expects its schedule to be open.
+
+    Returns the run and whether an update was carried; None if another worker has it, or if it may no longer start.
+    """
     for _ in range(MAX_RACES):
         now = ports.clock.now()
         run = ports.runs.run(offer.run_id, offer.attempt)
         if run is None or not _is_of(offer, run):
-            _sweep_up(ports, offer)
+            _delete_stale(ports, offer)
             return None
         known = launch.current(ports, run)
         if known is None:
-            launch.start(ports, run.run_id, run.attempt)  # which withdraws it
+            launch.start(ports, run.run_id, run.attempt)  # withdraws the run
             return None
         updated, schedule_state = known
         leased = workers.leased(updated, worker, now)
@@ -133,9 +144,11 @@ def _is_of(offer: Offer, run: Run) -> bool:
     return workers.is_offered(run) and workers.offer_of(run) == offer
 
 
-def _sweep_up(ports: Ports, offer: Offer) -> None:
-    """Away with a ghost: it was put by somebody who had slept over a claim. Its run may have been given back since it
-    was read, and is on offer again then."""
+def _delete_stale(ports: Ports, offer: Offer) -> None:
+    """Delete an offer that a stalled invocation wrote after its run had been claimed.
+
+    The run may have been released since it was read. Then this offer is valid again, so it is put back.
+    """
     ports.ledger.commit([Delete(offer)])
     run = ports.runs.run(offer.run_id, offer.attempt)
     if run is not None and _is_of(offer, run):
@@ -145,8 +158,11 @@ def _sweep_up(ports: Ports, offer: Offer) -> None:
 def heartbeat(
     ports: Ports, lease: LeaseId, worker: str, message: str = "", metrics: Mapping[str, Any] | None = None
 ) -> dict[str, Any]:
-    """Keep a lease for another interval. The first one says that the work has begun. The answer tells whether it is to
-    end. Raises ``lease_lost``."""
+    """Renew a lease for another interval. The first heartbeat marks the run as RUNNING.
+
+    Returns the lease, with ``cancel`` if the worker has to end its work. Raises ``lease_lost`` if the worker no longer
+    holds the lease.
+    """
     for _ in range(MAX_RACES):
         now = ports.clock.now()
         run = _held(ports, lease, worker, "a heartbeat")
@@ -165,8 +181,8 @@ def heartbeat(
     raise _too_busy()
 
 
-def report(ports: Ports, lease: LeaseId, worker: str, told: Report) -> dict[str, Any]:
-    """End an attempt as its worker says. Twice is once. Raises ``lease_lost``."""
+def report(ports: Ports, lease: LeaseId, worker: str, result: Report) -> dict[str, Any]:
+    """End an attempt with the result of its worker. Idempotent. Raises ``lease_lost``."""
     for _ in range(MAX_RACES):
         now = ports.clock.now()
         run = ports.runs.run(lease.run_id, lease.attempt)
@@ -175,12 +191,12 @@ def report(ports: Ports, lease: LeaseId, worker: str, told: Report) -> dict[str,
             _refuse(ports, lease, worker, "a report")
         if hold.state == "over":
             return _end(run)
-        if told.output or told.exit_code is not None:
-            output = Output(run.run_id, run.attempt, told.output, now, told.exit_code, now + HISTORY)
+        if result.output or result.exit_code is not None:
+            output = Output(run.run_id, run.attempt, result.output, now, result.exit_code, now + HISTORY)
             ports.ledger.put_all([Put(output)])
-        state: states.RunState = "SUCCEEDED" if told.succeeded else "FAILED"
-        reason = "" if told.succeeded else _why_failed(told, worker)
-        update = RunUpdate(state, now, reason, lease=lease.number, metrics=told.metrics)
+        state: states.RunState = "SUCCEEDED" if result.succeeded else "FAILED"
+        reason = "" if result.succeeded else _why_failed(result, worker)
+        update = RunUpdate(state, now, reason, lease=lease.number, metrics=result.metrics)
         step = completing.advance_run(ports, lease.run_id, lease.attempt, update)
         if step is not None:
             return _end(step.run)
@@ -188,15 +204,15 @@ def report(ports: Ports, lease: LeaseId, worker: str, told: Report) -> dict[str,
 
 
 def release(ports: Ports, lease: LeaseId, worker: str, why: str = "") -> dict[str, Any]:
-    """Give a run back that was not begun: it goes to whoever comes next. Raises ``lease_lost``, and ``conflict`` for
-    one that has begun."""
+    """Release a run that the worker has not begun; the next claim may take it. Raises ``lease_lost``, and ``conflict``
+    for a run that has begun."""
     for _ in range(MAX_RACES):
         now = ports.clock.now()
         run = _held(ports, lease, worker, "a release")
         if run.state != "STARTING":
-            hint = "end it, and report that it failed"
+            hint = "end the work, and report that it failed"
             raise SluiceError("conflict", "expected a run that has not begun, got one that is RUNNING", None, hint)
-        reason = f"given back by worker {worker}{f': {why}' if why else ''}"
+        reason = f"released by worker {worker}{f': {why}' if why else ''}"
         free = workers.given_back(run, reason, now)
         if ports.ledger.commit([Replace(free), Put(workers.offer_of(free))]) is None:
             if run.cancel:
@@ -206,7 +222,7 @@ def release(ports: Ports, lease: LeaseId, worker: str, why: str = "") -> dict[st
 
 
 def _held(ports: Ports, lease: LeaseId, worker: str, what: str) -> Run:
-    """The run of a lease that its worker still has. Raises ``lease_lost``, and puts on record that it was used."""
+    """The run of a lease that the worker still holds. Raises ``lease_lost`` if it does not."""
     run = ports.runs.run(lease.run_id, lease.attempt)
     if run is None or workers.holder(run, lease, worker).state != "held":
         _refuse(ports, lease, worker, what)
@@ -214,22 +230,23 @@ def _held(ports: Ports, lease: LeaseId, worker: str, what: str) -> Run:
 
 
 def _refuse(ports: Ports, lease: LeaseId, worker: str, what: str) -> NoReturn:
-    """Tell a worker that a run is not its own any more, and who has it now. A report is put on record: it says that
+    """Raise ``lease_lost`` with the present holder of the run. A late report goes on record, because it shows that the
     work was done twice."""
     attempts = ports.runs.attempts(lease.run_id)
-    run = next((each for each in attempts if each.attempt == lease.attempt), None)
+    run = next((attempt for attempt in attempts if attempt.attempt == lease.attempt), None)
     why = workers.holder(run, lease, worker, attempts[-1] if attempts else None).why
     if run is not None and what == "a report":
         now = ports.clock.now()
         reason = f"{what} of worker {worker} came too late: {why}"
         late = Record(str(lease), "LATE", run.schedule, run.generation, reason, now, expires_at=now + HISTORY)
         ports.ledger.put_all([Put(late)])
-    hint = "end what you do for it, and claim anew; it may run a second time, so it must bear that"
-    raise SluiceError("lease_lost", f"expected a lease that is yours, but it is lost: {why}", None, hint)
+    hint = "stop its work and claim again; the run may execute twice, so make it idempotent"
+    raise SluiceError("lease_lost", f"expected a lease that this worker holds, but it is lost: {why}", None, hint)
 
 
 def _renewed(run: Run, message: str, metrics: Mapping[str, Any] | None, now: Instant) -> Run:
-    """The run after a heartbeat. One that has run for too long hears so by the answer to this very one."""
+    """The run after a heartbeat. If it has exceeded its timeout, the answer to this heartbeat tells the worker to end
+    it."""
     alive = replace(run, lease_until=workers.lease_until(run, now), metrics=metrics or run.metrics, leases=0)
     if follow.has_run_out(run, now):
         alive = replace(follow.timed_out(alive, now), rev=run.rev)
@@ -252,8 +269,8 @@ def _end(run: Run) -> dict[str, Any]:
     return {"run_id": run.run_id, "attempt": run.attempt, "state": run.state, "reason": run.reason or None}
 
 
-def _lease_view(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
-    """What a worker is handed: everything that it needs to do the work."""
+def _lease_view(run: Run, run_context: Mapping[str, Any]) -> dict[str, Any]:
+    """A lease as the worker gets it, with everything that the work needs."""
     return {
         "lease": str(workers.lease_of(run)),
         "run_id": run.run_id,
@@ -263,20 +280,20 @@ def _lease_view(run: Run, told: Mapping[str, Any]) -> dict[str, Any]:
         "priority": run.priority,
         "arguments": list(run.request.target["arguments"]),
         "properties": dict(run.request.properties),
-        "context": told,
+        "context": run_context,
         "heartbeat_seconds": workers.heartbeat_of(run) / 1000,
         "expires_at": iso(run.lease_until) if run.lease_until is not None else None,
     }
 
 
-def _why_failed(told: Report, worker: str) -> str:
-    """The last line says most, in the worker's own words before the output's."""
-    lines = [line for line in told.output.strip().splitlines() if line.strip()]
-    code = "" if told.exit_code is None else f"exit code {told.exit_code}"
-    words = [code, told.message or (lines[-1].strip()[:500] if lines else "")]
-    return ": ".join(word for word in words if word) or f"worker {worker} gave no reason"
+def _why_failed(result: Report, worker: str) -> str:
+    """The reason of a failure: the exit code, and the worker's message or else the last line of its output."""
+    lines = [line for line in result.output.strip().splitlines() if line.strip()]
+    code = "" if result.exit_code is None else f"exit code {result.exit_code}"
+    parts = [code, result.message or (lines[-1].strip()[:500] if lines else "")]
+    return ": ".join(part for part in parts if part) or f"worker {worker} gave no reason"
 
 
 def _too_busy() -> SluiceError:
-    hint = "say it again: twice is once"
-    return SluiceError("unavailable", f"the run changed {MAX_RACES} times meanwhile", None, hint)
+    hint = "retry the request; it is idempotent"
+    return SluiceError("unavailable", f"the run changed {MAX_RACES} times during the request", None, hint)

@@ -1,4 +1,4 @@
-"""What people do to schedules: put, enable, disable, delete, run now. Acknowledged is final (C13)."""
+"""What users do to schedules: put, enable, disable, delete, run now. An acknowledged change is final (C13)."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ def put(
     checked: bool = False,
     data_bucket: str | None = None,
 ) -> tuple[ScheduleState, bool]:
-    """Create or replace a schedule. Returns its gate and whether it is new. Putting what is there changes nothing.
+    """Create or replace a schedule. Returns its state and whether it is new. An identical document changes nothing.
 
-    ``checked``: its references were checked by the caller, together with what is stored along with it; ``data_bucket``
-    is then that of the app as it will be.
+    ``checked`` means that the caller has checked the references, together with other documents of the same deploy.
+    ``data_bucket`` is then the bucket of the app after that deploy. Raises SluiceError for a bad document or reference,
+    and if ``if_match`` is not the present version.
     """
     namespace, app, _ = name.split(".")
     bucket = data_bucket if checked else data.bucket_of(ports, f"{namespace}.{app}", document)
@@ -55,14 +56,14 @@ def put(
         alive = schedule_state if schedule_state is not None and schedule_state.exists else None
         _expect(if_match, alive, name)
         stored = lookup.stored(ports, alive)
-        old, wants = stored.definition if stored else None, document.enabled
-        if alive and lookup.is_same(stored, name, sent) and (wants is None or wants == (alive.mode != "disabled")):
+        old, enabled = stored.definition if stored else None, document.enabled
+        if alive and lookup.is_same(stored, name, sent) and (enabled is None or enabled == (alive.mode != "disabled")):
             return _counted(ports, alive, new), False
         carry = document.on_update == "carry"
         timer = ports.catalog.timer(name) if carry else None
         now = ports.clock.now()
         new = sent.resolved(namespace, app, now)
-        after, plan = lifecycle.put(name, new, old, schedule_state, wants, now, by, carry, timer)
+        after, plan = lifecycle.put(name, new, old, schedule_state, enabled, now, by, carry, timer)
         if ports.ledger.commit(plan) is None:
             after = _counted(ports, after, new)
             wake_changed(ports, alive, after)
@@ -71,13 +72,14 @@ def put(
 
 
 def _counted(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> ScheduleState:
-    """What goes on is counted in the groups and pools that it was put into, before the put is answered (C9, W3)."""
+    """Count running runs in the groups and pools that the put names, before the put is answered (C9, W3)."""
     workflow = lookup.workflow_of(ports, schedule.workflow) if schedule_state.uncounted else None
     return counting.of_schedule(ports, schedule_state, schedule, workflow) if workflow is not None else schedule_state
 
 
 def enable(ports: Ports, name: str, by: str) -> ScheduleState:
-    """Only events accepted from now on count. Enabling what is enabled changes nothing."""
+    """Enable a schedule: only events accepted from now on count. An enabled schedule does not change; a paused one is
+    resumed."""
     for _ in range(MAX_RACES):
         schedule_state, schedule = existing(ports, name)
         if schedule_state.mode == "enabled":
@@ -93,7 +95,7 @@ def enable(ports: Ports, name: str, by: str) -> ScheduleState:
 
 
 def disable(ports: Ports, name: str, by: str) -> ScheduleState:
-    """Once this returns, nothing that waits is started any more; running runs go on (L3)."""
+    """Disable a schedule: once this returns, no waiting job starts any more; running runs continue (L3)."""
     for _ in range(MAX_RACES):
         schedule_state, schedule = existing(ports, name)
         if schedule_state.mode == "disabled":
@@ -107,6 +109,7 @@ def disable(ports: Ports, name: str, by: str) -> ScheduleState:
 
 
 def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> None:
+    """Delete a schedule: once this returns, no waiting job starts any more; running runs continue."""
     for _ in range(MAX_RACES):
         schedule_state, schedule = existing(ports, name)
         _expect(if_match, schedule_state, name)
@@ -119,9 +122,11 @@ def delete(ports: Ports, name: str, by: str, if_match: int | None = None) -> Non
 
 
 def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: str, at: Instant | None = None) -> str:
-    """A job of its own, past the trigger but not past the constraints (L11), due at once or ``at`` an instant (W8).
-    Returns its id; once per request id, whatever becomes of the schedule meanwhile: a repeat makes nothing new, also
-    where the first job was dropped with its generation."""
+    """Create a job that skips the trigger but not the constraints (L11), due now or at the instant ``at`` (W8).
+
+    Returns the id of the job. A repeat with the same request id creates no other job, even if the first one was dropped
+    with its generation.
+    """
 
     def make() -> requests.NewRequest:
         schedule_state, _ = existing(ports, name)
@@ -135,7 +140,7 @@ def run_now(ports: Ports, name: str, properties: Mapping[str, Any], request_id: 
             job_id=ids.job_id(name, schedule_state.generation, event.id),
             kind="run_now",
             state="PENDING_CONSTRAINTS",
-            # Its timeout counts from when it is due, as that of a fire does.
+            # Its timeout counts from the instant at which it is due, as for a fire.
             created_at=due,
             due_at=due if due > now else None,
             accepted_at=due,
@@ -155,7 +160,7 @@ def _expect(if_match: int | None, schedule_state: ScheduleState | None, name: st
 
 
 def wake_changed(ports: Ports, before: ScheduleState | None, after: ScheduleState) -> None:
-    """What follows an acknowledged change: the old generation's jobs go on record, the new one's fires are prepared."""
+    """After an acknowledged change: put the old generation's jobs on record, and prepare the new one's fires."""
     if before is not None and before.generation != after.generation:
         drain(ports, before.schedule, before.generation)
         backfill.notice(ports, before.schedule)

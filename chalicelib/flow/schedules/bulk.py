@@ -1,4 +1,4 @@
-"""Doing one thing to many schedules of an app: those with a tag, of a workflow, in a state (L18)."""
+"""Apply one action to many schedules of an app, filtered by tag, workflow or state (L18)."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from chalicelib.log import logger
 from chalicelib.ports import Ports
 
 Act = Callable[[Ports, str, str], ScheduleState]
-"""Changes the schedule of a name, for whoever asks, and returns its gate: the same one if there was nothing to do."""
+"""Changes the schedule of a name on behalf of a user. Returns its state, an equal one if there was nothing to do."""
 
 
 def _hold(ports: Ports, name: str, by: str) -> ScheduleState:
@@ -33,7 +33,7 @@ ACTIONS: Mapping[str, Act] = {
 
 
 class Tag(NamedTuple):
-    """A tag that schedules have: with this value, or with any if it is None."""
+    """A tag to filter by. A ``value`` of None matches any value."""
 
     key: str
     value: str | None
@@ -41,7 +41,7 @@ class Tag(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which schedules of an app are meant: those that fit all that is given. ``workflow`` is a full name."""
+    """Filters for the schedules of an app; a schedule must match all that are given. ``workflow`` is a full name."""
 
     tag: tuple[str, str | None] | None = None
     workflow: str | None = None
@@ -54,7 +54,7 @@ class Failure(TypedDict):
 
 
 class Outcome(TypedDict):
-    """What became of each schedule, by full name."""
+    """The result for each schedule, by full name."""
 
     changed: list[str]
     unchanged: list[str]
@@ -62,7 +62,7 @@ class Outcome(TypedDict):
 
 
 def parse_tag(text: str, field: str = "tag") -> Tag:
-    """``team=a``, or just ``team``."""
+    """A tag from ``team=a``, or just ``team``. Raises SluiceError if the key is empty."""
     key, equals, value = text.partition("=")
     if not key:
         raise errors.invalid(field, "a tag such as team=a, or just team", text)
@@ -72,12 +72,12 @@ def parse_tag(text: str, field: str = "tag") -> Tag:
 def select(
     ports: Ports, app: str, tag: tuple[str, str | None] | None, workflow: str | None, state: str | None
 ) -> list[tuple[ScheduleState, Schedule]]:
-    """The living schedules of an app that fit every filter that is given, by name."""
+    """The existing schedules of an app that match every given filter, by name."""
     wanted = Filters(tag, workflow, state)
     found: list[tuple[ScheduleState, Schedule]] = []
     for name in lookup.schedules_of(ports, app):
         if ids.is_of_dag(name):
-            continue  # they follow the DAG that they belong to
+            continue  # the schedules of a DAG change with the DAG only
         schedule_state = ports.catalog.schedule_state(name)
         schedule = lookup.definition_of(ports, schedule_state)
         if (
@@ -101,9 +101,9 @@ def fits(wanted: Filters, schedule_state: ScheduleState, schedule: Schedule) -> 
 def act(
     ports: Ports, app: str, action: str, filters: Filters, by: str, actions: Mapping[str, Act] = ACTIONS
 ) -> Outcome:
-    """Do it to each schedule that fits, one after the other; one that fails harms no other.
+    """Apply the action to each matching schedule, one after the other. One failure does not stop the others.
 
-    Repeating finishes what was broken off: what is done already is unchanged.
+    A repeat finishes an interrupted request: schedules that were already changed are reported as unchanged.
     """
     if action not in actions:
         raise errors.invalid("action", f"one of {', '.join(actions)}", action)
@@ -113,17 +113,17 @@ def act(
             after = actions[action](ports, schedule_state.schedule, by)
         except Exception as error:
             outcome["failed"].append(
-                {"name": schedule_state.schedule, "error": _told(error, action, schedule_state.schedule)}
+                {"name": schedule_state.schedule, "error": _error_view(error, action, schedule_state.schedule)}
             )
         else:
             outcome["unchanged" if after == schedule_state else "changed"].append(schedule_state.schedule)
     return outcome
 
 
-def _told(error: Exception, action: str, name: str) -> Mapping[str, Any]:
-    """The error as the API tells it; of a fault that is none of the caller's, only that there was one."""
+def _error_view(error: Exception, action: str, name: str) -> Mapping[str, Any]:
+    """The error as the API returns it. The details of an internal error are logged, not returned."""
     if not isinstance(error, SluiceError):
         logger.exception("bulk change failed", extra={"action": action, "schedule": name})
         error = SluiceError("internal", "the change could not be carried out", None, "try again")
-    told: Mapping[str, Any] = error.to_dict()["error"]
-    return told
+    view: Mapping[str, Any] = error.to_dict()["error"]
+    return view

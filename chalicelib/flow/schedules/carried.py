@@ -1,6 +1,6 @@
-"""What follows an update that carries, and a resume: everything that waits is looked at by the definition as it is now.
+"""After a carrying update or a resume, check all waiting jobs and runs of a schedule by its present definition.
 
-The gate is the outbox: it stays in the wake index until all jobs have been looked at, so a death repeats this.
+The schedule state is the outbox. It stays in the wake index until all jobs were checked, so a crash repeats this step.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from chalicelib.ports import Ports
 
 
 def refresh_all(ports: Ports, schedule: str) -> None:
-    """Look at all runs and jobs of a schedule that wait, if its gate asks for it. Repeatable."""
+    """Check all waiting runs and jobs of a schedule if its state has a ``wake_at``. Idempotent."""
     schedule_state = ports.catalog.schedule_state(schedule)
     if schedule_state is None or schedule_state.wake_at is None:
         return
@@ -44,8 +44,10 @@ def _paces(ports: Ports, schedule_state: ScheduleState) -> list[str]:
 
 
 def _rank_run(ports: Ports, waiter: Waiter, schedule_state: ScheduleState) -> None:
-    """One transaction: the run as it is updated, out of its place in the queue and into another. A run that was served
-    meanwhile, or may have started, stays as it is."""
+    """Update a queued run and its position in the queue, in one transaction.
+
+    A run that was served meanwhile, or that may have started, does not change.
+    """
     run = ports.runs.run(*waiter.run) if waiter.run is not None else None
     if run is None or run.queued_in != waiter.limit_name or run.rank != waiter.rank:
         return

@@ -1,4 +1,4 @@
-"""ending: a schedule whose life is over gathers no more, and is removed when its last job and run have ended (L10)."""
+"""End schedules: an ended schedule gathers no more, and is removed when its last job and run have ended (L10)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ BATCH_SIZE = 10
 
 
 def end(ports: Ports, schedule: str) -> str | None:
-    """Do what the end of a schedule's life asks for, if it has come. Returns what was done, in a word.
+    """Complete, remove or delete a schedule whose end has come. Returns what was done, in a word, or None.
 
-    A lost race is left to the next look: the timer keeps its place in the wake index until its schedule is gone.
+    A lost race is left to the next check: the timer stays in the wake index until its schedule is deleted.
     """
     timer, schedule_state, now = (
         ports.catalog.timer(schedule),
@@ -55,11 +55,14 @@ def end(ports: Ports, schedule: str) -> str | None:
 def _complete(
     ports: Ports, schedule_state: ScheduleState, timer: Timer, schedule: Schedule, now: Instant
 ) -> str | None:
-    """What gathers is let go if its trigger is met, else put on record; the index no longer leads here."""
+    """Complete the schedule: its gathering job may start if its trigger is met, else it goes on record.
+
+    The schedule's subscriptions are deleted, so no event reaches it any more.
+    """
     _, plan = lifecycle.complete(schedule_state, now, schedule)
     closed: list[Write] = [] if tree.is_single_time(schedule.trigger) else close(ports, schedule_state, schedule, now)
     later = replace(lifetime.completed(timer, schedule, now), rev=timer.rev + 1)
-    # The life is over: whatever is left of it now is removed as soon as it has ended.
+    # The schedule has ended. It is removed soon after its last job and run have ended.
     later = replace(later, wake_at=now + lifetime.MIN_CHECK_PAUSE)
     if ports.ledger.commit([*plan, *closed, Replace(later)]) is not None:
         return None
@@ -81,11 +84,13 @@ def _delete(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, now
 
 
 def _is_idle(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> bool:
-    """Whether nothing is left of a generation. What could not be delivered is left, too: it can be redriven as long as
-    its schedule is there (E6). All reads are strong, for a removal cannot be taken back.
+    """Whether the generation has no job, no unfinished run, no backfill and no dead letter.
 
-    Jobs are read before and after the runs and the dead letters. A job becomes a run or a dead letter, a run leaves a
-    retry, a dead letter becomes a job, each in one transaction. So what moves meanwhile is seen on one side."""
+    A dead letter counts because it can be redriven as long as its schedule exists (E6). All reads are strong, because a
+    removal is final. Jobs are read before and after the runs and the dead letters. A job becomes a run or a dead
+    letter, a run leaves a retry, a dead letter becomes a job, each in one transaction. So work that moves meanwhile is
+    seen by one of the reads.
+    """
     if any(row.state == "RUNNING" for row in ports.jobs.backfills(schedule_state.schedule)):
         return False
     if (
@@ -109,7 +114,7 @@ def _has_jobs(ports: Ports, schedule_state: ScheduleState) -> bool:
 
 
 def _has_runs(ports: Ports, schedule_state: ScheduleState, schedule: Schedule) -> bool:
-    """Whether a run of this generation lives. Of a crowd that is not remembered one by one, one may be among them."""
-    limit_name = ports.jobs.limit_state(names.workflow_limit(schedule.workflow))
+    """Whether a run of this generation may be unfinished. True if the limit has more runs than it names."""
+    state = ports.jobs.limit_state(names.workflow_limit(schedule.workflow))
     own = f"{schedule_state.schedule}.{ids.base36(schedule_state.generation)}."
-    return limit_name.active > len(limit_name.starts) or any(holder.startswith(own) for holder in limit_name.starts)
+    return state.active > len(state.starts) or any(holder.startswith(own) for holder in state.starts)

@@ -1,7 +1,7 @@
-"""What people do to messages: put, get, list, delete (L16). A put is live when it is answered, and starts anew.
+"""What users do to messages: put, get, list, delete (L16). A put is in effect when it is answered, and starts over.
 
-A put that fires within the horizon of the last tick prepares its fires at once; any other costs two reads and one
-transaction (docs/messages.md has the figures).
+A message that fires within the horizon of the last tick has its fires prepared by the put. Any other put costs two
+reads and one transaction (docs/messages.md has the figures).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from chalicelib.ports import MAX_RACES, Page, Ports
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A message as it stands: its gate, its definition, its own target if it has one, and when it fires next."""
+    """A stored message: its schedule state, definition, own target if it has one, and next fire."""
 
     schedule_state: ScheduleState
     schedule: Schedule
@@ -44,8 +44,11 @@ class Stored:
 def put(
     ports: Ports, app: str, name: str, message: Message, by: str, if_match: int | None = None
 ) -> tuple[Stored, bool]:
-    """Create or replace a message. Returns it as it stands now, and whether it is new. What was due of the one before
-    and has not been sent never will be."""
+    """Create or replace a message. Returns the stored message and whether it is new.
+
+    Unsent fires of the replaced message are never sent. Raises SluiceError for a bad reference, and if ``if_match`` is
+    not the present version.
+    """
     full = ids.message_schedule(app, name)
     row = _check_target(ports, app, message)
     bucket = row.document.get("data_bucket") if row else data.bucket_of(ports, app, message)
@@ -66,13 +69,13 @@ def put(
 
 
 def get(ports: Ports, app: str, name: str) -> Stored:
-    """A message that still has something to send; refused with 404 once it has sent its last."""
+    """A message that has fires left. Raises ``not_found`` (404) after its last fire was sent."""
     full = ids.message_schedule(app, name)
     return _stored(ports, *_living(ports, full))
 
 
 def delete(ports: Ports, app: str, name: str, by: str, if_match: int | None = None) -> None:
-    """Once this returns nothing of it is sent any more (C13)."""
+    """Delete a message: once this returns, none of its fires is sent any more (C13)."""
     full = ids.message_schedule(app, name)
     for _ in range(MAX_RACES):
         schedule_state, schedule = _living(ports, full)
@@ -86,18 +89,19 @@ def delete(ports: Ports, app: str, name: str, by: str, if_match: int | None = No
 
 
 def delete_all(ports: Ports, app: str, by: str) -> None:
-    """Delete every message of an app, one by one: repeating it finishes it."""
+    """Delete every message of an app, one by one. A repeat finishes an interrupted request."""
     for row in store.messages_of(ports, app):
         name = row.schedule.rpartition(".")[2].removeprefix(ids.MESSAGE)
         try:
             delete(ports, app, name, by)
         except SluiceError as error:
-            if error.code != "not_found":  # it has sent its last meanwhile
+            if error.code != "not_found":  # the message has sent its last fire meanwhile
                 raise
 
 
 def of_app(ports: Ports, app: str, limit: int, cursor: str | None) -> Page[Stored]:
-    """The messages of an app, by name. A page may hold fewer than ``limit``: some have sent their last since."""
+    """A page of the messages of an app, by name. It may hold fewer than ``limit``: messages without fires are left
+    out."""
     lookup.require(ports, "app", app)
     page = ports.catalog.messages(app, limit, cursor)
     found = [_or_none(ports, row.schedule) for row in page.items]
@@ -105,7 +109,7 @@ def of_app(ports: Ports, app: str, limit: int, cursor: str | None) -> Page[Store
 
 
 def view(stored: Stored) -> dict[str, Any]:
-    """What the API and the CLI show of a message: its own fields with instants for spans, and when it fires next."""
+    """A message as the API and the CLI show it: its fields, with instants instead of spans, and its next fire."""
     schedule_state, schedule = stored.schedule_state, stored.schedule
     document = schedule.model_dump(mode="json")
     trigger = document["trigger"]
@@ -135,13 +139,13 @@ def view(stored: Stored) -> dict[str, Any]:
 
 
 def shown(full: str) -> str:
-    """The full name of a message as people write it."""
+    """The full name of a message as users write it, without the internal prefix of its schedule."""
     app, _, name = full.rpartition(".")
     return f"{app}.{name.removeprefix(ids.MESSAGE)}"
 
 
 def known(ports: Ports, app: str, name: str) -> str:
-    """The full name of the schedule that a message is or was; refused with 404 if there never was one."""
+    """The full name of a message's schedule. Raises ``not_found`` (404) if there never was such a message."""
     full = ids.message_schedule(app, name)
     if ports.catalog.schedule_state(full) is None:
         raise errors.not_found("message", shown(full))
@@ -149,9 +153,12 @@ def known(ports: Ports, app: str, name: str) -> str:
 
 
 def _check_target(ports: Ports, app: str, message: Message) -> Definition | None:
-    """Refuse what would have nowhere to go, with as few reads as that takes. Returns the app's row, if it was read."""
+    """Raise SluiceError if the message has no valid target or workflow. Returns the app's row if it was read.
+
+    Makes as few reads as possible, because a put of a message has to be cheap.
+    """
     if message.target is None and message.workflow is None:
-        # It is written with its app, so an app that has one is there.
+        # The default workflow is written with its app, so the app exists if the workflow does.
         if ports.catalog.definition("workflow", ids.default_workflow(app)) is not None:
             return None
         lookup.require(ports, "app", app)
@@ -168,7 +175,11 @@ def _check_target(ports: Ports, app: str, message: Message) -> Definition | None
 
 
 def _check_workflow(ports: Ports, app: str, message: Message) -> None:
-    """A workflow that messages use is not deleted, and is asked about in its own namespace alone: there may be many."""
+    """Raise SluiceError unless the workflow exists in the namespace of the app.
+
+    A workflow that messages use cannot be deleted. That check reads the messages of one namespace only: there may be
+    very many.
+    """
     namespace = app.partition(".")[0]
     full = definition_message.workflow_of(message, app)
     if full.partition(".")[0] != namespace:
@@ -181,7 +192,7 @@ def _check_workflow(ports: Ports, app: str, message: Message) -> None:
 def _wake_changed(
     ports: Ports, before: ScheduleState | None, after: ScheduleState, plan: list[Write], now: Instant
 ) -> None:
-    """What follows an acknowledged put: the old generation's fires go on record, near ones of the new are prepared."""
+    """After an acknowledged put: put the old generation's fires on record, and prepare the new one's near fires."""
     if before is not None:
         drain(ports, before.schedule, before.generation)
     timer = messages.timer_in(plan)
@@ -199,7 +210,7 @@ def _first(plan: list[Write]) -> Instant | None:
 
 
 def _living(ports: Ports, full: str) -> tuple[ScheduleState, Schedule]:
-    """The gate and definition of a message that has not sent its last; refused with 404 if there is none."""
+    """The schedule state and definition of a message. Raises ``not_found`` (404) if it does not exist."""
     schedule_state = ports.catalog.schedule_state(full)
     schedule = definition_of(ports, schedule_state)
     if schedule_state is None or schedule is None or not schedule_state.exists:
@@ -208,7 +219,7 @@ def _living(ports: Ports, full: str) -> tuple[ScheduleState, Schedule]:
 
 
 def _or_none(ports: Ports, full: str) -> Stored | None:
-    """A message of a list, or None if it is gone since the list was read."""
+    """A message of a list; None if it was deleted after the list was read."""
     try:
         return _stored(ports, *_living(ports, full))
     except SluiceError as error:

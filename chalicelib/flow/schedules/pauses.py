@@ -1,4 +1,4 @@
-"""Pause, resume, and skip one occurrence (L4, L19). Acknowledged is final, as everywhere."""
+"""Pause and resume a schedule, and skip single occurrences (L4, L19). An acknowledged change is final."""
 
 from __future__ import annotations
 
@@ -26,13 +26,17 @@ from chalicelib.flow.limits import waiting
 from chalicelib.flow.lookup import existing
 from chalicelib.ports import MAX_RACES, Ports
 
-SHOWN = 3  # upcoming fires that a refusal names
+SHOWN = 3  # upcoming fires that an error hint names
 
 
 def pause(
     ports: Ports, name: str, mode: PauseMode, by: str, stop_timeouts: bool = False, reason: str = ""
 ) -> ScheduleState:
-    """Keep what waits (hold), let each match queue up (backlog), or let go what is there and take no more (drain)."""
+    """Pause a schedule and return its state.
+
+    ``hold``: waiting jobs stay and the gathering job goes on gathering. ``backlog``: each match becomes a job of its
+    own. ``drain``: met jobs may start, and no new events count. Raises ``conflict`` if the schedule is not running.
+    """
     for _ in range(MAX_RACES):
         schedule_state, schedule = existing(ports, name)
         now = ports.clock.now()
@@ -51,8 +55,11 @@ def pause(
 
 
 def resume(ports: Ports, name: str, by: str) -> ScheduleState:
-    """Go on where it was paused: the very jobs that waited run (L4). Resuming what is enabled changes nothing, nor what
-    is complete: a repeat may find that the last fire was prepared during the pause."""
+    """Resume a paused schedule with the jobs that waited (L4). Returns its state.
+
+    An enabled schedule does not change. Neither does a completed one: a repeated request may find that the schedule was
+    completed by its last fire. Raises ``conflict`` in any other mode.
+    """
     for _ in range(MAX_RACES):
         schedule_state, schedule = existing(ports, name)
         if schedule_state.mode in ("enabled", "completed"):
@@ -68,16 +75,16 @@ def resume(ports: Ports, name: str, by: str) -> ScheduleState:
 
 
 def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> ScheduleState:
-    """Leave one upcoming occurrence of the schedule's times out, or take that back (``wanted`` False)."""
+    """Skip one upcoming occurrence of the schedule's times, or restore it (``wanted`` False). Returns the schedule
+    state. Raises ``invalid`` for an instant that is no upcoming occurrence, and for too many skips."""
     for _ in range(MAX_RACES):
         schedule_state, schedule = existing(ports, name)
         now = ports.clock.now()
         if (at in schedule_state.skips) == wanted:
             return schedule_state
         if wanted and schedule_state.mode == "disabled":
-            raise _not_running(
-                schedule_state, "skip"
-            )  # enabling begins anew, so the skip would be forgotten in silence
+            # Enabling starts a new generation, which would silently discard the skip.
+            raise _not_running(schedule_state, "skip an occurrence of")
         if wanted:
             _check_occurrence(ports, name, schedule, at, now)
         after, plan = lifecycle.skip(schedule_state, at, wanted, now, by)
@@ -90,8 +97,11 @@ def skip(ports: Ports, name: str, at: Instant, by: str, wanted: bool = True) -> 
 
 
 def close(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, now: Instant) -> list[Write]:
-    """A tombstone where events gather. What is there already and met goes on from a place of its own, with its place
-    in a queue; what is unmet stays under the tombstone until it is put on record."""
+    """The writes that put a tombstone over the gathering job, so that no more events count.
+
+    A job whose trigger is met is detached and keeps its position in a queue. An unmet job stays under the tombstone
+    until the drain puts it on record.
+    """
     job = ports.jobs.job(schedule_state.schedule, schedule_state.generation, GATHERING)
     if job is None:
         blank = Job(
@@ -114,7 +124,11 @@ def close(ports: Ports, schedule_state: ScheduleState, schedule: Schedule, now: 
 
 
 def _reopened(ports: Ports, schedule_state: ScheduleState) -> list[Write]:
-    """Away with the tombstone of a drain, once what lay under it is on record: events gather there again."""
+    """The write that deletes the tombstone of a drain, so that events gather again; empty without such a tombstone.
+
+    First drains the generation, so that the job under the tombstone is on record. Raises ``changed_meanwhile`` after
+    ``MAX_RACES`` lost races.
+    """
     if schedule_state.mode != "drain":
         return []
     for _ in range(MAX_RACES):
@@ -128,7 +142,7 @@ def _reopened(ports: Ports, schedule_state: ScheduleState) -> list[Write]:
 
 
 def _check_occurrence(ports: Ports, name: str, schedule: Schedule, at: Instant, now: Instant) -> None:
-    """Refuse what is no upcoming fire of the schedule's times."""
+    """Raise ``invalid`` unless ``at`` is an upcoming fire of the schedule's times."""
     timer = ports.catalog.timer(name)
     anchor = timer.anchor if timer else now
     rules = tree.recurrences(schedule.trigger)
@@ -149,4 +163,4 @@ def _stands_still(schedule_state: ScheduleState) -> bool:
 
 def _not_running(schedule_state: ScheduleState, action: str) -> SluiceError:
     message = f"expected a schedule that is enabled or paused, got one that is {schedule_state.mode}"
-    return SluiceError("conflict", message, None, f"enable it first; there is nothing to {action}")
+    return SluiceError("conflict", message, None, f"enable the schedule before you {action} it")

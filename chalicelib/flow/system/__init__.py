@@ -1,1 +1,1 @@
-"""Dispatch hints to the step that each needs; sweep for what lost hints left behind."""
+"""Dispatch hints to the steps that they need, and sweep for overdue rows whose hints were lost."""

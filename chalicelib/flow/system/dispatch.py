@@ -1,4 +1,4 @@
-"""Attend to whatever a hint or the sweep names. A ref is a rumour: each flow reads its row strongly before it acts."""
+"""Dispatch refs, from hints or the sweep, to the steps that handle them. Each step reads its row strongly first."""
 
 from __future__ import annotations
 
@@ -26,51 +26,55 @@ from chalicelib.flow.schedules import carried, lifetime
 from chalicelib.log import logger
 from chalicelib.ports import Ports
 
-HANDED_ON = 250  # to a call, few enough to be looked at singly again
-# How long who joins a queue that should have been served serves it: the rest of its batch waits meanwhile.
+HANDED_ON = 250  # refs per hint, few enough to be handled one by one
+# How long a job that joins an overdue queue serves it: the rest of its batch waits meanwhile.
 IN_PASSING: Millis = 2 * SECOND
-TIME_FOR_ONE = 10 * SECOND  # of an invocation, for one row that is no delivery
-ONE_BY_ONE = 500  # rows that one invocation looks at singly; more are handed on
+TIME_FOR_ONE = 10 * SECOND  # needed for one row that is not a delivery
+ONE_BY_ONE = 500  # rows that one invocation handles one by one; more are handed on
 
 
 def dispatch_together(ports: Ports, refs: Sequence[Ref], due: Instant) -> list[Ref]:
-    """Attend to rows that are due at one instant, not before it: those of a crowd together, the rest one by one.
+    """Handle rows that are due at one instant, not before it: deliveries together, the others one by one.
 
-    Returns those that failed, after all had their turn, so that none blocks the others.
+    Returns the refs that failed. One failure does not stop the others.
     """
     left, failed = _delivered(ports, refs, due)
     _hand_on(ports, left[ONE_BY_ONE:])
     asked = run_follow.among(ports, left[:ONE_BY_ONE])
     rest = [ref for ref in left[:ONE_BY_ONE] if ref not in asked]
     failed += _one_by_one(ports, rest)
-    answered = run_follow.ask_together(ports, asked)  # after the others, for it takes its time
+    answered = run_follow.ask_together(ports, asked)  # last, because these calls take long
     return failed + _one_by_one(ports, [ref for ref in asked if ref not in answered])
 
 
 def _delivered(ports: Ports, refs: Sequence[Ref], due: Instant) -> tuple[tuple[Ref, ...], list[Ref]]:
-    """Deliver what is ready, at its instant and not before. Returns what is to be looked at one by one, and what failed
-    (that may have been sent, and is not sent again here)."""
+    """Deliver the ready jobs at their instant. Returns the refs to handle one by one, and those that failed.
+
+    A failed delivery may have been sent, so this invocation must not send it again.
+    """
     try:
-        untracked_start = prepare(ports, refs, due)
-        leased = lease(ports, untracked_start.ready, due)
-    except Exception:  # nothing was sent: each by itself then, and what caused it fails alone
+        batch = prepare(ports, refs, due)
+        leased = lease(ports, batch.ready, due)
+    except Exception:  # nothing was sent; the rows are handled one by one, so only the one with the error fails
         logger.exception("batch not prepared", extra={"size": len(refs)})
         ports.clock.wait_until(due)
         return tuple(refs), []
     ports.clock.wait_until(due)
     sent = send(ports, leased)
-    return (*untracked_start.others, *sent.changed), list(sent.failed)
+    return (*batch.others, *sent.changed), list(sent.failed)
 
 
 def _one_by_one(ports: Ports, refs: Sequence[Ref]) -> list[Ref]:
-    """Returns those that failed. What the invocation has no time for is handed on; the first is looked at in any case,
-    so that each invocation gets something done."""
+    """Handle refs one by one. Returns those that failed.
+
+    The rest is handed on when the time runs out. The first is handled in any case, so each invocation makes progress.
+    """
     failed: list[Ref] = []
     for number, ref in enumerate(refs):
         if number and not ports.has_time(TIME_FOR_ONE):
             _hand_on(ports, refs[number:])
             break
-        if not _attended(ports, ref):
+        if not _dispatched(ports, ref):
             failed.append(ref)
     return failed
 
@@ -81,7 +85,8 @@ def _hand_on(ports: Ports, refs: Sequence[Ref]) -> None:
         ports.hints.send(refs[start : start + HANDED_ON], now, now)
 
 
-def _attended(ports: Ports, ref: Ref) -> bool:
+def _dispatched(ports: Ports, ref: Ref) -> bool:
+    """Whether the step that handles the ref succeeded."""
     try:
         dispatch(ports, ref)
     except Exception:
@@ -91,6 +96,7 @@ def _attended(ports: Ports, ref: Ref) -> bool:
 
 
 def dispatch(ports: Ports, ref: Ref) -> None:
+    """Run the step that handles the row of this ref."""
     match ref.kind:
         case "job":
             schedule, generation, key = ref.parts
@@ -144,7 +150,7 @@ def _run(ports: Ports, run_id: str, attempt: int) -> None:
         steps.append(lambda: _follow(ports, run))
     elif not run.announce:
         steps.append(lambda: complete.ask_bill(ports, run))
-    # A status that cannot be told to somebody does not keep its run from being followed.
+    # An error while a status is announced does not stop Sluice from following the run.
     run_each(steps, lambda step: step())
 
 

@@ -1,4 +1,4 @@
-"""sweep: find what is overdue because a hint was lost or a Lambda died, and hint it again (O3)."""
+"""Sweep: find rows that are overdue because a hint was lost or a Lambda died, and hint them again (O3)."""
 
 from __future__ import annotations
 
@@ -28,38 +28,42 @@ from chalicelib.ports import Ports
 T = TypeVar("T")
 Row = NoticeWindow | Backfill | DagRun | Job | PendingNotice | Run | DeadlineWatch | Outbox
 Found = Row | LimitState | ScheduleState
-NEXT_TICK = 75 * SECOND  # and a margin for one that comes late
+NEXT_TICK = 75 * SECOND  # a minute, and a margin for a late tick
 TABLES: tuple[tuple[Literal["jobs", "runs", "catalog"], Millis], ...] = (
     ("jobs", sweep.GRACE),
-    ("runs", 0),  # of a row among them that is hinted besides, the grace is minded when it is read
+    ("runs", 0),  # rows with a grace are filtered when they are read
     ("catalog", sweep.GRACE),
 )
 
 
 def sweep_all(ports: Ports, tick_began: Instant | None = None) -> int:
-    """Hint and lease every overdue row of a bounded number, oldest first, a slice at a time. Returns how many were
-    hinted. What a dying or a slow tick does not reach is hinted by the next one; one slice is done in any case."""
+    """Hint and lease overdue rows, oldest first, slice by slice, up to a maximum. Returns how many were hinted.
+
+    Rows that a slow or dying tick does not reach are hinted by the next one. The first slice is handled in any case.
+    Raises an ExceptionGroup of all errors at the end.
+    """
     now = ports.clock.now()
     ends_at = (now if tick_began is None else tick_began) + sweep.MAX_TICK
-    rumours = [ref for table, grace in TABLES for ref in ports.wakes.overdue(table, now - grace, sweep.MAX_ROWS)]
+    # Refs of an eventually consistent index: each row is read strongly before it counts as overdue.
+    refs = [ref for table, grace in TABLES for ref in ports.wakes.overdue(table, now - grace, sweep.MAX_ROWS)]
     failed: list[Exception] = []
     hinted = asked = oldest = 0
-    for start in range(0, len(rumours), sweep.SLICE):
+    for start in range(0, len(refs), sweep.SLICE):
         if start and ports.clock.now() >= ends_at:
-            logger.warning("sweep broken off", extra={"left": len(rumours) - start})
+            logger.warning("sweep broken off", extra={"left": len(refs) - start})
             break
         found: list[tuple[Ref, Found]] = []
-        failed += _failures(rumours[start : start + sweep.SLICE], partial(_examine, ports, now, found))
+        failed += _failures(refs[start : start + sweep.SLICE], partial(_examine, ports, now, found))
         oldest = max([oldest, *(now - row.wake_at for _, row in found if row.wake_at is not None)])
-        questions = [ref for ref, row in found if sweep.is_question(row, now)]
-        plain = [ref for ref, _ in found if ref not in questions]
-        told = [*([(now, plain)] if plain else []), *sweep.in_slices(questions, now, asked)]
-        if told:
-            # The hints come before the leases, so that no row is leased without a hint. Their receivers come later.
-            # While the queue is down no row is leased: the first tick after that finds all of them.
-            ports.hints.send_all(told, now, False, True, True)
+        polls = [ref for ref, row in found if sweep.is_question(row, now)]
+        plain = [ref for ref, _ in found if ref not in polls]
+        hints = [*([(now, plain)] if plain else []), *sweep.in_slices(polls, now, asked)]
+        if hints:
+            # Hints are sent before the leases, so no row is leased without a hint. They are delayed until after them.
+            # While the queue is down this raises and no row is leased, so the first tick after that finds all rows.
+            ports.hints.send_all(hints, now, False, True, True)
         failed += _failures(found, partial(_lease, ports, now))
-        hinted, asked = hinted + len(found), asked + len(questions)
+        hinted, asked = hinted + len(found), asked + len(polls)
     ports.metrics.add(metrics.OVERDUE_AGE, oldest)
     if failed:
         raise ExceptionGroup(f"{len(failed)} of {hinted} overdue rows failed", failed)
@@ -67,32 +71,36 @@ def sweep_all(ports: Ports, tick_began: Instant | None = None) -> int:
 
 
 def hint_soon(ports: Ports) -> int:
-    """Hint the jobs whose instant comes before the next tick: windows that open, delays and timeouts that end. A wait
-    that is longer than a message can be delayed needs no message until then."""
+    """Hint the jobs whose ``wake_at`` comes before the next tick: windows that open, delays and timeouts that end.
+
+    Returns how many jobs were hinted. A wait longer than the maximum delay of a message needs no other hint.
+    """
     now = ports.clock.now()
     upcoming = ports.wakes.upcoming(now - sweep.GRACE, now + NEXT_TICK, sweep.MAX_ROWS)
     groups = groupby(upcoming, key=lambda found: found[1])
-    if told := [(due, [ref for ref, _ in group]) for due, group in groups]:
-        ports.hints.send_all(told, now)
+    if hints := [(due, [ref for ref, _ in group]) for due, group in groups]:
+        ports.hints.send_all(hints, now)
     return len(upcoming)
 
 
 def _examine(ports: Ports, now: Instant, found: list[tuple[Ref, Found]], ref: Ref) -> None:
-    """Read the row strongly, and keep it if it is overdue indeed."""
+    """Read the row strongly, and add it to ``found`` if it is overdue."""
     row = _read(ports, ref)
     if row is not None and sweep.overdue(row.wake_at, now, sweep.grace_of(row)):
         found.append((ref, row))
 
 
 def _lease(ports: Ports, now: Instant, found: tuple[Ref, Found]) -> None:
-    """Leave the row alone for a while: it has been hinted. A lost race means that somebody attends to it already. A
-    line and a gate are leased by their receivers."""
+    """Lease a row that was hinted, so that the next sweep skips it. A lost race means that a step already handles it.
+
+    The receiver of the hint leases a limit or a schedule state itself.
+    """
     ref, row = found
     if isinstance(row, LimitState | ScheduleState):
         return
     lease = sweep.lease(row, now)
     if lease.parked:
-        hint = "it keeps failing; see its reason"
+        hint = "this row keeps failing; see its reason"
         logger.error("parked", extra={"ref": ref, "leases": row.leases, "hint": hint})
         ports.metrics.add(metrics.ROWS_PARKED, 1)
     if isinstance(row, Outbox):
@@ -102,7 +110,7 @@ def _lease(ports: Ports, now: Instant, found: tuple[Ref, Found]) -> None:
 
 
 def _failures(things: Sequence[T], act: Callable[[T], None]) -> Sequence[Exception]:
-    """Act on each; what some raised, after all had their turn."""
+    """Act on each thing. Returns the errors."""
     try:
         run_each(things, act)
     except ExceptionGroup as group:

@@ -1,1 +1,1 @@
-"""What the API shows: views of rows, why something has not run, lists, logs."""
+"""The answers of the API: views of rows, explanations why something has not run, lists, logs."""

@@ -1,4 +1,4 @@
-"""What a run was billed for and has cost, as the API shows it (H1)."""
+"""The waiting time, deadlines, billed usage and cost of a run, as the API shows them (H1)."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from chalicelib.core.runs.costs import Prices, Usage, cost_usd
 
 
 def account(run: Run, prices: Prices) -> dict[str, Any]:
-    """``number`` counts the runs of the workflow; ``waited_for`` is what its job waited for last, if it did, and
-    ``waited_ms`` how long it waited. ``start_by`` and ``end_by`` are its deadline.
+    """The account of a run.
 
-    ``billed``: hours, and dollars at list price; None if the target bills nothing, or has not said.
+    ``number`` counts the runs of the workflow. ``waited_for`` is the last reason why its job waited, and ``waited_ms``
+    the time that it waited. ``start_by`` and ``end_by`` are its deadlines. ``billed`` has hours, and dollars at list
+    price; it is None if the target bills nothing, or has not reported the usage yet.
     """
     usage = Usage.of(run.billed)
     billed = {**asdict(usage), "cost_usd": cost_usd(usage, prices)} if usage else None

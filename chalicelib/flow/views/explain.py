@@ -1,4 +1,4 @@
-"""Why something has not run, or is where it is: the decision itself, taken on the facts of the moment, in its words."""
+"""Explain why something has not run: make the decision about it on the present facts, and show that decision."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from chalicelib.ports import Ports
 
 
 def why_job(ports: Ports, job: Job) -> View:
-    """Why a job has not run yet, and what would make it run: the decision itself, taken on the facts of the moment."""
+    """Why a job has not run yet and what would make it run, from a decision on the present facts."""
     now = ports.clock.now()
     known = facts.gather(ports, job)
     decision = check.decide(job, known, now)
@@ -44,11 +44,11 @@ def why_job(ports: Ports, job: Job) -> View:
 
 
 def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
-    """Why a schedule has not run: its state, what it waits for, and the jobs that wait for it."""
+    """Why a schedule has not run: its state, the events that it waits for, and its waiting jobs."""
     schedule_state, schedule = lookup.existing(ports, name)
     page = ports.jobs.jobs(name, schedule_state.generation, limit, None)
     now = ports.clock.now()
-    # A fire that is prepared for its second waits for nothing but that.
+    # A prepared fire is left out: it only waits for its instant.
     present = [job for job in page.items if not (job.closed or (check.is_prepared(job) and (job.due_at or 0) > now))]
     waiting = [why_job(ports, job) for job in present]
     timer = ports.catalog.timer(name) if schedule_state.mode in GATHERING_MODES else None
@@ -60,7 +60,8 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
     else:
         why = f"no event has arrived yet; trigger: {tree.describe(schedule.trigger)}"
     if schedule_state.mode == "enabled":
-        datasets = [each for each in store.named(schedule.model_dump(mode="json")) if _names_a_dataset(each)]
+        names_in = store.named(schedule.model_dump(mode="json"))
+        datasets = [reference for reference in names_in if _names_a_dataset(reference)]
         why = "; ".join([why, *buckets.not_watched(ports, datasets)])
     return {
         "schedule": name,
@@ -72,16 +73,18 @@ def why_schedule(ports: Ports, name: str, limit: int = 100) -> View:
 
 
 def _names_a_dataset(name: str) -> bool:
-    """Whether a name that a schedule refers to is that of a dataset: a workflow's has three parts."""
+    """Whether a name in a schedule is that of a dataset, which has two parts; that of a workflow has three."""
     return name.count(".") == 1 and " " not in name
 
 
 def why_run(run: Run) -> View:
-    """Why a run is where it is: what fired it, and the reason that it carries."""
+    """Why a run is in its state: the reason on its row, or a text for the state."""
     texts = {
-        "STARTING": "its start was requested and is not confirmed yet" if run.calls else "it is about to be started",
+        "STARTING": "its start was requested and is not confirmed yet"
+        if run.calls
+        else "its start is not requested yet",
         "RUNNING": "the target is running it",
-        "SUCCEEDED": "it is done",
+        "SUCCEEDED": "the run succeeded",
     }
     return {
         "run_id": run.run_id,
@@ -93,14 +96,19 @@ def why_run(run: Run) -> View:
 
 
 def _constraints(job: Job, known: Facts, now: Instant) -> list[View]:
-    """Each constraint as it stands, in the words of the decision."""
+    """The state of each constraint, with the reason from the decision."""
     return [
-        {"type": each.constraint.type, "met": each.met, "why": each.why, "until": iso_of(each.until)}
-        for each in _standing(job, known, now)
+        {
+            "type": condition.constraint.type,
+            "met": condition.met,
+            "why": condition.why,
+            "until": iso_of(condition.until),
+        }
+        for condition in _conditions(job, known, now)
     ]
 
 
-def _standing(job: Job, known: Facts, now: Instant) -> tuple[Condition, ...]:
+def _conditions(job: Job, known: Facts, now: Instant) -> tuple[Condition, ...]:
     return conditions.evaluate(job, known, known.schedule, now) if known.schedule else ()
 
 
@@ -114,13 +122,13 @@ def _not_enabled(schedule_state: ScheduleState, waiting: int) -> str:
         case "drain":
             return f"the schedule takes no more work {since}; {waiting} left to go: resume it to take more"
         case "completed":
-            return "the schedule has fired as often as it was to: enable it to begin anew"
+            return "all fires are done; enable the schedule to start again"
         case _:
             return f"the schedule is {schedule_state.mode}: enable it, or run it now"
 
 
 def _wakes(job: Job, known: Facts, verdict: tree.Verdict | None, until: Instant | None, now: Instant) -> str:
-    """What will make the job move, in words."""
+    """The events, permits and instants that make Sluice check the job again, in words."""
     ways: list[str] = []
     if verdict is not None and not verdict.met:
         ways.append("the next event that its trigger waits for")
@@ -128,11 +136,11 @@ def _wakes(job: Job, known: Facts, verdict: tree.Verdict | None, until: Instant 
         ways.append("resuming the schedule")
     elif job.state == "PENDING_CONSTRAINTS" and known.schedule and known.schedule.fresh_upstreams:
         ways.append(f"a success of {' or '.join(known.schedule.fresh_upstreams)}")
-    elif any(each.constraint.by_person and not each.met for each in _standing(job, known, now)):
+    elif any(item.constraint.by_person and not item.met for item in _conditions(job, known, now)):
         ways.append("an approval")
     if job.queued_in is not None:
         ways.append(f"a permit of {names.describe(job.queued_in)}")
     if until is not None:
         deadline = timeout.deadline_of(job, known.schedule, known.schedule_state) if known.schedule else None
         ways.append(f"{'its timeout' if until == deadline else 'its time'} at {iso(until)}")
-    return ", or ".join(ways) or "the next look"
+    return ", or ".join(ways) or "the next check"

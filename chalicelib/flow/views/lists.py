@@ -1,4 +1,4 @@
-"""Lists that span schedules or days, page by page. A cursor is where the next page begins, and opaque to callers."""
+"""Lists over several schedules or days, page by page. A cursor marks the next page and is opaque to callers."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from chalicelib.ports import Page, Ports
 
 T = TypeVar("T")
 
-# How many days back a list without a day looks: each day is a query a shard. What is older is asked for by its day.
+# How many days back a list without a day goes: each day costs one query per shard. Older rows need the day.
 MAX_DAYS = 14
 
 
@@ -28,10 +28,10 @@ def jobs_of_schedule(ports: Ports, schedule: str, limit: int, cursor: str | None
 
 
 def jobs_of_namespace(ports: Ports, namespace: str, limit: int, cursor: str | None) -> Page[Job]:
-    """Waiting jobs, schedule by schedule. An operator's view: it reads one page per schedule that it passes."""
+    """Waiting jobs, schedule by schedule. A view for operators: it costs one read per schedule that it passes."""
     apps = [row.name for row in ports.catalog.definitions("app", namespace, 1000, None).items]
     names = sorted(name for app in apps for name in schedules_of(ports, app))
-    begin, inner = _place(cursor)
+    begin, inner = _parse_cursor(cursor)
     found: list[Job] = []
     for name in names:
         if begin is not None and name < begin:
@@ -63,10 +63,10 @@ def _by_day(
     cursor: str | None,
     read: Callable[[str, str, int, str | None], Page[T]],
 ) -> Page[T]:
-    """Newest first: one day, or day after day back from today."""
+    """Rows of one day, or of the days back from today, newest first."""
     today = ports.clock.now()
     days = [day] if day else [iso(today - back * DAY)[:10] for back in range(MAX_DAYS)]
-    begin, inner = _place(cursor)
+    begin, inner = _parse_cursor(cursor)
     found: list[T] = []
     for each in days:
         if begin is not None and each > begin:
@@ -81,7 +81,8 @@ def _by_day(
     return Page(tuple(found))
 
 
-def _place(cursor: str | None) -> tuple[str | None, str | None]:
+def _parse_cursor(cursor: str | None) -> tuple[str | None, str | None]:
+    """The schedule or day at which a page begins, and the cursor within it. Raises ``bad_cursor``."""
     if cursor is None:
         return None, None
     try:

@@ -1,4 +1,4 @@
-"""The last lines that a run has written (W15): an EMR driver's from the control bucket, a worker's as it told."""
+"""The last log lines of a run (W15): of an EMR driver from the control bucket, of a worker from its report."""
 
 from __future__ import annotations
 
@@ -17,15 +17,18 @@ MAX_LINES = 10_000
 
 
 def of_run(ports: Ports, run_id: str, attempt: int | None, lines: int) -> dict[str, Any]:
-    """The last ``lines`` of each stream of an attempt (None: the latest). ``why`` tells why there are none yet."""
+    """The last ``lines`` of each stream of an attempt; None stands for the latest attempt.
+
+    ``why`` explains why there are no lines yet. Raises ``not_found`` (404) if there is no such attempt.
+    """
     attempts = find_run(ports, run_id)
     chosen = next((run for run in attempts if run.attempt == attempt), None) if attempt else attempts[-1]
     if chosen is None:
         known = ", ".join(str(run.attempt) for run in attempts)
         raise SluiceError("not_found", f"expected an attempt of this run, got {attempt}", "attempt", f"it has {known}")
-    told = _read(ports, chosen, registry.of_run(chosen).log_of(chosen))
-    streams = {name: _last(text, lines) for name, text in told["streams"].items()}
-    return {"run_id": run_id, "attempt": chosen.attempt, "state": chosen.state, **told, "streams": streams}
+    log = _read(ports, chosen, registry.of_run(chosen).log_of(chosen))
+    streams = {name: _last(text, lines) for name, text in log["streams"].items()}
+    return {"run_id": run_id, "attempt": chosen.attempt, "state": chosen.state, **log, "streams": streams}
 
 
 def _read(ports: Ports, run: Run, log: Log) -> dict[str, Any]:
@@ -43,8 +46,8 @@ def _read(ports: Ports, run: Run, log: Log) -> dict[str, Any]:
 def _reported(ports: Ports, run: Run) -> dict[str, Any]:
     output = ports.runs.output(run.run_id, run.attempt)
     if output is None:
-        later = "its worker has told nothing yet: it does so when the work has ended"
-        return {"streams": {}, "why": _unless_over(run, later, "its worker has told nothing of what was written")}
+        later = "its worker has reported no output yet; it reports when the work ends"
+        return {"streams": {}, "why": _unless_over(run, later, "its worker reported no output")}
     return {
         "streams": {"output": output.text},
         "exit_code": output.exit_code,

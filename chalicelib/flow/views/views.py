@@ -1,6 +1,4 @@
-"""Views: what the API, the CLI and the console show. One shape each, instants in RFC 3339, reasons in the words of the
-decision.
-"""
+"""Views of rows for the API, the CLI and the console: one shape each, with instants in RFC 3339."""
 
 from __future__ import annotations
 
@@ -74,7 +72,7 @@ def job_view(job: Job) -> View:
         "dag": rounds.told(job),
         "attempt": job.attempt,
         "inherited_priority": job.inherited or None,
-        "approvals": [{"for": key, "by": said["by"], "at": iso(said["at"])} for key, said in job.approvals.items()],
+        "approvals": [{"for": key, "by": given["by"], "at": iso(given["at"])} for key, given in job.approvals.items()],
         "backfill": job.backfill,
         "progress": {leaf: gathered.count for leaf, gathered in job.leaves.items()},
     }
@@ -131,7 +129,7 @@ def record_view(record: Record) -> View:
 
 
 def version_view(row: Version, before: Version | None) -> View:
-    """A version of a schedule, and what it changed: who, when, and which fields (L7)."""
+    """A version of a schedule, with its author, its instant and the fields that it changed (L7)."""
     return {
         "version": row.version,
         "created_at": iso(row.created_at),
@@ -142,7 +140,7 @@ def version_view(row: Version, before: Version | None) -> View:
 
 
 def rehearsal_view(schedule: Schedule, steps: Sequence[Step], left: Sequence[Job], now: Instant) -> View:
-    """What a trigger would make of events, step by step, and what it would still wait for after the last one."""
+    """The dry run of a trigger: its state after each event, and the events that it still waits for after the last."""
     fires, end = sum(step.fires for step in steps), steps[-1].at if steps else now
     waiting = [tree.evaluate(schedule.trigger, job.leaves, end) for job in left]
     why = "; ".join(verdict.why for verdict in waiting[:3]) or f"waits for {tree.describe(schedule.trigger)}"

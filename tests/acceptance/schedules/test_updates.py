@@ -23,7 +23,7 @@ def test_l6_an_update_drops_the_progress_on_record_and_no_old_job_launches_after
     world.finish()
     world.pass_by("2m")
     assert len(world.runs("daily")) == 1
-    assert reasons(world, "daily") == ["DROPPED: the schedule was replaced or enabled anew"]
+    assert reasons(world, "daily") == ["DROPPED: the schedule was replaced or enabled again"]
     line = world.limit_state("workflow:demo.flights.clean")
     assert (line.active, line.waiters) == (0, 0)
 

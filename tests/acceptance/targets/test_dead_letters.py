@@ -154,7 +154,7 @@ def test_e6_a_redrive_that_waits_and_is_dropped_leaves_the_dead_letter_where_it_
     world.put("tick", on(event("stop"), "notify"))
     [back] = letters(world)
     assert (back.run_id, back.attempt) == (letter.run_id, letter.attempt)
-    assert back.reason == "no such queue; not delivered again: the schedule was replaced or enabled anew"
+    assert back.reason == "no such queue; not delivered again: the schedule was replaced or enabled again"
     assert redrive(world, back) == 2
     world.settle()
     assert len(world.targets.queue.messages) == 1
@@ -178,7 +178,7 @@ def test_e6_a_redrive_takes_its_turn_at_the_lines(world: World) -> None:
 def test_e6_to_a_target_with_a_lifecycle_nothing_is_redriven(world: World) -> None:
     letter = undelivered(world)
     world.deploy(flights({"tick": on(ONCE, "notify")}, notify={"target": EMR}))
-    with pytest.raises(SluiceError, match="is run at emr_serverless now"):
+    with pytest.raises(SluiceError, match="now has the target emr_serverless"):
         redrive(world, letter)
 
 

@@ -97,7 +97,7 @@ def test_w4_a_dag_that_comes_again_keeps_the_history_of_the_one_before_and_none_
     ends(world, "a")
     assert ran(world) == ["a", "b", "a"], "nothing follows a node of a DAG that was deleted"
     assert [view["state"] for view in views(world)] == ["SUCCEEDED", "FAILED"]
-    with pytest.raises(SluiceError, match="a graph that is still there"):
+    with pytest.raises(SluiceError, match="a graph that still exists"):
         dag_runs.rerun(world.ports, full("daily"), views(world)[0]["run_id"], "all", None, "tester", "r1")
 
     begin(world, 3)

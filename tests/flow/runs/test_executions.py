@@ -72,8 +72,8 @@ def test_w16_a_run_follows_its_execution_by_events() -> None:
     assert told == [
         f"run {run.run_id} is RUNNING",
         f"run {run.run_id} is SUCCEEDED",
-        f"run {run.run_id} was past SUCCEEDED already",
-        f"run {run.run_id} was past RUNNING already",
+        f"run {run.run_id} is already past SUCCEEDED",
+        f"run {run.run_id} is already past RUNNING",
     ]
     assert (run.started_at, run.ended_at) == (began, began + 2_500)
     assert active(world) == 0
@@ -109,7 +109,7 @@ def test_w16_an_execution_of_somebody_else_changes_nothing() -> None:
     ours = begin(world)
     theirs = Execution(f"{ours.arn}-copy", MACHINE, f"{ours.name}-copy", ours.input, ours.began)
     world.targets.machines.executions[theirs.arn] = theirs
-    assert world.execution_says(theirs, "FAILED") == f"{theirs.arn} of step_functions is not one of ours"
+    assert world.execution_says(theirs, "FAILED") == f"{theirs.arn} of step_functions was not started by Sluice"
     assert states(world) == ["RUNNING"]
 
 
@@ -266,7 +266,7 @@ def test_w16_a_redrive_after_the_end_does_not_revive_a_run() -> None:
     ended = last(world)
     for status in ("RUNNING", "SUCCEEDED"):
         world.clock.pass_by("1h")
-        assert "was past" in world.execution_says(made, status)
+        assert "is already past" in world.execution_says(made, status)
     assert last(world) == ended
     assert active(world) == 0
 

@@ -80,7 +80,7 @@ def test_w7_a_failure_that_emr_is_too_busy_to_explain_does_not_wait_and_says_so(
     world.targets.emr.ask = lambda run: None  # type: ignore[method-assign]
     world.emr_says("jr00001", "FAILED", "no memory")
     run = world.runs("clean")[0]
-    assert (run.state, run.reason) == ("RETRYING", "the target has not said why: see its log")
+    assert (run.state, run.reason) == ("RETRYING", "the target has not given the reason; see its log")
 
 
 @pytest.mark.parametrize("what", ["what became of them", "what they were billed"])

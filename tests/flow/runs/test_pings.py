@@ -47,7 +47,7 @@ def test_w6_a_ping_of_a_run_that_goes_on_changes_nothing() -> None:
 def test_w6_a_run_that_has_ended_is_not_pinged() -> None:
     world = begun()
     world.finish()
-    with pytest.raises(SluiceError, match="a run that lives, got one that is SUCCEEDED") as refused:
+    with pytest.raises(SluiceError, match="a run that has not ended, got one that is SUCCEEDED") as refused:
         actions.ping(world.ports, world.runs("daily")[0].run_id)
     assert refused.value.code == "conflict"
     with pytest.raises(SluiceError, match="no run named"):

@@ -39,7 +39,7 @@ def test_a_job_that_the_replacement_dropped_is_not_made_again_by_its_key(world: 
     assert requests.became(world.ports, first) == {
         "job_id": first,
         "state": "DROPPED",
-        "reason": "the schedule was replaced or enabled anew",
+        "reason": "the schedule was replaced or enabled again",
     }
     world.pass_by("61m")
     assert (world.runs("clean"), kinds(world, "clean")) == ([], ["DROPPED"])
