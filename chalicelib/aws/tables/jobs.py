@@ -1,4 +1,4 @@
-"""Jobs, the markers of what was applied to them, and lines. Implements `ports.JobTable`."""
+"""Jobs, the events that were applied to them, and limits. Implements `ports.JobTable`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from chalicelib.core.rows.request import Requested
 from chalicelib.core.rows.run import Offer
 from chalicelib.ports import Page
 
-# APPLIED# and ARRIVED# sort before every kind of job (FIRE# < GATHERING < JOB# < ...): a listing of jobs starts there.
+# APPLIED# and ARRIVED# sort before all jobs (FIRE# < GATHERING < JOB# < ...), so a list of jobs starts here.
 FIRST_JOB = "FIRE#"
 
 
