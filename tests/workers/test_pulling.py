@@ -106,7 +106,7 @@ def test_w5_a_lease_that_is_lost_ends_the_command_and_nothing_is_reported(api: P
     api.play("POST", path("heartbeat"), ALIVE, Played(409, {"error": error}))
     _, told = work(api, "sleep", "60", leases=[lease(beat=0.3)])
     assert reports(api) == []
-    assert "its lease was lost: the run is another's by now" in told
+    assert "lease lost: another worker has the run" in told
 
 
 def test_w5_what_is_cancelled_before_it_began_is_never_begun(api: PlayedApi, tmp_path: Path) -> None:
