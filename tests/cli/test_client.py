@@ -161,7 +161,7 @@ def test_a_connection_that_breaks_is_made_again(api: PlayedApi, client: Client, 
 
 def test_a_post_whose_connection_breaks_is_not_repeated(api: PlayedApi, client: Client) -> None:
     api.play("POST", "/v1/run", Played(hang_up=True))
-    with pytest.raises(NotReachable, match="broke off") as lost:
+    with pytest.raises(NotReachable, match="closed the connection") as lost:
         client.post("/v1/run")
     assert "check before you repeat it" in str(lost.value.hint)
     assert len(api.requests) == 1
