@@ -1,8 +1,8 @@
 """Chains of Lambdas and queues, counted as Lambda counts them.
 
-Lambda stops a chain in which a function is invoked more than 16 times and drops the event, unless the function says
-`RecursiveLoop: Allow`. ministack counts calls of `Invoke`, and not messages: a function that sends to the queue that
-invokes it goes on for ever there, and stops in AWS. Here a message carries the number of invocations that led to it.
+Lambda stops a chain in which a function is invoked more than 16 times and drops the event, unless the function has
+`RecursiveLoop: Allow`. ministack counts calls of `Invoke`, but not messages, so a function that sends to its own queue
+would run forever there, but stop in AWS. Here a message carries the number of invocations that led to it.
 
 https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html
 """
@@ -15,19 +15,19 @@ from collections.abc import Callable
 from typing import Any
 
 _LOG = logging.getLogger("sluice.local")
-HOPS = "sluice-hops"  # of a message: how many invocations in a row led to it
+HOPS = "sluice-hops"  # attribute of a message: the number of invocations that led to it
 _sender: contextvars.ContextVar[int] = contextvars.ContextVar("sluice_sender", default=0)
 
 
 def count(lambda_svc: Any, sqs: Any, provisioners: Any) -> None:
-    """Let ministack count messages, and read `RecursiveLoop` out of a template."""
+    """Make ministack count messages, and read `RecursiveLoop` from a template."""
     _send_with_hops(lambda_svc, sqs)
     _invoke_with_hops(lambda_svc, sqs)
     _read_recursive_loop(lambda_svc, provisioners)
 
 
 def _send_with_hops(lambda_svc: Any, sqs: Any) -> None:
-    """A message knows the depth of the invocation that sent it, which ministack's runtime tells in a header."""
+    """Give a message the depth of the invocation that sent it, which ministack's runtime passes in a header."""
     handle, send = sqs.handle_request, sqs._act_send_message
 
     async def handle_request(method: str, path: str, headers: dict[str, str], *more: Any) -> Any:
@@ -46,7 +46,7 @@ def _send_with_hops(lambda_svc: Any, sqs: Any) -> None:
 
 
 def _invoke_with_hops(lambda_svc: Any, sqs: Any) -> None:
-    """A batch is as deep as the deepest of its messages. What is dropped is gone from its queue."""
+    """Give a batch the depth of its deepest message. Dropped messages are removed from their queue."""
     run: Callable[..., None] = lambda_svc._run_sqs_batch
 
     def run_batch(mapping: Any, function: Any, event: Any, batch: Any, url: str, queue: str) -> None:

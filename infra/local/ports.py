@@ -16,16 +16,16 @@ def choose(name: str, default: int, environment: Mapping[str, str], remembered: 
     One that was asked for is taken or refused, never exchanged. Otherwise the port of last time (so that what users
     have written down stays true), then the default, then any free one. Raises `PortTaken` or `ValueError`.
     """
-    asked = environment.get(name, "").strip()
-    if asked:
-        if not (asked.isdigit() and 0 < int(asked) < 65536):
-            raise ValueError(f"{name} is {asked!r}. Expected a port number from 1 to 65535.")
-        if not is_free(int(asked)):
+    wanted = environment.get(name, "").strip()
+    if wanted:
+        if not (wanted.isdigit() and 0 < int(wanted) < 65536):
+            raise ValueError(f"{name} is {wanted!r}. Expected a port number from 1 to 65535.")
+        if not is_free(int(wanted)):
             raise PortTaken(
-                f"Port {asked}, asked for by {name}, is taken by another program. "
+                f"Port {wanted}, asked for by {name}, is taken by another program. "
                 f"Stop that program, set {name} to a free port, or unset {name} to have one chosen."
             )
-        return int(asked)
+        return int(wanted)
     for candidate in (remembered, default):
         if candidate is not None and is_free(candidate):
             return candidate
