@@ -217,7 +217,7 @@ def test_credentials_without_a_right_are_told_which_one_and_what_to_do() -> None
     said = deploy.explain(ClientError(told, "CreateBucket"))  # type: ignore[arg-type]
     assert said.startswith("These credentials lack a permission: ")
     assert "s3:CreateBucket" in said
-    assert "have this right added" in said
+    assert "have it added" in said
 
 
 def test_each_resource_is_told_as_it_gets_on() -> None:
