@@ -73,7 +73,7 @@ class Check:
 
     name: str
     seconds: float = 0.0
-    told: dict[str, float] = field(default_factory=dict)
+    figures: dict[str, float] = field(default_factory=dict)
     error: str = ""
 
 
@@ -123,7 +123,7 @@ class Smoke:
             self._say(f"{name} ...")
             check, begun = Check(name), time.monotonic()
             try:
-                check.told = look()
+                check.figures = look()
             except (Broken, Failure, ClientError, BotoCoreError) as error:
                 check.error = explain(error) if isinstance(error, ClientError | BotoCoreError) else str(error)
             check.seconds = time.monotonic() - begun
@@ -436,7 +436,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "emr_usd": None if dollars is None else round(dollars, 4),
         "throttled_calls": throttled,
-        "checks": {check.name: check.error or {name: round(value, 1) for name, value in check.told.items()}
+        "checks": {check.name: check.error or {name: round(value, 1) for name, value in check.figures.items()}
                    for check in checks},
         "not_removed": len(left),
     }  # fmt: skip
@@ -457,7 +457,7 @@ def _table(name: str, checks: Sequence[Check]) -> Table:
     for column in ("check", "result", "seconds", "measured"):
         table.add_column(column, overflow="fold")
     for check in checks:
-        measured = ", ".join(f"{key} {value:,.0f}" for key, value in check.told.items())
+        measured = ", ".join(f"{key} {value:,.0f}" for key, value in check.figures.items())
         result = f"[red]{check.error}[/]" if check.error else "[green]ok[/]"
         table.add_row(check.name, result, f"{check.seconds:.1f}", measured)
     return table

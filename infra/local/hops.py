@@ -35,11 +35,11 @@ def _send_with_hops(lambda_svc: Any, sqs: Any) -> None:
         return await handle(method, path, headers, *more)
 
     def send_message(data: dict[str, Any], url: str) -> Any:
-        told = send(data, url)
+        sent = send(data, url)
         if hops := _sender.get():
             messages = sqs._get_q(data.get("QueueUrl", url), "sqs:SendMessage")["messages"]
-            next(message for message in reversed(messages) if message["id"] == told["MessageId"])[HOPS] = hops
-        return told
+            next(message for message in reversed(messages) if message["id"] == sent["MessageId"])[HOPS] = hops
+        return sent
 
     sqs.handle_request, sqs._act_send_message = handle_request, send_message
     sqs._HANDLERS["SendMessage"] = send_message
@@ -66,17 +66,17 @@ def _read_recursive_loop(lambda_svc: Any, provisioners: Any) -> None:
     handler = provisioners._RESOURCE_HANDLERS["AWS::Lambda::Function"]
     create, update = handler["create"], handler["update"]
 
-    def told(name: str, properties: dict[str, Any]) -> None:
+    def set_mode(name: str, properties: dict[str, Any]) -> None:
         lambda_svc._functions[name]["recursive_loop"] = properties.get("RecursiveLoop", "Terminate")
 
     def created(logical_id: str, properties: dict[str, Any], stack: str) -> Any:
         made = create(logical_id, properties, stack)
-        told(made[0], properties)
+        set_mode(made[0], properties)
         return made
 
     def updated(physical_id: str, old: dict[str, Any], new: dict[str, Any], *more: Any, **named: Any) -> Any:
         made = update(physical_id, old, new, *more, **named)
-        told(made[0], new)
+        set_mode(made[0], new)
         return made
 
     handler["create"], handler["update"] = created, updated

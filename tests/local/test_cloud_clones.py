@@ -176,7 +176,7 @@ def test_two_clones_run_side_by_side(clone: Clone, tmp_path: Path) -> None:
     taken = clone.endpoints().aws_url.rsplit(":", 1)[1]
     code, said = second.run("up", SLUICE_PORT=taken)
     assert code == 1
-    assert f"Port {taken}, asked for by SLUICE_PORT, is taken by another program" in said
+    assert f"Port {taken}, set by SLUICE_PORT, is in use by another program" in said
     try:
         _start_twice_at_once(second)
         assert second.is_healthy()
