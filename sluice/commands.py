@@ -38,8 +38,8 @@ class Ended:
 class Command:
     """One command in a process group of its own, so that its child processes end with it."""
 
-    def __init__(self, words: Sequence[str], lease: Document, grace: float) -> None:
-        self._words, self._lease, self._grace = words, lease, grace
+    def __init__(self, command: Sequence[str], lease: Document, grace: float) -> None:
+        self._command, self._lease, self._grace = command, lease, grace
         self._folder = TemporaryDirectory(prefix="sluice-run-")
         self._context = Path(self._folder.name, "context.json")
         self._process: subprocess.Popen[bytes] | None = None
@@ -57,10 +57,10 @@ class Command:
     def start(self) -> Ended | None:
         """Start the command. Returns its end if it could not be started, else None."""
         self._context.write_text(json.dumps(self._lease.get("context")))
-        words = _filled(self._words, self._lease, str(self._context))
+        command = _filled(self._command, self._lease, str(self._context))
         try:
             self._process = subprocess.Popen(
-                words,
+                command,
                 env={**os.environ, **self._variables()},
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
@@ -69,7 +69,7 @@ class Command:
             )
         except (OSError, ValueError) as error:  # ValueError: an argument contains a null byte
             why = error.strerror if isinstance(error, OSError) else None
-            return Ended(NOT_STARTED, "", f"{words[0][:200]} could not be started: {why or error}"[:MAX_WHY])
+            return Ended(NOT_STARTED, "", f"{command[0][:200]} could not be started: {why or error}"[:MAX_WHY])
         self._reader = threading.Thread(target=self._read, args=(self._process.stdout,), daemon=True)
         self._reader.start()
         return None
@@ -140,11 +140,11 @@ class Command:
                 os.killpg(self._process.pid, which)
 
 
-def _filled(words: Sequence[str], lease: Document, context: str) -> list[str]:
+def _filled(command: Sequence[str], lease: Document, context: str) -> list[str]:
     """The command with its placeholders filled in. ``{args}`` as a word of its own becomes one word per argument."""
     arguments = [str(argument) for argument in lease["arguments"]]
     filled: list[str] = []
-    for word in words:
+    for word in command:
         if word == "{args}":
             filled += arguments
         else:

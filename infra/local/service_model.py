@@ -58,7 +58,7 @@ def _check_of(shape: Shape) -> Check:
 
 def _make(shape: Shape) -> Check:
     if shape.name in _FREE:
-        return lambda place, value: iter(())
+        return lambda path, value: iter(())
     if isinstance(shape, StructureShape):
         return _structure(shape)
     if isinstance(shape, ListShape):
@@ -72,21 +72,21 @@ def _structure(shape: StructureShape) -> Check:
     members, required = shape.members, shape.required_members
     is_union = bool(getattr(shape, "is_tagged_union", False))
 
-    def check(place: str, value: Any) -> Iterator[str]:
+    def check(path: str, value: Any) -> Iterator[str]:
         if not isinstance(value, Mapping):
-            yield f"{place or 'request'}: expected a structure, got {value!r}"
+            yield f"{path or 'request'}: expected a structure, got {value!r}"
             return
         for name in required:
             # botocore generates a missing idempotency token.
             if name not in value and not members[name].metadata.get("idempotencyToken"):
-                yield f"{_at(place, name)}: expected a value, got none"
+                yield f"{_at(path, name)}: expected a value, got none"
         if is_union and len(value) != 1:
-            yield f"{place}: expected one of {', '.join(members)}, got {', '.join(value) or 'none'}"
+            yield f"{path}: expected one of {', '.join(members)}, got {', '.join(value) or 'none'}"
         for name, content in value.items():
             if name not in members:
-                yield f"{_at(place, name)}: expected one of {', '.join(members)}, got a member of that name"
+                yield f"{_at(path, name)}: expected one of {', '.join(members)}, got a member of that name"
             else:
-                yield from _check_of(members[name])(_at(place, name), content)
+                yield from _check_of(members[name])(_at(path, name), content)
 
     return check
 
@@ -94,10 +94,10 @@ def _structure(shape: StructureShape) -> Check:
 def _list(shape: ListShape) -> Check:
     member = shape.member
 
-    def check(place: str, value: Any) -> Iterator[str]:
-        yield from _size(shape, place, value)
+    def check(path: str, value: Any) -> Iterator[str]:
+        yield from _size(shape, path, value)
         for number, content in enumerate(value):
-            yield from _check_of(member)(f"{place}[{number}]", content)
+            yield from _check_of(member)(f"{path}[{number}]", content)
 
     return check
 
@@ -105,11 +105,11 @@ def _list(shape: ListShape) -> Check:
 def _map(shape: MapShape) -> Check:
     key, content_shape = shape.key, shape.value
 
-    def check(place: str, value: Any) -> Iterator[str]:
-        yield from _size(shape, place, value)
+    def check(path: str, value: Any) -> Iterator[str]:
+        yield from _size(shape, path, value)
         for name, content in value.items():
-            yield from _check_of(key)(f"{place}, key {name!r}", name)
-            yield from _check_of(content_shape)(_at(place, str(name)), content)
+            yield from _check_of(key)(f"{path}, key {name!r}", name)
+            yield from _check_of(content_shape)(_at(path, str(name)), content)
 
     return check
 
@@ -118,31 +118,31 @@ def _scalar(shape: Shape) -> Check:
     enum = list(shape.enum) if isinstance(shape, StringShape) else []
     pattern = _compiled(str(shape.metadata["pattern"])) if "pattern" in shape.metadata else None
 
-    def check(place: str, value: Any) -> Iterator[str]:
+    def check(path: str, value: Any) -> Iterator[str]:
         if shape.type_name in _SIZED:
-            yield from _size(shape, place, value)
+            yield from _size(shape, path, value)
         elif shape.type_name in _NUMBERS:
-            yield from _range(shape, place, value)
+            yield from _range(shape, path, value)
         if enum and value not in enum:
-            yield f"{place}: expected one of {', '.join(enum)}, got {value!r}"
+            yield f"{path}: expected one of {', '.join(enum)}, got {value!r}"
         if pattern is not None and not pattern.fullmatch(str(value)):
-            yield f"{place}: expected a match of {pattern.pattern}, got {value!r}"
+            yield f"{path}: expected a match of {pattern.pattern}, got {value!r}"
 
     return check
 
 
-def _size(shape: Shape, place: str, value: Any) -> Iterator[str]:
+def _size(shape: Shape, path: str, value: Any) -> Iterator[str]:
     if not hasattr(value, "__len__"):  # a stream
         return
     low, high = shape.metadata.get("min"), shape.metadata.get("max")
     if (low is not None and len(value) < low) or (high is not None and len(value) > high):
-        yield f"{place}: expected a length of {low or 0} to {'any' if high is None else high}, got {len(value)}"
+        yield f"{path}: expected a length of {low or 0} to {'any' if high is None else high}, got {len(value)}"
 
 
-def _range(shape: Shape, place: str, value: Any) -> Iterator[str]:
+def _range(shape: Shape, path: str, value: Any) -> Iterator[str]:
     minimum, maximum = shape.metadata.get("min"), shape.metadata.get("max")
     if (minimum is not None and value < minimum) or (maximum is not None and value > maximum):
-        yield f"{place}: expected {minimum} to {maximum}, got {value}"
+        yield f"{path}: expected {minimum} to {maximum}, got {value}"
 
 
 @cache
@@ -157,5 +157,5 @@ def _whole(halves: regex.Match[str]) -> str:
     return f"\\U{0x10000 + ((high - 0xD800) << 10) + (low - 0xDC00):08X}"
 
 
-def _at(place: str, name: str) -> str:
-    return f"{place}.{name}" if place else name
+def _at(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name

@@ -54,7 +54,7 @@ def _raised(kind: str | None, payload: str | None, event_id: str | None, file: s
     for field, given in (("TYPE", kind), ("--payload", payload), ("--id", event_id)):
         if given is not None:
             hint = "an event in a file has its own type, payload and id"
-            raise WrongUsage(f"expected nothing beside --file, got {given!r}", field, hint)
+            raise WrongUsage(f"expected no further argument with --file, got {given!r}", field, hint)
     return events.to_raise(file)
 
 

@@ -38,7 +38,7 @@ def get(
     chosen = filters.read(tag, workflow, state)
     if chosen and (wanted is not SCHEDULE or name is not None):
         got = f"{wanted.name} {name}" if name else wanted.collection
-        raise WrongUsage(f"expected `get schedules` beside --tag, --workflow and --state, got {got!r}", "KIND")
+        raise WrongUsage(f"expected `get schedules` with --tag, --workflow and --state, got {got!r}", "KIND")
     if name is not None:
         path = names.path_of(wanted, names.full_name(wanted, name, namespace, app))
         show_one(frame.connect().get(path), as_json)

@@ -107,7 +107,7 @@ def test_l18_over_all_apps_a_short_workflow_is_that_of_each(api: PlayedApi, slui
         (("disable", "-a", "demo.flights", "--state", "running"), "expected one of enabled, hold, drain, backlog"),
         (("pause", "-a", "demo.flights", "--all", "--mode", "drain"), "expected names with --mode, got filters"),
         (("pause", "-a", "demo.flights", "--all", "--stop-timeouts"), "expected names with --stop-timeouts"),
-        (("get", "workflows", "-n", "demo", "--tag", "team=a"), "expected `get schedules` beside --tag"),
+        (("get", "workflows", "-n", "demo", "--tag", "team=a"), "expected `get schedules` with --tag"),
         (("get", "schedule", CLEAN, "--state", "hold"), f"got 'schedule {CLEAN}'"),
         (("get", "schedules", "-n", "demo", "--state", "drained"), "hint: did you mean drain?"),
     ],
